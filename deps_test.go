@@ -147,7 +147,6 @@ func TestDependencies(t *testing.T) {
 		"github.com/urfave/cli":               {"cmd"},
 		"github.com/xrash/smetrics":           {"cmd"},
 		"golang.org/x/sys":                    {"internal", "ckptfmt", "tfevents/dataserver", "trainerd", "bench"},
-		"golang.org/x/net":                    {"trainerd/control", "trainerd/master", "trainerd/serve", "tfevents/dataserver"},
 		"golang.org/x/term":                   {"trainerd/daemon", "cmd"},
 		"golang.org/x/text":                   {"trainerd/dataset/table"},
 		"gonum.org/v1/gonum":                  {"internal/blas", "trainerd", "examples", "bench"},

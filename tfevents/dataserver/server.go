@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/trainerd/trainerd/internal/connlimit"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
@@ -167,7 +167,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		s.follow(ctx)
 	}()
 	stop := context.AfterFunc(ctx, s.grpc.Stop)
-	err := s.grpc.Serve(netutil.LimitListener(ln, maxConns))
+	err := s.grpc.Serve(connlimit.New(ln, maxConns))
 	stop()
 	cancel()
 	<-loaded

@@ -51,6 +51,9 @@ func (t *target) make(texts string) error {
 	if err := os.CopyFS(filepath.Join(t.stage, "share"), os.DirFS(texts)); err != nil {
 		return err
 	}
+	if err := t.writeLicenses(); err != nil {
+		return err
+	}
 	base := filepath.Join(t.out, fmt.Sprintf("trainerd_%s_%s_%s", t.version, t.os, t.arch))
 	if err := t.writeArchive(base); err != nil {
 		return err

@@ -34,6 +34,7 @@ func stage(t *testing.T, command []byte) *target {
 			t.Fatal(err)
 		}
 	}
+	write("share/"+licensesFile, []byte("licenses"), 0o644)
 	for _, c := range commands {
 		write("bin/"+c, command, 0o755)
 		write("share/man/man1/"+c+".1", []byte("manual"), 0o644)
@@ -145,6 +146,30 @@ func TestBill(t *testing.T) {
 	}
 }
 
+// Each module of the bill has its license in the text, and what a text asks to be
+// passed on with it.
+func TestLicenses(t *testing.T) {
+	x := stage(t, nil)
+	if err := x.writeLicenses(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(x.stage, "share", licensesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"=== the library of Go\n", "Copyright 2009 The Go Authors.", "=== google.golang.org/grpc@", "/NOTICE.txt\n",
+		"=== github.com/klauspost/compress@", "/snappy/LICENSE\n",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not in the licenses", want)
+		}
+	}
+	if strings.Contains(string(text), "trainerd/trainerd@") {
+		t.Error("our own license is among those of others")
+	}
+}
+
 func TestPackages(t *testing.T) {
 	for _, tc := range []struct{ format, arch, name string }{
 		{"deb", "amd64", "trainerd_1.2.3~rc.1_amd64.deb"}, {"rpm", "amd64", "trainerd-1.2.3~rc.1-1.x86_64.rpm"},
@@ -177,7 +202,7 @@ func checkContents(t *testing.T, info *nfpm.Info) {
 	for name, mode := range map[string]os.FileMode{
 		"/usr/bin/trainerd": 0o755, "/usr/bin/ckpt": 0o755, "/usr/bin/tfevents": 0o755,
 		"/usr/lib/systemd/system/trainerd@.service": 0o644, "/usr/lib/sysusers.d/trainerd.conf": 0o644,
-		"/usr/share/man/man1/trainerd.1": 0o644, "/usr/share/zsh/vendor-completions/_trainerd": 0o644,
+		"/usr/share/doc/trainerd/third-party-licenses.txt": 0o644, "/usr/share/man/man1/trainerd.1": 0o644, "/usr/share/zsh/vendor-completions/_trainerd": 0o644,
 		"/etc/trainerd/": 0o755,
 	} {
 		if modes[name] != mode {

@@ -76,7 +76,7 @@ type dockerImage struct {
 	Layers   []string
 }
 
-// writeImage writes a container image that holds the commands and nothing else:
+// writeImage writes a container image that holds the commands and their licenses:
 // to be run, or to be copied from in the build of an image with a program in it.
 func (t *target) writeImage(name string) (err error) {
 	layer, diffID, err := t.layer()
@@ -168,6 +168,9 @@ func (t *target) layer() (compressed []byte, diffID string, err error) {
 		}
 	}
 	if err := a.file(filepath.Join(t.root, "LICENSE"), "usr/share/doc/trainerd/copyright"); err != nil {
+		return nil, "", err
+	}
+	if err := a.file(filepath.Join(t.stage, "share", filepath.FromSlash(licensesFile)), path.Join("usr/share", licensesFile)); err != nil {
 		return nil, "", err
 	}
 	if err := errors.Join(a.Close(), z.Close()); err != nil {

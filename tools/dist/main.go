@@ -8,7 +8,7 @@
 //
 //	trainerd_V_OS_ARCH.tar.gz       commands, manual pages, completions, units (.zip for Windows)
 //	trainerd_V_ARCH.deb, .rpm       as packaging/nfpm.yaml says
-//	trainerd_V_linux_ARCH.oci.tar   an image with the commands alone, for docker load and podman load
+//	trainerd_V_linux_ARCH.oci.tar   an image with the commands, for docker load and podman load
 //	trainerd_V_OS_ARCH.cdx.json     the modules in them, in CycloneDX's form
 //	SHA256SUMS                      of all these
 //

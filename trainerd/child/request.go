@@ -88,8 +88,11 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 		if r.attempt.process == nil {
 			return ErrNotRunning
 		}
+		if err := r.attempt.process.send(system.SigStop); err != nil {
+			return err
+		}
 		r.attempt.paused = true
-		return r.attempt.process.send(system.SigStop)
+		return nil
 	})
 }
 

@@ -4,20 +4,20 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/net/netutil"
+	"github.com/trainerd/trainerd/internal/connlimit"
 )
 
 // Limits of a listener. A training needs file descriptors for its checkpoints, so
 // peers must not be able to use them up.
 const (
-	maxConns     = 64 // at a time; others wait until one of them ends
+	maxConns     = 64 // at a time
 	writeTimeout = 30 * time.Second
 )
 
 // bounded returns a listener of at most maxConns connections, each of which ends
 // when its peer does not read what it has asked for.
 func bounded(ln net.Listener) net.Listener {
-	return netutil.LimitListener(hurried{ln}, maxConns)
+	return connlimit.New(hurried{ln}, maxConns)
 }
 
 type hurried struct{ net.Listener }

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/trainerd/trainerd/internal/connlimit"
 	"github.com/trainerd/trainerd/internal/grpcmethod"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime"
@@ -101,7 +101,7 @@ func (o *Options) setDefaults() {
 // Serve serves clients that connect to ln, until Close. It closes ln. The
 // error is nil after Close.
 func (s *Server) Serve(ln net.Listener) error {
-	err := s.grpc.Serve(netutil.LimitListener(ln, maxConns))
+	err := s.grpc.Serve(connlimit.New(ln, maxConns))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}

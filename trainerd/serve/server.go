@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 
+	"github.com/trainerd/trainerd/internal/connlimit"
 	"github.com/trainerd/trainerd/trainerd/predict"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -70,7 +70,7 @@ func NewServer(o Options) *Server {
 
 // Serve answers requests on ln until Shutdown, and closes it.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(netutil.LimitListener(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(connlimit.New(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -336,7 +336,7 @@ func (s State) LayOut(dst string) error { return NewTree(dst).LayOut(s) }
 // represents root: the changes of names, none, all, each alone and each left
 // out, with each the synced bytes, all bytes, or zeros. The directory is
 // emptied between states. There are none after an operation that changes
-// nothing.
+// nothing, unless it is the last one.
 func (f *FS) Crashes(n int, root, dst string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		d := NewDisk(root, State{})
@@ -348,7 +348,7 @@ func (f *FS) Crashes(n int, root, dst string) iter.Seq2[string, error] {
 				}
 			}
 		}
-		if last != n {
+		if last != n && n < f.Ops() {
 			return
 		}
 		seen := make(map[[sha256.Size]byte]bool)

@@ -18,12 +18,14 @@ const (
 	SigKill = syscall.SIGKILL
 )
 
+var errNoSignals = errors.New("this system cannot pause a program; stop it instead")
+
 func ownGroup(*exec.Cmd) {}
 
 // signalGroup ends the process pid; this system has no groups.
 func signalGroup(pid int, sig syscall.Signal) error {
 	if sig != SigKill {
-		return errors.ErrUnsupported
+		return errNoSignals
 	}
 	p, err := os.FindProcess(pid)
 	if err != nil {

@@ -15,9 +15,6 @@ import (
 // Signal returns the one that makes the program save, 0 for none.
 func (c Child) Signal() syscall.Signal { return saveSignals[c.SaveSignal] }
 
-// saveSignals are those that may make a program save.
-var saveSignals = map[string]syscall.Signal{"SIGUSR1": userSignal1, "SIGUSR2": userSignal2, "SIGHUP": syscall.SIGHUP}
-
 // ProgramOverride returns the override that makes a job run a program, whose name
 // and arguments are words.
 func ProgramOverride(words []string) Override {

@@ -4,8 +4,5 @@ package config
 
 import "syscall"
 
-// This system does not have these signals.
-const (
-	userSignal1 = syscall.Signal(0)
-	userSignal2 = syscall.Signal(0)
-)
+// saveSignals is empty: this system sends no signals to programs.
+var saveSignals map[string]syscall.Signal

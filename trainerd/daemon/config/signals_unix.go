@@ -4,7 +4,5 @@ package config
 
 import "syscall"
 
-const (
-	userSignal1 = syscall.SIGUSR1
-	userSignal2 = syscall.SIGUSR2
-)
+// saveSignals are those that may make a program save.
+var saveSignals = map[string]syscall.Signal{"SIGUSR1": syscall.SIGUSR1, "SIGUSR2": syscall.SIGUSR2, "SIGHUP": syscall.SIGHUP}
