@@ -78,6 +78,30 @@ func New(w *tfevents.FileWriter, log *slog.Logger) *Log {
 	return &Log{writer: w, log: log, reopening: make(chan struct{}, 1)}
 }
 
+// Continue takes what waits in the Log of the session before, but for the points from a
+// step on, which this session makes again. It must be called first.
+func (l *Log) Continue(before *Log, from int64) {
+	if before == nil || before.Dir() != l.Dir() {
+		return
+	}
+	for _, p := range before.take() {
+		if p.step < from {
+			l.waiting, l.waitingSize = append(l.waiting, p), l.waitingSize+p.size()
+		}
+	}
+	l.broken = len(l.waiting) > 0
+}
+
+// take returns what still waits after Finish.
+func (l *Log) take() []point {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	points := l.waiting
+	l.countDropped(-len(points))
+	l.waiting, l.waitingSize = nil, 0
+	return points
+}
+
 // Dir returns the folder of the events.
 func (l *Log) Dir() string { return l.writer.Dir() }
 
@@ -177,10 +201,10 @@ func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error)
 func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error, late func() point) error {
 	for {
 		if late != nil && l.wait(late) {
-			l.usable(ctx) // a new file begins with it
+			l.Ready(ctx) // a new file begins with it
 			return nil
 		}
-		if !l.usable(ctx) {
+		if !l.Ready(ctx) {
 			if late == nil {
 				l.drop()
 				return nil
@@ -195,7 +219,7 @@ func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error,
 
 // try calls write, unless there is no file.
 func (l *Log) try(ctx context.Context, write func(w *tfevents.FileWriter) error) error {
-	if !l.usable(ctx) {
+	if !l.Ready(ctx) {
 		return nil
 	}
 	_, err := l.write(ctx, write)
@@ -249,9 +273,10 @@ func isFailure(ctx context.Context, err error) bool {
 	return failure && ctx.Err() == nil
 }
 
-// usable reports whether events can be written. One caller at a time begins a new file;
-// the events of others join those that it writes first.
-func (l *Log) usable(ctx context.Context) bool {
+// Ready reports whether events can be written, and none wait; if it is time for another
+// attempt, it begins a new file. One caller at a time does so; the events of others join
+// those that it writes first.
+func (l *Log) Ready(ctx context.Context) bool {
 	if !l.isBroken() {
 		return true
 	}
@@ -316,19 +341,18 @@ func (l *Log) Finish(ctx context.Context) error {
 	l.mu.Lock()
 	l.retryAt = time.Time{}
 	l.mu.Unlock()
-	if !l.usable(ctx) {
+	if !l.Ready(ctx) {
 		l.giveUp()
 		return nil
 	}
 	return l.finishOvertaking(ctx)
 }
 
-// giveUp drops what waits.
+// giveUp counts what waits as dropped, unless Continue takes it.
 func (l *Log) giveUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.countDropped(len(l.waiting))
-	l.waiting, l.waitingSize = nil, 0
 }
 
 // Renew has a new file begun with the next event: the current one was deleted.
