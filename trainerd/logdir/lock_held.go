@@ -167,11 +167,7 @@ func (l *Lock) relock() error {
 	case again == nil:
 		return &LockedError{Logdir: l.dir, File: filepath.Join(l.dir, LockFile), Holder: holder}
 	}
-	me, err := thisProcess()
-	if err == nil {
-		err = again.write(me)
-	}
-	if err != nil {
+	if err := again.write(l.holder); err != nil {
 		return errors.Join(err, again.Release())
 	}
 	unlockClose(l.file) // nobody can find it any more

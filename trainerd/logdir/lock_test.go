@@ -181,3 +181,30 @@ func TestLockOfTheSameNumber(t *testing.T) {
 		}
 	}
 }
+
+// A lock that is made again, because its file or the logdir was deleted, has the holder
+// that it had: workers know their chief by that.
+func TestHolderStays(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := Acquire(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	before := Named(dir)
+	time.Sleep(2 * time.Millisecond) // its time is in milliseconds
+	for _, name := range []string{filepath.Join(dir, LockFile), dir} {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Held(); err != nil {
+			t.Fatal(err)
+		}
+		if got := Named(dir); got != before {
+			t.Errorf("without %s the holder is %v, was %v", name, got, before)
+		}
+	}
+}
