@@ -178,20 +178,12 @@ func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir)}
 	f.observer.Started(f.attempts, f.attempt.given)
 	f.tell(nodeRunning)
-	lock, err := f.holdGroup(ctx)
-	if err != nil {
-		ln.Close()
-		return true, false, err
-	}
-	a, err := startProcess(f.system(), f.attempts, f.command(ln.Addr().String()), lock, ln, f.Patterns, f.lineReader(), f.out)
-	if lock != nil {
-		lock.Close() // it is the program's now
-	}
+	a, err := f.launch(ctx, ln)
 	if err != nil {
 		ln.Close()
 		f.exit = Exit{Attempt: f.attempts, Cause: Failed, Code: -1, Step: -1}
 		f.tell(nodeEnded)
-		return true, false, &StartError{f.Command, err}
+		return true, false, err
 	}
 	f.attempt.process, f.reports = a, a.reports
 	f.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", f.givenPath(), "chief", job.Host)
