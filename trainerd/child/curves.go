@@ -55,8 +55,8 @@ func (r *run) openEvents() (*events, error) {
 // makeWay moves trainerd's events to a run of their own once the program writes
 // events into the logdir.
 func (r *run) makeWay() {
-	if r.events.Dir() != r.logdir || !r.hasForeignEvents() {
-		return
+	if r.events.Dir() != r.logdir || !r.hasForeignEvents() || !r.events.Ready(r.ectx) {
+		return // what waits for a file would not come along
 	}
 	if err := r.moveEvents(); err != nil {
 		r.log.Warn("cannot separate the events of this run from the program's", "err", err)

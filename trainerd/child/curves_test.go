@@ -8,8 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 )
@@ -115,4 +119,34 @@ func TestSaidTwice(t *testing.T) {
 	if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, []int64{1, 2, 3, 3}) {
 		t.Errorf("loss has steps %v: another value of a step is another point", got)
 	}
+}
+
+// TestOwnEventsOnBadDisk has a program that begins an events file in the logdir while the
+// disk takes nothing: the points that wait for it come along to the run of their own.
+func TestOwnEventsOnBadDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := new(atomic.Bool)
+		var logdir string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			for step := range 60 {
+				switch p.say("step=%d loss=1", step+1); step + 1 {
+				case 2:
+					broken.Store(true)
+				case 5:
+					writeFile(t, filepath.Join(logdir, "events.out.tfevents.1700000000.h"), "theirs")
+				case 20:
+					broken.Store(false)
+				}
+				p.sleep(time.Second)
+			}
+			return 0
+		})
+		logdir, sv.FS = sv.Logdir, failingDisk{atomicfile.OrOS(nil), broken}
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := curve(t, filepath.Join(sv.Logdir, ownRun), "loss"); len(got) < 59 { // one was under way
+			t.Errorf("the curve has steps %v", got)
+		}
+	})
 }

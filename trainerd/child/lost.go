@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -36,14 +38,25 @@ func (r *run) follow() {
 	r.endRefresh()
 	r.root.Close()
 	r.root, r.store = root, r.newStore(root)
+	r.aside = nil
 	r.prompter.covered = NoStep // the program may be asked for what it had
 	r.keepConfig()
-	r.events.Close() // what it had is gone
-	if r.events, err = r.openEvents(); err != nil {
-		r.lost = err
-		return
+	if r.nodes != nil {
+		r.checkFolder(r.store.mkdirAll(path.Join(nodesDir, filepath.Base(r.groupDir))))
+		r.publish(r.job.Phase, "")
 	}
+	if r.events.Dir() != r.logdir {
+		r.checkFolder(r.store.mkdirAll(ownRun))
+	}
+	r.events.Renew() // what it had is gone, but what waits
 	r.events.session(r.ectx, tfpb.SessionLog_START, "", max(r.attempt.step, 0)+1)
+}
+
+// checkFolder logs what should not go wrong in a logdir that was made again.
+func (r *run) checkFolder(err error) {
+	if err != nil {
+		r.log.Error("a folder cannot be made again", "err", err)
+	}
 }
 
 // leave ends the program, which writes by the logdir's name: at once where that

@@ -5,12 +5,17 @@ package child
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -81,9 +86,7 @@ func TestLogdirDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.await(t, "ready")
-	for os.RemoveAll(sv.Logdir) != nil {
-		// The run has written something meanwhile.
-	}
+	deleteLogdir(sv.Logdir)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(sv.Logdir, ConfigName)); err == nil || time.Now().After(deadline) {
 			break
@@ -97,5 +100,95 @@ func TestLogdirDeleted(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(sv.Logdir, name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// deleteLogdir deletes the logdir of a run, which may be writing there.
+func deleteLogdir(logdir string) {
+	for os.RemoveAll(logdir) != nil {
+	}
+}
+
+// A logdir is deleted while the disk takes nothing: the training continues, and its curve
+// is there once the disk works again.
+func TestLogdirDeletedOnBadDisk(t *testing.T) {
+	sv, out := supervise(t, "steps 1 2;say ready;await go;steps 3 4")
+	broken, log := new(atomic.Bool), newScreen()
+	sv.FS, sv.Config = failingDisk{atomicfile.OrOS(nil), broken}, []byte("# a config\n")
+	sv.Log = slog.New(slog.NewTextHandler(log, nil))
+	second := make(chan bool, 1)
+	sv.Observer = whenReported{nobody{}, func(r *Report) {
+		if broken.Store(r.Step < 4); r.Step == 2 {
+			second <- true
+		}
+	}}
+	done := make(chan error, 1)
+	go func() {
+		_, err := sv.Run(t.Context())
+		done <- err
+	}()
+	out.await(t, "ready")
+	<-second
+	deleteLogdir(sv.Logdir)
+	await(t, "the logdir is made again", func() bool { return strings.Contains(log.String(), "config could not be kept") })
+	writeFile(t, filepath.Join(sv.Logdir, "go"), "x")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, []int64{3, 4}) {
+		t.Errorf("the curve has steps %v, want 3 and 4", got)
+	}
+	if got := marks(t, sv.Logdir); len(got) == 0 || got[0] != "START@3" {
+		t.Errorf("marks %v", got)
+	}
+}
+
+// whenReported calls a function with each report.
+type whenReported struct {
+	nobody
+	do func(r *Report)
+}
+
+func (w whenReported) Reported(r *Report) { w.do(r) }
+
+// The own run of trainerd's events is made again in a logdir that was deleted.
+func TestLogdirDeletedWithOwnRun(t *testing.T) {
+	const theirs = "events.out.tfevents.1700000000.h"
+	sv, out := supervise(t, "write "+theirs+";steps 1 2;say ready;await go;steps 3 4")
+	done := make(chan error, 1)
+	go func() {
+		_, err := sv.Run(t.Context())
+		done <- err
+	}()
+	out.await(t, "ready")
+	await(t, "there is a run of its own", func() bool { return len(marks(t, filepath.Join(sv.Logdir, ownRun))) > 0 })
+	deleteLogdir(sv.Logdir)
+	await(t, "the logdir is made again", func() bool { return len(marks(t, filepath.Join(sv.Logdir, ownRun))) > 0 })
+	writeFile(t, filepath.Join(sv.Logdir, "go"), "x")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := curve(t, filepath.Join(sv.Logdir, ownRun), "loss"); !slices.Equal(got, []int64{3, 4}) {
+		t.Errorf("the curve has steps %v, want 3 and 4", got)
+	}
+}
+
+// The chief of several nodes makes their folder again in a logdir that was deleted, for
+// the workers that come, and starts its program again there.
+func TestNodesLogdirDeleted(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	n := &nodes{dir: filepath.Join(logdir, nodesDir)}
+	chief := join(t, logdir, 0, "steps 1 2;say ready;await go;exit 1|steps 1 4")
+	chief.await(t, "ready")
+	before := n.job()
+	deleteLogdir(logdir)
+	await(t, "the logdir is made again", func() bool { return n.job().Phase == nodeRunning })
+	if got := n.job(); got.start != before.start {
+		t.Errorf("the start is %+v by now, was %+v", got.start, before.start)
+	}
+	writeFile(t, filepath.Join(logdir, "go"), "x")
+	if exit, err := chief.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
+		t.Errorf("Run = %+v, %v", exit, err)
 	}
 }
