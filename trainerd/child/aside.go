@@ -46,7 +46,7 @@ func (r *run) putBack() {
 		r.log.Error("cannot move the checkpoint back", "checkpoint", a.Path, "from", a.dir, "err", err)
 		return
 	}
-	r.log.Warn("the program has done no step without the checkpoint either; moved it back", "checkpoint", a.Path)
+	r.log.Warn("the program has done no step without the checkpoint; moved it back", "checkpoint", a.Path)
 	r.refresh(true)
 	r.trust()
 }

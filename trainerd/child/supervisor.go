@@ -317,7 +317,7 @@ func (r *run) close() error {
 	var errs []error
 	if r.events != nil {
 		r.events.session(r.ectx, tfpb.SessionLog_STOP, "", max(r.maxStep, 0))
-		errs = append(errs, r.events.Close())
+		r.events.check(r.events.Close()) // the run has its checkpoints
 	}
 	if r.root != nil {
 		errs = append(errs, r.root.Close())
