@@ -224,10 +224,8 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 				r.terminate()
 			}
 		case verdicts := <-r.verdicts:
-			more := r.takeReports() // which may be of the steps that were saved
-			if r.onVerdicts(verdicts); !more {
-				return stopped
-			}
+			r.takeReports() // which may be of the steps that were saved
+			r.onVerdicts(verdicts)
 		case <-rate.C:
 			r.writeRate()
 		case q := <-r.inbox.requests:

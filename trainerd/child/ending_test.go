@@ -3,7 +3,6 @@
 package child
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -225,8 +224,19 @@ func (f failingFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-func (d failingDisk) Rename(from, to string) error { return cmp.Or(d.check(), d.FS.Rename(from, to)) }
-func (d failingDisk) SyncDir(name string) error    { return cmp.Or(d.check(), d.FS.SyncDir(name)) }
+func (d failingDisk) Rename(from, to string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	return d.FS.Rename(from, to)
+}
+
+func (d failingDisk) SyncDir(name string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	return d.FS.SyncDir(name)
+}
 
 // TestStopOnBadDisk has a program that saves at a stop, while the disk takes nothing from
 // trainerd: what cannot be made durable is no checkpoint to promise, and stays where it is.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -29,14 +28,8 @@ type follower struct {
 // follow is a worker until the job ends, ctx is done, or no chief is left: then it
 // is promoted, and the caller tries to be the chief.
 func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exit, promoted bool, err error) {
-	r := &run{Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx), follows: true,
-		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, counts: &counts{first: -1}, attempt: attempt{step: -1}}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
-	if r.observer == nil {
-		r.observer = nobody{}
-	}
+	r := sv.newRun(ctx)
+	r.follows = true
 	if r.logdir, err = filepath.Abs(sv.Logdir); err != nil {
 		return Exit{}, false, err
 	}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -191,4 +192,29 @@ func TestNodesLogdirDeleted(t *testing.T) {
 	if exit, err := chief.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
 		t.Errorf("Run = %+v, %v", exit, err)
 	}
+}
+
+// A folder that cannot be made again in a logdir that was deleted is logged.
+func TestLogdirDeletedAndNoFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deleted := false
+		sv, log := simulate(t, func(p *simProgram) int {
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "events.out.tfevents.1.theirs"), "x")
+			for step := 1; p.sleep(time.Second); step++ {
+				if p.say("step=%d", step); step == 5 {
+					deleted = true
+					deleteLogdir(p.variable("TRAINERD_LOGDIR"))
+				}
+			}
+			return 0
+		})
+		sv.Checkpoints = ""
+		picky(sv, func(op, below string) bool { return op == "mkdir" && below == ownRun && deleted })
+		stop, end := begin(t, sv)
+		time.Sleep(time.Minute)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped || !strings.Contains(log.String(), "a folder cannot be made again") {
+			t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
+		}
+	})
 }

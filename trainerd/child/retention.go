@@ -95,12 +95,12 @@ func (l linked) Keep(all []retention.Checkpoint) []string {
 
 // pinNames returns the names of a checkpoint's files, any of which may be pinned.
 func (s *checkpointStore) pinNames(path string) (names []string) {
-	i := slices.IndexFunc(s.known, func(c Checkpoint) bool { return c.Path == path })
-	if i < 0 {
-		return nil
-	}
-	for _, name := range s.known[i].files {
-		names = append(names, s.abs(name))
+	for _, c := range s.known {
+		for _, name := range c.files {
+			if c.Path == path {
+				names = append(names, s.abs(name))
+			}
+		}
 	}
 	return names
 }
@@ -193,10 +193,7 @@ func (s *checkpointStore) sweep() error {
 		}
 	}
 	for dir := range dirs {
-		entries, err := fs.ReadDir(s.root.FS(), dir)
-		if err != nil {
-			continue
-		}
+		entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 		for _, e := range entries {
 			if atomicfile.IsTemp(e.Name()) {
 				errs = append(errs, s.removeAll(s.abs(dir+"/"+e.Name())))

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
@@ -110,4 +113,64 @@ func TestRewindFromPoisoned(t *testing.T) {
 	if want := "STEP is \"20\"\nSTEP is \"10\"\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %q", out, want)
 	}
+}
+
+// TestRewindToDamaged goes back to a checkpoint that was damaged since it was recorded, and
+// not read since: it is moved aside, and the program is given the one before.
+func TestRewindToDamaged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			if given = append(given, p.variable("TRAINERD_STEP")); len(given) == 1 {
+				p.say("step=4 loss=nan")
+				p.sleep(time.Hour)
+			}
+			return 0
+		})
+		sv.MaxRewinds = 1
+		at := time.Now()
+		write := func(step int, text string) {
+			t.Helper()
+			name := filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d", step))
+			writeFile(t, name, text)
+			must(t, os.Chtimes(name, at, at))
+		}
+		for step := range 3 {
+			write(step+1, "weights")
+		}
+		openShelf(t, sv.Logdir, "ckpt-*").refresh(true)
+		write(2, "WEIGHTS")
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(given, []string{"3", "1"}) {
+			t.Errorf("the starts were given %q", given)
+		}
+		if left := checkpointsIn(t, sv.Logdir); !slices.Equal(left, []string{"ckpt-1"}) {
+			t.Errorf("left %v", left)
+		}
+	})
+}
+
+// TestRewindOnBadDisk has a disk that does not let the checkpoints from after the fault be
+// moved: the run ends, and no start continues from them.
+func TestRewindOnBadDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			for step, loss := range []string{"1", "1", "nan"} {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("ckpt-%d", step)), "weights")
+				p.say("step=%d loss=%s", step, loss)
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.MaxRewinds = 3
+		picky(sv, func(op, name string) bool { return op == "mkdir" && name == "damaged" })
+		if exit, err := sv.Run(t.Context()); !is[*trainerd.NaNError](err) || exit.Attempt != 1 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if !strings.Contains(log.String(), "cannot rewind to an earlier checkpoint") {
+			t.Errorf("the log:\n%s", log)
+		}
+	})
 }

@@ -89,6 +89,9 @@ func TestNotAboveItself(t *testing.T) {
 	if got := parentOf(below); got != os.Getpid() {
 		t.Errorf("parentOf(%d) = %d, want %d", below, got, os.Getpid())
 	}
+	if hasOpen(-1, "/") {
+		t.Error("a process that there is not has a file open")
+	}
 	if got := parentOf(-1); got != 0 {
 		t.Errorf("parentOf(-1) = %d", got)
 	}
@@ -151,6 +154,43 @@ func TestNoSuchProgram(t *testing.T) {
 	}
 	if after := descriptors(t); after != before {
 		t.Errorf("%d open files, %d before", after, before)
+	}
+}
+
+// TestNoDescriptorsLeft has a process that may open no more files, or two: a start fails,
+// and leaves none open.
+func TestNoDescriptorsLeft(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	free := func() uint64 { // the number of the second file that is opened next
+		a, errA := os.Open("/")
+		b, errB := os.Open("/")
+		if err := errors.Join(errA, errB); err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		defer b.Close()
+		return uint64(max(a.Fd(), b.Fd()))
+	}
+	before := descriptors(t)
+	for _, most := range []uint64{3, free() + 1} {
+		few := limit
+		few.Cur = most
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+			t.Skip(err)
+		}
+		_, startErr := OS{}.Start(exec.Command("/bin/true"), nil)
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(startErr, syscall.EMFILE) {
+			t.Errorf("with %d files: %v", most, startErr)
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d files are open, %d before", after, before)
 	}
 }
 
