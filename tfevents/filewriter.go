@@ -244,16 +244,21 @@ func (w *FileWriter) Queued() int64 {
 	return int64(len(w.active.buf))
 }
 
-// Unwritten returns how many events a failure has kept out of the file, so that they are
-// in memory only until Reopen writes them into the next.
-func (w *FileWriter) Unwritten() int {
+// TakeUnwritten returns the events that a failure has kept out of the file, which Reopen
+// would write, and forgets them.
+func (w *FileWriter) TakeUnwritten() []*tfpb.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := 0
-	for records := w.unwritten; len(records) > 0; n++ {
-		records = records[recordLen(records):]
+	var events []*tfpb.Event
+	records := w.unwritten
+	w.unwritten = nil
+	for ; len(records) > 0; records = records[recordLen(records):] {
+		e, err := decodeEvent("", 0, records[tfrecord.HeaderSize:recordLen(records)-tfrecord.FooterSize])
+		if err == nil { // as it was encoded here
+			events = append(events, e)
+		}
 	}
-	return n
+	return events
 }
 
 // Flush returns when all events added so far are in the file.

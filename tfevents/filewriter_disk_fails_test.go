@@ -75,9 +75,8 @@ func writeSteps(ctx context.Context, fsys FS, dir string) (added []int64, first 
 	if first == nil {
 		first = err
 	}
-	if err != nil && w.Unwritten() > 0 { // else it was written, and only closing failed
-		err = errors.Join(w.Reopen(), w.Close())
-		if err != nil {
+	if err != nil { // there may be a rest
+		if err = errors.Join(w.Reopen(), w.Close()); err != nil {
 			first = err
 		}
 	}

@@ -56,28 +56,39 @@ func TestFileWriterErrorReachesEveryCaller(t *testing.T) {
 	})
 }
 
-// What waited for a write that failed is in the next file.
+// What waited for a write that failed is in the next file, unless it is taken back.
 func TestFileWriterReopenHasWhatWaited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		full := errors.New("no space left on device")
-		f := &fakeFile{gate: make(chan struct{})}
-		w := newFakeWriter(t, f, &FileWriterOptions{BufferSize: -1})
-		mustAdd(t, w, 1)
-		synctest.Wait()
-		mustAdd(t, w, 2, 3)
-		f.setError(full)
-		close(f.gate)
-		if err := w.Close(); !errors.Is(err, full) || w.Unwritten() != 3 {
-			t.Errorf("Close = %v, %d events unwritten; want 3", err, w.Unwritten())
-		}
-		f.setError(nil)
-		if err := errors.Join(w.Reopen(), w.Close()); err != nil || w.Unwritten() != 0 {
-			t.Errorf("%v, %d events unwritten", err, w.Unwritten())
-		}
-		if got, want := steps(t, f.data), []int64{1, 2, 3}; !slices.Equal(got, want) {
-			t.Errorf("steps %v, want %v", got, want)
-		}
-	})
+	for _, take := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			full := errors.New("no space left on device")
+			f := &fakeFile{gate: make(chan struct{})}
+			w := newFakeWriter(t, f, &FileWriterOptions{BufferSize: -1})
+			mustAdd(t, w, 1)
+			synctest.Wait()
+			mustAdd(t, w, 2, 3)
+			f.setError(full)
+			close(f.gate)
+			if err := w.Close(); !errors.Is(err, full) {
+				t.Errorf("Close = %v", err)
+			}
+			f.setError(nil)
+			var got []int64
+			if take {
+				for _, e := range w.TakeUnwritten() {
+					got = append(got, e.GetStep())
+				}
+			}
+			if err := errors.Join(w.Reopen(), w.Close()); err != nil {
+				t.Error(err)
+			}
+			if len(f.data) > 0 {
+				got = append(got, steps(t, f.data)...)
+			}
+			if want := []int64{1, 2, 3}; !slices.Equal(got, want) {
+				t.Errorf("taken %t: steps %v, want %v", take, got, want)
+			}
+		})
+	}
 }
 
 func TestFileWriterErrorWakesBlockedCallers(t *testing.T) {

@@ -322,6 +322,8 @@ func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 	}
 	if r.writer != nil {
 		r.events = eventlog.New(r.writer, sv.log())
+		r.events.Continue(sv.events, r.startStep)
+		sv.events = r.events
 	}
 	if r.writer != nil && step >= 0 && !sv.NoStandardServices {
 		if err := sv.writeStart(ctx, r); err != nil {

@@ -6,11 +6,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -132,4 +139,85 @@ func TestBeginsAgainInALogdir(t *testing.T) {
 	if !slices.Equal(got, []int64{9}) {
 		t.Errorf("the curve has steps %v, want 9", got)
 	}
+}
+
+// eventsFail is a disk that takes no events while full is set.
+type eventsFail struct {
+	ckptfmt.FS
+	full *atomic.Bool
+}
+
+func (d eventsFail) Create(name string) (atomicfile.File, error) {
+	if d.full.Load() && tfevents.IsEventsFile(name) {
+		return nil, &os.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
+	}
+	f, err := d.FS.Create(name)
+	if err != nil || !tfevents.IsEventsFile(name) {
+		return f, err
+	}
+	return eventsFile{f, d}, nil
+}
+
+type eventsFile struct {
+	atomicfile.File
+	disk eventsFail
+}
+
+func (f eventsFile) Write(b []byte) (int, error) {
+	if f.disk.full.Load() {
+		return 0, &os.PathError{Op: "write", Path: "events", Err: syscall.ENOSPC}
+	}
+	return f.File.Write(b)
+}
+
+// A session is lost while its events wait for a full disk: the next session writes them.
+func TestLostSessionOnFullDisk(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			dir, m, full := t.TempDir(), sessiontest.Counter(), new(atomic.Bool)
+			sv := newSupervisor(m, dir, 10)
+			sv.Saver = &checkpoint.Saver{FS: eventsFail{atomicfile.OrOS(nil), full}}
+			sv.MaxRestarts, sv.KeepSummaryWriter = 1, keep
+			sessions := 0
+			sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ session.Session) error {
+				sessions++
+				full.Store(false)
+				for n, _ := session.ScalarInt(m.Get("global_step")); n < 20; n++ {
+					step := m.Step()
+					sessiontest.MustNoErr(t, sv.SummaryComputed(ctx, summary.New(summary.Scalar("a", 1)), step))
+					sessiontest.MustNoErr(t, sv.StepDone(ctx, step))
+					time.Sleep(2 * time.Second) // the file has it
+					if sessions == 1 && step == 5 {
+						full.Store(true)
+					}
+					if sessions == 1 && step == 15 {
+						return session.ErrAborted
+					}
+				}
+				return nil
+			}))
+			sessiontest.MustNoErr(t, sv.Writer().Close())
+			d := tfevents.ReadRun(os.DirFS(dir), tfevents.Run{Name: ".", Files: eventsFiles(t, dir)}, &tfevents.RunOptions{Purge: tfevents.PurgeExact})
+			var got []int64
+			for p := range d.Scalars(d.Lookup("a")) {
+				got = append(got, p.Step)
+			}
+			if len(got) != 20 || !slices.IsSorted(got) || got[19] != 20 || sessions != 2 {
+				t.Errorf("kept %v: the curve has steps %v after %d sessions, want 1 to 20", keep, got, sessions)
+			}
+		})
+	}
+}
+
+// eventsFiles returns the names of a folder's events files.
+func eventsFiles(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	sessiontest.MustNoErr(t, err)
+	for _, e := range entries {
+		if tfevents.IsEventsFile(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }

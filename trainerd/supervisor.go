@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -203,6 +204,7 @@ type Supervisor struct {
 	riskTold  atomic.Bool          // the log has that SaveBudget.MaxRisk cannot be kept
 	interval  sync.Mutex           // guards SaveModelEvery once a run has begun
 	kept      *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
+	events    *eventlog.Log        // of the newest session, nil before the first
 
 	stats     runStats
 	rewound   *Rewind // that no checkpoint holds yet, nil for none

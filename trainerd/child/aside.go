@@ -46,7 +46,7 @@ func (r *run) putBack() {
 		r.log.Error("cannot move the checkpoint back", "checkpoint", a.Path, "from", a.dir, "err", err)
 		return
 	}
-	r.log.Warn("the program has done no step without the checkpoint either; moved it back", "checkpoint", a.Path)
+	r.log.Warn("the program has done no step without the checkpoint; moved it back", "checkpoint", a.Path)
 	r.refresh(true)
 	r.trust()
 }
@@ -54,6 +54,7 @@ func (r *run) putBack() {
 // putBack moves a checkpoint from the damaged ones to where it was, and gives it its
 // second names back.
 func (s *checkpointStore) putBack(a *aside) error {
+	var errs []error
 	taken := map[string]bool{}
 	for i, name := range a.files {
 		base := filepath.Base(name)
@@ -62,14 +63,12 @@ func (s *checkpointStore) putBack(a *aside) error {
 			from = filepath.Join(a.dir, strconv.Itoa(i), base)
 		}
 		taken[base] = true
-		if err := s.disk.Rename(from, s.abs(name)); err != nil {
-			return err
-		}
-		if err := s.disk.SyncDir(filepath.Dir(s.abs(name))); err != nil {
-			return err
-		}
+		errs = append(errs, s.disk.Rename(from, s.abs(name)), s.disk.SyncDir(filepath.Dir(s.abs(name))))
 	}
-	errs := []error{s.removeAll(a.dir), s.disk.SyncDir(filepath.Dir(a.dir))}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	errs = []error{s.removeAll(a.dir), s.disk.SyncDir(filepath.Dir(a.dir))}
 	for _, name := range a.names {
 		errs = append(errs, s.point(name, a.Checkpoint))
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestHalfWrittenOnlyCheckpoint has a first checkpoint that was cut short in a form
@@ -71,6 +73,30 @@ func TestNotTheCheckpointsFault(t *testing.T) {
 		if !slices.Contains(left, "w_10") || !slices.Contains(left, "m_10") {
 			t.Errorf("%s: it is not back: %v", name, left)
 		}
+	}
+}
+
+// TestAsideAtTheEnd has a run that ends after a checkpoint was set aside, before the next
+// start has shown whether that was to blame: it is where it was.
+func TestAsideAtTheEnd(t *testing.T) {
+	for name, restarts := range map[string]Restarts{
+		"gives up":                {Max: 1, Backoff: time.Second},
+		"is stopped in the pause": {Backoff: time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(*simProgram) int { return 1 })
+			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+			sv.Restarts = restarts
+			ctx, stop := context.WithTimeout(t.Context(), 90*time.Minute) // in the second pause
+			defer stop()
+			exit, err := sv.Run(ctx)
+			if exit.Attempt != 2 || is[*ExitError](err) != (restarts.Max > 0) {
+				t.Errorf("%s: Run = %+v, %v", name, exit, err)
+			}
+			if !strings.Contains(log.String(), "moved it aside") || !slices.Contains(below(t, sv.Logdir), "ckpt-10") {
+				t.Errorf("%s: it is not back: %v", name, below(t, sv.Logdir))
+			}
+		})
 	}
 }
 

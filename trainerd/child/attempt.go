@@ -3,10 +3,12 @@ package child
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // attempt is one start of the program.
@@ -39,34 +41,36 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	}
 	defer ln.Close()
 	r.begin(ctx)
-	lock, err := r.holdGroup(ctx)
-	if err != nil {
-		return Exit{}, err
+	if ctx.Err() != nil { // a program that is stopped at once may save what it has not loaded yet
+		e := Exit{Attempt: r.attempts, Cause: Stopped, Code: -1, Step: -1}
+		r.observer.Ended(e, false, 0)
+		return e, nil
 	}
-	a, err := startProcess(r.system(), r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
-	if lock != nil {
-		lock.Close() // it is the program's now
-	}
-	if err != nil && r.attempts > 1 {
-		r.log.Error("the program cannot be started", "err", err)
+	a, err := r.launch(ctx, ln)
+	if start, ok := errors.AsType[*StartError](err); ok && r.attempts > 1 {
+		r.log.Error("the program cannot be started", "err", start.Err)
+		r.publish(nodeEnded, "")
+		r.awaitParts(ctx)
 		return Exit{Attempt: r.attempts, Cause: Failed, Code: -1, Step: -1}, nil
 	}
 	if err != nil {
-		return Exit{}, &StartError{r.Command, err}
+		return Exit{}, err
 	}
 	r.attempt.process, r.attempt.started = a, true
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.attempt.process = nil
 	r.attempt.endedWell = endsWell(&a.exit)
-	r.publish(nodeEnded, "")
-	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
+	if a.exit.Code == 0 && r.attempt.ending == nil {
+		r.publish(jobComplete, "")
+		a.exit.Left = r.leftRunning(ctx)
+	} else {
+		r.publish(nodeEnded, "")
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
-	} else {
-		a.exit.Left = r.leftRunning(ctx)
 	}
 	r.reapOrphans()
+	r.awaitParts(ctx)
 	r.endRefresh()
 	r.refresh(true)
 	r.withdrawMarks(r.attempt.marks)
@@ -76,6 +80,22 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.savers = nil
 	r.writeRate()
 	return r.ended(a.exit, stopped)
+}
+
+// launch starts the program, which inherits the lock of its group.
+func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) {
+	lock, err := r.holdGroup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if lock != nil {
+		defer lock.Close() // it is the program's then
+	}
+	a, err := startProcess(r.system(), r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
+	if err != nil {
+		return nil, &StartError{r.Command, err}
+	}
+	return a, nil
 }
 
 // ended takes the end of a start, and comes to its cause.
@@ -118,10 +138,10 @@ func (r *run) endAttrs(e *Exit) []any {
 
 // begin prepares the accounts of a start.
 func (r *run) begin(ctx context.Context) {
-	r.awaitNodes(ctx)
-	r.attempts++
-	if r.attempts > 1 {
+	if r.attempts++; r.attempts > 1 {
 		r.bringBackGone(ctx)
+	} else {
+		r.awaitNodes(ctx, r.grace()) // of the chief before
 	}
 	r.quarantineDamaged(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
@@ -204,10 +224,8 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 				r.terminate()
 			}
 		case verdicts := <-r.verdicts:
-			more := r.takeReports() // which may be of the steps that were saved
-			if r.onVerdicts(verdicts); !more {
-				return stopped
-			}
+			r.takeReports() // which may be of the steps that were saved
+			r.onVerdicts(verdicts)
 		case <-rate.C:
 			r.writeRate()
 		case q := <-r.inbox.requests:

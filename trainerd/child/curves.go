@@ -46,7 +46,9 @@ func (r *run) hasForeignEvents() bool {
 // openEvents begins the events of this run, where they are not in the way.
 func (r *run) openEvents() (*events, error) {
 	dir := r.logdir
-	if _, err := r.root.Lstat(ownRun); err == nil || r.hasForeignEvents() {
+	info, err := r.root.Lstat(ownRun)
+	isFile := err == nil && !info.IsDir() // the command itself, maybe
+	if !isFile && (err == nil || r.hasForeignEvents()) {
 		dir = filepath.Join(dir, ownRun)
 	}
 	return newEvents(dir, r.log, r.FS)
@@ -55,11 +57,14 @@ func (r *run) openEvents() (*events, error) {
 // makeWay moves trainerd's events to a run of their own once the program writes
 // events into the logdir.
 func (r *run) makeWay() {
-	if r.events.Dir() != r.logdir || !r.hasForeignEvents() {
-		return
+	if r.events.Dir() != r.logdir || !r.hasForeignEvents() || !r.events.Ready(r.ectx) {
+		return // what waits for a file would not come along
 	}
 	if err := r.moveEvents(); err != nil {
-		r.log.Warn("cannot separate the events of this run from the program's", "err", err)
+		if !r.mixed {
+			r.log.Warn("cannot separate the events of this run from the program's", "err", err)
+		}
+		r.mixed = true
 		return
 	}
 	r.log.Info("the program writes events into the logdir; those of trainerd are in a run of their own", "run", ownRun)

@@ -8,8 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 )
@@ -115,4 +119,143 @@ func TestSaidTwice(t *testing.T) {
 	if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, []int64{1, 2, 3, 3}) {
 		t.Errorf("loss has steps %v: another value of a step is another point", got)
 	}
+}
+
+// TestOwnEventsOnBadDisk has a program that begins an events file in the logdir while the
+// disk takes nothing: the points that wait for it come along to the run of their own.
+func TestOwnEventsOnBadDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := new(atomic.Bool)
+		var logdir string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			for step := range 60 {
+				switch p.say("step=%d loss=1", step+1); step + 1 {
+				case 2:
+					broken.Store(true)
+				case 5:
+					writeFile(t, filepath.Join(logdir, "events.out.tfevents.1700000000.h"), "theirs")
+				case 20:
+					broken.Store(false)
+				}
+				p.sleep(time.Second)
+			}
+			return 0
+		})
+		logdir, sv.FS = sv.Logdir, failingDisk{atomicfile.OrOS(nil), broken}
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := curve(t, filepath.Join(sv.Logdir, ownRun), "loss"); len(got) < 59 { // one was under way
+			t.Errorf("the curve has steps %v", got)
+		}
+	})
+}
+
+// TestOwnRunCannotBeMade has a disk that does not take what separates trainerd's events from
+// the program's, for a while or, as it has a file of that name, ever: no point is lost.
+func TestOwnRunCannotBeMade(t *testing.T) {
+	for name, until := range map[string]time.Duration{"mkdir": 5 * time.Second, "rename": 10 * time.Second, "a file": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			sv, log := simulate(t, func(p *simProgram) int {
+				for step := range 60 {
+					if p.say("step=%d loss=1", step+1); step == 2 {
+						writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "events.out.tfevents.1.theirs"), "x")
+					}
+					p.sleep(time.Second)
+				}
+				return 0
+			})
+			own := filepath.Join(sv.Logdir, ownRun)
+			if until == 0 {
+				own = sv.Logdir
+				writeFile(t, filepath.Join(sv.Logdir, ownRun), "a command")
+			}
+			picky(sv, func(op, below string) bool {
+				return op == name && strings.HasPrefix(below, ownRun) && time.Since(begun) < until
+			})
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			os.Remove(filepath.Join(sv.Logdir, "events.out.tfevents.1.theirs")) // it is none
+			if got := curve(t, own, "loss"); !slices.Equal(got, count(1, 60)) {
+				t.Errorf("%s: the curve has steps %v", name, got)
+			}
+			if got := strings.Count(log.String(), "cannot separate the events"); got != 1 {
+				t.Errorf("%s: it is said %d times:\n%s", name, got, log)
+			}
+		})
+	}
+}
+
+// TestMarkCannotBeMade has a restart among events files of the program, and a disk that does
+// not take the mark of it.
+func TestMarkCannotBeMade(t *testing.T) {
+	for _, fails := range []string{"create", "write"} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				logdir := p.variable("TRAINERD_LOGDIR")
+				writeFile(t, filepath.Join(logdir, "tb/events.out.tfevents.1.theirs"), "x")
+				writeFile(t, filepath.Join(logdir, "ckpt-3"), "weights")
+				if p.say("step=4 loss=1"); p.variable("TRAINERD_ATTEMPT") == "1" {
+					return 1
+				}
+				return 0
+			})
+			picky(sv, func(op, below string) bool { return op == fails && strings.HasPrefix(below, "tb/") })
+			if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 2 {
+				t.Errorf("Run = %+v, %v", exit, err)
+			}
+			if !strings.Contains(log.String(), "cannot mark a restart among the program's events") {
+				t.Errorf("%s: the log:\n%s", fails, log)
+			}
+		})
+	}
+}
+
+// TestMarksOfEarlierRuns has a mark that an earlier run has left, whose file the program
+// has begun again since: the next start withdraws it, if the disk lets it.
+func TestMarksOfEarlierRuns(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		sv, _ := supervise(t, "steps 1 2")
+		log := newScreen()
+		sv.Log = logTo(log)
+		theirs := filepath.Join(sv.Logdir, "tb", "events.out.tfevents.1.theirs")
+		at := time.Now().Add(-time.Hour)
+		mark := fmt.Sprintf("%s%s%d%s", theirs, purgeInfix, at.UnixNano(), ownSuffix)
+		writeFile(t, mark, "x")
+		must(t, os.Chtimes(mark, at, at))
+		writeFile(t, theirs, "x")
+		picky(sv, func(op, below string) bool { return fails && op == "remove" && strings.HasPrefix(below, "tb/") })
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(mark); os.IsNotExist(err) == fails {
+			t.Errorf("the disk fails: %v; the mark: %v", fails, err)
+		}
+		if got := strings.Contains(log.String(), "cannot withdraw the mark of a restart"); got != fails {
+			t.Errorf("the log:\n%s", log)
+		}
+	}
+}
+
+// TestMarkBeforeTheNextFile has a program that is started again in the second in which it
+// has begun its events file: the next one sorts after the mark.
+func TestMarkBeforeTheNextFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var begun []int64
+		sv, _ := simulate(t, func(p *simProgram) int {
+			begun = append(begun, time.Now().Unix())
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("tb/events.out.tfevents.%d.theirs", time.Now().Unix())), "x")
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			p.say("step=%d", len(begun)+3)
+			return 2 - len(begun)
+		})
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(begun) != 2 || begun[1] <= begun[0] {
+			t.Errorf("starts in the seconds %v", begun)
+		}
+	})
 }

@@ -3,15 +3,16 @@
 package child
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -203,11 +204,39 @@ func (d failingDisk) Create(name string) (atomicfile.File, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	return d.FS.Create(name)
+	f, err := d.FS.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return failingFile{f, d}, nil
 }
 
-func (d failingDisk) Rename(from, to string) error { return cmp.Or(d.check(), d.FS.Rename(from, to)) }
-func (d failingDisk) SyncDir(name string) error    { return cmp.Or(d.check(), d.FS.SyncDir(name)) }
+// failingFile is a file of a failingDisk.
+type failingFile struct {
+	atomicfile.File
+	disk failingDisk
+}
+
+func (f failingFile) Write(b []byte) (int, error) {
+	if err := f.disk.check(); err != nil {
+		return 0, &fs.PathError{Op: "write", Path: "a file", Err: err}
+	}
+	return f.File.Write(b)
+}
+
+func (d failingDisk) Rename(from, to string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	return d.FS.Rename(from, to)
+}
+
+func (d failingDisk) SyncDir(name string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	return d.FS.SyncDir(name)
+}
 
 // TestStopOnBadDisk has a program that saves at a stop, while the disk takes nothing from
 // trainerd: what cannot be made durable is no checkpoint to promise, and stays where it is.
@@ -235,3 +264,26 @@ func TestNaNBeforeHang(t *testing.T) {
 		t.Errorf("Run = %+v, %v; output:\n%s", exit, err, out)
 	}
 }
+
+// TestStopDuringPreparation has a stop while the next start is prepared: the program, which
+// would have to save before it has loaded anything, is not started.
+func TestStopDuringPreparation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		sv, _ := simulate(t, func(*simProgram) int { starts++; return 1 })
+		ctx, stop := context.WithCancel(t.Context())
+		sv.Observer = whenStarted{nobody{}, stop}
+		exit, err := sv.Run(ctx)
+		if err != nil || exit.Cause != Stopped || starts != 0 {
+			t.Errorf("Run = %+v, %v after %d starts", exit, err, starts)
+		}
+	})
+}
+
+// whenStarted calls stop before a start.
+type whenStarted struct {
+	nobody
+	stop func()
+}
+
+func (w whenStarted) Started(int, *Checkpoint) { w.stop() }

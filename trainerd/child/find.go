@@ -57,10 +57,7 @@ func (s *checkpointStore) find() map[key]Checkpoint {
 func (s *checkpointStore) names() []string {
 	var matches []string
 	for _, p := range s.parts {
-		found, err := fs.Glob(s.root.FS(), p)
-		if err != nil {
-			return nil
-		}
+		found, _ := fs.Glob(s.root.FS(), p) // CheckPattern has seen the pattern
 		matches = append(matches, found...)
 	}
 	names := slices.DeleteFunc(matches, isForeign)
@@ -71,10 +68,7 @@ func (s *checkpointStore) names() []string {
 		}
 	}
 	for dir := range dirs {
-		entries, err := fs.ReadDir(s.root.FS(), dir)
-		if err != nil {
-			continue
-		}
+		entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 		for _, e := range entries {
 			name := path.Join(dir, e.Name())
 			prefix := shardTail().ReplaceAllString(name, "")

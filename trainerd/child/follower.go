@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -29,14 +28,8 @@ type follower struct {
 // follow is a worker until the job ends, ctx is done, or no chief is left: then it
 // is promoted, and the caller tries to be the chief.
 func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exit, promoted bool, err error) {
-	r := &run{Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx), follows: true,
-		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, counts: &counts{first: -1}, attempt: attempt{step: -1}}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
-	if r.observer == nil {
-		r.observer = nobody{}
-	}
+	r := sv.newRun(ctx)
+	r.follows = true
 	if r.logdir, err = filepath.Abs(sv.Logdir); err != nil {
 		return Exit{}, false, err
 	}
@@ -178,20 +171,12 @@ func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir)}
 	f.observer.Started(f.attempts, f.attempt.given)
 	f.tell(nodeRunning)
-	lock, err := f.holdGroup(ctx)
-	if err != nil {
-		ln.Close()
-		return true, false, err
-	}
-	a, err := startProcess(f.system(), f.attempts, f.command(ln.Addr().String()), lock, ln, f.Patterns, f.lineReader(), f.out)
-	if lock != nil {
-		lock.Close() // it is the program's now
-	}
+	a, err := f.launch(ctx, ln)
 	if err != nil {
 		ln.Close()
 		f.exit = Exit{Attempt: f.attempts, Cause: Failed, Code: -1, Step: -1}
 		f.tell(nodeEnded)
-		return true, false, &StartError{f.Command, err}
+		return true, false, err
 	}
 	f.attempt.process, f.reports = a, a.reports
 	f.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", f.givenPath(), "chief", job.Host)

@@ -58,3 +58,18 @@ func TestKilledWhileLoading(t *testing.T) {
 		t.Errorf("output %q, want %q", out, want)
 	}
 }
+
+// TestGoesBackAndOn has a checkpoint that is whole, and with which the program fails: it is
+// given the one before until there is a newer one.
+func TestGoesBackAndOn(t *testing.T) {
+	sv, out := supervise(t, "env STEP;exit 1|env STEP;exit 1|env STEP;resume 30;intact ckpt-30.safetensors;exit 1|env STEP;resume 40")
+	for _, name := range []string{"ckpt-10.safetensors", "ckpt-20.safetensors"} {
+		writeFile(t, filepath.Join(sv.Logdir, name), tensorsFile())
+	}
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 4 {
+		t.Fatalf("Run = %+v, %v", exit, err)
+	}
+	if want := "STEP is \"20\"\nSTEP is \"20\"\nSTEP is \"10\"\nSTEP is \"30\"\n"; out.String() != want {
+		t.Errorf("output %q, want %q", out, want)
+	}
+}

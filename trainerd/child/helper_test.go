@@ -144,3 +144,13 @@ func becomeReaper(on uintptr) error {
 	}
 	return nil
 }
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	must(t, err)
+	return string(b)
+}
+
+// logTo returns a log that a test reads.
+func logTo(s *screen) *slog.Logger { return slog.New(slog.NewTextHandler(s, nil)) }

@@ -55,7 +55,7 @@ func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
 	if err := r.endLeftovers(ctx, r.patienceWithLeftovers()); err != nil {
 		return nil, err
 	}
-	return awaitGroup(ctx, r.groupDir, r.patienceWithLeftovers())
+	return awaitGroup(ctx, r.groupDir, leftoverGrace)
 }
 
 // awaitGroup locks the logdir once nobody else has it. A process that is ending has

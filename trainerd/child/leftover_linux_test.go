@@ -124,3 +124,20 @@ func TestAwaitGroup(t *testing.T) {
 		t.Errorf("it is let go: %v", err)
 	}
 }
+
+// TestLockOfOneThatEnds has a program that is given no time to end. The system takes some
+// to end it all the same.
+func TestLockOfOneThatEnds(t *testing.T) {
+	sv, _ := supervise(t, "")
+	sv.Grace = -1
+	dir := t.TempDir()
+	held, err := logdir.HoldGroup(dir)
+	must(t, err)
+	time.AfterFunc(50*time.Millisecond, func() { held.Close() })
+	r := &run{Supervisor: sv, log: discard, logdir: dir, groupDir: dir}
+	lock, err := r.holdGroup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Close()
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,14 +35,21 @@ func (r *run) follow() {
 	r.relocked = times
 	r.prompter.covered = NoStep // the program may be asked for what it had
 	r.keepConfig()
-	dir := r.events.Dir()
-	if hasOwnEvents(dir) {
-		return
+	if r.nodes != nil {
+		r.checkFolder(r.store.mkdirAll(path.Join(nodesDir, filepath.Base(r.groupDir))))
+		r.publish(r.job.Phase, "")
 	}
-	if dir != r.logdir {
-		r.store.mkdirAll(ownRun) // without it the log reports that events cannot be written
+	if !hasOwnEvents(r.events.Dir()) {
+		r.renewEvents()
 	}
-	r.events.Renew()
+}
+
+// renewEvents begins a new events file in place of those that are gone.
+func (r *run) renewEvents() {
+	if r.events.Dir() != r.logdir {
+		r.checkFolder(r.store.mkdirAll(ownRun))
+	}
+	r.events.Renew() // what it had is gone, but what waits
 	r.events.session(r.ectx, tfpb.SessionLog_START, "", max(r.attempt.step, 0)+1)
 }
 
@@ -60,6 +69,7 @@ func (r *run) reopenLogdir() error {
 	r.endRefresh()
 	r.root.Close()
 	r.root, r.store = root, r.newStore(root)
+	r.aside = nil
 	return nil
 }
 
@@ -69,6 +79,13 @@ func hasOwnEvents(dir string) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return tfevents.IsEventsFile(e.Name()) && strings.HasSuffix(e.Name(), ownSuffix)
 	})
+}
+
+// checkFolder logs what should not go wrong in a logdir that was made again.
+func (r *run) checkFolder(err error) {
+	if err != nil {
+		r.log.Error("a folder cannot be made again", "err", err)
+	}
 }
 
 // leave ends the program, which writes by the logdir's name: at once where that

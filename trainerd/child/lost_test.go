@@ -5,12 +5,18 @@ package child
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -69,11 +75,7 @@ func must(t *testing.T, err error) {
 // saved, and the config of the run and its events are there again.
 func TestLogdirDeleted(t *testing.T) {
 	for name, remove := range map[string]func(t *testing.T, dir string){
-		"deleted": func(_ *testing.T, dir string) {
-			for os.RemoveAll(dir) != nil {
-				// The run has written something meanwhile.
-			}
-		},
+		"deleted": func(_ *testing.T, dir string) { deleteLogdir(dir) },
 		"emptied": func(t *testing.T, dir string) {
 			entries, err := os.ReadDir(dir)
 			must(t, err)
@@ -113,4 +115,119 @@ func TestLogdirDeleted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deleteLogdir deletes the logdir of a run, which may be writing there.
+func deleteLogdir(logdir string) {
+	for os.RemoveAll(logdir) != nil {
+	}
+}
+
+// A logdir is deleted while the disk takes nothing: the training continues, and its curve
+// is there once the disk works again, with what had waited.
+func TestLogdirDeletedOnBadDisk(t *testing.T) {
+	sv, out := supervise(t, "steps 1 2;say ready;await go;steps 3 4")
+	broken, log := new(atomic.Bool), newScreen()
+	sv.FS, sv.Config = failingDisk{atomicfile.OrOS(nil), broken}, []byte("# a config\n")
+	sv.Log = slog.New(slog.NewTextHandler(log, nil))
+	second := make(chan bool, 1)
+	sv.Observer = whenReported{nobody{}, func(r *Report) {
+		if broken.Store(r.Step < 4); r.Step == 2 {
+			second <- true
+		}
+	}}
+	done := make(chan error, 1)
+	go func() {
+		_, err := sv.Run(t.Context())
+		done <- err
+	}()
+	out.await(t, "ready")
+	<-second
+	deleteLogdir(sv.Logdir)
+	await(t, "the logdir is made again", func() bool { return strings.Contains(log.String(), "config could not be kept") })
+	writeFile(t, filepath.Join(sv.Logdir, "go"), "x")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, []int64{1, 2, 3, 4}) {
+		t.Errorf("the curve has steps %v, want 1 to 4", got)
+	}
+	if got := marks(t, sv.Logdir); len(got) == 0 || got[0] != "START@3" {
+		t.Errorf("marks %v", got)
+	}
+}
+
+// whenReported calls a function with each report.
+type whenReported struct {
+	nobody
+	do func(r *Report)
+}
+
+func (w whenReported) Reported(r *Report) { w.do(r) }
+
+// The own run of trainerd's events is made again in a logdir that was deleted.
+func TestLogdirDeletedWithOwnRun(t *testing.T) {
+	const theirs = "events.out.tfevents.1700000000.h"
+	sv, out := supervise(t, "write "+theirs+";steps 1 2;say ready;await go;steps 3 4")
+	done := make(chan error, 1)
+	go func() {
+		_, err := sv.Run(t.Context())
+		done <- err
+	}()
+	out.await(t, "ready")
+	await(t, "there is a run of its own", func() bool { return len(marks(t, filepath.Join(sv.Logdir, ownRun))) > 0 })
+	deleteLogdir(sv.Logdir)
+	await(t, "the logdir is made again", func() bool { return len(marks(t, filepath.Join(sv.Logdir, ownRun))) > 0 })
+	writeFile(t, filepath.Join(sv.Logdir, "go"), "x")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if got := curve(t, filepath.Join(sv.Logdir, ownRun), "loss"); !slices.Equal(got, []int64{3, 4}) {
+		t.Errorf("the curve has steps %v, want 3 and 4", got)
+	}
+}
+
+// The chief of several nodes makes their folder again in a logdir that was deleted, for
+// the workers that come, and starts its program again there.
+func TestNodesLogdirDeleted(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	n := &nodes{dir: filepath.Join(logdir, nodesDir)}
+	chief := join(t, logdir, 0, "steps 1 2;say ready;await go;exit 1|steps 1 4")
+	chief.await(t, "ready")
+	before := n.job()
+	deleteLogdir(logdir)
+	await(t, "the logdir is made again", func() bool { return n.job().Phase == nodeRunning })
+	if got := n.job(); got.start != before.start {
+		t.Errorf("the start is %+v by now, was %+v", got.start, before.start)
+	}
+	writeFile(t, filepath.Join(logdir, "go"), "x")
+	if exit, err := chief.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
+		t.Errorf("Run = %+v, %v", exit, err)
+	}
+}
+
+// A folder that cannot be made again in a logdir that was deleted is logged.
+func TestLogdirDeletedAndNoFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deleted := false
+		sv, log := simulate(t, func(p *simProgram) int {
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "events.out.tfevents.1.theirs"), "x")
+			for step := 1; p.sleep(time.Second); step++ {
+				if p.say("step=%d", step); step == 5 {
+					deleted = true
+					deleteLogdir(p.variable("TRAINERD_LOGDIR"))
+				}
+			}
+			return 0
+		})
+		sv.Checkpoints = ""
+		picky(sv, func(op, below string) bool { return op == "mkdir" && below == ownRun && deleted })
+		stop, end := begin(t, sv)
+		time.Sleep(time.Minute)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped || !strings.Contains(log.String(), "a folder cannot be made again") {
+			t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
+		}
+	})
 }

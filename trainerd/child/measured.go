@@ -73,6 +73,9 @@ func (r *run) newStore(root *os.Root) *checkpointStore {
 	s.metrics = r.measured.of
 	s.now = r.moment
 	s.isPast = r.isPast
+	if r.MaxRewinds > 0 {
+		s.isGood = r.rewinds.trusts
+	}
 	return s
 }
 

@@ -174,19 +174,35 @@ func hostname() string {
 	return host
 }
 
-// awaitNodes waits until the program of the start before has ended on the nodes
-// that had begun it, for as long as they may take to end it.
-func (r *run) awaitNodes(ctx context.Context) {
-	if r.nodes == nil {
+// newsTime is how long it may take until the nodes know what the chief has published.
+const newsTime = 2 * time.Second
+
+// awaitParts waits for the other nodes, which may be writing their parts of the last
+// checkpoint of a start that has ended here.
+func (r *run) awaitParts(ctx context.Context) {
+	limit := r.grace()
+	if e := r.attempt.ending; e != nil {
+		limit = limit*9/10 - time.Since(e.begun) // the rest is for what follows
+	}
+	if ctx.Err() != nil { // a stop, which the other nodes know
+		ctx = r.ectx
+	}
+	r.awaitNodes(ctx, max(limit, newsTime))
+}
+
+// awaitNodes waits until the program of the newest start has ended on the nodes
+// that had begun it.
+func (r *run) awaitNodes(ctx context.Context, limit time.Duration) {
+	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	over := time.NewTimer(r.grace())
+	over := time.NewTimer(limit)
 	defer over.Stop()
 	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
-	before := r.nodes.job().start
+	newest := r.nodes.job().start
 	for {
-		node := r.busyNode(before)
+		node := r.busyNode(newest)
 		if node < 0 {
 			return
 		}
@@ -194,7 +210,7 @@ func (r *run) awaitNodes(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-over.C:
-			r.log.Warn("a node has not ended the program in time; starting without it", "node", node, "grace", r.grace())
+			r.log.Warn("a node has not ended the program in time; nobody waits for it any longer", "node", node, "waited", limit)
 			return
 		case <-poll.C:
 		}
@@ -241,7 +257,7 @@ func (r *run) causeOnNodes(e *Exit, here Cause) Cause {
 	switch {
 	case b == nil || here == Stopped:
 		return here // else it was asked to end, and exit code 0 says no more than that
-	case b.Phase == nodeEnding:
+	case b.Phase == nodeEnding || b.Cause == Stopped:
 		return Preempted
 	}
 	e.Code, e.Signal = b.Code, 0

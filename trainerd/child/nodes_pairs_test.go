@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
@@ -82,6 +83,83 @@ func TestNodesChiefOnTwoHosts(t *testing.T) {
 	}
 	if got := checkpointsIn(t, logdir); len(got) != 0 {
 		t.Errorf("the program has saved %v into the other's logdir", got)
+	}
+}
+
+// A checkpoint has a file of each node, and the chief's program ends before the other has
+// written its own: the chief waits for that, and the other is given the time.
+func TestNodesLastPart(t *testing.T) {
+	for _, tc := range []struct {
+		name, chief, other string
+		stop               bool
+		attempts           int
+	}{
+		{"complete", "steps 1 5;await m_4;write w_5", "write m_4;await w_5;pause;pause;write m_5", false, 1},
+		{"stopped", "steps 1 5;await m_4;polite w_5", "write m_4;polite note;await w_5;pause;pause;write m_5", true, 1},
+		{"failed", "steps 1 5;await m_4;write w_5;exit 1|env STEP;await there2;steps 6 9", "write m_4;polite note;pause;pause;write m_5|write there2;steps 6 9", false, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			logdir := filepath.Join(t.TempDir(), "log")
+			set := func(sv *Supervisor) { sv.Checkpoints = "{w,m}_5" }
+			chief := join(t, logdir, 0, tc.chief, set)
+			await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
+			worker := join(t, logdir, 1, tc.other, set)
+			if tc.stop {
+				chief.await(t, "ready")
+				worker.await(t, "ready")
+				chief.stop()
+			}
+			for _, n := range []*node{chief, worker} {
+				if exit, err := n.end(t); err != nil || exit.Attempt != tc.attempts || (exit.Cause == Stopped) != tc.stop {
+					t.Errorf("node %d: %+v, %v", n.Node, exit, err)
+				}
+			}
+			if got := marks(t, logdir); !slices.Contains(got, "CHECKPOINT@5") {
+				t.Errorf("marks %v", got)
+			}
+			if tc.attempts > 1 && !strings.Contains(chief.String(), `STEP is "5"`) {
+				t.Errorf("the next start was not given it:\n%s", chief)
+			}
+		})
+	}
+}
+
+// A worker is stopped together with its program, as by a service manager that ends all
+// processes of a machine: the chief learns of both at once, and starts the program again.
+func TestNodesStopOfAll(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	n := &nodes{dir: filepath.Join(logdir, nodesDir)}
+	chief := join(t, logdir, 0, "say ready;sleep|steps 1 4")
+	chief.await(t, "ready")
+	must(t, writeJSON(n.nodeFile(1), nodeState{start: n.job().start, Phase: nodeEnded, Cause: Stopped}))
+	if exit, err := chief.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
+		t.Errorf("the chief: %+v, %v; want a second start", exit, err)
+	}
+}
+
+// The program cannot be started again on the chief's node: it is ended on the other, too.
+func TestNodesChiefCannotStart(t *testing.T) {
+	t.Parallel()
+	logdir := filepath.Join(t.TempDir(), "log")
+	program := filepath.Join(filepath.Dir(logdir), "program")
+	must(t, os.Symlink(os.Args[0], program))
+	chief := join(t, logdir, 0, "await there1;remove ../program;exit 1", func(sv *Supervisor) {
+		sv.Command, sv.Grace = []string{program}, patience
+		sv.Restarts = Restarts{Max: 2, Backoff: 100 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
+	})
+	await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
+	worker := join(t, logdir, 1, "write there1;sleep", func(sv *Supervisor) { sv.Grace = patience })
+	begun := time.Now()
+	if _, err := chief.end(t); !is[*ExitError](err) {
+		t.Errorf("the chief: %v; want an *ExitError", err)
+	}
+	if _, err := worker.end(t); !is[*ChiefError](err) {
+		t.Errorf("the worker: %v; want a *ChiefError", err)
+	}
+	if took := time.Since(begun); took > patience/2 {
+		t.Errorf("it took %v: the chief has waited for a program that nobody had ended", took)
 	}
 }
 

@@ -5,12 +5,15 @@ package child
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/system"
+	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // node is a Supervisor of a job with two nodes.
@@ -177,5 +180,44 @@ func TestFollowerAfterTheEnd(t *testing.T) {
 	f.ended(t.Context())
 	if f.ends() != nil {
 		t.Error("the end of the program has a next stage")
+	}
+}
+
+// lead makes this process a chief that has started the program and does nothing more.
+func lead(t *testing.T, dir string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Join(dir, nodesDir), 0o777))
+	held, err := lock.Acquire(dir, nil)
+	must(t, err)
+	t.Cleanup(func() { held.Release() })
+	must(t, writeJSON(filepath.Join(dir, nodesDir, "job.json"), jobState{start: start{lifeOf(lock.Named(dir)), 1}, Phase: nodeRunning}))
+}
+
+// A worker that cannot start the program tells the chief, which waits for it otherwise.
+func TestFollowerCannotStart(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, sv *Supervisor){
+		"no program": func(_ *testing.T, sv *Supervisor) { sv.System.(*simulated).fails = errors.New("no such program") },
+		"another process has the lock": func(t *testing.T, sv *Supervisor) {
+			dir := filepath.Join(sv.Logdir, nodesDir, "node1")
+			must(t, os.MkdirAll(dir, 0o777))
+			held, err := lock.HoldGroup(dir)
+			must(t, err)
+			t.Cleanup(func() { held.Close() })
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, nil)
+			sv.Nodes, sv.Node = 2, 1
+			lead(t, sv.Logdir)
+			harm(t, sv)
+			if _, err := sv.Run(t.Context()); !is[*StartError](err) && !is[*lock.GroupError](err) {
+				t.Errorf("%s: Run = %v", name, err)
+			}
+			var got nodeState
+			readJSON(filepath.Join(sv.Logdir, nodesDir, "node1.json"), &got)
+			if got.Phase != nodeEnded || got.Cause != Failed || got.Attempt != 1 {
+				t.Errorf("%s: the chief is told %+v", name, got)
+			}
+		})
 	}
 }

@@ -49,10 +49,7 @@ func (s *checkpointStore) aliases(c Checkpoint) (all []alias) {
 	}
 	own := s.infosOf(c)
 	for _, dir := range slices.Compact([]string{dir, path.Dir(dir)}) {
-		entries, err := fs.ReadDir(s.root.FS(), dir)
-		if err != nil {
-			continue // then it has none that can be read
-		}
+		entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 		for _, entry := range entries {
 			if a, ok := s.linkTo(c, own, path.Join(dir, entry.Name()), entry); ok {
 				all = append(all, a)

@@ -148,7 +148,7 @@ func (a *process) terminate() error {
 	if !a.alive {
 		return nil
 	}
-	if err := a.program.Signal(system.SigTerm); !isGone(err) {
+	if err := a.program.Signal(system.SigTerm); err != nil && !isGone(err) {
 		return err
 	}
 	return nil
@@ -188,16 +188,14 @@ func (a *process) signal(sig syscall.Signal) error {
 	return a.program.SignalGroup(sig)
 }
 
-// track notes an end that drain must bring to its end. It is false when that is
-// over.
-func (a *process) track(d deadliner) bool {
+// track notes an end that drain must bring to its end.
+func (a *process) track(d deadliner) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.draining.IsZero() {
-		return d.SetReadDeadline(a.draining) == nil
-	}
 	a.conns[d] = struct{}{}
-	return true
+	if !a.draining.IsZero() {
+		d.SetReadDeadline(a.draining)
+	}
 }
 
 func (a *process) untrack(d deadliner) {

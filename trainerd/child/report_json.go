@@ -13,9 +13,7 @@ import (
 func parseJSON(line string) *Report {
 	d := json.NewDecoder(strings.NewReader(quoteSpecials(line)))
 	d.UseNumber()
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
+	d.Token() // the brace
 	p := jsonParser{decoder: d}
 	if !p.object("", 1) {
 		return nil

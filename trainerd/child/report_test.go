@@ -48,6 +48,8 @@ func TestParseReport(t *testing.T) {
 		{"no JSON", `{step: 1}`, nil, false},
 		{"two objects", `{"step": 1} {"step": 2}`, nil, false},
 		{"deep", `{"step": 1, "a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, nil, false},
+		{"deep objects", strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), nil, false},
+		{"a string without an end", `{"step": 1, "a": NaN, "b`, nil, false},
 		{"no UTF-8", "{\"step\": 1, \"\xff\": 2}", nil, false},
 
 		{"pairs", "step=120 loss=0.25 val/loss=4e-1", report(120, "loss", 0.25, "val/loss", 0.4), true},

@@ -37,7 +37,7 @@ func (s *checkpointStore) kept() []Kept {
 		}
 		all = append(all, k)
 	}
-	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, linked(s.symlinks())}, s.policy...)
+	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, linked(s.symlinks()), s.lastGood()}, s.policy...)
 	for i, why := range checkpoint.Reasons(policies, numbered) {
 		all[at[i]].Why = why
 	}
@@ -52,6 +52,30 @@ func (c *Checkpoint) stored() retention.Checkpoint {
 		x.Metrics, x.Sources = metricsOf(c.record).Of(c.Step)
 	}
 	return x
+}
+
+// lastGood is a policy that keeps the newest checkpoint after which the loss was finite:
+// a rewind goes there if it is NaN in all that came later.
+type lastGood string
+
+func (s *checkpointStore) lastGood() lastGood {
+	for _, c := range slices.Backward(s.known) {
+		if s.isGood != nil && !c.onTrial && s.isGood(&c) {
+			return lastGood(c.Path)
+		}
+	}
+	return ""
+}
+
+// Keep implements [retention.Policy].
+func (l lastGood) Keep(all []retention.Checkpoint) []string {
+	why := make([]string, len(all))
+	for i, c := range all {
+		if c.Prefix == string(l) {
+			why[i] = "the loss was finite after it"
+		}
+	}
+	return why
 }
 
 // linked is a policy that keeps checkpoints which symbolic links are to: without them,
@@ -71,12 +95,12 @@ func (l linked) Keep(all []retention.Checkpoint) []string {
 
 // pinNames returns the names of a checkpoint's files, any of which may be pinned.
 func (s *checkpointStore) pinNames(path string) (names []string) {
-	i := slices.IndexFunc(s.known, func(c Checkpoint) bool { return c.Path == path })
-	if i < 0 {
-		return nil
-	}
-	for _, name := range s.known[i].files {
-		names = append(names, s.abs(name))
+	for _, c := range s.known {
+		for _, name := range c.files {
+			if c.Path == path {
+				names = append(names, s.abs(name))
+			}
+		}
 	}
 	return names
 }
@@ -169,10 +193,7 @@ func (s *checkpointStore) sweep() error {
 		}
 	}
 	for dir := range dirs {
-		entries, err := fs.ReadDir(s.root.FS(), dir)
-		if err != nil {
-			continue
-		}
+		entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 		for _, e := range entries {
 			if atomicfile.IsTemp(e.Name()) {
 				errs = append(errs, s.removeAll(s.abs(dir+"/"+e.Name())))

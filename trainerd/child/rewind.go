@@ -28,6 +28,14 @@ func (b *rewinds) begin(given *Checkpoint) {
 	}
 }
 
+// trusts reports whether a finite loss has come after a checkpoint.
+func (b *rewinds) trusts(c *Checkpoint) bool {
+	if c.at() == NoStep {
+		return !c.Saved.After(b.goodAt)
+	}
+	return c.at() <= b.good
+}
+
 // watchLoss kills the program when its loss is NaN or infinite: what it does from
 // there on has no use, and what it saves does harm.
 func (r *run) watchLoss(report *Report, now time.Time) {
@@ -60,12 +68,7 @@ func (sv *Supervisor) lossOf(report *Report) (v float64, ok bool) {
 // [*trainerd.NaNError] when there is none, or the limit is reached.
 func (r *run) rewind() error {
 	b, nan := &r.rewinds, r.attempt.nan
-	intact := slices.DeleteFunc(slices.Clone(r.store.known), func(c Checkpoint) bool {
-		if c.at() == NoStep {
-			return c.Saved.After(b.goodAt)
-		}
-		return c.at() > b.good
-	})
+	intact := slices.DeleteFunc(slices.Clone(r.store.known), func(c Checkpoint) bool { return !b.trusts(&c) })
 	if len(intact) == 0 {
 		return nan // what there is may be good, and nothing else is there
 	}

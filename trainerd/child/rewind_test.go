@@ -8,9 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd"
 )
@@ -66,25 +70,28 @@ func TestRewind(t *testing.T) {
 }
 
 // TestRewindKeepsTheLastGood has one checkpoint stay, and a newer one that was saved
-// after the fault.
+// after the fault: it counts before the loss is known, or later.
 func TestRewindKeepsTheLastGood(t *testing.T) {
-	sv, out := supervise(t, "steps 1 20;write ckpt-20;say saved;sleep|env STEP;steps 21 22;write ckpt-23;say step=23 loss=nan;sleep|env STEP;resume 30")
-	sv.MaxRewinds, sv.Retention = 2, []retention.Policy{retention.Last(1)}
-	ctx, stop := context.WithCancel(t.Context())
-	show := sv.Stdout
-	sv.Stdout = &stopper{screen: out, at: "saved", stop: stop}
-	if _, err := sv.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	sv.Stdout, sv.Env = show, []string{"CHILD_SCRIPT=" + "env STEP;steps 21 22;write ckpt-23;say step=23 loss=nan;sleep|env STEP;resume 30"}
-	if _, err := sv.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(out.String(), `STEP is "20"`); got != 2 {
-		t.Errorf("%d starts had step 20, want 2:\n%s", got, out)
-	}
-	if _, err := os.Stat(filepath.Join(sv.Logdir, "ckpt-20")); err != nil {
-		t.Error(err)
+	for _, first := range []string{"", "await " + manifest.RecordName("ckpt-23", 23) + ";pause;"} {
+		next := "env STEP;steps 21 22;write ckpt-23;" + first + "say step=23 loss=nan;sleep|env STEP;resume 30"
+		sv, out := supervise(t, "steps 1 20;write ckpt-20;say saved;sleep|"+next)
+		sv.MaxRewinds, sv.Retention = 2, []retention.Policy{retention.Last(1)}
+		ctx, stop := context.WithCancel(t.Context())
+		show := sv.Stdout
+		sv.Stdout = &stopper{screen: out, at: "saved", stop: stop}
+		if _, err := sv.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		sv.Stdout, sv.Env = show, []string{"CHILD_SCRIPT=" + next}
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), `STEP is "20"`); got != 2 {
+			t.Errorf("%d starts had step 20, want 2:\n%s", got, out)
+		}
+		if _, err := os.Stat(filepath.Join(sv.Logdir, "ckpt-20")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -106,4 +113,64 @@ func TestRewindFromPoisoned(t *testing.T) {
 	if want := "STEP is \"20\"\nSTEP is \"10\"\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %q", out, want)
 	}
+}
+
+// TestRewindToDamaged goes back to a checkpoint that was damaged since it was recorded, and
+// not read since: it is moved aside, and the program is given the one before.
+func TestRewindToDamaged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			if given = append(given, p.variable("TRAINERD_STEP")); len(given) == 1 {
+				p.say("step=4 loss=nan")
+				p.sleep(time.Hour)
+			}
+			return 0
+		})
+		sv.MaxRewinds = 1
+		at := time.Now()
+		write := func(step int, text string) {
+			t.Helper()
+			name := filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d", step))
+			writeFile(t, name, text)
+			must(t, os.Chtimes(name, at, at))
+		}
+		for step := range 3 {
+			write(step+1, "weights")
+		}
+		openShelf(t, sv.Logdir, "ckpt-*").refresh(true)
+		write(2, "WEIGHTS")
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(given, []string{"3", "1"}) {
+			t.Errorf("the starts were given %q", given)
+		}
+		if left := checkpointsIn(t, sv.Logdir); !slices.Equal(left, []string{"ckpt-1"}) {
+			t.Errorf("left %v", left)
+		}
+	})
+}
+
+// TestRewindOnBadDisk has a disk that does not let the checkpoints from after the fault be
+// moved: the run ends, and no start continues from them.
+func TestRewindOnBadDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			for step, loss := range []string{"1", "1", "nan"} {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("ckpt-%d", step)), "weights")
+				p.say("step=%d loss=%s", step, loss)
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.MaxRewinds = 3
+		picky(sv, func(op, name string) bool { return op == "mkdir" && name == "damaged" })
+		if exit, err := sv.Run(t.Context()); !is[*trainerd.NaNError](err) || exit.Attempt != 1 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if !strings.Contains(log.String(), "cannot rewind to an earlier checkpoint") {
+			t.Errorf("the log:\n%s", log)
+		}
+	})
 }

@@ -94,7 +94,7 @@ func (r *run) writeReport(ctx context.Context, begun time.Time, exit Exit, failu
 	rep := r.report(begun)
 	rep.Outcome, rep.StoppedBy = runreport.Completed, ""
 	switch {
-	case exit.Cause == Stopped || ctx.Err() != nil && failure == nil:
+	case exit.Cause == Stopped:
 		rep.Outcome = runreport.Stopped
 		if ctx.Err() != nil {
 			rep.StoppedBy = trainerd.StopperOf(ctx)
@@ -143,6 +143,9 @@ func (r *run) staying() (all []checkpoint.Kept) {
 func (r *run) closing(ctx context.Context, begun time.Time, exit Exit, err error) error {
 	if err == nil && exit.Cause == Completed {
 		r.endHParams()
+	}
+	if r.aside != nil && r.lost == nil {
+		r.putBack() // nothing has shown that it was to blame
 	}
 	if e := r.writeReport(ctx, begun, exit, err); e != nil {
 		r.log.Warn("cannot write the report of the run", "err", e)

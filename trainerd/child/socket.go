@@ -46,9 +46,7 @@ func (a *process) accept() {
 		a.readers.Go(func() {
 			defer func() { <-slots }()
 			defer conn.Close()
-			if !a.track(conn) {
-				return
-			}
+			a.track(conn)
 			a.read(conn, source{parse: true})
 			a.untrack(conn)
 		})

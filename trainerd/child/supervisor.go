@@ -15,6 +15,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child/system"
@@ -216,6 +217,7 @@ type run struct {
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
 	relocked               int              // how often the lock file was made again
+	mixed                  bool             // the log has that its events cannot be separated from the program's
 	attempt                attempt
 }
 
@@ -227,17 +229,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	if why := CheckPattern(sv.Checkpoints); why != "" && sv.Checkpoints != "" {
 		return nil, errors.New("child: checkpoints: " + why)
 	}
-	r := &run{
-		Supervisor: sv, log: sv.Log, observer: sv.Observer, ectx: context.WithoutCancel(ctx),
-		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
-	}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
-	if r.observer == nil {
-		r.observer = nobody{}
-	}
+	r := sv.newRun(ctx)
 	if err := r.acquire(); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -251,6 +243,18 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	defer sv.mu.Unlock()
 	sv.counts = r.counts
 	return r, nil
+}
+
+func (sv *Supervisor) newRun(ctx context.Context) *run {
+	r := &run{
+		Supervisor: sv, log: logging.OrDiscard(sv.Log), observer: sv.Observer, ectx: context.WithoutCancel(ctx),
+		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
+		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
+	}
+	if r.observer == nil {
+		r.observer = nobody{}
+	}
+	return r
 }
 
 // prompter returns what has the program save: nothing, where it cannot be asked.
@@ -318,7 +322,7 @@ func (r *run) close() error {
 	var errs []error
 	if r.events != nil {
 		r.events.session(r.ectx, tfpb.SessionLog_STOP, "", max(r.maxStep, 0))
-		errs = append(errs, r.events.Close())
+		r.events.check(r.events.Close()) // the run has its checkpoints
 	}
 	if r.root != nil {
 		errs = append(errs, r.root.Close())

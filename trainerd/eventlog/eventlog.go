@@ -53,26 +53,54 @@ type Log struct {
 	overtaking overtaking
 }
 
-// late is an event that waits for a file: a summary or, without one, a SessionLog START.
-type late struct {
-	at      time.Time
-	summary *tfpb.Summary
-	step    int64
-}
+// late is an event that waits for a file: a START, or a summary that none of those drops.
+type late struct{ *tfpb.Event }
 
 // isStart reports whether the event is a START. It shows readers which points are
 // superseded, so it is never dropped.
-func (e late) isStart() bool { return e.summary == nil }
+func (e late) isStart() bool { return e.GetSessionLog().GetStatus() == tfpb.SessionLog_START }
 
 // size returns how much memory it takes, about.
 func (e late) size() int {
 	const overhead = 64
-	return proto.Size(e.summary) + overhead
+	return proto.Size(e.Event) + overhead
+}
+
+func lateSummary(at time.Time, s *tfpb.Summary, step int64) late {
+	return late{&tfpb.Event{WallTime: tfevents.WallTime(at), Step: step, What: &tfpb.Event_Summary{Summary: s}}}
+}
+
+func lateStart(step int64) late {
+	start := &tfpb.SessionLog{Status: tfpb.SessionLog_START}
+	return late{&tfpb.Event{WallTime: tfevents.WallTime(time.Now()), Step: step, What: &tfpb.Event_SessionLog{SessionLog: start}}}
 }
 
 // New returns a Log that writes through w and reports failures to log.
 func New(w *tfevents.FileWriter, log *slog.Logger) *Log {
 	return &Log{writer: w, log: log, reopening: make(chan struct{}, 1)}
+}
+
+// Continue takes what waits in the Log of the session before, but for the points from a
+// step on, which this session makes again. It must be called first.
+func (l *Log) Continue(before *Log, from int64) {
+	if before == nil || before.Dir() != l.Dir() {
+		return
+	}
+	for _, e := range before.take() {
+		l.queue(e)
+	}
+	l.supersede(from)
+	l.broken = len(l.waiting) > 0
+}
+
+// take returns what still waits after Finish.
+func (l *Log) take() []late {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := l.waiting
+	l.countDropped(-len(taken))
+	l.waiting, l.waitingSize = nil, 0
+	return taken
 }
 
 // Dir returns the folder of the events.
@@ -88,7 +116,7 @@ func (l *Log) AddSummary(ctx context.Context, s *tfpb.Summary, step int64) error
 
 func (l *Log) addSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
 	write := func(w *tfevents.FileWriter) error { return w.AddSummary(ctx, s, step) }
-	return l.add(ctx, write, func() late { return late{time.Now(), proto.CloneOf(s), step} })
+	return l.add(ctx, write, func() late { return lateSummary(time.Now(), proto.CloneOf(s), step) })
 }
 
 // AddScalar writes a point of a curve.
@@ -110,7 +138,7 @@ func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value f
 }
 
 func scalar(at time.Time, tag string, value float64, step int64) late {
-	return late{at, summary.New(summary.Scalar(tag, value)), step}
+	return lateSummary(at, summary.New(summary.Scalar(tag, value)), step)
 }
 
 // AddSession writes a change of the session's state, with its checkpoint, if
@@ -119,7 +147,7 @@ func (l *Log) AddSession(ctx context.Context, status tfpb.SessionLog_SessionStat
 	event := &tfpb.SessionLog{Status: status, CheckpointPath: checkpoint}
 	write := func(w *tfevents.FileWriter) error { return w.AddSessionLog(ctx, event, step) }
 	if status == tfpb.SessionLog_START {
-		return l.add(ctx, write, func() late { return late{step: step} })
+		return l.add(ctx, write, func() late { return lateStart(step) })
 	}
 	return l.Add(ctx, write)
 }
@@ -160,10 +188,10 @@ func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error)
 func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error, wait func() late) error {
 	for {
 		if wait != nil && l.wait(wait) {
-			l.usable(ctx) // a new file begins with it
+			l.Ready(ctx) // a new file begins with it
 			return nil
 		}
-		if l.usable(ctx) {
+		if l.Ready(ctx) {
 			if written, err := l.write(ctx, write); written {
 				return err
 			}
@@ -177,7 +205,7 @@ func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error,
 
 // try calls write, unless there is no file.
 func (l *Log) try(ctx context.Context, write func(w *tfevents.FileWriter) error) error {
-	if !l.usable(ctx) {
+	if !l.Ready(ctx) {
 		return nil
 	}
 	_, err := l.write(ctx, write)
@@ -208,7 +236,7 @@ func (l *Log) queue(e late) {
 	size := e.size()
 	switch {
 	case e.isStart():
-		l.supersede(e.step)
+		l.supersede(e.GetStep())
 	case l.waitingSize+size > maxWaiting:
 		l.countDropped(1)
 		return
@@ -219,7 +247,7 @@ func (l *Log) queue(e late) {
 // supersede forgets what waits and a START at that step drops. The caller holds l.mu.
 func (l *Log) supersede(step int64) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(e late) bool {
-		if e.step < step {
+		if e.GetStep() < step {
 			return false
 		}
 		l.waitingSize -= e.size()
@@ -233,9 +261,10 @@ func isFailure(ctx context.Context, err error) bool {
 	return failure && ctx.Err() == nil
 }
 
-// usable reports whether events can be written. One caller at a time begins a new file;
-// the events of others join those that it writes first.
-func (l *Log) usable(ctx context.Context) bool {
+// Ready reports whether events can be written, and none wait; if it is time for another
+// attempt, it begins a new file. One caller at a time does so; the events of others join
+// those that it writes first.
+func (l *Log) Ready(ctx context.Context) bool {
 	if !l.isBroken() {
 		return true
 	}
@@ -299,19 +328,19 @@ func (l *Log) Finish(ctx context.Context) error {
 	l.mu.Lock()
 	l.retryAt = time.Time{}
 	l.mu.Unlock()
-	if !l.usable(ctx) {
+	if !l.Ready(ctx) {
 		l.giveUp()
 		return nil
 	}
 	return l.finishOvertaking(ctx)
 }
 
-// giveUp drops what waits.
+// giveUp counts what waits as dropped, unless Continue takes it.
 func (l *Log) giveUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.countDropped(len(l.waiting) + l.writer.Unwritten())
-	l.waiting, l.waitingSize = nil, 0
+	l.takeBack()
+	l.countDropped(len(l.waiting))
 }
 
 // Renew has a new file begun with the next event: the current one was deleted.
@@ -330,14 +359,17 @@ func (l *Log) Restart(step int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.renew()
-	l.queue(late{step: step})
+	l.queue(lateStart(step))
 }
 
 // reopen begins a new file, with what waits. The caller has the room in l.reopening, and
 // not l.mu: the disk may take long.
 func (l *Log) reopen(ctx context.Context) bool {
 	l.writer.Close() // fails with what was logged already
-	written := l.writer.Unwritten()
+	l.mu.Lock()
+	l.takeBack()
+	l.mu.Unlock()
+	written := 0
 	err := l.writer.Reopen()
 	for err == nil {
 		if e, ok := l.next(); ok {
@@ -355,6 +387,23 @@ func (l *Log) reopen(ctx context.Context) bool {
 	defer l.mu.Unlock()
 	l.retryAt = time.Now().Add(l.pause)
 	return false
+}
+
+// takeBack has what the writer was given, and has not written, wait before all else. The
+// caller holds l.mu.
+func (l *Log) takeBack() {
+	later := l.waiting
+	l.waiting = nil
+	for _, e := range l.writer.TakeUnwritten() {
+		l.waiting = append(l.waiting, late{e})
+		l.waitingSize += late{e}.size()
+	}
+	for _, e := range later {
+		if e.isStart() {
+			l.supersede(e.GetStep())
+		}
+	}
+	l.waiting = append(l.waiting, later...)
 }
 
 // next returns the first event that waits, if one does.
@@ -381,14 +430,11 @@ func (l *Log) mend(written int) bool {
 
 // writeLate writes what has waited.
 func (l *Log) writeLate(ctx context.Context, e late) error {
-	if e.isStart() {
-		return l.writer.AddSessionLog(ctx, &tfpb.SessionLog{Status: tfpb.SessionLog_START}, e.step)
-	}
-	err := l.writer.AddSummaryAt(ctx, e.at, e.summary, e.step)
-	if err == nil || isFailure(ctx, err) || ctx.Err() != nil {
+	err := l.writer.AddEvent(ctx, e.Event)
+	if err == nil || e.isStart() || isFailure(ctx, err) || ctx.Err() != nil {
 		return err
 	}
-	l.log.Error("event is dropped", "step", e.step, "err", err)
+	l.log.Error("event is dropped", "step", e.GetStep(), "err", err)
 	return nil
 }
 

@@ -158,6 +158,67 @@ func TestStartDropsWhatWaits(t *testing.T) {
 	})
 }
 
+// What waits for a file when the folder is deleted comes in the first file of the new one,
+// after its START.
+func TestWaitingInDeletedFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logdir")
+	w, err := tfevents.NewFileWriter(dir, nil)
+	mustNoErr(t, err)
+	mustNoErr(t, errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o666)))
+	log, _ := newLog()
+	l := New(w, log)
+	mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", 0))
+	mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 1))
+	if l.Ready(t.Context()) {
+		t.Error("it is ready while the disk takes nothing")
+	}
+	mustNoErr(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o777)))
+	l.Restart(3)
+	mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 4))
+	if !l.Ready(t.Context()) {
+		t.Error("it is not ready")
+	}
+	mustNoErr(t, l.Close())
+	if got := points(t, dir); !slices.Equal(got, []string{"loss(1)", "loss(4)"}) {
+		t.Errorf("points %v", got)
+	}
+}
+
+// What a session could not write by its end, the next one of the same folder does, but for
+// what it makes again.
+func TestContinue(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logdir")
+	w, err := tfevents.NewFileWriter(dir, nil)
+	mustNoErr(t, err)
+	mustNoErr(t, errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o666)))
+	log, _ := newLog()
+	before := New(w, log)
+	mustNoErr(t, before.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", 0))
+	for step := range int64(5) {
+		mustNoErr(t, before.AddScalar(t.Context(), "loss", 1, step))
+	}
+	mustNoErr(t, before.Close())
+	if n := before.Dropped(); n != 1+5 {
+		t.Errorf("dropped %d, want 6", n)
+	}
+	mustNoErr(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o777)))
+	other, err := tfevents.NewFileWriter(t.TempDir(), nil)
+	mustNoErr(t, err)
+	next := New(w, log)
+	for _, l := range []*Log{New(other, log), next} { // one of another folder takes nothing
+		l.Continue(before, 3)
+		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 3))
+		mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 3))
+		mustNoErr(t, l.Close())
+	}
+	if got := points(t, dir); !slices.Equal(got, []string{"loss(0)", "loss(1)", "loss(2)", "loss(3)"}) {
+		t.Errorf("points %v", got)
+	}
+	if n := before.Dropped(); n != 1 {
+		t.Errorf("dropped %d in the end, want 1", n)
+	}
+}
+
 // What waits has a limit.
 func TestWaitingIsLimited(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logdir")

@@ -176,11 +176,7 @@ func (l *Lock) relock() error {
 	case again == nil:
 		return &LockedError{Logdir: l.dir, File: filepath.Join(l.dir, LockFile), Holder: holder}
 	}
-	me, err := thisProcess()
-	if err == nil {
-		err = again.write(me)
-	}
-	if err != nil {
+	if err := again.write(l.holder); err != nil {
 		return errors.Join(err, again.Release())
 	}
 	unlockClose(l.file) // nobody can find it any more
@@ -204,7 +200,13 @@ func (l *Lock) lose() *LostError {
 	} else if _, err := l.handle.ReadDir(1); err == nil {
 		return lost // it has files, but nobody knows where
 	}
-	if err := l.remake(); err != nil {
+	err := l.remake()
+	for range 2 {
+		if errors.Is(err, fs.ErrNotExist) { // somebody is still deleting
+			err = l.remake()
+		}
+	}
+	if err != nil {
 		lost.Err = errors.Join(lost.Err, err)
 		return lost
 	}

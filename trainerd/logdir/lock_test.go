@@ -186,13 +186,7 @@ func TestLockOfTheSameNumber(t *testing.T) {
 // whatever was gone at each moment.
 func TestLogdirIsRemovedDuringCheck(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logdir")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := Acquire(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := newLock(t, dir)
 	for range 100 {
 		removed := make(chan struct{})
 		go func() {
@@ -211,4 +205,38 @@ func TestLogdirIsRemovedDuringCheck(t *testing.T) {
 	if err := lock.Release(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A lock that is made again, because its file or the logdir was deleted, has the holder
+// that it had: workers know their chief by that.
+func TestHolderStays(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	lock := newLock(t, dir)
+	defer lock.Release()
+	before := Named(dir)
+	time.Sleep(2 * time.Millisecond) // its time is in milliseconds
+	for _, name := range []string{filepath.Join(dir, LockFile), dir} {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Held(); err != nil {
+			t.Fatal(err)
+		}
+		if got := Named(dir); got != before {
+			t.Errorf("without %s the holder is %v, was %v", name, got, before)
+		}
+	}
+}
+
+// newLock makes a folder and locks it.
+func newLock(t *testing.T, dir string) *Lock {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := Acquire(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
 }

@@ -1,0 +1,149 @@
+//go:build unix
+
+package child
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// TestBadDisk has a disk that fails at one thing that a run does with checkpoints: the log
+// says so, the run continues, and the newest intact checkpoint is given to the program.
+func TestBadDisk(t *testing.T) {
+	const base, intact, damaged = "ckpt-10", "ckpt-5.safetensors", "ckpt-20.safetensors"
+	for name, tc := range map[string]struct {
+		files map[string]string
+		fails func(op, name string) bool
+		code  int    // of the program
+		log   string // has this
+		given string // to the last start
+		left  string // is in the logdir
+	}{
+		"setting aside": {map[string]string{base: "weights"},
+			func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 1, "cannot move damaged checkpoint aside", base, base},
+		"setting aside what a file names": {map[string]string{base: "weights", "latest": base},
+			func(op, name string) bool { return op == "remove" && name == "latest" }, 1, "cannot correct what names the damaged checkpoint", base, "latest"},
+		"moving back": {map[string]string{base: "weights"},
+			func(op, name string) bool { return op == "rename" && name == base }, 1, "cannot move the checkpoint back", "", "damaged/" + base},
+		"moving aside": {map[string]string{intact: tensorsFile(), damaged: "x"},
+			func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 0, "cannot move damaged checkpoint aside", intact, damaged},
+		"moving aside what a file names": {map[string]string{intact: tensorsFile(), damaged: "x", "latest": damaged},
+			func(op, name string) bool {
+				return op == "create" && name != "" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
+			}, 0,
+			"cannot correct what names the damaged checkpoint", intact, "damaged/" + damaged},
+		"deleting": {map[string]string{intact: tensorsFile(), "ckpt-7.safetensors": tensorsFile()},
+			func(op, name string) bool { return op == "rename" && !strings.Contains(name, "/") }, 0, "cannot delete checkpoint", "ckpt-7.safetensors", intact},
+		"recording": {map[string]string{intact: tensorsFile()},
+			func(op, name string) bool { return strings.HasPrefix(name, "trainerd.manifests") }, 0, "checkpoint has no manifest, or no copy", intact, intact},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				given := ""
+				sv, log := simulate(t, func(p *simProgram) int {
+					given = filepath.Base(p.variable("TRAINERD_CHECKPOINT"))
+					return tc.code
+				})
+				for file, text := range tc.files {
+					writeFile(t, filepath.Join(sv.Logdir, file), text)
+				}
+				picky(sv, tc.fails)
+				sv.Retention, sv.Restarts.Max = []retention.Policy{retention.Last(1)}, 3
+				if _, err := sv.Run(t.Context()); (err == nil) != (tc.code == 0) {
+					t.Errorf("Run = %v", err)
+				}
+				if !strings.Contains(log.String(), tc.log) {
+					t.Errorf("the log lacks %q:\n%s", tc.log, log)
+				}
+				if strings.TrimPrefix(given, ".") != tc.given {
+					t.Errorf("the last start was given %q, want %q", given, tc.given)
+				}
+				if !slices.ContainsFunc(below(t, sv.Logdir), func(name string) bool { return name == tc.left || withoutTime(name) == tc.left }) {
+					t.Errorf("%s is not in %v", tc.left, below(t, sv.Logdir))
+				}
+			})
+		})
+	}
+}
+
+// withoutTime returns the name of a file in damaged/ without the folder that has a time.
+func withoutTime(name string) string {
+	parts := strings.Split(name, "/")
+	return parts[0] + "/" + parts[len(parts)-1]
+}
+
+// TestAsideComesBack has a checkpoint of two files of one name, in two folders, which
+// another file names: all is as it was once the program has failed without it, too.
+func TestAsideComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			given = append(given, p.variable("TRAINERD_STEP"))
+			return 1
+		})
+		sv.Checkpoints, sv.Restarts.Max = "{a,b}/w_*", 3
+		files := map[string]string{"a/w_10": "one", "b/w_10": "two", "a/latest": "w_10"}
+		for file, text := range files {
+			writeFile(t, filepath.Join(sv.Logdir, file), text)
+		}
+		if _, err := sv.Run(t.Context()); !is[*ExitError](err) {
+			t.Errorf("Run = %v", err)
+		}
+		if want := []string{"10", "10", "", "10"}; !slices.Equal(given, want) {
+			t.Errorf("the starts were given %q, want %q", given, want)
+		}
+		for file, want := range files {
+			if got := readFile(t, filepath.Join(sv.Logdir, file)); got != want {
+				t.Errorf("%s has %q, want %q", file, got, want)
+			}
+		}
+	})
+}
+
+// TestRecordsCannotBeKept has a file in the place of the folder of manifests: checkpoints
+// count all the same.
+func TestRecordsCannotBeKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			p.say("step=3 loss=1")
+			return 0
+		})
+		writeFile(t, filepath.Join(sv.Logdir, "trainerd.manifests"), "x")
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{"skipping manifest", "cannot remove what a killed run has left", "checkpoint has no manifest, or no copy", "msg=saved step=3"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log lacks %q:\n%s", want, log)
+			}
+		}
+	})
+}
+
+// TestMetricsCannotBeKept has metrics that are reported after a checkpoint was recorded, on a
+// disk that does not take them.
+func TestMetricsCannotBeKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		saved := false
+		sv, log := simulate(t, func(p *simProgram) int {
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			p.sleep(time.Minute)
+			p.say("step=3 loss=1")
+			return 0
+		})
+		sv.Observer = whenSaved{nobody{}, func() { saved = true }}
+		picky(sv, func(op, name string) bool {
+			return op == "create" && saved && strings.HasPrefix(name, "trainerd.manifests")
+		})
+		if _, err := sv.Run(t.Context()); err != nil || !strings.Contains(log.String(), "cannot record the metrics of a checkpoint") {
+			t.Errorf("Run = %v; log:\n%s", err, log)
+		}
+	})
+}

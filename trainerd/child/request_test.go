@@ -1,0 +1,177 @@
+//go:build unix
+
+package child
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
+)
+
+// begin starts a run in a bubble, and returns what waits for its end.
+func begin(t *testing.T, sv *Supervisor) (stop func(), end func() (Exit, error)) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	var exit Exit
+	var err error
+	go func() {
+		defer close(done)
+		exit, err = sv.Run(ctx)
+	}()
+	t.Cleanup(func() { stop(); <-done })
+	return stop, func() (Exit, error) { <-done; return exit, err }
+}
+
+// TestRequestsWithoutProgram has requests in the pause before a start: those about
+// checkpoints are fulfilled, those to the program are not.
+func TestRequestsWithoutProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") == "1" {
+				return 1
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		writeFile(t, sv.Logdir+"/ckpt-3", "weights")
+		sv.SaveSignal, sv.Restarts.Backoff = syscall.SIGUSR1, time.Minute
+		if sv.Stats().Restarts != 0 {
+			t.Errorf("Stats before Run = %+v", sv.Stats())
+		}
+		begin(t, sv)
+		time.Sleep(time.Second)
+		_, err := sv.Save(t.Context())
+		for name, err := range map[string]error{"save": err, "pause": sv.Pause(t.Context()), "resume": sv.Resume(t.Context())} {
+			if !errors.Is(err, ErrNotRunning) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if c, err := sv.Keep(t.Context(), 3); err != nil || c.Step != 3 {
+			t.Errorf("Keep = %+v, %v", c, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := sv.Stats().Restarts; got != 1 {
+			t.Errorf("%d restarts", got)
+		}
+		if err := sv.Pause(t.Context()); err != nil {
+			t.Errorf("once it runs: %v", err)
+		}
+	})
+}
+
+// TestSaveInVain has programs that do not save when they are asked to.
+func TestSaveInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			for p.say("step=1"); p.sleep(time.Second) && len(p.signals()) < 2; {
+			}
+			return 0
+		})
+		if _, err := sv.Save(t.Context()); !errors.Is(err, errCannotSave) {
+			t.Errorf("without a signal: %v", err)
+		}
+		sv.SaveSignal = syscall.SIGUSR1
+		_, end := begin(t, sv)
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := sv.Save(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("nothing comes: %v", err)
+		}
+		if _, err := sv.Save(t.Context()); err == nil || !strings.Contains(err.Error(), "without writing a checkpoint") {
+			t.Errorf("it ends: %v", err)
+		}
+		if exit, err := end(); err != nil || exit.Cause != Completed {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
+}
+
+// slowObserver takes an hour for the end of a start.
+type slowObserver struct{ nobody }
+
+func (slowObserver) Ended(Exit, bool, time.Duration) { time.Sleep(time.Hour) }
+
+// TestRequestsAtTheEnd has requests while the run is busy: it ends before it hears one, or
+// the caller does not wait for that.
+func TestRequestsAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { return 0 })
+		sv.Observer = slowObserver{}
+		begin(t, sv)
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := sv.Note(ctx, "note", "x"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it is busy: %v", err)
+		}
+		if err := sv.Note(t.Context(), "note", "x"); !errors.Is(err, ErrNotRunning) {
+			t.Errorf("it ends: %v", err)
+		}
+	})
+}
+
+// TestStopWhilePaused: a suspended program would not see SIGTERM.
+func TestStopWhilePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var program *simProgram
+		sv, _ := simulate(t, func(p *simProgram) int {
+			program = p
+			p.say("step=1")
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Checkpoints = ""
+		stop, end := begin(t, sv)
+		time.Sleep(time.Second)
+		if err := sv.Pause(t.Context()); err != nil {
+			t.Error(err)
+		}
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if got, want := program.signals(), []syscall.Signal{system.SigStop, system.SigTerm, system.SigCont}; !slices.Equal(got, want) {
+			t.Errorf("it got %v, want %v", got, want)
+		}
+	})
+}
+
+// TestSignalsThatFail: a signal that the system does not deliver is logged; after its
+// end, a program gets none.
+func TestSignalsThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.refuses = syscall.EPERM
+			p.say("step=1")
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Checkpoints = ""
+		stop, end := begin(t, sv)
+		time.Sleep(time.Second)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if !strings.Contains(log.String(), "cannot signal the program") {
+			t.Errorf("the log does not say so:\n%s", log)
+		}
+	})
+	ended := &simProgram{ended: make(chan struct{})}
+	close(ended.ended)
+	if err := (&process{alive: true, program: ended}).terminate(); err != nil {
+		t.Errorf("terminate of one that has just ended: %v", err)
+	}
+	if err := (&process{program: ended}).sendLeader(system.SigTerm); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("sendLeader after the end: %v", err)
+	}
+}

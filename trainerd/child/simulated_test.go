@@ -1,0 +1,250 @@
+//go:build unix
+
+package child
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/system"
+)
+
+// simulated is a system for tests in a bubble of synctest, whose programs are functions:
+// what takes minutes takes no time.
+type simulated struct {
+	program  func(p *simProgram) (code int)
+	fails    error // of each start
+	noSocket error // of each Listen
+	left     []int // leftover processes, which no signal ends
+}
+
+// simulate returns a supervisor of a function, and its log.
+func simulate(t *testing.T, program func(p *simProgram) (code int)) (*Supervisor, *screen) {
+	t.Helper()
+	log := newScreen()
+	return &Supervisor{
+		Command: []string{"simulated"}, Logdir: filepath.Join(t.TempDir(), "log"), Checkpoints: "ckpt-*",
+		Log: logTo(log), System: &simulated{program: program},
+	}, log
+}
+
+func (s *simulated) Listen() (system.Listener, error) {
+	return &silentListener{closed: make(chan struct{})}, s.noSocket
+}
+
+func (s *simulated) Start(cmd *exec.Cmd, _ *os.File) (system.Program, error) {
+	if s.fails != nil {
+		return nil, s.fails
+	}
+	p := &simProgram{args: cmd.Args, env: cmd.Env, told: make(chan struct{}), ended: make(chan struct{})}
+	p.stdout, p.out = net.Pipe()
+	p.stderr, p.err = net.Pipe()
+	go func() { p.end(s.program(p), 0) }()
+	return p, nil
+}
+
+func (s *simulated) Leftovers(string) []int                  { return s.left }
+func (s *simulated) SignalAll(string, []int, syscall.Signal) {}
+
+// simProgram is a start of a program that is a function.
+type simProgram struct {
+	args, env                []string
+	refuses                  error // signals
+	stdout, out, stderr, err net.Conn
+	told, ended              chan struct{} // closed by SIGTERM, and at the end
+	tell, finish             sync.Once
+	code                     int
+	sig                      syscall.Signal
+
+	mu  sync.Mutex
+	got []syscall.Signal
+}
+
+// variable returns a variable of its environment, "" for none.
+func (p *simProgram) variable(name string) (value string) {
+	for _, v := range p.env {
+		if text, ok := strings.CutPrefix(v, name+"="); ok {
+			value = text
+		}
+	}
+	return value
+}
+
+// signals returns those that it has got.
+func (p *simProgram) signals() []syscall.Signal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.got)
+}
+
+// end ends the program. Nothing that its function does later is seen.
+func (p *simProgram) end(code int, sig syscall.Signal) {
+	p.finish.Do(func() {
+		p.code, p.sig = code, sig
+		p.out.Close()
+		p.err.Close()
+		close(p.ended)
+	})
+}
+
+// say prints a line.
+func (p *simProgram) say(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
+
+// sleep waits, and reports whether the program is to continue: it has not got SIGTERM.
+func (p *simProgram) sleep(d time.Duration) bool {
+	select {
+	case <-p.ended:
+		return false
+	case <-p.told:
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// sleepDeaf is sleep for a program that takes no notice of SIGTERM.
+func (p *simProgram) sleepDeaf(d time.Duration) bool {
+	select {
+	case <-p.ended:
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+func (p *simProgram) PID() int                                { return 1 << 30 }
+func (p *simProgram) Outputs() (stdout, stderr system.Output) { return p.stdout, p.stderr }
+func (p *simProgram) GroupEnded() bool                        { return true }
+
+func (p *simProgram) Wait() (code int, sig syscall.Signal) {
+	<-p.ended
+	return p.code, p.sig
+}
+
+func (p *simProgram) Signal(sig syscall.Signal) error {
+	select {
+	case <-p.ended:
+		return os.ErrProcessDone
+	default:
+	}
+	p.mu.Lock()
+	p.got = append(p.got, sig)
+	p.mu.Unlock()
+	switch sig {
+	case system.SigKill:
+		p.end(-1, sig)
+	case system.SigTerm:
+		p.tell.Do(func() { close(p.told) })
+	}
+	return p.refuses
+}
+
+func (p *simProgram) SignalGroup(sig syscall.Signal) error {
+	p.Signal(sig)
+	return nil
+}
+
+// silentListener is one that nobody connects to.
+type silentListener struct {
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *silentListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, io.EOF
+}
+
+func (l *silentListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *silentListener) SetDeadline(time.Time) error { return l.Close() }
+
+func (l *silentListener) Addr() net.Addr { return &net.UnixAddr{Name: "silent", Net: "unix"} }
+
+// pickyDisk is a disk on which some operations fail: "create", "write", "rename", "remove", "mkdir"
+// and "sync" of names below the logdir.
+type pickyDisk struct {
+	atomicfile.FS
+	logdir string
+	fails  func(op, name string) bool
+}
+
+func picky(sv *Supervisor, fails func(op, name string) bool) {
+	sv.FS = pickyDisk{atomicfile.OrOS(nil), sv.Logdir, fails}
+}
+
+func (d pickyDisk) check(op, name string) error {
+	below, err := filepath.Rel(d.logdir, name)
+	if err == nil && d.fails(op, below) {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EIO}
+	}
+	return nil
+}
+
+func (d pickyDisk) Create(name string) (atomicfile.File, error) {
+	if err := d.check("create", name); err != nil {
+		return nil, err
+	}
+	f, err := d.FS.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return pickyFile{f, d, name}, nil
+}
+
+// pickyFile is a file of a pickyDisk, on which "write" may fail.
+type pickyFile struct {
+	atomicfile.File
+	disk pickyDisk
+	name string
+}
+
+func (f pickyFile) Write(b []byte) (int, error) {
+	if err := f.disk.check("write", f.name); err != nil {
+		return 0, err
+	}
+	return f.File.Write(b)
+}
+
+func (d pickyDisk) Rename(from, to string) error {
+	if err := d.check("rename", to); err != nil {
+		return err
+	}
+	return d.FS.Rename(from, to)
+}
+
+func (d pickyDisk) Remove(name string) error {
+	if err := d.check("remove", name); err != nil {
+		return err
+	}
+	return d.FS.Remove(name)
+}
+
+func (d pickyDisk) Mkdir(name string) error {
+	if err := d.check("mkdir", name); err != nil {
+		return err
+	}
+	return d.FS.Mkdir(name)
+}
+
+func (d pickyDisk) SyncDir(name string) error {
+	if err := d.check("sync", name); err != nil {
+		return err
+	}
+	return d.FS.SyncDir(name)
+}

@@ -1,0 +1,260 @@
+//go:build unix
+
+package child
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
+)
+
+// TestLook has a look from outside: it finds what is verified, and leaves no trace.
+func TestLook(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin", "ckpt-2.bin", "ckpt-3.safetensors")
+	for pattern, want := range map[string][]int64{"ckpt-*": {1, 2}, "": nil, "other-*": nil} {
+		found, err := Look(dir, pattern)
+		if got := steps(found); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: steps %v, %v; want %v", pattern, got, err, want)
+		}
+	}
+	if left := below(t, dir); len(left) != 3 {
+		t.Errorf("it has left %v", left)
+	}
+	if _, err := os.Stat(filepath.Join(dir, manifest.RecordsDir)); err == nil {
+		t.Error("it has recorded what it has found")
+	}
+	if _, err := Look(filepath.Join(dir, "none"), "ckpt-*"); err == nil {
+		t.Error("a logdir that is not there is no error")
+	}
+	if got := StepOf(filepath.Join(dir, "ckpt-3.safetensors")); got != 3 {
+		t.Errorf("StepOf = %d", got)
+	}
+	if why := CheckPattern(strings.Repeat("{a,b}", 7)); !strings.Contains(why, "more than 64 alternatives") {
+		t.Errorf("a pattern of 128 alternatives: %q", why)
+	}
+}
+
+// TestLinksInFolders has a folder with a symbolic link: its checkpoint counts, and the
+// target is left alone.
+func TestLinksInFolders(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "ckpt-1", "w"), "weights")
+	must(t, os.Symlink("w", filepath.Join(dir, "ckpt-1", "model")))
+	writeFile(t, filepath.Join(dir, "ckpt-2", "w"), "weights")
+	must(t, os.Symlink("../../outside", filepath.Join(dir, "ckpt-2", "model")))
+	s := openShelf(t, dir, "ckpt-*", retention.Last(1))
+	if added, bad := s.refresh(true); !slices.Equal(steps(added), []int64{1, 2}) || bad != nil {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+	if _, err := s.rotate(); err != nil {
+		t.Error(err)
+	}
+	if got := below(t, dir); !slices.Equal(got, []string{"ckpt-2/model", "ckpt-2/w"}) {
+		t.Errorf("left %v", got)
+	}
+}
+
+// TestFileOfCheckpointIsGone has a checkpoint of two files, one of which was deleted since
+// it was recorded.
+func TestFileOfCheckpointIsGone(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin", "ckpt-2.bin", "ckpt-2.opt")
+	openShelf(t, dir, "ckpt-*").refresh(true)
+	must(t, os.Remove(filepath.Join(dir, "ckpt-2.opt")))
+	s := openShelf(t, dir, "ckpt-*")
+	s.readRecords()
+	s.records[key{step: 2}].Parts = []string{"ckpt-2.bin"} // as one of a folder has it
+	added, bad := s.refresh(true)
+	if !slices.Equal(steps(added), []int64{1}) || len(bad) != 1 || !strings.Contains(bad[0].Error(), "it is gone, and its manifest names it") {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+}
+
+// TestStopWhileReading has a stop while a checkpoint is read: nothing is found out about it.
+func TestStopWhileReading(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin", "ckpt-2.bin")
+	openShelf(t, dir, "ckpt-*").refresh(true)
+	s := openShelf(t, dir, "ckpt-*")
+	s.readRecords()
+	s.refresh(true)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if c, ok, bad := s.newestRead(ctx, 2); ok || bad != nil {
+		t.Errorf("got %v, %v, %v", c, ok, bad)
+	}
+	if got := s.newestDamaged(); got != nil {
+		t.Errorf("damaged are %v", got)
+	}
+}
+
+// TestMetricsThatComeLate has metrics that are reported while a checkpoint is verified, on
+// a disk that does not take them.
+func TestMetricsThatComeLate(t *testing.T) {
+	dir, reported := logdirOf(t, "ckpt-1.bin"), false
+	s := openShelf(t, dir, "ckpt-*")
+	writes := 0
+	s.disk = pickyDisk{s.disk, dir, func(op, name string) bool {
+		if op == "create" && strings.HasPrefix(name, manifest.RecordsDir) {
+			writes++
+		}
+		return writes > 1
+	}}
+	s.metrics = func(*Checkpoint) checkpoint.Measurements {
+		if !reported {
+			reported = true
+			return nil
+		}
+		return checkpoint.Measurements{}.With("loss", checkpoint.Measurement{Value: 1, Step: 1})
+	}
+	if added, _ := s.refresh(true); len(added) != 1 || len(s.unrecorded) != 1 {
+		t.Errorf("added %v, unrecorded %v", added, s.unrecorded)
+	}
+}
+
+// TestRefusedThatGoes has a damaged checkpoint that is deleted before it is moved aside.
+func TestRefusedThatGoes(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.safetensors")
+	s := openShelf(t, dir, "ckpt-*")
+	s.refresh(true)
+	if got := s.newestDamaged(); len(got) != 1 {
+		t.Fatalf("damaged are %v", got)
+	}
+	must(t, os.Remove(filepath.Join(dir, "ckpt-1.safetensors")))
+	if got := s.newestDamaged(); got != nil {
+		t.Errorf("damaged are %v", got)
+	}
+}
+
+// TestDamagedWithoutStep has damaged checkpoints without a step, of which one is newer than
+// the verified one: that alone is moved aside.
+func TestDamagedWithoutStep(t *testing.T) {
+	dir := logdirOf(t, "old.safetensors", "last.bin", "new.safetensors")
+	s := openShelf(t, dir, "*.*")
+	s.refresh(true)
+	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	got := below(t, dir)
+	if !slices.Contains(got, "old.safetensors") || !slices.Contains(got, "last.bin") || slices.Contains(got, "new.safetensors") {
+		t.Errorf("left %v", got)
+	}
+}
+
+// TestNoCopy has copies that cannot be made, or that are not what was verified: none is
+// left, and the checkpoint counts.
+func TestNoCopy(t *testing.T) {
+	const name = "last.safetensors"
+	for what, tc := range map[string]struct {
+		text string
+		harm func(t *testing.T, file string) // when the copy is begun
+	}{
+		"cut meanwhile":     {tensorsFile(), func(t *testing.T, file string) { must(t, os.Truncate(file, 20)) }},
+		"changed meanwhile": {tensorsFile(), func(t *testing.T, file string) { writeFile(t, file, flip(tensorsFile(), len(tensorsFile())-1)) }},
+		"gone meanwhile":    {tensorsFile(), func(t *testing.T, file string) { must(t, os.Remove(file)) }},
+	} {
+		dir, done := t.TempDir(), false
+		writeFile(t, filepath.Join(dir, name), tc.text)
+		s := openShelf(t, dir, name)
+		s.disk = pickyDisk{s.disk, dir, func(op, below string) bool {
+			if op == "mkdir" && strings.HasPrefix(below, copiesDir+"/") != (what == "gone meanwhile") && !done {
+				done = true
+				tc.harm(t, filepath.Join(dir, name))
+			}
+			return false
+		}}
+		s.refresh(true)
+		if len(s.unrecorded) > 1 {
+			t.Errorf("%s: %v", what, s.unrecorded)
+		}
+		if copies, err := os.ReadDir(filepath.Join(dir, copiesDir)); err != nil || len(copies) != 0 {
+			t.Errorf("%s: copies %v, %v", what, copies, err)
+		}
+	}
+	s := openShelf(t, t.TempDir(), name)
+	if _, err := s.copyAside(t.Context(), Checkpoint{Size: math.MaxInt64 / 4}, &manifest.Record{}); err == nil || !strings.Contains(err.Error(), "are left") {
+		t.Errorf("without the space: %v", err)
+	}
+}
+
+// TestCopyIsDamagedToo has a checkpoint and its copy that are both damaged: neither is
+// brought back, and no record says that there is one.
+func TestCopyIsDamagedToo(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "last.safetensors")
+	writeFile(t, name, tensorsFile())
+	openShelf(t, dir, "last*").refresh(true)
+	copies, err := filepath.Glob(filepath.Join(dir, copiesDir, "*", "last.safetensors"))
+	if err != nil || len(copies) != 1 {
+		t.Fatal(copies, err)
+	}
+	for _, file := range append(copies, name) {
+		writeFile(t, file, "x")
+	}
+	s := openShelf(t, dir, "last*")
+	s.readRecords()
+	s.refresh(true)
+	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	if c, ok := s.newest(noCeiling); ok {
+		t.Errorf("the newest is %v", c)
+	}
+	if records, bad := manifest.Records(dir); len(records) != 0 || bad != nil {
+		t.Errorf("records %v, %v", records, bad)
+	}
+}
+
+// TestLinkToNoSuchFile has a link to a file of a damaged folder that the one before does
+// not have: it goes. A hard link that cannot be made leaves the old one.
+func TestLinkToNoSuchFile(t *testing.T) {
+	dir, st := t.TempDir(), tensorsFile()
+	for name, text := range map[string]string{"epoch_1/a.safetensors": st, "epoch_2/a.safetensors": st[:20], "epoch_2/b.json": "{}"} {
+		writeFile(t, filepath.Join(dir, name), text)
+	}
+	must(t, os.Symlink("epoch_2/b.json", filepath.Join(dir, "b")))
+	must(t, os.Link(filepath.Join(dir, "epoch_2/a.safetensors"), filepath.Join(dir, "hard")))
+	s := openShelf(t, dir, "epoch_*")
+	s.disk = pickyDisk{s.disk, dir, func(op, name string) bool {
+		return op == "create" && strings.HasPrefix(name, ".trainerd-") // where links are not known
+	}}
+	s.refresh(true)
+	log := newScreen()
+	(&run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	if _, err := os.Lstat(filepath.Join(dir, "b")); !os.IsNotExist(err) {
+		t.Errorf("the link is still there: %v", err)
+	}
+	if got := readFile(t, filepath.Join(dir, "hard")); got != st[:20] || !strings.Contains(log.String(), "cannot correct what names the damaged checkpoint") {
+		t.Errorf("the hard link has %q; log:\n%s", got, log)
+	}
+}
+
+// TestAtOfEpoch has a checkpoint of an epoch of which no step is known.
+func TestAtOfEpoch(t *testing.T) {
+	c := &Checkpoint{Step: 10, files: []string{"epoch_010"}}
+	if got := c.at(); got != NoStep {
+		t.Errorf("it is of step %d", got)
+	}
+	b := &rewinds{good: 1000}
+	if c.Saved = b.goodAt.Add(1); b.trusts(c) {
+		t.Error("it is trusted, and came after the last finite loss")
+	}
+	if c.Saved = b.goodAt; !b.trusts(c) {
+		t.Error("it is not trusted, and came before the last finite loss")
+	}
+}
+
+// TestMeasuredIsLimited has more reports than are remembered: the newest are.
+func TestMeasuredIsLimited(t *testing.T) {
+	var m measured
+	for step := range int64(maxRemembered + 10) {
+		m.add(&Report{Step: step, Values: []Value{{"loss", float64(step)}}})
+	}
+	for step, want := range map[int64]int{5: 0, maxRemembered + 9: 1, 100: 1} {
+		if got := m.of(&Checkpoint{Step: step, files: []string{"ckpt"}}); len(got) != want {
+			t.Errorf("step %d has %v", step, got)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package system
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/logdir"
+)
+
+// start starts a shell script.
+func start(t *testing.T, script string, lock *os.File, env ...string) Program {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Env = append(os.Environ(), env...)
+	p, err := OS{}.Start(cmd, lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr := p.Outputs()
+	t.Cleanup(func() {
+		p.SignalGroup(SigKill)
+		stdout.Close()
+		stderr.Close()
+	})
+	if _, err := stdout.Read(make([]byte, 1)); err != nil { // it says that it has begun
+		t.Fatal(err)
+	}
+	return p
+}
+
+// await waits until something holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// TestLeftovers has processes that belong to a logdir by their environment, or by the
+// lock that they have inherited, and others.
+func TestLeftovers(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	lock, err := logdir.HoldGroup(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const script = "echo ready; exec sleep 300"
+	marked := start(t, script, nil, GroupVariable+"="+dir)
+	locked := start(t, script, lock)
+	lock.Close()
+	stranger := start(t, script, nil, GroupVariable+"="+other)
+	want := []int{marked.PID(), locked.PID()}
+	slices.Sort(want)
+	got := OS{}.Leftovers(dir)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("Leftovers = %v, want %v", got, want)
+	}
+	OS{}.SignalAll(dir, append(got, stranger.PID()), SigTerm)
+	for _, p := range []Program{marked, locked} {
+		if code, sig := p.Wait(); sig != SigTerm {
+			t.Errorf("Wait = %d, %v; want SIGTERM", code, sig)
+		}
+	}
+	if got := (OS{}).Leftovers(dir); len(got) != 0 {
+		t.Errorf("Leftovers = %v after their end", got)
+	}
+	if got := (OS{}).Leftovers(other); !slices.Equal(got, []int{stranger.PID()}) {
+		t.Errorf("Leftovers of the other = %v, want %d", got, stranger.PID())
+	}
+}
+
+// TestNotAboveItself: a trainerd that is the program of another trainerd ends neither
+// itself nor that.
+func TestNotAboveItself(t *testing.T) {
+	below := start(t, "echo ready; exec sleep 300", nil).PID()
+	for pid, want := range map[int]bool{os.Getpid(): true, os.Getppid(): true, below: false} {
+		if got := isAbove(pid); got != want {
+			t.Errorf("isAbove(%d) = %v", pid, got)
+		}
+	}
+	if got := parentOf(below); got != os.Getpid() {
+		t.Errorf("parentOf(%d) = %d, want %d", below, got, os.Getpid())
+	}
+	if hasOpen(-1, "/") {
+		t.Error("a process that there is not has a file open")
+	}
+	if got := parentOf(-1); got != 0 {
+		t.Errorf("parentOf(-1) = %d", got)
+	}
+}
+
+// TestReapOrphans: children that have ended are waited for, but for the program.
+func TestReapOrphans(t *testing.T) {
+	program, orphan := child(t, "exit"), child(t, "exit")
+	alive := child(t, "exec sleep 300")
+	await(t, "both have ended", func() bool { return isOrphan(program) && isOrphan(orphan) })
+	ReapOrphans(program)
+	for pid, want := range map[int]error{program: nil, alive: nil, orphan: syscall.ESRCH} {
+		if err := syscall.Kill(pid, 0); err != want {
+			t.Errorf("process %d: %v, want %v", pid, err, want)
+		}
+	}
+}
+
+// child starts a script that nobody waits for before the end of the test.
+func child(t *testing.T, script string) (pid int) {
+	t.Helper()
+	p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", script}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Kill(); p.Wait() })
+	return p.Pid
+}
+
+// TestSignals: Signal is for the program alone, and SignalGroup is no error once all
+// have ended.
+func TestSignals(t *testing.T) {
+	p := start(t, "trap 'exit 4' TERM; sleep 300 & echo ready; wait", nil)
+	if err := p.Signal(SigTerm); err != nil {
+		t.Fatal(err)
+	}
+	if code, sig := p.Wait(); code != 4 || sig != 0 {
+		t.Errorf("Wait = %d, %v; want 4", code, sig)
+	}
+	if p.GroupEnded() {
+		t.Error("the sleep got the signal, too")
+	}
+	if err := p.Signal(SigTerm); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("Signal after the end: %v", err)
+	}
+	if err := p.SignalGroup(SigKill); err != nil {
+		t.Error(err)
+	}
+	await(t, "the group has ended", p.GroupEnded)
+	if err := p.SignalGroup(SigKill); err != nil {
+		t.Errorf("SignalGroup after the end: %v", err)
+	}
+}
+
+// TestNoSuchProgram: a start that fails leaves no open files.
+func TestNoSuchProgram(t *testing.T) {
+	before := descriptors(t)
+	if _, err := (OS{}).Start(exec.Command("/no/such/program"), nil); err == nil {
+		t.Fatal("no error")
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d open files, %d before", after, before)
+	}
+}
+
+// TestNoDescriptorsLeft has a process that may open no more files, or two: a start fails,
+// and leaves none open.
+func TestNoDescriptorsLeft(t *testing.T) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	free := func() uint64 { // the number of the second file that is opened next
+		a, errA := os.Open("/")
+		b, errB := os.Open("/")
+		if err := errors.Join(errA, errB); err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		defer b.Close()
+		return uint64(max(a.Fd(), b.Fd()))
+	}
+	before := descriptors(t)
+	for _, most := range []uint64{3, free() + 1} {
+		few := limit
+		few.Cur = most
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+			t.Skip(err)
+		}
+		_, startErr := OS{}.Start(exec.Command("/bin/true"), nil)
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(startErr, syscall.EMFILE) {
+			t.Errorf("with %d files: %v", most, startErr)
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d files are open, %d before", after, before)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// TestListen: a socket has a folder of its own, which goes with it, and where none can be
+// made, none is left.
+func TestListen(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	ln, err := OS{}.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(strings.TrimSuffix(ln.Addr().String(), "/"+socketName)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its folder: %v, %v", info.Mode(), err)
+	}
+	if err := ln.Close(); err != nil {
+		t.Error(err)
+	}
+	long := temp + "/" + strings.Repeat("x", 100)
+	if err := os.Mkdir(long, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, temp := range []string{long, temp + "/none"} {
+		t.Setenv("TMPDIR", temp)
+		if _, err := (OS{}).Listen(); err == nil || !strings.Contains(err.Error(), "making the socket for reports") {
+			t.Errorf("in %s: %v", temp, err)
+		}
+	}
+	for _, dir := range []string{temp, long} {
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 1 {
+			t.Errorf("left in %s: %v, %v", dir, entries, err)
+		}
+	}
+}
