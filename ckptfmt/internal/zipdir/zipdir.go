@@ -75,19 +75,45 @@ type Archive struct {
 	Members []Member // in the order of the directory
 	from    io.ReaderAt
 	size    int64
+	end     end
+	dir     string
 }
 
 // Read reads the directory of an archive in the size bytes of from.
 func Read(from io.ReaderAt, size int64) (*Archive, error) {
-	dir, e, err := readDirectory(from, size)
+	a, err := Open(from, size)
 	if err != nil {
 		return nil, err
 	}
-	a := &Archive{from: from, size: size}
-	if n := e.members; n <= uint64(len(dir)/directorySize) {
-		a.Members = make([]Member, 0, n)
+	return a, a.ReadMembers()
+}
+
+// Open is [Read] without the members.
+func Open(from io.ReaderAt, size int64) (*Archive, error) {
+	dir, e, err := readDirectory(from, size)
+	return &Archive{from: from, size: size, end: e, dir: dir}, err
+}
+
+// First returns the first member, nil where there is none.
+func (a *Archive) First() *Member {
+	if len(a.dir) < directorySize || u32(a.dir) != sigDirectory {
+		return nil
 	}
-	return a, e.each(dir, func(m *Member) { a.Members = append(a.Members, *m) })
+	m, _, err := parseMember(a.dir)
+	m.header += a.end.base
+	if err != nil {
+		return nil
+	}
+	return &m
+}
+
+// Most returns how many members there are at most.
+func (a *Archive) Most() int { return int(min(a.end.members, uint64(len(a.dir)/directorySize))) }
+
+// ReadMembers makes Members of the directory. All but these can be used meanwhile.
+func (a *Archive) ReadMembers() error {
+	a.Members = make([]Member, 0, a.Most())
+	return a.end.each(a.dir, func(m *Member) { a.Members = append(a.Members, *m) })
 }
 
 // Each calls f with each member of an archive, and keeps none.
