@@ -157,6 +157,7 @@ type store struct {
 	// What is read of an object while a file is walked has its memory together, and
 	// gives it back: nothing that is found may keep a part of a block.
 	room     []byte // what is left of it; nil elsewhere
+	spare    []byte // another room
 	messages []message
 	types    map[string]*datatype // by their bytes
 	spaces   map[string]*space    // also
@@ -186,7 +187,7 @@ func (s *store) take(n int64) []byte {
 // fresh returns a store for another operation.
 func (s *store) fresh() *store {
 	c := *s
-	c.spent, c.room, c.messages, c.types, c.spaces = 0, nil, nil, nil, nil
+	c.spent, c.room, c.spare, c.messages, c.types, c.spaces = 0, nil, nil, nil, nil, nil
 	return &c
 }
 

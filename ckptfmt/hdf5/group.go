@@ -156,7 +156,7 @@ func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
 	head.skip(2)
 	n := head.u16()
 	if head.err != nil {
-		return nil, s.corrupt(addr, "group", head.err)
+		return out, s.corrupt(addr, "group", head.err)
 	}
 	size := int64(2*s.offsets + 8 + symbolScratch)
 	c := s.cursor(addr+8, int64(n)*size)
@@ -170,14 +170,14 @@ func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
 		}
 		name, err := nameIn(names, nameAt)
 		if err != nil {
-			return nil, s.corrupt(addr, "group", err)
+			return out, s.corrupt(addr, "group", err)
 		}
 		if kind != 2 { // a soft link has no object of its own
 			out = append(out, link{name: name, at: at})
 		}
 	}
 	if c.err != nil {
-		return nil, s.corrupt(addr, "group", c.err)
+		return out, s.corrupt(addr, "group", c.err)
 	}
 	return out, nil
 }

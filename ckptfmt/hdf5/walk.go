@@ -39,7 +39,8 @@ func (t *tree) walk(at int64, above []int64) error {
 	if slices.Contains(above, at) || len(above) > maxDepth {
 		return t.s.corrupt(at, "group "+t.printable(), errors.New("it is within itself, or too deep"))
 	}
-	defer func(room []byte, links []link) { t.s.room, t.links = room, links }(t.s.room, t.links)
+	begin := len(t.links)
+	defer func(room []byte) { t.s.room, t.links = room, t.links[:begin] }(t.s.room)
 	list, err := t.s.walked(at)
 	if err != nil {
 		return fmt.Errorf("object %s: %w", t.printable(), err)
@@ -51,7 +52,7 @@ func (t *tree) walk(at int64, above []int64) error {
 	if len(attrs) > 0 {
 		t.attrs[string(t.path)] = attrs
 	}
-	begin, isGroup := len(t.links), false
+	isGroup := false
 	if t.links, isGroup, err = t.s.links(t.links, list); err != nil {
 		return fmt.Errorf("group %s: %w", t.printable(), err)
 	}
@@ -73,7 +74,12 @@ var errNames = errors.New("the paths are longer than any model's")
 
 func (t *tree) walkLinks(links []link, above []int64) error {
 	if len(t.s.room) < roomSize/2 { // the names of a large group may have taken it
-		t.s.room = make([]byte, roomSize)
+		room := t.s.spare
+		if room == nil {
+			room = make([]byte, roomSize)
+		}
+		t.s.room, t.s.spare = room, nil
+		defer func() { t.s.spare = room }()
 	}
 	parent := len(t.path)
 	defer func() { t.path = t.path[:parent] }()
