@@ -2,8 +2,10 @@ package hdf5
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // link is a name in a group.
@@ -94,6 +96,7 @@ func (s *store) denseLinks(out []link, info *message) ([]link, error) {
 		return out, err
 	}
 	const hash = 4
+	begin := len(out)
 	err = s.eachRecord(treeAt, recordLink, func(record *cursor) error {
 		record.skip(hash)
 		b, err := h.object(record.bytes(record.left()))
@@ -106,6 +109,8 @@ func (s *store) denseLinks(out []link, info *message) ([]link, error) {
 		}
 		return c.err
 	})
+	// The tree is in the order of hashes, in which the objects would be all over the file.
+	slices.SortFunc(out[begin:], func(a, b link) int { return cmp.Or(cmp.Compare(a.at, b.at), bytes.Compare(a.name, b.name)) })
 	return out, err
 }
 
