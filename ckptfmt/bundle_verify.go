@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"runtime"
 	"slices"
@@ -25,9 +26,9 @@ func (r *BundleReader) Verify(ctx context.Context) iter.Seq2[string, error] {
 		defer wg.Wait()
 		stopped, stop := context.WithCancel(ctx)
 		defer stop()
-		// A verdict is put in line before its goroutine starts, so the line's
+		// Verdicts are put in line before their goroutine starts, so the line's
 		// length bounds how many there are.
-		line := make(chan chan verdictOf, runtime.GOMAXPROCS(0))
+		line := make(chan chan []verdictOf, runtime.GOMAXPROCS(0))
 		var extents []extent // read after the line was closed
 		broken := false      // the table itself, as was said already
 		wg.Go(func() {
@@ -35,13 +36,14 @@ func (r *BundleReader) Verify(ctx context.Context) iter.Seq2[string, error] {
 			extents = r.startVerdicts(stopped, &wg, line)
 		})
 		for next := range line {
-			v := <-next
-			if ctx.Err() != nil {
-				break // what it says may be about ctx
-			}
-			broken = broken || v.name == "" && v.err != nil
-			if !yield(v.name, v.err) {
-				return
+			for _, v := range <-next {
+				if ctx.Err() != nil {
+					break // what it says may be about ctx
+				}
+				broken = broken || v.name == "" && v.err != nil
+				if !yield(v.name, v.err) {
+					return
+				}
 			}
 		}
 		if ctx.Err() != nil {
@@ -60,8 +62,9 @@ func (r *BundleReader) Verify(ctx context.Context) iter.Seq2[string, error] {
 }
 
 type verdictOf struct {
-	name string
-	err  error
+	name  string
+	entry bundleEntry
+	err   error
 }
 
 // extent is the place of a tensor's bytes.
@@ -71,37 +74,102 @@ type extent struct {
 	name        string
 }
 
-// startVerdicts starts a goroutine for each entry of the index, in order, and
-// returns where their bytes are.
-func (r *BundleReader) startVerdicts(ctx context.Context, wg *sync.WaitGroup, line chan<- chan verdictOf) []extent {
+// startVerdicts starts goroutines for the entries of the index, in order, and returns
+// where their bytes are.
+func (r *BundleReader) startVerdicts(ctx context.Context, wg *sync.WaitGroup, line chan<- chan []verdictOf) []extent {
 	var extents []extent
+	var list []verdictOf
+	start := func() {
+		next := make(chan []verdictOf, 1)
+		select {
+		case <-ctx.Done():
+		case line <- next:
+			own := list
+			wg.Go(func() {
+				r.verifyAll(ctx, own)
+				next <- own
+			})
+		}
+		list = nil
+	}
 	listed := sliceLists{r: r}
 	for e, err := range r.entries(nil) {
 		name, badName := r.entryName(e.key)
-		v := verdictOf{name, cmp.Or(err, badName)}
+		v := verdictOf{name, e.bundleEntry, cmp.Or(err, badName)}
 		if v.err == nil && isSliceKey(e.key) {
 			v.err = listed.check(e.key)
 		}
-		next := make(chan verdictOf, 1)
-		select {
-		case <-ctx.Done():
+		if len(list) > 0 && !follows(list, &v) {
+			start()
+		}
+		if ctx.Err() != nil {
 			return nil
-		case line <- next:
 		}
-		if v.err != nil {
-			next <- v
-			continue
-		}
-		if len(e.slices) == 0 && e.size > 0 {
+		list = append(list, v)
+		if v.err == nil && len(e.slices) == 0 && e.size > 0 {
 			extents = append(extents, extent{e.shard, e.offset, e.offset + e.size, v.name})
 		}
-		entry := e.bundleEntry
-		wg.Go(func() {
-			v.err = r.verify(ctx, v.name, &entry)
-			next <- v
-		})
+	}
+	if len(list) > 0 {
+		start()
 	}
 	return extents
+}
+
+// runLength is how many entries are verified at once.
+const runLength = 1024
+
+// follows reports whether an entry is verified with those before it, because one piece
+// has all their bytes: a system call and a goroutine for each would take longer than
+// the checksums of small tensors.
+func follows(list []verdictOf, v *verdictOf) bool {
+	first, last := &list[0], &list[len(list)-1]
+	return len(list) < runLength && first.isPlain() && v.isPlain() && v.entry.shard == first.entry.shard &&
+		v.entry.offset >= last.entry.offset+last.entry.size && v.entry.size <= sumPiece-(v.entry.offset-first.entry.offset)
+}
+
+// isPlain reports whether the bytes of an entry have the checksum that it holds.
+func (v *verdictOf) isPlain() bool {
+	return v.err == nil && len(v.entry.slices) == 0 && !hasStrings(v.entry.dtype)
+}
+
+// verifyAll gives each of a list its error.
+func (r *BundleReader) verifyAll(ctx context.Context, list []verdictOf) {
+	if len(list) > 1 && r.verifyRun(list) {
+		return
+	}
+	for i := range list {
+		if v := &list[i]; v.err == nil {
+			v.err = r.verify(ctx, v.name, &v.entry)
+		}
+	}
+}
+
+// verifyRun verifies entries whose bytes are in one piece. It is false where the file
+// does not have it all: then each entry is verified alone.
+func (r *BundleReader) verifyRun(list []verdictOf) bool {
+	buf := pieces.Get().(*[sumPiece]byte)
+	defer pieces.Put(buf)
+	first, last := &list[0].entry, &list[len(list)-1].entry
+	file, err := r.shard(int(first.shard))
+	if err != nil {
+		return false
+	}
+	b := buf[:last.offset+last.size-first.offset]
+	failed := readFullAt(file, b, first.offset)
+	if errors.Is(failed, io.ErrUnexpectedEOF) {
+		return false
+	}
+	for i := range list {
+		v := &list[i]
+		e := &v.entry
+		if failed != nil {
+			v.err = readError(file, v.name, e, failed)
+		} else if err := e.checkSum(crc32c.Mask(crc32c.Value(b[e.offset-first.offset:][:e.size]))); err != nil {
+			v.err = corruptTensor(file, v.name, e, err)
+		}
+	}
+	return true
 }
 
 // entryName returns the name of the tensor under a key; of a slice also its

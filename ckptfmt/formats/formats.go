@@ -207,6 +207,14 @@ func (r *Reader) Files() []string {
 	return []string{r.Path}
 }
 
+// Notes say what is odd about the files, and no damage.
+func (r *Reader) Notes() []string {
+	if s, ok := r.tensors.(*sharded); ok {
+		return s.notes()
+	}
+	return nil
+}
+
 // OptimizerNames returns other names of an optimizer's variables, by key; see
 // [keras.Reader.OptimizerNames].
 func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {

@@ -1,10 +1,12 @@
 package formats_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,6 +108,56 @@ func TestShardedReadsEachTensorFromItsFile(t *testing.T) {
 	for name, err := range r.Verify(context.Background()) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestTotalSize has an index that counts the bytes of the tensors, wrongly or not.
+func TestTotalSize(t *testing.T) {
+	const one = `{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`
+	for metadata, want := range map[string]string{
+		"{}": "", `{"total_size":2}`: "", `{"total_size":96}`: "total_size 96, the tensors have 2 bytes",
+	} {
+		dir := write(t, map[string]string{
+			"a.safetensors":                file(one, "\x01\x02"),
+			"model.safetensors.index.json": `{"metadata":` + metadata + `,"weight_map":{"x":"a.safetensors"}}`,
+		})
+		r, err := formats.File{Kind: formats.Sharded, Path: dir + "/model.safetensors.index.json"}.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if notes := strings.Join(r.Notes(), "\n"); (want == "") != (notes == "") || !strings.Contains(notes, want) {
+			t.Errorf("%s: notes are %q, want %q", metadata, notes, want)
+		}
+	}
+}
+
+// TestProgramsOfTorchAreRefused has the members of TorchScript and of torch.export, in
+// the order in which they may be.
+func TestProgramsOfTorchAreRefused(t *testing.T) {
+	for _, members := range [][]string{{"m/data.pkl", "m/constants.pkl"}, {"m/code/x.py", "m/constants.pkl", "m/data.pkl"}, {"archive_format", "data/weights/w.pt"}} {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for _, name := range members {
+			w, err := z.CreateHeader(&zip.FileHeader{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(w, "\x80\x02}."); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		dir := write(t, map[string]string{"m.pt": b.String()})
+		f, err := formats.Find(dir + "/m.pt")
+		if err == nil {
+			_, err = f.Open()
+		}
+		if err == nil || !strings.Contains(err.Error(), "a program of torch") || !strings.Contains(err.Error(), "m.pt") {
+			t.Errorf("%q: %v", members, err)
 		}
 	}
 }

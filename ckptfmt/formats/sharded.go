@@ -25,6 +25,8 @@ type sharded struct {
 	tensors  []place
 	byName   []int32 // places of the tensors in the order of their names; nil where they are in it
 	metadata map[string]string
+
+	totalSize int64 // as the index has it, -1 where it does not
 }
 
 // place is where a tensor is: in a list of a file, or of those of files that are gone.
@@ -35,7 +37,12 @@ type place struct {
 
 // openTorchShards opens the index of a model of torch in several files, and these.
 func openTorchShards(name string) (*sharded, error) {
-	return openShards(name, true, opener(torch.Open))
+	s, err := openShards(name, true, opener(torch.Open))
+	if err != nil {
+		return nil, err
+	}
+	s.totalSize = -1 // several tensors may have the same bytes, which count once
+	return s, nil
 }
 
 // openSafetensorsShards does the same for files of safetensors.
@@ -49,7 +56,7 @@ func openShards(name string, lists bool, open func(name string) (ckptfmt.TensorF
 	if err != nil {
 		return nil, err
 	}
-	s := &sharded{files: []string{name}, metadata: make(map[string]string)}
+	s := &sharded{files: []string{name}, metadata: make(map[string]string), totalSize: index.TotalSize}
 	if err := s.openFiles(index, open); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -174,6 +181,22 @@ func unreadable(name string, err error) ckptfmt.Part {
 	p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
 	p.Err = err
 	return p
+}
+
+// notes are those of [Reader.Notes].
+func (s *sharded) notes() []string {
+	var size int64
+	for i := range s.tensors {
+		info, err := s.Info(i)
+		if err != nil {
+			return nil // what is gone cannot be counted
+		}
+		size += info.Bytes
+	}
+	if s.totalSize < 0 || s.totalSize == size {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has the total_size %d, the tensors have %d bytes; libraries ignore it", s.files[0], s.totalSize, size)}
 }
 
 // Files returns the names of the index and of the files that it names.

@@ -97,10 +97,7 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	case strings.HasPrefix(text, hdf5.Magic), hasUserBlock(from, size):
 		return hdf5Kind(head), nil
 	case strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "PK\x05\x06"):
-		if beginsWithArray(head) {
-			return NPZ, nil // opening it names a member that is not an array
-		}
-		return sniffZip(from, size)
+		return sniffZip(head, from, size)
 	case isTable(from, size):
 		return Checkpoint, nil
 	case isSafetensors(head, size):
@@ -214,19 +211,27 @@ func isText(head []byte) bool {
 	return utf8.Valid(head) && !bytes.ContainsFunc(head, func(c rune) bool { return unicode.IsControl(c) && !unicode.IsSpace(c) })
 }
 
-// beginsWithArray reports whether the first member of an archive is an array: no
-// other format begins with one, and large archives need not be read twice.
-func beginsWithArray(head []byte) bool {
+// firstMember returns the name of the first member of an archive, "" where it is not in
+// the head.
+func firstMember(head []byte) string {
 	const nameSize, name = 26, 30
 	if len(head) < name {
-		return false
+		return ""
 	}
 	end := name + int(binary.LittleEndian.Uint16(head[nameSize:]))
-	return end <= len(head) && bytes.HasSuffix(head[name:end], []byte(".npy"))
+	return string(head[name:max(name, min(end, len(head)))])
 }
 
-// sniffZip identifies an archive by its members.
-func sniffZip(from io.ReaderAt, size int64) (Kind, error) {
+// sniffZip identifies an archive by its members. What no other format begins with will
+// do, as large archives need not be read twice: opening one names what does not belong
+// in it.
+func sniffZip(head []byte, from io.ReaderAt, size int64) (Kind, error) {
+	switch first := firstMember(head); {
+	case strings.HasSuffix(first, ".npy"):
+		return NPZ, nil
+	case strings.HasSuffix(first, "/data.pkl"):
+		return Torch, nil
+	}
 	var seen struct{ script, pickle, config, weights, array, any bool }
 	err := zipdir.Each(from, size, func(m *zipdir.Member) {
 		name := m.Name

@@ -84,17 +84,13 @@ func (c *cursor) attribute() attribute {
 	t := part(typeSize)
 	a.t = t.datatype(0)
 	space := part(spaceSize)
-	shape, _, ok := space.dataspace()
-	if !ok {
-		shape = []int64{0}
-	}
-	a.shape = shape
+	a.shape = space.dataspace().shape
 	if c.err == nil {
 		c.err = errors.Join(t.err, space.err)
 	}
-	n, err := dtype.NumElements(shape)
+	n, err := dtype.NumElements(a.shape)
 	if err != nil || n > maxAttribute/max(a.t.size, 1) {
-		c.fail("attribute %q has too many elements: %v", a.name, shape)
+		c.fail("attribute %q has too many elements: %v", a.name, a.shape)
 	}
 	if c.err == nil {
 		a.data = bytes.Clone(c.bytes(int(n * a.t.size)))

@@ -19,7 +19,7 @@ type chunk struct {
 
 // grid is how a dataset is cut into chunks.
 type grid struct {
-	d      *dataset
+	d      *detail
 	counts []int64 // of chunks, in each dimension
 	size   int64   // of a chunk in memory
 	chunks map[int64]chunk
@@ -32,7 +32,7 @@ type grid struct {
 }
 
 // newGrid reads where the chunks of a dataset are.
-func (s *store) newGrid(d *dataset) (*grid, error) {
+func (s *store) newGrid(d *detail) (*grid, error) {
 	g := &grid{d: d, size: d.t.size, max: 1, chunks: make(map[int64]chunk)}
 	for i, n := range d.shape {
 		count := (n-1)/d.l.chunk[i] + 1
@@ -266,7 +266,7 @@ func (g *grid) putArray(s *store, c *cursor, from, n int64, elem int, at int64) 
 
 // chunks returns the elements of a chunked dataset in row-major order. It makes
 // some rows at a time: as many as a chunk has, or as the memory allows.
-func (r *Reader) chunks(d *dataset) (io.Reader, error) {
+func (r *Reader) chunks(d *detail) (io.Reader, error) {
 	s := r.store.fresh()
 	g, err := s.newGrid(d)
 	if err != nil {

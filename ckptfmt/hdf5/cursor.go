@@ -154,12 +154,13 @@ type store struct {
 	offsets, lengths int
 	spent            int64 // bytes of blocks that were asked for
 
-	// What is read of one object while a file is walked has its memory together, and
-	// gives it back before the next: nothing of an object may keep a part of a block.
-	room     []byte // nil elsewhere
-	used     int    // of room
+	// What is read of an object while a file is walked has its memory together, and
+	// gives it back: nothing that is found may keep a part of a block.
+	room     []byte // what is left of it; nil elsewhere
+	spare    []byte // another room
 	messages []message
 	types    map[string]*datatype // by their bytes
+	spaces   map[string]*space    // also
 }
 
 // roomSize is that of what is read of most objects.
@@ -168,28 +169,25 @@ const roomSize = 64 << 10
 // walker returns a store for walking the file, with pages of its own.
 func (s *store) walker() *store {
 	c := s.fresh()
-	c.pager = &pager{from: s.from, size: s.size}
-	c.room, c.types = make([]byte, roomSize), make(map[string]*datatype)
+	c.pager = &pager{from: s.from, size: s.size, alone: true}
+	c.room, c.types, c.spaces = make([]byte, roomSize), make(map[string]*datatype), make(map[string]*space)
 	return c
 }
 
-// rewind gives back what was read of an object.
-func (s *store) rewind() { s.used = 0 }
-
 // take returns memory for a block.
 func (s *store) take(n int64) []byte {
-	if n > int64(len(s.room)-s.used) {
+	if n > int64(len(s.room)) {
 		return make([]byte, n)
 	}
-	b := s.room[s.used : s.used+int(n) : s.used+int(n)]
-	s.used += int(n)
+	b := s.room[:n:n]
+	s.room = s.room[n:]
 	return b
 }
 
 // fresh returns a store for another operation.
 func (s *store) fresh() *store {
 	c := *s
-	c.spent, c.room, c.used, c.messages, c.types = 0, nil, 0, nil, nil
+	c.spent, c.room, c.spare, c.messages, c.types, c.spaces = 0, nil, nil, nil, nil, nil
 	return &c
 }
 
@@ -212,14 +210,16 @@ func (s *store) block(addr, n int64) ([]byte, error) {
 }
 
 // pager reads through a few pages: blocks of metadata are small, and next to each
-// other as a rule. It is safe for concurrent use.
+// other as a rule. It is safe for concurrent use, unless it is for one goroutine alone.
 type pager struct {
-	from io.ReaderAt
-	size int64 // of the file
+	from  io.ReaderAt
+	size  int64 // of the file
+	alone bool
 
 	mu    sync.Mutex
 	pages [8]page
-	next  int
+	last  int // that was read from
+	next  int // to be replaced
 }
 
 type page struct {
@@ -228,8 +228,10 @@ type page struct {
 }
 
 func (p *pager) read(b []byte, at int64) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if !p.alone {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+	}
 	for len(b) > 0 {
 		from, err := p.page(at)
 		if err != nil {
@@ -244,13 +246,17 @@ func (p *pager) read(b []byte, at int64) error {
 // page returns bytes from an offset on, to the end of its page.
 func (p *pager) page(at int64) ([]byte, error) {
 	begin := at &^ (pageSize - 1)
+	if last := &p.pages[p.last]; last.at == begin+1 {
+		return last.b[at-begin:], nil
+	}
 	for i := range p.pages {
 		if p.pages[i].at == begin+1 {
+			p.last = i
 			return p.pages[i].b[at-begin:], nil
 		}
 	}
 	to := &p.pages[p.next]
-	p.next = (p.next + 1) % len(p.pages)
+	p.last, p.next = p.next, (p.next+1)%len(p.pages)
 	n := int(min(pageSize, p.size-begin))
 	if cap(to.b) < n {
 		to.b = make([]byte, n)

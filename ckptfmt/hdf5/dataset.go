@@ -13,22 +13,43 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// dataset is a tensor as the file describes it.
+// dataset is a tensor as it is listed.
 type dataset struct {
-	path    string
-	at      int64 // of its header
-	shape   []int64
-	most    []int64   // the shape that it may have one day, by which chunks are numbered
-	t       *datatype // which others may have too
+	path   string
+	at     int64     // of its header
+	shape  []int64   // which others may have too
+	t      *datatype // also
+	summed bool
+	err    error // why it cannot be read
+}
+
+// detail is a dataset with all that reading its elements needs. Of the hundred thousand
+// that a file may have, few are read at once, so that is read again from the header.
+type detail struct {
+	dataset
+	most    []int64 // the shape that it may have one day
 	l       layout
 	filters []filter
 	fill    []byte
-	err     error // why it cannot be read
+}
+
+// detail reads the header of a dataset again.
+func (r *Reader) detail(d *dataset) (*detail, error) {
+	s := r.store.fresh()
+	list, err := s.header(d.at)
+	x := &detail{dataset: dataset{path: d.path, at: d.at, t: noType}}
+	if err == nil {
+		err = x.parse(s, list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dataset %s: %w", printablePath(d.path), err)
+	}
+	return x, nil
 }
 
 // parse takes a dataset from its messages. Damage is a located error; what is
 // only not supported is one matching ckptfmt.ErrType.
-func (d *dataset) parse(s *store, list []message) error {
+func (d *detail) parse(s *store, list []message) error {
 	var unsupported error
 	for i := range list {
 		m := &list[i]
@@ -38,10 +59,8 @@ func (d *dataset) parse(s *store, list []message) error {
 		c := s.over(m.body)
 		switch m.kind {
 		case msgDataspace:
-			var ok bool
-			if d.shape, d.most, ok = c.dataspace(); !ok {
-				d.shape, d.most = []int64{0}, []int64{0}
-			}
+			x := s.dataspace(&c)
+			d.shape, d.most = x.shape, x.most
 		case msgDatatype:
 			d.t = s.datatype(&c)
 		case msgLayout:
@@ -68,7 +87,7 @@ func (d *dataset) parse(s *store, list []message) error {
 }
 
 // check insists that what the messages say agrees.
-func (d *dataset) check(s *store) error {
+func (d *detail) check(s *store) error {
 	damaged := func(format string, args ...any) error { return s.corrupt(d.at, "dataset", fmt.Errorf(format, args...)) }
 	n, err := dtype.NumElements(d.shape)
 	if err != nil || d.t.size == 0 || n > math.MaxInt64/4/d.t.size {
@@ -104,7 +123,7 @@ func cmpOr(a, b error) error {
 	return b
 }
 
-func (d *dataset) checkChunks(damaged func(format string, args ...any) error) error {
+func (d *detail) checkChunks(damaged func(format string, args ...any) error) error {
 	if len(d.l.chunk) != len(d.shape) || d.l.elem != d.t.size {
 		return damaged("chunks are %v of %d bytes, the dataset is %v of %d", d.l.chunk, d.l.elem, d.shape, d.t.size)
 	}
@@ -123,7 +142,7 @@ func (d *dataset) checkChunks(damaged func(format string, args ...any) error) er
 	return nil
 }
 
-func (d *dataset) hasSums() bool {
+func (d *detail) hasSums() bool {
 	return d.l.class == layoutChunked && slices.ContainsFunc(d.filters, func(f filter) bool { return f.id == filterFletcher })
 }
 
@@ -139,7 +158,11 @@ func (r *Reader) part(d *dataset) ckptfmt.Part {
 		return p
 	}
 	p.Open = func() (io.ReadCloser, error) {
-		from, err := r.elements(d)
+		x, err := r.detail(d)
+		if err != nil {
+			return nil, err
+		}
+		from, err := r.elements(x)
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +216,7 @@ func (r *Reader) opaque(d *dataset, t *datatype) {
 }
 
 // elements returns the bytes of a dataset's elements as the file has them.
-func (r *Reader) elements(d *dataset) (io.Reader, error) {
+func (r *Reader) elements(d *detail) (io.Reader, error) {
 	n, err := dtype.NumElements(d.shape)
 	if err != nil {
 		return nil, err
@@ -207,13 +230,13 @@ func (r *Reader) elements(d *dataset) (io.Reader, error) {
 	case d.l.at == nowhere:
 		return io.LimitReader(&filled{value: d.fillOf()}, size), nil
 	case d.l.class == layoutContiguous:
-		return &located{io.NewSectionReader(r.store.from, r.store.base+d.l.at, size), r, d}, nil
+		return &located{io.NewSectionReader(r.store.from, r.store.base+d.l.at, size), r, &d.dataset}, nil
 	}
 	return r.chunks(d)
 }
 
 // fillOf is the element that was never written.
-func (d *dataset) fillOf() []byte {
+func (d *detail) fillOf() []byte {
 	if len(d.fill) > 0 {
 		return d.fill
 	}
@@ -291,7 +314,11 @@ func (b *bools) Read(p []byte) (int, error) {
 
 // stringsOf reads a dataset of strings.
 func (r *Reader) stringsOf(d *dataset) ([][]byte, error) {
-	from, err := r.elements(d)
+	x, err := r.detail(d)
+	if err != nil {
+		return nil, err
+	}
+	from, err := r.elements(x)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,6 @@
 package hdf5
 
-import (
-	"bytes"
-	"math"
-)
+import "math"
 
 // Types of dataspaces.
 const (
@@ -15,9 +12,24 @@ const (
 // unlimited is a dimension that may grow forever.
 const unlimited = -1
 
-// dataspace decodes a shape, and the largest that it may have one day; ok is false
-// for a space without elements.
-func (c *cursor) dataspace() (shape, most []int64, ok bool) {
+// space is a shape, and the largest that it may have one day, by which chunks are
+// numbered.
+type space struct{ shape, most []int64 }
+
+// dataspace decodes a shape, or returns the one that was decoded of the same bytes.
+func (s *store) dataspace(c *cursor) *space {
+	if known := s.spaces[string(c.b)]; known != nil {
+		return known
+	}
+	x := c.dataspace()
+	if c.err == nil && s.spaces != nil && len(s.spaces) < maxKnown {
+		s.spaces[string(c.b)] = x
+	}
+	return x
+}
+
+// dataspace decodes a shape: [0] of a space without elements.
+func (c *cursor) dataspace() *space {
 	version := c.version("a dataspace", 1, 2)
 	rank := c.u8()
 	flags := c.u8()
@@ -30,23 +42,23 @@ func (c *cursor) dataspace() (shape, most []int64, ok bool) {
 	if rank > maxRank {
 		c.fail("a dataspace has %d dimensions", rank)
 	}
-	if c.err != nil {
-		return nil, nil, false
+	if c.err != nil || kind == spaceNull {
+		return &space{[]int64{0}, []int64{0}}
 	}
 	both := make([]int64, 2*rank)
-	shape, most = both[:rank:rank], both[rank:]
+	shape, most := both[:rank:rank], both[rank:]
 	for i := range shape {
 		shape[i] = c.length()
 	}
 	if flags&1 == 0 {
-		return shape, shape, kind != spaceNull
+		return &space{shape, shape}
 	}
 	for i := range most {
 		if most[i] = c.most(); c.err == nil && most[i] != unlimited && most[i] < shape[i] {
 			c.fail("a dimension is %d, and at most %d", shape[i], most[i])
 		}
 	}
-	return shape, most, kind != spaceNull
+	return &space{shape, most}
 }
 
 // most reads the largest size of a dimension.
@@ -132,7 +144,7 @@ func (c *cursor) layout() layout {
 	switch {
 	case c.err != nil:
 	case l.class == layoutCompact:
-		l.inline = bytes.Clone(c.bytes(c.u16()))
+		l.inline = c.bytes(c.u16())
 	case l.class == layoutContiguous:
 		l.at, l.size = c.addr(), c.length()
 	case l.class == layoutChunked && version == 3:
@@ -190,7 +202,7 @@ func (c *cursor) chunked4(l *layout) {
 func (c *cursor) fillValue(kind int) []byte {
 	const defined = 0x20
 	if kind == msgOldFill {
-		return bytes.Clone(c.bytes(c.u32()))
+		return c.bytes(c.u32())
 	}
 	switch version := c.version("a fill value", 1, 3); {
 	case c.err != nil:
@@ -205,5 +217,5 @@ func (c *cursor) fillValue(kind int) []byte {
 			return nil
 		}
 	}
-	return bytes.Clone(c.bytes(c.u32()))
+	return c.bytes(c.u32())
 }

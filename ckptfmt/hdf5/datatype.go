@@ -49,14 +49,14 @@ func (s *store) datatype(c *cursor) *datatype {
 		return t
 	}
 	t := c.datatype(0)
-	if c.err == nil && s.types != nil && len(s.types) < maxTypes {
+	if c.err == nil && s.types != nil && len(s.types) < maxKnown {
 		s.types[string(c.b)] = &t
 	}
 	return &t
 }
 
-// maxTypes bounds how many types are kept while a file is walked.
-const maxTypes = 1024
+// maxKnown bounds how many types, and how many shapes, are kept while a file is walked.
+const maxKnown = 1024
 
 // datatype decodes a type. Types that no tensor has are not an error: what uses them
 // says so.

@@ -124,6 +124,10 @@ type fractalHeap struct {
 	rows      int // 0: the root is a direct block
 	root      int64
 	size      int64 // of the root, if it is a direct block
+
+	// What was read, by its address: the names of a large group are all over its heap.
+	blocks   map[int64][]byte
+	children map[int64][]int64 // of indirect blocks
 }
 
 // fractalHeap reads the head of a heap.
@@ -134,7 +138,7 @@ func (s *store) fractalHeap(addr int64) (*fractalHeap, error) {
 	filters, flags := c.u16(), c.u8()
 	maxManaged := int64(c.u32())
 	c.skip(s.lengths + s.offsets + s.lengths + s.offsets + 8*s.lengths)
-	h := &fractalHeap{s: s, checked: flags&2 != 0, width: c.u16()}
+	h := &fractalHeap{s: s, checked: flags&2 != 0, width: c.u16(), blocks: make(map[int64][]byte), children: make(map[int64][]int64)}
 	h.start, h.maxDirect = c.length(), c.length()
 	heapBits := c.u16()
 	c.skip(2)
@@ -192,7 +196,15 @@ func (h *fractalHeap) inBlock(at, offset, n, size int64) ([]byte, error) {
 	if offset > size-n || at == nowhere {
 		return nil, fmt.Errorf("%d bytes at %d are outside of a block of %d", n, offset, size)
 	}
-	return h.s.block(at+offset, n)
+	b := h.blocks[at]
+	if int64(len(b)) < offset+n {
+		var err error
+		if b, err = h.s.block(at, size); err != nil {
+			return nil, err
+		}
+		h.blocks[at] = b
+	}
+	return b[offset : offset+n : offset+n], nil
 }
 
 // rowSize is the size of the blocks in a row.
@@ -205,21 +217,18 @@ func (h *fractalHeap) rowSize(row int) int64 {
 
 // within finds an object under an indirect block.
 func (h *fractalHeap) within(at int64, rows int, offset, n int64, depth int) ([]byte, error) {
-	s := h.s
 	directRows := bits.Len64(uint64(h.maxDirect)) - bits.Len64(uint64(h.start)) + 2
-	head := int64(4 + 1 + s.offsets + h.offset)
 	if depth > maxRank {
 		return nil, errors.New("a heap is too deep")
 	}
-	c := s.checked(at, head+int64(rows*h.width*s.offsets)+checksumSize, sigIndirect)
-	c.skip(int(head) - len(sigIndirect))
+	children, err := h.childrenOf(at, rows)
+	if err != nil {
+		return nil, err
+	}
 	for row := range rows {
 		size := h.rowSize(row)
-		for range h.width {
-			child := c.addr()
+		for _, child := range children[row*h.width:][:h.width] {
 			switch {
-			case c.err != nil:
-				return nil, s.corrupt(at, "heap", c.err)
 			case offset >= size:
 				offset -= size
 			case row < directRows:
@@ -229,7 +238,27 @@ func (h *fractalHeap) within(at int64, rows int, offset, n int64, depth int) ([]
 			}
 		}
 	}
-	return nil, s.corrupt(at, "heap", fmt.Errorf("an object is %d bytes after the end", offset))
+	return nil, h.s.corrupt(at, "heap", fmt.Errorf("an object is %d bytes after the end", offset))
+}
+
+// childrenOf returns the addresses of the blocks that are under an indirect one.
+func (h *fractalHeap) childrenOf(at int64, rows int) ([]int64, error) {
+	s := h.s
+	if known := h.children[at]; len(known) == rows*h.width {
+		return known, nil
+	}
+	head := int64(4 + 1 + s.offsets + h.offset)
+	c := s.checked(at, head+int64(rows*h.width*s.offsets)+checksumSize, sigIndirect)
+	c.skip(int(head) - len(sigIndirect))
+	var list []int64
+	for c.err == nil && len(list) < rows*h.width {
+		list = append(list, c.addr())
+	}
+	if c.err != nil {
+		return nil, s.corrupt(at, "heap", c.err)
+	}
+	h.children[at] = list
+	return list, nil
 }
 
 // rowsFor returns the rows of an indirect block that has so many bytes under it.

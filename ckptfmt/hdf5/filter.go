@@ -42,7 +42,7 @@ func (f filter) known() bool {
 
 // undo takes back what the filters did to a chunk; size bytes must come
 // out. Bits of mask are filters that were left out.
-func (d *dataset) undo(b []byte, mask uint32, size int64) ([]byte, error) {
+func (d *detail) undo(b []byte, mask uint32, size int64) ([]byte, error) {
 	for i := len(d.filters) - 1; i >= 0; i-- {
 		if mask&(1<<i) != 0 {
 			continue

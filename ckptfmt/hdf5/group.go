@@ -1,29 +1,30 @@
 package hdf5
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 )
 
 // link is a name in a group.
 type link struct {
-	name     string
-	at       int64 // header of the object
-	external bool  // it is in another file
+	name     []byte // a part of a block
+	at       int64  // header of the object
+	external bool   // it is in another file
 }
 
-// links returns what a group has, and false for what is no group.
-func (s *store) links(list []message) ([]link, bool, error) {
+// links appends what a group has to out, and returns false for what is no group.
+func (s *store) links(out []link, list []message) ([]link, bool, error) {
 	if m, ok := find(list, msgSymbolTable); ok {
-		out, err := s.oldLinks(m)
+		out, err := s.oldLinks(out, m)
 		return out, true, err
 	}
 	info, ok := find(list, msgLinkInfo)
 	if !ok {
-		return nil, false, nil
+		return out, false, nil
 	}
-	var out []link
 	for _, m := range list {
 		if m.kind != msgLink {
 			continue
@@ -33,11 +34,11 @@ func (s *store) links(list []message) ([]link, bool, error) {
 			out = append(out, l)
 		}
 		if c.err != nil {
-			return nil, true, s.corrupt(m.at, "link", c.err)
+			return out, true, s.corrupt(m.at, "link", c.err)
 		}
 	}
-	dense, err := s.denseLinks(info)
-	return append(out, dense...), true, err
+	out, err := s.denseLinks(out, info)
+	return out, true, err
 }
 
 // Kinds of links.
@@ -62,7 +63,7 @@ func (c *cursor) link() (link, bool) {
 		c.skip(1)
 	}
 	n := c.count(1 << (flags & 3))
-	l := link{name: string(c.bytes(int(min(n, 1<<30)))), at: nowhere}
+	l := link{name: c.bytes(int(min(n, 1<<30))), at: nowhere}
 	switch {
 	case c.err != nil || kind == linkSoft:
 		return l, false
@@ -76,8 +77,8 @@ func (c *cursor) link() (link, bool) {
 	return l, c.err == nil
 }
 
-// denseLinks reads the links that a group keeps in a heap.
-func (s *store) denseLinks(info *message) ([]link, error) {
+// denseLinks appends the links that a group keeps in a heap.
+func (s *store) denseLinks(out []link, info *message) ([]link, error) {
 	c := s.over(info.body)
 	c.version("link info", 0, 0)
 	if c.u8()&1 != 0 {
@@ -85,17 +86,17 @@ func (s *store) denseLinks(info *message) ([]link, error) {
 	}
 	heapAt, treeAt := c.addr(), c.addr()
 	if c.err != nil {
-		return nil, s.corrupt(info.at, "link info", c.err)
+		return out, s.corrupt(info.at, "link info", c.err)
 	}
 	if heapAt == nowhere || treeAt == nowhere {
-		return nil, nil
+		return out, nil
 	}
 	h, err := s.fractalHeap(heapAt)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	const hash = 4
-	var out []link
+	begin := len(out)
 	err = s.eachRecord(treeAt, recordLink, func(record *cursor) error {
 		record.skip(hash)
 		b, err := h.object(record.bytes(record.left()))
@@ -108,24 +109,26 @@ func (s *store) denseLinks(info *message) ([]link, error) {
 		}
 		return c.err
 	})
+	// The tree is in the order of hashes, in which the objects would be all over the file.
+	slices.SortFunc(out[begin:], func(a, b link) int { return cmp.Or(cmp.Compare(a.at, b.at), bytes.Compare(a.name, b.name)) })
 	return out, err
 }
 
 // symbolScratch follows an address in an entry of a group of the old kind.
 const symbolScratch = 16
 
-// oldLinks reads a group of the old kind: a tree of names, which are in a heap.
-func (s *store) oldLinks(m *message) ([]link, error) {
+// oldLinks appends those of a group of the old kind: a tree of names, which are in a
+// heap.
+func (s *store) oldLinks(out []link, m *message) ([]link, error) {
 	c := s.over(m.body)
 	treeAt, heapAt := c.addr(), c.addr()
 	if c.err != nil {
-		return nil, s.corrupt(m.at, "symbol table", c.err)
+		return out, s.corrupt(m.at, "symbol table", c.err)
 	}
 	names, err := s.localHeap(heapAt)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	var out []link
 	err = s.eachLeaf(treeAt, treeGroups, 0, func(_ *cursor, child int64) error {
 		out, err = s.symbols(out, child, names)
 		return err
@@ -134,7 +137,7 @@ func (s *store) oldLinks(m *message) ([]link, error) {
 }
 
 // localHeap reads the names of a group.
-func (s *store) localHeap(addr int64) (string, error) {
+func (s *store) localHeap(addr int64) ([]byte, error) {
 	c := s.cursor(addr, int64(8+2*s.lengths+s.offsets))
 	c.signature(sigLocalHeap)
 	c.skip(4)
@@ -146,19 +149,19 @@ func (s *store) localHeap(addr int64) (string, error) {
 		b, c.err = s.block(at, size)
 	}
 	if c.err != nil {
-		return "", s.corrupt(addr, "heap of names", c.err)
+		return nil, s.corrupt(addr, "heap of names", c.err)
 	}
-	return string(b), nil // the names are parts of it
+	return b, nil // the names are parts of it
 }
 
 // symbols appends a node's entries to out.
-func (s *store) symbols(out []link, addr int64, names string) ([]link, error) {
+func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
 	head := s.cursor(addr, 8)
 	head.signature(sigSymbols)
 	head.skip(2)
 	n := head.u16()
 	if head.err != nil {
-		return nil, s.corrupt(addr, "group", head.err)
+		return out, s.corrupt(addr, "group", head.err)
 	}
 	size := int64(2*s.offsets + 8 + symbolScratch)
 	c := s.cursor(addr+8, int64(n)*size)
@@ -172,25 +175,25 @@ func (s *store) symbols(out []link, addr int64, names string) ([]link, error) {
 		}
 		name, err := nameIn(names, nameAt)
 		if err != nil {
-			return nil, s.corrupt(addr, "group", err)
+			return out, s.corrupt(addr, "group", err)
 		}
 		if kind != 2 { // a soft link has no object of its own
 			out = append(out, link{name: name, at: at})
 		}
 	}
 	if c.err != nil {
-		return nil, s.corrupt(addr, "group", c.err)
+		return out, s.corrupt(addr, "group", c.err)
 	}
 	return out, nil
 }
 
-func nameIn(names string, at int64) (string, error) {
+func nameIn(names []byte, at int64) ([]byte, error) {
 	if at < 0 || at >= int64(len(names)) {
-		return "", fmt.Errorf("the name at %d is outside of the heap, which has %d bytes", at, len(names))
+		return nil, fmt.Errorf("the name at %d is outside of the heap, which has %d bytes", at, len(names))
 	}
-	end := strings.IndexByte(names[at:], 0)
+	end := bytes.IndexByte(names[at:], 0)
 	if end < 0 {
-		return "", errors.New("a name does not end")
+		return nil, errors.New("a name does not end")
 	}
 	return names[at : at+int64(end)], nil
 }

@@ -38,7 +38,7 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		return nil, err
 	}
 	t := newTree(s, workers())
-	if err := t.walk("", root, nil); err != nil {
+	if err := t.walk(root, nil); err != nil {
 		return nil, err
 	}
 	return &Reader{store: s, name: name, datasets: t.datasets, attrs: t.attrs}, nil
@@ -102,7 +102,7 @@ func (r *Reader) Checks() string {
 			continue
 		}
 		all++
-		if d.hasSums() {
+		if d.summed {
 			with++
 		}
 	}

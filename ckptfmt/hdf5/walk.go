@@ -19,60 +19,81 @@ type tree struct {
 	slab     []dataset              // memory for the next ones
 	attrs    map[string][]attribute // by path; of objects that have some
 	nameSize int64
+
+	// Of the object that is walked to, and the groups that it is in:
+	path  []byte
+	links []link // of all these groups
+	found detail
 }
 
 func newTree(s *store, workers int) *tree {
 	return &tree{s: s.walker(), workers: workers, attrs: make(map[string][]attribute)}
 }
 
-// walk reads an object and what is under it. above are the groups that it is in.
-func (t *tree) walk(path string, at int64, above []int64) error {
-	if t.nameSize += int64(len(path)); t.nameSize > maxNames {
-		return t.s.corrupt(at, "group "+printablePath(path), errNames)
+// walk reads the object at t.path, and what is under it. above are the groups that it is
+// in.
+func (t *tree) walk(at int64, above []int64) error {
+	if t.nameSize += int64(len(t.path)); t.nameSize > maxNames {
+		return t.s.corrupt(at, "group "+t.printable(), errNames)
 	}
 	if slices.Contains(above, at) || len(above) > maxDepth {
-		return t.s.corrupt(at, "group "+printablePath(path), errors.New("it is within itself, or too deep"))
+		return t.s.corrupt(at, "group "+t.printable(), errors.New("it is within itself, or too deep"))
 	}
-	t.s.rewind() // of the group that it is in only the links are left
+	begin := len(t.links)
+	defer func(room []byte) { t.s.room, t.links = room, t.links[:begin] }(t.s.room)
 	list, err := t.s.walked(at)
 	if err != nil {
-		return fmt.Errorf("object %s: %w", printablePath(path), err)
+		return fmt.Errorf("object %s: %w", t.printable(), err)
 	}
 	attrs, err := t.s.attributes(list)
 	if err != nil {
-		return fmt.Errorf("object %s: %w", printablePath(path), err)
+		return fmt.Errorf("object %s: %w", t.printable(), err)
 	}
 	if len(attrs) > 0 {
-		t.attrs[path] = attrs
+		t.attrs[string(t.path)] = attrs
 	}
-	links, isGroup, err := t.s.links(list)
-	if err != nil {
-		return fmt.Errorf("group %s: %w", printablePath(path), err)
+	isGroup := false
+	if t.links, isGroup, err = t.s.links(t.links, list); err != nil {
+		return fmt.Errorf("group %s: %w", t.printable(), err)
 	}
 	if !isGroup {
-		return t.add(path, at, list)
+		return t.add(at, list)
 	}
 	const leastApart = 64
-	if above = append(above, at); t.workers > 1 && len(links) >= leastApart {
-		return t.walkApart(path, links, above)
+	links, above := t.links[begin:], append(above, at)
+	if t.workers > 1 && len(links) >= leastApart {
+		return t.walkApart(links, above)
 	}
-	return t.walkLinks(path, links, above)
+	return t.walkLinks(links, above)
 }
+
+// printable is the path of the object that is walked to.
+func (t *tree) printable() string { return printablePath(string(t.path)) }
 
 var errNames = errors.New("the paths are longer than any model's")
 
-func (t *tree) walkLinks(path string, links []link, above []int64) error {
-	for _, l := range links {
-		child := l.name
-		if path != "" {
-			child = path + "/" + l.name
+func (t *tree) walkLinks(links []link, above []int64) error {
+	if len(t.s.room) < roomSize/2 { // the names of a large group may have taken it
+		room := t.s.spare
+		if room == nil {
+			room = make([]byte, roomSize)
 		}
-		if l.external {
-			d := &dataset{path: child, t: noType, err: fmt.Errorf("%w: %s is in another file", ckptfmt.ErrType, printablePath(child))}
+		t.s.room, t.s.spare = room, nil
+		defer func() { t.s.spare = room }()
+	}
+	parent := len(t.path)
+	defer func() { t.path = t.path[:parent] }()
+	for i := range links {
+		if t.path = t.path[:parent]; parent > 0 {
+			t.path = append(t.path, '/')
+		}
+		t.path = append(t.path, links[i].name...)
+		if links[i].external {
+			d := &dataset{path: string(t.path), t: noType, err: fmt.Errorf("%w: %s is in another file", ckptfmt.ErrType, t.printable())}
 			t.datasets = append(t.datasets, d)
 			continue
 		}
-		if err := t.walk(child, l.at, above); err != nil {
+		if err := t.walk(links[i].at, above); err != nil {
 			return err
 		}
 	}
@@ -81,13 +102,14 @@ func (t *tree) walkLinks(path string, links []link, above []int64) error {
 
 // walkApart walks a large group by a goroutine for each processor, which ends before it
 // returns. What they find is in the order of the group, and so is the first error.
-func (t *tree) walkApart(path string, links []link, above []int64) error {
+func (t *tree) walkApart(links []link, above []int64) error {
 	var wait sync.WaitGroup
 	parts, errs := make([]*tree, t.workers), make([]error, t.workers)
 	for i := range parts {
 		own := links[len(links)*i/t.workers : len(links)*(i+1)/t.workers]
 		parts[i] = newTree(t.s, 1)
-		wait.Go(func() { errs[i] = parts[i].walkLinks(path, own, slices.Clone(above)) })
+		parts[i].path = slices.Clone(t.path)
+		wait.Go(func() { errs[i] = parts[i].walkLinks(own, slices.Clone(above)) })
 	}
 	wait.Wait()
 	for i, part := range parts {
@@ -99,7 +121,7 @@ func (t *tree) walkApart(path string, links []link, above []int64) error {
 		t.nameSize += part.nameSize
 	}
 	if t.nameSize > maxNames {
-		return t.s.corrupt(above[len(above)-1], "group "+printablePath(path), errNames)
+		return t.s.corrupt(above[len(above)-1], "group "+t.printable(), errNames)
 	}
 	return nil
 }
@@ -108,16 +130,19 @@ func (t *tree) walkApart(path string, links []link, above []int64) error {
 func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 
 // add adds a dataset. What has no layout is a named datatype.
-func (t *tree) add(path string, at int64, list []message) error {
+func (t *tree) add(at int64, list []message) error {
 	if _, ok := find(list, msgLayout); !ok {
 		return nil
 	}
-	d := t.newDataset()
-	d.path, d.at, d.t = path, at, noType
-	d.err = d.parse(t.s, list)
-	if errors.As(d.err, new(*ckptfmt.CorruptError)) {
-		return fmt.Errorf("dataset %s: %w", printablePath(path), d.err)
+	x := &t.found
+	*x = detail{dataset: dataset{at: at, t: noType}}
+	x.err = x.parse(t.s, list)
+	if x.err != nil && errors.As(x.err, new(*ckptfmt.CorruptError)) {
+		return fmt.Errorf("dataset %s: %w", t.printable(), x.err)
 	}
+	x.path, x.summed = string(t.path), x.hasSums()
+	d := t.newDataset()
+	*d = x.dataset
 	t.datasets = append(t.datasets, d)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,21 +15,53 @@ import (
 
 // largeGroup is a file with a group of many datasets and groups.
 func largeGroup(t *testing.T) []byte {
-	var parts []ckptfmt.Part
+	var names []string
 	for i := range 300 {
 		name := fmt.Sprintf("top/w%03d", i)
 		if i%3 == 0 {
 			name += "/inner"
 		}
+		names = append(names, name)
+	}
+	return written(t, names, Attrs{"top": {"a": "b"}, "top/w033": {"c": "d"}})
+}
+
+// written is a file with datasets of those names.
+func written(t *testing.T, names []string, attrs Attrs) []byte {
+	var parts []ckptfmt.Part
+	for i, name := range names {
 		parts = append(parts, ckptfmt.WholePart(name, tfpb.DataType_DT_UINT8, []int64{1}, func() (io.ReadCloser, error) {
 			return io.NopCloser(bytes.NewReader([]byte{byte(i)})), nil
 		}))
 	}
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, parts, Attrs{"top": {"a": "b"}, "top/w033": {"c": "d"}}); err != nil {
+	if err := Write(t.Context(), &b, parts, attrs); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// TestWalkOfLongNames has groups in groups, each with more names than are kept at once.
+func TestWalkOfLongNames(t *testing.T) {
+	var names []string
+	for i := range 1600 {
+		names = append(names, fmt.Sprintf("%0150d/%0150d/%0150d", i/400, i/2, i))
+	}
+	slices.Sort(names)
+	b := written(t, names, nil)
+	for _, n := range []int{1, 2} {
+		got, err := walkedBy(t, b, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for _, d := range got.datasets {
+			paths = append(paths, d.path)
+		}
+		if !slices.Equal(paths, names) {
+			t.Errorf("%d goroutines: %d datasets, want those of %d names", n, len(paths), len(names))
+		}
+	}
 }
 
 // walkedBy walks a file by so many goroutines.
@@ -39,7 +72,7 @@ func walkedBy(t *testing.T, b []byte, n int) (*tree, error) {
 		t.Fatal(err)
 	}
 	found := newTree(s, n)
-	return found, found.walk("", root, nil)
+	return found, found.walk(root, nil)
 }
 
 // TestWalkApart finds what one goroutine finds, in the same order, and the first error.

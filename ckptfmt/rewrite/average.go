@@ -18,7 +18,8 @@ import (
 // tensors with the same types and shapes. Real and complex floating-point
 // numbers are averaged in float64 and rounded to their type; all other tensors
 // (integers such as the step, bools, strings, the object graph) are those of
-// the last source, which also determines the layout. The mean of equal numbers
+// the last source, which also determines the layout. Of types that TensorFlow lacks
+// they must be the same in all. The mean of equal numbers
 // is exactly that number. The sources must stay open.
 //
 // With weights, one for each source, it is the weighted mean. Their sum must not
@@ -44,6 +45,11 @@ func Average(sources []*Source, weights []float64) (*Source, error) {
 	}
 	out := last.layout()
 	for i, p := range out.parts {
+		if p.Foreign != "" {
+			if out.parts[i], err = sameInAll(sources, p); err != nil {
+				return nil, err
+			}
+		}
 		if !isAveraged(p.DType) {
 			continue
 		}

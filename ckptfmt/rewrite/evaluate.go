@@ -98,6 +98,9 @@ func lackingNames(sources []*Source) []string {
 
 // evaluatePart returns what an expression makes of a part and its equals.
 func evaluatePart(e *Expression, sources []*Source, p ckptfmt.Part) (ckptfmt.Part, error) {
+	if p.Foreign != "" {
+		return sameInAll(sources, p)
+	}
 	if !dtype.IsFloat(p.DType) {
 		if isAveraged(p.DType) {
 			return p, fmt.Errorf("%w: %q is %s; expressions are about real numbers", ckptfmt.ErrType, p.Name, p.TypeName())

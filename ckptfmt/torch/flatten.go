@@ -27,7 +27,7 @@ func (r *Reader) flatten(name string, value any, depth int) error {
 	r.visited++
 	r.nameBytes += len(name)
 	if depth > maxDepth || r.visited > maxValues || r.nameBytes > maxNames {
-		return r.corrupt("data.pkl", errors.New("what it holds is too deep, or refers to itself"))
+		return r.corrupt(pickleName, r.members.find(pickleName), errors.New("what it holds is too deep, or refers to itself"))
 	}
 	switch v := value.(type) {
 	case *pickle.Dict:
@@ -155,7 +155,7 @@ func (r *Reader) addTensor(name string, t *tensor) error {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
 	if want := t.storage.bytes(); want != have {
-		return r.corrupt(storageFolder+t.storage.key, fmt.Errorf("it has %d bytes, tensor %q needs %d", have, name, want))
+		return r.corrupt(storageFolder+t.storage.key, r.members.storage(t.storage.key), fmt.Errorf("it has %d bytes, tensor %q needs %d", have, name, want))
 	}
 	r.entries = append(r.entries, entry{name, t})
 	return nil

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
@@ -44,6 +45,11 @@ func (m *members) find(name string) *zipdir.Member {
 		return m.byNumber[n]
 	}
 	return m.byName[name]
+}
+
+// script returns a member that only programs have, nil where there is none.
+func (m *members) script() *zipdir.Member {
+	return cmp.Or(m.byName["constants.pkl"], m.byName["archive_format"])
 }
 
 // storage returns the member that is a storage, or nil.

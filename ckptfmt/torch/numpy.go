@@ -80,7 +80,7 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	}
 	var shape []int64
 	if a.shape != nil {
-		if shape, ok = new(maker).dims(a.shape); !ok {
+		if shape, ok = dims(nil, a.shape); !ok {
 			return nil, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
 		}
 	}
@@ -122,7 +122,7 @@ func turnBytes(data []byte, d tfpb.DataType) {
 // rowMajor puts elements in Fortran's order, the first index fastest, into that of
 // tensors.
 func rowMajor(data []byte, d tfpb.DataType, shape []int64) ([]byte, error) {
-	t := &tensor{shape: shape, stride: make([]int64, len(shape))}
+	t := &tensor{form: &form{shape, make([]int64, len(shape))}}
 	n := int64(1)
 	for i, dim := range shape {
 		t.stride[i] = n

@@ -60,7 +60,8 @@ type maker struct {
 	storages []storageRef
 	dicts    []pickle.Dict
 	numbers  []int64
-	known    [64][]int64 // shapes and strides that were met lately
+	forms    []form
+	known    [64]*form // that were met lately
 
 	kind pickle.Global // of the last storage, which as a rule the next one has too
 	of   *element      // of that
@@ -80,23 +81,30 @@ func next[T any](slab *[]T) *T {
 	return v
 }
 
-// keep returns a list that is equal to a shape or strides, and is not changed: most
-// tensors have those of another one.
-func (m *maker) keep(dims []int64) []int64 {
-	h := uint64(len(dims))
-	for _, d := range dims {
-		h = (h ^ uint64(d)) * 0x9e3779b97f4a7c15
+// form returns a form that is not changed: most tensors have that of another one.
+func (m *maker) form(shape, stride []int64) *form {
+	h := uint64(len(shape))
+	for _, dims := range [2][]int64{shape, stride} {
+		for _, d := range dims {
+			h = (h ^ uint64(d)) * 0x9e3779b97f4a7c15
+		}
 	}
 	place := &m.known[h>>58]
-	if *place != nil && slices.Equal(*place, dims) {
-		return *place
+	if known := *place; known != nil && slices.Equal(known.shape, shape) && slices.Equal(known.stride, stride) {
+		return known
 	}
+	*place = next(&m.forms)
+	**place = form{m.copy(shape), m.copy(stride)}
+	return *place
+}
+
+func (m *maker) copy(dims []int64) []int64 {
 	if len(dims) > len(m.numbers) {
 		m.numbers = make([]int64, max(len(dims), madeAtOnce))
 	}
-	*place = append(m.numbers[:0:len(dims)], dims...)
+	list := append(m.numbers[:0:len(dims)], dims...)
 	m.numbers = m.numbers[len(dims):]
-	return *place
+	return list
 }
 
 // newObject makes an object of a class that has no code to be run.
@@ -160,21 +168,20 @@ func (m *maker) short(callee pickle.Global, c *pickle.Cursor) any {
 	}
 	c.Op('(')
 	isStorage := c.Text() == "storage"
-	kind, key := c.Global(), c.Text()
+	kind, key := c.Global(), c.OwnText()
 	c.Text() // the device
 	numel := c.Int()
 	c.Op('t')
-	c.Put()
+	c.Drop()
 	c.Op('Q')
 	offset := c.Int()
-	var room [8]int64
-	shape := m.keep(c.Ints(room[:0]))
-	stride := m.keep(c.Ints(room[:0]))
+	var room [2][8]int64
+	shape, stride := c.Ints(room[0][:0]), c.Ints(room[1][:0])
 	c.Bool() // requires_grad
 	isDict := c.Global() == orderedDict
 	c.Op(')')
 	c.Op('R')
-	c.Put()
+	c.Drop()
 	if c.Bad() || !isStorage || !isDict {
 		return nil
 	}
@@ -182,7 +189,7 @@ func (m *maker) short(callee pickle.Global, c *pickle.Cursor) any {
 	if err != nil {
 		return nil
 	}
-	t := tensor{s, s.of, offset, shape, stride}
+	t := tensor{s, s.of, offset, m.form(shape, stride)}
 	if t.check() != nil {
 		return nil
 	}
@@ -276,8 +283,9 @@ func orderedDictOf(args pickle.Tuple) (any, error) {
 func (m *maker) tensorOf(args pickle.Tuple, of *element) (*tensor, error) {
 	s, isStorage := args[0].(*storageRef)
 	offset, isNumber := args[1].(int64)
-	shape, hasShape := m.dims(args[2])
-	stride, hasStride := m.dims(args[3])
+	var room [2][8]int64
+	shape, hasShape := dims(room[0][:0], args[2])
+	stride, hasStride := dims(room[1][:0], args[3])
 	if !isStorage || !isNumber || !hasShape || !hasStride {
 		return nil, fmt.Errorf("a tensor has no storage, offset, shape or strides")
 	}
@@ -285,14 +293,13 @@ func (m *maker) tensorOf(args pickle.Tuple, of *element) (*tensor, error) {
 		of = s.of
 	}
 	t := next(&m.tensors)
-	*t = tensor{*s, of, offset, shape, stride}
+	*t = tensor{*s, of, offset, m.form(shape, stride)}
 	return t, t.check()
 }
 
-// dims reads a tuple of numbers.
-func (m *maker) dims(v any) ([]int64, bool) {
+// dims appends the numbers of a tuple to a list.
+func dims(list []int64, v any) ([]int64, bool) {
 	t, ok := v.(pickle.Tuple)
-	list := make([]int64, 0, 8)
 	for _, n := range t {
 		d, isNumber := n.(int64)
 		if !isNumber {
@@ -300,5 +307,5 @@ func (m *maker) dims(v any) ([]int64, bool) {
 		}
 		list = append(list, d)
 	}
-	return m.keep(list), ok
+	return list, ok
 }

@@ -75,91 +75,138 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		return r, r.loadLegacy()
 	}
 	var err error
-	if r.archive, err = zipdir.Read(from, size); err != nil {
-		return nil, &ckptfmt.CorruptError{Name: name, Part: "zip archive", Err: err}
+	if r.archive, err = zipdir.Open(from, size); err != nil {
+		return nil, r.corruptArchive(err)
+	}
+	return r, r.loadArchive()
+}
+
+// loadArchive reads the pickle, and meanwhile, by a goroutine that has ended when it
+// returns, the directory: as a rule its first member is the pickle.
+func (r *Reader) loadArchive() error {
+	var rest sync.WaitGroup
+	var damage error
+	rest.Go(func() { damage = r.readMembers() })
+	var value any
+	var err error
+	first := r.archive.First()
+	isFirst := first != nil && isPickle(first.Name)
+	if isFirst {
+		value, err = r.load(first)
+	}
+	rest.Wait()
+	if damage != nil {
+		return damage
+	}
+	if !isFirst {
+		value, err = r.load(r.members.find(pickleName))
+	}
+	if err != nil {
+		return err
+	}
+	return r.nameAll(value)
+}
+
+// pickleName is the name of the member that is the pickle, in its folder.
+const pickleName = "data.pkl"
+
+func isPickle(name string) bool {
+	folder, ok := strings.CutSuffix(name, pickleName)
+	return ok && (folder == "" || strings.HasSuffix(folder, "/"))
+}
+
+// readMembers reads the directory, and what it has besides the pickle and the storages.
+func (r *Reader) readMembers() error {
+	if err := r.archive.ReadMembers(); err != nil {
+		return r.corruptArchive(err)
 	}
 	folder, err := r.folder()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.members = newMembers(r.archive, folder)
 	if twice := r.members.twice; twice != nil {
-		return nil, r.corrupt(twice.Name, errors.New("there are two of that name"))
+		return r.corrupt(twice.Name, twice, errors.New("there are two of that name"))
+	}
+	if script := r.members.script(); script != nil {
+		at, _ := r.archive.DataOffset(script) // 0 where that is damaged
+		return &RefusedError{r.name, at, "it is a program of torch (TorchScript or torch.export)"}
 	}
 	// set_crc32_options(False) leaves 0 for each.
-	r.unsummed = r.members.find("data.pkl").CRC32 == 0
-	if err := r.checkOrder(); err != nil {
-		return nil, err
-	}
-	return r, r.load()
+	r.unsummed = r.members.find(pickleName).CRC32 == 0
+	return r.checkOrder()
 }
 
 // folder returns the folder of the only pickle.
 func (r *Reader) folder() (string, error) {
-	found := ""
+	var found *zipdir.Member
 	for i := range r.archive.Members {
-		name := r.archive.Members[i].Name
-		if folder, ok := strings.CutSuffix(name, "data.pkl"); ok && (folder == "" || strings.HasSuffix(folder, "/")) {
-			if found != "" {
-				return "", r.corrupt(name, errors.New("it is the second pickle"))
-			}
-			found = name
+		m := &r.archive.Members[i]
+		if !isPickle(m.Name) {
+			continue
 		}
+		if found != nil {
+			return "", r.corrupt(m.Name, m, errors.New("it is the second pickle"))
+		}
+		found = m
 	}
-	if found == "" {
-		return "", r.corrupt("data.pkl", errors.New("there is none"))
+	if found == nil {
+		return "", r.corrupt(pickleName, nil, errMissing)
 	}
-	return strings.TrimSuffix(found, "data.pkl"), nil
+	return strings.TrimSuffix(found.Name, pickleName), nil
 }
+
+var errMissing = errors.New("there is none")
 
 // checkOrder refuses big-endian files.
 func (r *Reader) checkOrder() error {
-	if r.members.find("byteorder") == nil {
+	const name = "byteorder"
+	m := r.members.find(name)
+	if m == nil {
 		return nil
 	}
-	text, _, err := r.read("byteorder", 16)
+	text, _, err := r.read(m, name, 16, !r.unsummed)
 	if err == nil && strings.TrimSpace(text) != "little" {
 		err = fmt.Errorf("%s: byteorder is %q; only little-endian files are read", r.name, text)
 	}
 	return err
 }
 
-// load reads the pickle and names the tensors in it.
-func (r *Reader) load() error {
-	storages := len(r.archive.Members) // a file that has them has a hundred bytes and more for each
-	text, start, err := r.read("data.pkl", maxPickle+morePickle*int64(storages))
+// load reads the pickle.
+func (r *Reader) load(m *zipdir.Member) (value any, err error) {
+	storages := r.archive.Most() // a file that has them has a hundred bytes and more for each
+	text, start, err := r.read(m, pickleName, maxPickle+morePickle*int64(storages), m.CRC32 != 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.entries = make([]entry, 0, storages)
 	limited := rules()
 	limited.MaxValues = maxValues + moreValues*storages
 	value, offset, err := pickle.Load(text, limited)
 	if err != nil {
-		return &RefusedError{r.name, start + int64(offset), "data.pkl: " + err.Error()}
+		return nil, &RefusedError{r.name, start + int64(offset), pickleName + ": " + err.Error()}
 	}
-	return r.nameAll(value)
+	return value, nil
 }
 
 // read returns a whole stored member, and where it begins.
-func (r *Reader) read(member string, limit int64) (string, int64, error) {
-	f, err := r.stored(r.members.find(member), "", member)
+func (r *Reader) read(m *zipdir.Member, name string, limit int64, summed bool) (string, int64, error) {
+	if _, err := r.stored(m, "", name); err != nil {
+		return "", 0, err
+	}
+	if m.Packed > limit {
+		return "", 0, r.corrupt(name, m, fmt.Errorf("it has %d bytes, more than %d", m.Packed, limit))
+	}
+	start, err := r.startOf(m)
 	if err != nil {
 		return "", 0, err
 	}
-	if f.Packed > limit {
-		return "", 0, r.corrupt(member, fmt.Errorf("it has %d bytes, more than %d", f.Packed, limit))
-	}
-	start, err := r.startOf(f)
+	text, err := readtext.String(r.from, start, m.Packed)
 	if err != nil {
-		return "", 0, err
+		return "", 0, r.corrupt(name, m, err)
 	}
-	text, err := readtext.String(r.from, start, f.Packed)
-	if err != nil {
-		return "", 0, r.corrupt(member, err)
-	}
-	if got := sumOf(text); got != f.CRC32 && !r.unsummed {
-		return "", 0, r.corrupt(member, sumError(got, f.CRC32))
+	if got := sumOf(text); got != m.CRC32 && summed {
+		return "", 0, r.corrupt(name, m, sumError(got, m.CRC32))
 	}
 	return text, start, nil
 }
@@ -180,11 +227,11 @@ func sumOf(text string) uint32 {
 func (r *Reader) stored(f *zipdir.Member, folder, name string) (*zipdir.Member, error) {
 	switch {
 	case f == nil:
-		return nil, r.corrupt(folder+name, errors.New("there is none"))
+		return nil, r.corrupt(folder+name, nil, errMissing)
 	case f.Method != zipdir.Stored || f.Packed != f.Size:
-		return nil, r.corrupt(folder+name, errors.New("it is compressed, which torch never does"))
+		return nil, r.corrupt(folder+name, f, errors.New("it is compressed, which torch never does"))
 	case f.Packed > r.size:
-		return nil, r.corrupt(folder+name, fmt.Errorf("it has %d bytes, the file has %d", f.Packed, r.size))
+		return nil, r.corrupt(folder+name, f, fmt.Errorf("it has %d bytes, the file has %d", f.Packed, r.size))
 	}
 	return f, nil
 }
@@ -206,9 +253,14 @@ func (r *Reader) startOf(f *zipdir.Member) (int64, error) {
 	return start, nil
 }
 
-func (r *Reader) corrupt(member string, err error) error {
-	e := &ckptfmt.CorruptError{Name: r.name, Part: fmt.Sprintf("member %q", member), Err: err}
-	if f := r.members.find(member); f != nil {
+func (r *Reader) corruptArchive(err error) error {
+	return &ckptfmt.CorruptError{Name: r.name, Part: "zip archive", Err: err}
+}
+
+// corrupt locates damage in a member, which may be missing.
+func (r *Reader) corrupt(name string, f *zipdir.Member, err error) error {
+	e := &ckptfmt.CorruptError{Name: r.name, Part: fmt.Sprintf("member %q", name), Err: err}
+	if f != nil {
 		e.Offset, _ = r.archive.DataOffset(f) // 0 where that is the damage
 	}
 	return e

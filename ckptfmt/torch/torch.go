@@ -165,11 +165,14 @@ type refused struct{ why string }
 
 // tensor is a tensor as the pickle describes it, all in elements.
 type tensor struct {
-	storage       storageRef
-	of            *element
-	offset        int64
-	shape, stride []int64
+	storage storageRef
+	of      *element
+	offset  int64
+	*form   // which others may have too
 }
+
+// form is how the elements of a tensor lie in its storage.
+type form struct{ shape, stride []int64 }
 
 // check insists that a tensor lies within its storage.
 func (t *tensor) check() error {

@@ -169,6 +169,9 @@ func stateDict(parts []ckptfmt.Part) ([]byte, error) {
 			return nil, fmt.Errorf("%w: %q", ckptfmt.ErrExists, p.Name)
 		}
 		seen[p.Name] = true
+		if i > 0 && i%batch == 0 { // as Python does, so that no reader needs a large stack
+			w.b = append(w.b, "u("...)
+		}
 		w.text(p.Name)
 		if err := w.tensor(&p, strconv.Itoa(i)); err != nil {
 			return nil, err
@@ -179,6 +182,9 @@ func stateDict(parts []ckptfmt.Part) ([]byte, error) {
 	}
 	return append(w.b, "u."...), nil
 }
+
+// batch is how many tensors are put into the dict at once.
+const batch = 1000
 
 // pickler makes a pickle. The words that all tensors have are in it once, and then in
 // the memo.

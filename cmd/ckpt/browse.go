@@ -7,6 +7,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/trainerd/trainerd/cmd/internal/browse"
+	"github.com/trainerd/trainerd/cmd/internal/garbage"
 )
 
 func browseCommand() *cli.Command {
@@ -24,6 +25,7 @@ name, esc goes back, q quits.` + namesHelp,
 			if err != nil {
 				return err
 			}
+			garbage.CollectLate()
 			r, prefix, err := openNamed(c, a[0])
 			if err != nil {
 				return err

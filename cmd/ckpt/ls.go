@@ -172,14 +172,14 @@ func lsTensors(c *cli.Context, arg string) error {
 // lsShort prints a line for each tensor. Like lsInForm it returns those that
 // cannot be read.
 func lsShort(c *cli.Context, r ckptfmt.Reader) ([]ckptfmt.DamagedTensor, error) {
-	rows, sum, damaged, err := tensorRows(r)
+	t, err := tensorRows(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := rows.Print(c.App.Writer, terminal.StyleFor(c.App.Writer)); err != nil {
+	if err := t.Print(c.App.Writer, terminal.StyleFor(c.App.Writer)); err != nil {
 		return nil, err
 	}
-	return damaged, sum.summarise(c.App.ErrWriter)
+	return t.damaged, t.sum.summarise(c.App.ErrWriter)
 }
 
 // lsInForm prints tensors as the flags say.

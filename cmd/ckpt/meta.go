@@ -66,8 +66,11 @@ func metaFile(arg string) (string, error) {
 	if isFile(arg) && fileOfCheckpoint().FindString(arg) == "" {
 		return arg, noMetaGraph(arg)
 	}
-	prefix, err := prefixOf(arg)
-	return layout.MetaName(prefix), err
+	f, err := find(arg)
+	if err == nil && !f.Kind.IsCheckpoint() {
+		err = withoutMetaGraph(f.Path, f.Kind.String())
+	}
+	return layout.MetaName(f.Path), err
 }
 
 // noMetaGraph returns an error for a file whose bytes are those of tensors.
@@ -83,12 +86,16 @@ func noMetaGraph(name string) error {
 	}
 	kind, err := formats.Sniff(from, info.Size())
 	if wrong := new(formats.KindError); errors.As(err, &wrong) {
-		return &formats.KindError{Path: name, Is: wrong.Is, Next: "it has no MetaGraph"}
+		return withoutMetaGraph(name, wrong.Is)
 	}
 	if err == nil && !kind.IsCheckpoint() {
-		return &formats.KindError{Path: name, Is: kind.String(), Next: "it has no MetaGraph"}
+		return withoutMetaGraph(name, kind.String())
 	}
 	return nil // its reader says what is wrong, if anything is
+}
+
+func withoutMetaGraph(path, is string) error {
+	return &formats.KindError{Path: path, Is: is, Next: "it has no MetaGraph"}
 }
 
 func isFile(name string) bool {

@@ -147,6 +147,9 @@ func (v *verification) checkpoint(f formats.File) error {
 	}
 	defer r.Close()
 	v.single = r.Checks()
+	for _, note := range r.Notes() {
+		fmt.Fprintf(v.c.App.ErrWriter, "ckpt: %s\n", note)
+	}
 	progress := progressOf(v.c)
 	progress.Expect(sizeOf(r))
 	summed, err := v.sums(ctx, r)

@@ -9,14 +9,26 @@ import (
 
 // Order returns the places of n names in the order of these, nil if they are in it.
 func Order(n int, name func(i int) string) []int32 {
+	if inOrder(n, name) {
+		return nil
+	}
 	names := make([]string, n)
 	for i := range names {
 		names[i] = name(i)
 	}
-	if slices.IsSorted(names) {
-		return nil
-	}
 	return order(names)
+}
+
+func inOrder(n int, name func(i int) string) bool {
+	last := ""
+	for i := range n {
+		next := name(i)
+		if next < last {
+			return false
+		}
+		last = next
+	}
+	return true
 }
 
 // order sorts by the few bytes after what all names begin with: most comparisons need

@@ -26,9 +26,11 @@ const (
 	maxMarks      = 10_000
 )
 
-// What values take, about: as an item, as an empty container, as a key and its place.
+// What values take, about: as an item, in the memo, as an empty container, as a key and
+// its place.
 const (
 	itemSize = 16
+	memoSize = 24
 	dictSize = 80
 	listSize = 24
 	keySize  = 48
@@ -58,10 +60,7 @@ type unpickler struct {
 	b     string // which the strings that it makes are parts of
 	at    int
 	stack []any
-	memo  [][]any        // under the numbers from 0 on, which is what all writers use; only what is fetched
-	keep  fetched        // what of that is
-	put   int            // values that were put into memo
-	rest  map[uint32]any // under others
+	memo  memo
 	made  int
 	spent int   // bytes of memory, about
 	marks int   // on the stack
@@ -82,7 +81,16 @@ func Load(b string, rules Rules) (value any, end int, err error) {
 	if rules.MaxValues == 0 {
 		rules.MaxValues = maxValues
 	}
-	u := &unpickler{rules: rules, b: b, keep: fetchedIn(b), rest: make(map[uint32]any), globals: make(map[string]any)}
+	value, end, err = load(b, rules)
+	if errors.Is(err, errDropped) {
+		rules.Short = nil
+		value, end, err = load(b, rules)
+	}
+	return value, end, err
+}
+
+func load(b string, rules Rules) (value any, end int, err error) {
+	u := &unpickler{rules: rules, b: b, memo: memo{rest: make(map[uint32]any)}, globals: make(map[string]any)}
 	for {
 		at := u.at
 		op, err := u.next(1)
@@ -181,12 +189,9 @@ func (u *unpickler) step(op byte) error {
 	return fmt.Errorf("opcode %#02x is not one that a state dict needs", op)
 }
 
-// memoPiece is how many values of the memo have their memory together.
-const memoPiece = 256
-
 // remember does the opcodes of the memo.
 func (u *unpickler) remember(op byte) error {
-	key := uint64(u.put + len(u.rest))
+	key := uint64(u.memo.next + len(u.memo.rest))
 	var err error
 	switch op {
 	case 'q', 'h':
@@ -198,57 +203,27 @@ func (u *unpickler) remember(op byte) error {
 		return err
 	}
 	if op == 'h' || op == 'j' {
-		v, ok := u.fetch(key)
+		v, ok, err := u.memo.fetch(uint32(key))
+		if err != nil {
+			return err
+		}
 		if !ok {
 			return fmt.Errorf("the memo has nothing at %d", key)
 		}
 		return u.pushCall(v)
 	}
 	v, err := u.top()
-	switch n := uint64(u.put); {
-	case err != nil:
-	case key < n:
-		u.note(key, v)
-	case key == n:
-		u.nextPlace()
-		u.note(key, v)
-		if len(u.rest) > 0 {
-			delete(u.rest, uint32(key))
-		}
-	default:
-		u.rest[uint32(key)] = v
-		err = u.spend(keySize)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// fetch returns what is at a place of the memo.
-func (u *unpickler) fetch(key uint64) (v any, ok bool) {
-	if key < uint64(u.put) && u.keep.has(key) {
-		return u.memo[key/memoPiece][key%memoPiece], true
+	size := memoSize
+	if key > uint64(u.memo.next) {
+		size = keySize // in a map
 	}
-	v, ok = u.rest[uint32(key)]
-	return v, ok
-}
-
-// nextPlace makes room for another value in the memo.
-func (u *unpickler) nextPlace() {
-	if u.put%memoPiece == 0 {
-		u.memo = append(u.memo, nil)
+	if err := u.memo.set(uint32(key), v); err != nil {
+		return err
 	}
-	u.put++
-}
-
-// note puts a value into the memo if it will be fetched.
-func (u *unpickler) note(key uint64, v any) {
-	if !u.keep.has(key) {
-		return
-	}
-	piece := &u.memo[key/memoPiece]
-	if *piece == nil {
-		*piece = make([]any, memoPiece)
-	}
-	(*piece)[key%memoPiece] = v
+	return u.spend(size)
 }
 
 func (u *unpickler) numeral(op byte) error {

@@ -20,16 +20,16 @@ func (u *unpickler) shortcut(callee Global) (value any, done bool) {
 	if u.rules.Short == nil || u.at >= len(u.b) || u.b[u.at] != '(' {
 		return nil, false
 	}
-	at, put := u.at, u.put
+	at, before := u.at, u.memo
 	c := &u.cursor
 	c.u, c.bad = u, false
 	c.Op('(')
 	value = u.rules.Short(callee, c)
 	c.Op('t')
-	c.Put()
+	c.Drop()
 	c.Op('R')
 	if value == nil || c.bad {
-		u.at, u.put = at, put
+		u.at, u.memo = at, before
 		return nil, false
 	}
 	return value, true
@@ -56,29 +56,33 @@ func (c *Cursor) Op(op byte) {
 	}
 }
 
-// Put takes the opcode that notes a value, if there is one, and insists that it is
-// never fetched.
-func (c *Cursor) Put() {
+// Drop takes the opcode that notes a value, if there is one, and keeps no value: it is
+// expected that none is fetched.
+func (c *Cursor) Drop() { c.put(dropped{}) }
+
+// put takes the opcode that notes a value, if there is one.
+func (c *Cursor) put(v any) {
 	u := c.u
 	if c.bad || u.at >= len(u.b) {
 		return
 	}
-	key := uint64(u.put)
+	key := u.memo.next
 	switch u.b[u.at] {
 	case 'q':
-		key = uint64(c.take(2)[1])
+		key = int(c.take(2)[1])
 	case 'r':
-		key = uint64(u32(c.take(5)[1:]))
+		key = int(u32(c.take(5)[1:]))
 	case 0x94:
 		u.at++
 	default:
 		return
 	}
-	if key != uint64(u.put) || len(u.rest) > 0 || u.keep.has(key) {
+	if key != u.memo.next || len(u.memo.rest) > 0 {
 		c.bad = true
-		return
 	}
-	u.nextPlace()
+	if !c.bad {
+		u.memo.put(v)
+	}
 }
 
 // fetched returns the value that an opcode fetches; ok is false for any other opcode.
@@ -87,16 +91,17 @@ func (c *Cursor) fetched() (v any, ok bool) {
 	if c.bad || u.at >= len(u.b) {
 		return nil, false
 	}
-	var key uint64
+	var key uint32
 	switch u.b[u.at] {
 	case 'h':
-		key = uint64(c.take(2)[1])
+		key = uint32(c.take(2)[1])
 	case 'j':
-		key = uint64(u32(c.take(5)[1:]))
+		key = u32(c.take(5)[1:])
 	default:
 		return nil, false
 	}
-	if v, ok = u.fetch(key); !ok {
+	v, ok, err := u.memo.fetch(key)
+	if !ok || err != nil {
 		c.bad = true
 	}
 	return v, true
@@ -117,15 +122,20 @@ func (c *Cursor) Global() Global {
 		}
 		u.at += n + m + 1
 		v = u.globals[rest[:n+m]]
-		c.Put()
+		c.put(v)
 	}
 	g, ok := v.(Global)
 	c.bad = c.bad || !ok
 	return g
 }
 
-// Text reads a text.
-func (c *Cursor) Text() string {
+// Text reads a text that others may have too, such as the name of a device.
+func (c *Cursor) Text() string { return c.text(true) }
+
+// OwnText reads a text that is expected not to be fetched.
+func (c *Cursor) OwnText() string { return c.text(false) }
+
+func (c *Cursor) text(keep bool) string {
 	if v, ok := c.fetched(); ok {
 		text, isText := v.(string)
 		c.bad = c.bad || !isText
@@ -145,7 +155,11 @@ func (c *Cursor) Text() string {
 		c.bad = true
 		return ""
 	}
-	c.Put()
+	if keep {
+		c.put(text)
+	} else {
+		c.Drop()
+	}
 	return text
 }
 
@@ -198,7 +212,7 @@ func (c *Cursor) Ints(list []int64) []int64 {
 			}
 		}
 	}
-	c.Put()
+	c.Drop()
 	return list
 }
 

@@ -1,6 +1,9 @@
 package pickle
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 func (u *unpickler) push(v any) error {
 	if u.made++; u.made > u.rules.MaxValues {
@@ -9,8 +12,18 @@ func (u *unpickler) push(v any) error {
 	if len(u.stack) >= maxStack+len(u.b)/bytesPerStack {
 		return fmt.Errorf("it has more than %d values that belong to nothing yet", len(u.stack))
 	}
-	u.stack = append(u.stack, v)
+	u.stack = append(roomFor(1, u.stack), v)
 	return nil
+}
+
+// roomFor returns a list with room for n more items, at least twice as large as before if
+// there was none: append grows long lists by a quarter, which leaves five times as much
+// memory that was used once.
+func roomFor[T any](n int, list []T) []T {
+	if n <= cap(list)-len(list) {
+		return list
+	}
+	return slices.Grow(list, max(n, len(list)))
 }
 
 // pushNew is push of a value that takes so many bytes.

@@ -173,7 +173,7 @@ func (d *Dict) Get(key any) any {
 
 func (d *Dict) setAll(items []any) error {
 	d.grow(len(items) / 2)
-	d.Keys, d.Values = slices.Grow(d.Keys, len(items)/2), slices.Grow(d.Values, len(items)/2)
+	d.Keys, d.Values = roomFor(len(items)/2, d.Keys), roomFor(len(items)/2, d.Values)
 	for i := 0; i < len(items); i += 2 {
 		if err := d.Set(items[i], items[i+1]); err != nil {
 			return err

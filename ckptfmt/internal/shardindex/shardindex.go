@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +34,9 @@ type Index struct {
 	Name  string     // of the index
 	Names []string   // of tensors or groups, all different
 	Files [][]string // of each
+	// TotalSize is the bytes of all tensors as the metadata have it, -1 where they do not.
+	// Libraries ignore it.
+	TotalSize int64
 }
 
 // Read reads an index. Lists of files are an error unless lists is true.
@@ -45,12 +49,12 @@ func Read(name string, lists bool) (*Index, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	x := &Index{Name: name}
+	x := &Index{Name: name, TotalSize: -1}
 	if len(text) > maxBytes {
 		return nil, x.Corrupt(fmt.Errorf("it is larger than %d bytes", maxBytes))
 	}
 	if !x.scan(string(text)) { // encoding/json says better what is wrong, if anything is
-		x.Names, x.Files, err = parse(text, lists)
+		err = x.parse(text, lists)
 	}
 	if err != nil {
 		return nil, x.Corrupt(err)
@@ -97,7 +101,7 @@ func (x *Index) scan(text string) bool {
 			found = true
 			x.scanFiles(s)
 		case key == "metadata":
-			skipFlat(s)
+			x.scanMetadata(s)
 		default:
 			s.Bad = true
 		}
@@ -105,7 +109,7 @@ func (x *Index) scan(text string) bool {
 	if found && s.AtEnd() {
 		return true
 	}
-	x.Names, x.Files = nil, nil
+	*x = Index{Name: x.Name, TotalSize: -1}
 	return false
 }
 
@@ -130,26 +134,34 @@ func (x *Index) scanFiles(s *jsonscan.Scanner) {
 	}
 }
 
-// skipFlat skips an object of whole numbers and texts.
-func skipFlat(s *jsonscan.Scanner) {
+// scanMetadata reads an object of whole numbers and texts.
+func (x *Index) scanMetadata(s *jsonscan.Scanner) {
 	s.Take('{')
 	for n := 0; s.Element('}', n); n++ {
-		s.Key()
+		key := s.Key()
 		if s.Next() == '"' {
 			s.Quoted()
-		} else {
-			s.Number()
+			continue
+		}
+		if size := s.Number(); key == totalSize {
+			x.TotalSize = size
 		}
 	}
 }
 
-// weightMap is the member that has the files.
-const weightMap = "weight_map"
+// weightMap is the member that has the files, totalSize one of the metadata.
+const (
+	weightMap = "weight_map"
+	totalSize = "total_size"
+)
 
-func parse(text []byte, lists bool) (names []string, files [][]string, err error) {
+func (x *Index) parse(text []byte, lists bool) error {
 	found := false
 	seen := make(map[string]bool)
-	err = EachMember(text, func(key string, value json.RawMessage) error {
+	err := EachMember(text, func(key string, value json.RawMessage) error {
+		if key == "metadata" {
+			x.parseMetadata(value)
+		}
 		if key != weightMap {
 			return nil
 		}
@@ -166,14 +178,25 @@ func parse(text []byte, lists bool) (names []string, files [][]string, err error
 			if err != nil {
 				return fmt.Errorf("tensor %q: %w", tensor, err)
 			}
-			names, files = append(names, tensor), append(files, list)
+			x.Names, x.Files = append(x.Names, tensor), append(x.Files, list)
 			return nil
 		})
 	})
 	if err == nil && !found {
 		err = errors.New("there is no weight_map")
 	}
-	return names, files, err
+	return err
+}
+
+// parseMetadata takes from metadata, which may be anything, what is known.
+func (x *Index) parseMetadata(value json.RawMessage) {
+	var all map[string]any
+	if json.Unmarshal(value, &all) != nil {
+		return
+	}
+	if size, ok := all[totalSize].(float64); ok && size == math.Trunc(size) && size >= 0 && size < 1<<62 {
+		x.TotalSize = int64(size)
+	}
 }
 
 // parseFiles reads a name, or a list of names.

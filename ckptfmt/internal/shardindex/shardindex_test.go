@@ -34,6 +34,15 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: files are %q", text, all)
 		}
 	}
+	for text, want := range map[string]int64{
+		`{"weight_map": {}}`: -1, `{"weight_map": {}, "metadata": {"total_size": "7"}}`: -1, `{"weight_map": {}, "metadata": 1}`: -1,
+		`{"weight_map": {}, "metadata": {"a": 1, "total_size": 7}}`: 7, `{"weight_map": {}, "metadata": {"total_size": 7.0, "a": null}}`: 7,
+		`{"weight_map": {}, "metadata": {"total_size": 1e300}}`: -1,
+	} {
+		if x, err := read(t, text, false); err != nil || x.TotalSize != want {
+			t.Errorf("%s: %v, total size of %+v, want %d", text, err, x, want)
+		}
+	}
 	if x, err := read(t, `{"weight_map": {"/a": ["1.h5", "2.h5"]}}`, true); err != nil || len(x.Files[0]) != 2 {
 		t.Errorf("lists: %v, %+v", err, x)
 	}
@@ -56,9 +65,10 @@ func FuzzScan(f *testing.F) {
 		if !x.scan(text) {
 			return
 		}
-		names, files, err := parse([]byte(text), false)
-		if err != nil || !slices.Equal(names, x.Names) || !slices.EqualFunc(files, x.Files, slices.Equal) {
-			t.Errorf("%q: %v, got %q in %q, want %q in %q", text, err, x.Names, x.Files, names, files)
+		want := new(Index)
+		err := want.parse([]byte(text), false)
+		if err != nil || !slices.Equal(want.Names, x.Names) || !slices.EqualFunc(want.Files, x.Files, slices.Equal) {
+			t.Errorf("%q: %v, got %q in %q, want %q in %q", text, err, x.Names, x.Files, want.Names, want.Files)
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package zipdir reads zip archives of very many members: the directory is read at
-// once, and names are parts of it. archive/zip needs several allocations for each
+// Package zipdir reads zip archives of very many members: the directory is read in large
+// pieces, and names have their memory together. archive/zip needs several allocations for each
 // member, and a second for an archive of a million.
 //
 // # Format
@@ -25,8 +25,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt/internal/readtext"
+	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
 )
 
 // Wire format.
@@ -61,7 +62,7 @@ var ErrFormat = errors.New("it is not a whole zip archive")
 
 // Member is a file in an archive.
 type Member struct {
-	Name, Comment string // parts of the directory
+	Name, Comment string
 	Method        uint16
 	CRC32         uint32
 	// Size is that of the content, Packed that of the bytes in the archive.
@@ -75,39 +76,55 @@ type Archive struct {
 	Members []Member // in the order of the directory
 	from    io.ReaderAt
 	size    int64
+	end     end
 }
 
 // Read reads the directory of an archive in the size bytes of from.
 func Read(from io.ReaderAt, size int64) (*Archive, error) {
-	dir, e, err := readDirectory(from, size)
+	a, err := Open(from, size)
 	if err != nil {
 		return nil, err
 	}
-	a := &Archive{from: from, size: size}
-	if n := e.members; n <= uint64(len(dir)/directorySize) {
-		a.Members = make([]Member, 0, n)
-	}
-	return a, e.each(dir, func(m *Member) { a.Members = append(a.Members, *m) })
+	return a, a.ReadMembers()
 }
 
 // Each calls f with each member of an archive, and keeps none.
 func Each(from io.ReaderAt, size int64, f func(m *Member)) error {
-	dir, e, err := readDirectory(from, size)
+	a, err := Open(from, size)
 	if err != nil {
 		return err
 	}
-	return e.each(dir, f)
+	return a.each(func(m *Member) bool { f(m); return true })
 }
 
-func readDirectory(from io.ReaderAt, size int64) (dir string, e end, err error) {
-	if e, err = findEnd(from, size); err != nil {
-		return "", e, err
+// Open finds the directory, and reads none of it.
+func Open(from io.ReaderAt, size int64) (*Archive, error) {
+	e, err := findEnd(from, size)
+	if err != nil {
+		return nil, err
 	}
 	if e.size > maxDirectory {
-		return "", e, fmt.Errorf("%w: its directory has %d bytes, at most %d are read", ErrFormat, e.size, maxDirectory)
+		return nil, fmt.Errorf("%w: its directory has %d bytes, at most %d are read", ErrFormat, e.size, maxDirectory)
 	}
-	dir, err = readtext.String(from, e.at, e.size)
-	return dir, e, err
+	return &Archive{from: from, size: size, end: e}, nil
+}
+
+// First returns the first member, nil where there is none.
+func (a *Archive) First() (first *Member) {
+	_ = a.each(func(m *Member) bool { first = m; return false }) // ReadMembers says what is wrong
+	return first
+}
+
+// Most returns how many members there are at most.
+func (a *Archive) Most() int { return int(min(a.end.members, uint64(a.end.size/directorySize))) }
+
+// ReadMembers makes Members of the directory. All but these can be used meanwhile.
+func (a *Archive) ReadMembers() error {
+	a.Members = make([]Member, 0, a.Most())
+	return a.each(func(m *Member) bool {
+		a.Members = append(a.Members, *m)
+		return true
+	})
 }
 
 func noEOF(err error) error {
@@ -221,50 +238,81 @@ func (e *end) place(from io.ReaderAt, offset int64) error {
 }
 
 // each calls f with each member in the directory, which f may not keep: all of them
-// have the same memory. The number of members is one of 16
+// have the same memory. It ends where f returns false. The number of members is one of 16
 // bits in the archives of some programs, however many there are.
-func (e *end) each(dir string, f func(m *Member)) error {
-	m, count := new(Member), uint64(0)
-	for ; len(dir) >= directorySize && u32(dir) == sigDirectory; count++ {
-		next, n, err := parseMember(dir)
+func (a *Archive) each(f func(m *Member) bool) error {
+	var texts texts
+	ahead := readahead.New(a.from, a.size)
+	m, count, end := new(Member), uint64(0), a.end.at+a.end.size
+	for at := a.end.at; end-at >= directorySize; count++ {
+		head, err := ahead.Peek(at, directorySize)
 		if err != nil {
+			return noEOF(err)
+		}
+		if u32(head) != sigDirectory {
+			break
+		}
+		n := memberLength(head)
+		entry, err := ahead.Peek(at, int(min(n, end-at)))
+		if err != nil {
+			return noEOF(err)
+		}
+		if n > end-at {
+			return fmt.Errorf("%w: member %d: %w", ErrFormat, count, io.ErrUnexpectedEOF)
+		}
+		if *m, err = parseMember(entry, &texts); err != nil {
 			return fmt.Errorf("%w: member %d: %w", ErrFormat, count, err)
 		}
-		*m = next
-		m.header += e.base
-		f(m)
-		dir = dir[n:]
+		m.header += a.end.base
+		if !f(m) {
+			return nil
+		}
+		at += n
 	}
-	if uint16(count) != uint16(e.members) {
-		return fmt.Errorf("%w: its directory has %d members of %d", ErrFormat, count, e.members)
+	if uint16(count) != uint16(a.end.members) {
+		return fmt.Errorf("%w: its directory has %d members of %d", ErrFormat, count, a.end.members)
 	}
 	return nil
 }
 
-func u16(s string) int    { return int(s[0]) | int(s[1])<<8 }
-func u32(s string) uint32 { return uint32(u16(s)) | uint32(u16(s[2:]))<<16 }
-func u64(s string) uint64 { return uint64(u32(s)) | uint64(u32(s[4:]))<<32 }
+// texts keeps short texts, which have their memory together.
+type texts struct{ strings.Builder }
 
-// parseMember reads an entry of the directory, and returns its length.
-func parseMember(dir string) (Member, int, error) {
-	name, extra, comment := u16(dir[28:]), u16(dir[30:]), u16(dir[32:])
-	n := directorySize + name + extra + comment
-	if n > len(dir) {
-		return Member{}, 0, io.ErrUnexpectedEOF
+func (t *texts) keep(b []byte) string {
+	const atOnce = 64 << 10
+	if len(b) > t.Cap()-t.Len() {
+		t.Reset()
+		t.Grow(max(atOnce, len(b)))
 	}
-	rest := dir[directorySize:n]
+	t.Write(b)
+	return t.String()[t.Len()-len(b):]
+}
+
+func u16(b []byte) int    { return int(binary.LittleEndian.Uint16(b)) }
+func u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
+func u64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
+
+// memberLength returns the length of an entry of the directory.
+func memberLength(b []byte) int64 {
+	return int64(directorySize + u16(b[28:]) + u16(b[30:]) + u16(b[32:]))
+}
+
+// parseMember reads an entry of the directory.
+func parseMember(b []byte, texts *texts) (Member, error) {
+	name, extra := u16(b[28:]), u16(b[30:])
+	rest := b[directorySize:]
 	m := Member{
-		Method: uint16(u16(dir[10:])), CRC32: u32(dir[16:]), Packed: int64(u32(dir[20:])), Size: int64(u32(dir[24:])), header: int64(u32(dir[42:])),
-		Name: rest[:name], Comment: rest[name+extra:],
+		Method: uint16(u16(b[10:])), CRC32: u32(b[16:]), Packed: int64(u32(b[20:])), Size: int64(u32(b[24:])), header: int64(u32(b[42:])),
+		Name: texts.keep(rest[:name]), Comment: texts.keep(rest[name+extra:]),
 	}
 	if m.Packed == none32 || m.Size == none32 || m.header == none32 {
-		return m, n, m.parse64(rest[name : name+extra])
+		return m, m.parse64(rest[name : name+extra])
 	}
-	return m, n, nil
+	return m, nil
 }
 
 // parse64 takes from the extra fields what does not fit into 32 bits.
-func (m *Member) parse64(extra string) error {
+func (m *Member) parse64(extra []byte) error {
 	for len(extra) >= 4 {
 		kind, n := u16(extra), u16(extra[2:])
 		if extra = extra[4:]; n > len(extra) {

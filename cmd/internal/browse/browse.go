@@ -10,6 +10,7 @@ package browse
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -89,6 +90,9 @@ func measure(ctx context.Context, r ckptfmt.Reader, name string) (stats inspect.
 	t, err := r.OpenTensor(name)
 	if err != nil {
 		return stats, nil, err
+	}
+	if t.Info.Foreign != "" {
+		return stats, nil, fmt.Errorf("%w: elements of %s are not shown as numbers", ckptfmt.ErrType, t.Info.Foreign)
 	}
 	t.Watch = func(int) error { return ctx.Err() }
 	if stats, err = inspect.StatsFrom(t, t.Info.DType); err != nil || stats.Count == stats.NaN+stats.Inf {

@@ -150,6 +150,26 @@ func TestDetail(t *testing.T) {
 	}
 }
 
+// A type that TensorFlow lacks has its own name, and no numbers.
+func TestForeignType(t *testing.T) {
+	p := ckptfmt.WholePart("scale", 0, []int64{2}, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("ab")), nil })
+	p.Foreign, p.Bytes = "F8_E8M0", 2
+	r, err := ckptfmt.NewPartsReader([]ckptfmt.Part{p}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(t.Context(), "x.safetensors", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(m.View(), "F8_E8M0 [2]") {
+		t.Errorf("the list is\n%s", m.View())
+	}
+	if press(t, m, "enter"); !strings.Contains(m.View(), "elements of F8_E8M0 are not shown as numbers") {
+		t.Errorf("the tensor is\n%s", m.View())
+	}
+}
+
 // The view fits every window, and quits are commands.
 func TestWindow(t *testing.T) {
 	many := map[string]int{"a\nb": 3, "": 2}

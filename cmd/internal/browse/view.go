@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
@@ -57,7 +58,7 @@ func (m *Model) rowText(r row) string {
 	if r.info == nil {
 		right = fmt.Sprintf("%d tensors  %10s", r.tensors, right)
 	} else {
-		right = fmt.Sprintf("%s  %10s", dtype.Text(r.info.DType, r.info.Shape), right)
+		right = fmt.Sprintf("%s  %10s", kindText(r.info), right)
 	}
 	space := m.width - len([]rune(left)) - len([]rune(right))
 	return left + strings.Repeat(" ", max(2, space)) + right
@@ -66,7 +67,7 @@ func (m *Model) rowText(r row) string {
 // detailLines are the page of a tensor.
 func (m *Model) detailLines() []string {
 	n := m.detail
-	lines := []string{nameText(n.path), fmt.Sprintf("%s, %s", dtype.Text(n.info.DType, n.info.Shape), terminal.Size(n.bytes)), ""}
+	lines := []string{nameText(n.path), fmt.Sprintf("%s, %s", kindText(n.info), terminal.Size(n.bytes)), ""}
 	f, known := m.figures[n]
 	switch {
 	case !known:
@@ -85,6 +86,8 @@ func (m *Model) detailLines() []string {
 	}
 	return append(lines, "", "up and down show the next tensor  esc goes back  q quits")
 }
+
+func kindText(t *ckptfmt.TensorInfo) string { return t.TypeName() + " " + dtype.ShapeText(t.Shape) }
 
 // histogram draws a bar for each part of the range.
 func (m *Model) histogram(f figures) []string {

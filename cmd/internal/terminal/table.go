@@ -3,6 +3,7 @@ package terminal
 import (
 	"encoding/binary"
 	"io"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -36,9 +37,7 @@ func AddRow[T string | []byte](t *Table, cells ...T) {
 	if last < 0 || len(t.pieces[last]) > tablePiece {
 		t.pieces, last = append(t.pieces, make([]byte, 0, tablePiece+tablePiece/8)), last+1
 	}
-	for len(t.widths) < len(cells) {
-		t.widths = append(t.widths, 0)
-	}
+	t.widen(len(cells))
 	b := binary.AppendUvarint(t.pieces[last], uint64(len(cells)))
 	for i, cell := range cells {
 		n := runes(cell)
@@ -49,6 +48,22 @@ func AddRow[T string | []byte](t *Table, cells ...T) {
 		}
 	}
 	t.pieces[last] = b
+}
+
+func (t *Table) widen(columns int) {
+	for len(t.widths) < columns {
+		t.widths = append(t.widths, 0)
+	}
+}
+
+// Append adds the rows of another table, which is not to be used after that. So
+// several goroutines can make a table of many rows.
+func (t *Table) Append(rows *Table) {
+	t.pieces = append(t.pieces, rows.pieces...)
+	t.widen(len(rows.widths))
+	for i, width := range rows.widths {
+		t.widths[i] = max(t.widths[i], width)
+	}
 }
 
 // runes counts the runes of a cell. Most cells are short and of ASCII.
@@ -65,25 +80,42 @@ func runes[T string | []byte](cell T) int {
 const tablePiece = 256 << 10
 
 // Print writes all rows, each column as wide as its widest cell. No line ends
-// with blanks.
+// with blanks. A goroutine makes the next text while one is written; it has ended when
+// Print returns.
 func (t *Table) Print(w io.Writer, s Style) error {
-	var out []byte
-	for i, piece := range t.pieces {
-		out = out[:0]
-		if i == 0 && t.titled {
-			out, piece = t.appendRow(out, piece)
-			out = append(out[:0], s.Heading(string(out))...)
-			out = append(out, '\n')
+	if len(t.pieces) == 0 {
+		return nil
+	}
+	out := t.appendPiece(nil, 0, s)
+	var spare []byte
+	for i := range t.pieces {
+		var ahead sync.WaitGroup
+		if i+1 < len(t.pieces) {
+			ahead.Go(func() { spare = t.appendPiece(spare[:0], i+1, s) })
 		}
-		for len(piece) > 0 {
-			out, piece = t.appendRow(out, piece)
-			out = append(out, '\n')
-		}
-		if _, err := w.Write(out); err != nil {
+		_, err := w.Write(out)
+		ahead.Wait()
+		if err != nil {
 			return err
 		}
+		out, spare = spare, out
 	}
 	return nil
+}
+
+// appendPiece appends the rows of a piece to out.
+func (t *Table) appendPiece(out []byte, i int, s Style) []byte {
+	piece := t.pieces[i]
+	if i == 0 && t.titled {
+		out, piece = t.appendRow(out, piece)
+		out = append(out[:0], s.Heading(string(out))...)
+		out = append(out, '\n')
+	}
+	for len(piece) > 0 {
+		out, piece = t.appendRow(out, piece)
+		out = append(out, '\n')
+	}
+	return out
 }
 
 // appendRow appends a piece's first row to out and returns the rows after it.

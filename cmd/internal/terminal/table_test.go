@@ -3,6 +3,7 @@ package terminal
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
@@ -48,17 +49,25 @@ func TestTableWithAWideCell(t *testing.T) {
 // Rows go through more than one piece, and the widest cell comes last.
 func TestTableOfManyRows(t *testing.T) {
 	const rows = 50_000
-	var table Table
+	var table, more Table
 	for i := range rows {
-		table.Add(fmt.Sprint(i), "x")
+		to := &table
+		if i >= rows/2 {
+			to = &more
+		}
+		to.Add(fmt.Sprint(i), "x")
 	}
-	table.Add(strings.Repeat("w", 100), "x")
+	more.Add(strings.Repeat("w", 100), "x")
+	table.Append(&more)
 	if len(table.pieces) < 2 {
 		t.Fatal("the rows fit into one piece: this tests nothing")
 	}
 	var out bytes.Buffer
 	if err := table.Print(&out, Style{}); err != nil {
 		t.Fatal(err)
+	}
+	if err := table.Print(&full{room: 1, err: io.ErrShortWrite}, Style{}); err != io.ErrShortWrite {
+		t.Errorf("err = %v of a writer that fails", err)
 	}
 	lines := strings.Split(out.String(), "\n")
 	if len(lines) != rows+2 {
