@@ -70,7 +70,8 @@ func (e *executor) ranks(sources []int) []int {
 func (c *compiler) newExecutor(order []int) *executor {
 	total := len(c.g.nodes) + len(c.fed)
 	e := &executor{inputs: make([]int, total), cheap: make([]bool, total)}
-	var all []edge
+	const usual = 3 // edges to a node
+	all := make([]edge, 0, usual*len(order))
 	feeds := map[output]int{}
 	for _, i := range order {
 		for _, in := range c.g.nodes[i].inputs {

@@ -50,7 +50,8 @@ type dependencies struct {
 
 func (c *compiler) dependencies(needed []bool) *dependencies {
 	d := &dependencies{needed: needed, pending: make([]int, len(c.g.nodes))}
-	var all []edge
+	const usual = 3 // edges to a node
+	all := make([]edge, 0, usual*len(needed))
 	var list []int
 	for i, need := range needed {
 		if !need {

@@ -175,11 +175,11 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	first := !s.closed.Swap(true) // from here on Prepare starts nothing
 	s.mu.Unlock()
+	s.cancel()
+	s.preparing.Wait()
 	if first {
 		s.memory.close()
 	}
-	s.cancel()
-	s.preparing.Wait()
 	if s.ownsResources {
 		s.res.closeFiles()
 	}
