@@ -28,6 +28,10 @@ func appendEventRecord(b []byte, e *tfpb.Event) []byte {
 // appendEvent appends e to b as one record, for [tfrecord.Sum] to complete.
 func appendEvent(b []byte, e *tfpb.Event) []byte {
 	start := len(b)
+	if n := len(e.GetGraphDef()) + len(e.GetMetaGraphDef()); n > 0 {
+		const others = 64 // bytes of the record
+		b = slices.Grow(b, n+others)
+	}
 	return tfrecord.End(tfproto.Append(tfrecord.Begin(b), e), start)
 }
 

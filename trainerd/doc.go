@@ -65,6 +65,7 @@
 // Coordinator.Join, which Stop and Run call, waits for it:
 //
 //	name                owner                   ends
+//	graph.pbtxt         Supervisor              when the file is written
 //	checkpoint service  Supervisor              at the stop, after the save under way
 //	checkpoint          Supervisor or StepDone  when its checkpoint is durable
 //	summary service     Supervisor              at the stop

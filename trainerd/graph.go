@@ -15,7 +15,7 @@ import (
 const graphDefField = 2
 
 // encodedGraph is a graph as files have it.
-type encodedGraph struct{ meta, def, text []byte }
+type encodedGraph struct{ meta, def []byte }
 
 // encodeGraph encodes a graph while the session is being prepared, which takes about as
 // long, and returns what waits for the end of that. It is nil if nothing is to be
@@ -33,9 +33,6 @@ func (sv *Supervisor) encodeGraph(p *plan) func() (encodedGraph, error) {
 				g.meta = tfproto.Marshal(meta)
 			}
 			g.def = tfproto.Field(g.meta, graphDefField) // a large graph takes a while, so it is encoded once
-			if sv.Logdir != "" {
-				g.text = tfproto.Text(meta.GetGraphDef(), g.def)
-			}
 			return nil
 		})
 		return g, err
@@ -64,12 +61,17 @@ func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) err
 			return err
 		}
 	}
-	if sv.Logdir == "" {
-		return nil
-	}
-	name := filepath.Join(sv.Logdir, "graph.pbtxt")
-	if err := atomicfile.WriteFile(r.fs(), name, g.text); err != nil {
-		sv.log().Warn("the graph could not be written", "file", name, "err", err) // nothing reads it back
+	if sv.Logdir != "" {
+		sv.coord.Go("graph.pbtxt", func(context.Context) error { sv.writeGraphText(r, g); return nil })
 	}
 	return nil
+}
+
+// writeGraphText writes graph.pbtxt. The training does not wait for that: nothing reads
+// it back.
+func (sv *Supervisor) writeGraphText(r *run, g encodedGraph) {
+	name := filepath.Join(sv.Logdir, "graph.pbtxt")
+	if err := atomicfile.WriteFile(r.fs(), name, tfproto.Text(r.plan.meta.GetGraphDef(), g.def)); err != nil {
+		sv.log().Warn("the graph could not be written", "file", name, "err", err)
+	}
 }

@@ -73,15 +73,21 @@ func (sv *Supervisor) startCheckpoints(ctx context.Context, r *run, every time.D
 }
 
 func (sv *Supervisor) startSummaries(r *run, every time.Duration) {
-	if placeholder, yes := graph.NodesOf(r.plan.meta.GetGraphDef()).Placeholder(r.plan.summary.nodes); yes {
-		sv.log().Info("no summary service: the summary op needs a feed; use SummaryComputed", "placeholder", placeholder)
-	} else if !r.plan.summary.IsNone() {
-		s := &summaryService{run: r, last: r.startStep - 1}
-		sv.Loop("summary service", every, s.tick)
+	if !r.plan.summary.IsNone() {
+		sv.startSummaryOp(r, every)
 	}
 	if r.plan.globalStep != "" {
 		sv.Loop("step counter", every, (&stepCounter{log: sv.log(), run: r}).tick)
 	}
+}
+
+func (sv *Supervisor) startSummaryOp(r *run, every time.Duration) {
+	if placeholder, yes := graph.NodesOf(r.plan.meta.GetGraphDef()).Placeholder(r.plan.summary.nodes); yes {
+		sv.log().Info("no summary service: the summary op needs a feed; use SummaryComputed", "placeholder", placeholder)
+		return
+	}
+	s := &summaryService{run: r, last: r.startStep - 1}
+	sv.Loop("summary service", every, s.tick)
 }
 
 // summaryService writes what the summary op gives.

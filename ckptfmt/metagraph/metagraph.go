@@ -37,8 +37,7 @@ func Read(name string) (*tfpb.MetaGraphDef, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &tfpb.MetaGraphDef{}
-	binaryErr := proto.Unmarshal(b, m)
+	m, binaryErr := tfproto.UnmarshalMetaGraph(b)
 	if binaryErr == nil {
 		return m, nil
 	}

@@ -115,13 +115,19 @@ type Tensor struct {
 }
 
 // Inputs lists the tensors that a node takes.
-func Inputs(n *tfpb.NodeDef) ([]Tensor, error) {
-	return tensors(n, Lookup(n.GetOp()).GetInputArg())
+func Inputs(n *tfpb.NodeDef) ([]Tensor, error) { return AppendInputs(nil, n) }
+
+// AppendInputs appends the tensors that a node takes to a list.
+func AppendInputs(list []Tensor, n *tfpb.NodeDef) ([]Tensor, error) {
+	return appendTensors(list, n, Lookup(n.GetOp()).GetInputArg())
 }
 
 // Outputs lists the tensors that a node has.
-func Outputs(n *tfpb.NodeDef) ([]Tensor, error) {
-	return tensors(n, Lookup(n.GetOp()).GetOutputArg())
+func Outputs(n *tfpb.NodeDef) ([]Tensor, error) { return AppendOutputs(nil, n) }
+
+// AppendOutputs appends the tensors that a node has to a list.
+func AppendOutputs(list []Tensor, n *tfpb.NodeDef) ([]Tensor, error) {
+	return appendTensors(list, n, Lookup(n.GetOp()).GetOutputArg())
 }
 
 // HasOutput reports whether an op declares an output of a name, which may be a
@@ -134,11 +140,10 @@ func HasOutput(op, name string) bool {
 // attribute may count.
 const maxTensors = 1 << 16
 
-func tensors(n *tfpb.NodeDef, args []*tfpb.OpDef_ArgDef) ([]Tensor, error) {
-	if len(args) == 0 {
-		return nil, nil
-	}
-	list := make([]Tensor, 0, len(args))
+func appendTensors(list []Tensor, n *tfpb.NodeDef, args []*tfpb.OpDef_ArgDef) ([]Tensor, error) {
+	before := len(list)
+	list = slices.Grow(list, len(args))
+	var one Tensor
 	for _, a := range args {
 		if name := a.GetTypeListAttr(); name != "" {
 			for _, t := range Attr(n, name).GetList().GetType() {
@@ -146,15 +151,14 @@ func tensors(n *tfpb.NodeDef, args []*tfpb.OpDef_ArgDef) ([]Tensor, error) {
 			}
 			continue
 		}
-		one, err := single(n, a)
-		if err != nil {
-			return nil, err
+		if err := one.become(n, a); err != nil {
+			return list[:before], err
 		}
 		count := int64(1)
 		if name := a.GetNumberAttr(); name != "" {
 			count = Attr(n, name).GetI()
 			if count < 0 || count > maxTensors {
-				return nil, fmt.Errorf("attribute %s is %d", name, count)
+				return list[:before], fmt.Errorf("attribute %s is %d", name, count)
 			}
 		}
 		for range count {
@@ -164,18 +168,24 @@ func tensors(n *tfpb.NodeDef, args []*tfpb.OpDef_ArgDef) ([]Tensor, error) {
 	return list, nil
 }
 
-// single returns a tensor of an argument that has one type.
-func single(n *tfpb.NodeDef, a *tfpb.OpDef_ArgDef) (Tensor, error) {
-	t := Tensor{a.GetName(), a.GetType(), a.GetIsRef(), a.GetTypeAttr()}
+// become makes t a tensor of an argument that has one type. Most arguments have that
+// of the argument before, which t was until now.
+func (t *Tensor) become(n *tfpb.NodeDef, a *tfpb.OpDef_ArgDef) error {
+	before := *t
+	*t = Tensor{a.GetName(), a.GetType(), a.GetIsRef(), a.GetTypeAttr()}
 	if t.Attr == "" {
-		return t, nil
+		return nil
+	}
+	if t.Attr == before.Attr {
+		t.Type = before.Type
+		return nil
 	}
 	v, ok := Attr(n, t.Attr).GetValue().(*tfpb.AttrValue_Type)
 	if !ok {
-		return t, fmt.Errorf("attribute %s (type) is missing", t.Attr)
+		return fmt.Errorf("attribute %s (type) is missing", t.Attr)
 	}
 	t.Type = baseType(v.Type)
-	return t, nil
+	return nil
 }
 
 // refOffset is what the type of a reference has more than that of its value.

@@ -3,7 +3,6 @@ package opdef
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -15,7 +14,10 @@ import (
 // the table does not have.
 func Validate(n *tfpb.NodeDef) error {
 	for _, a := range Lookup(n.GetOp()).GetAttr() {
-		v := Attr(n, a.GetName())
+		v, ok := n.GetAttr()[a.GetName()]
+		if !ok {
+			v = a.GetDefaultValue()
+		}
 		if v != nil && v.GetValue() == nil && isList(a) {
 			continue // an empty list may be written as nothing
 		}
@@ -79,12 +81,12 @@ func checkLimits(a *tfpb.OpDef_AttrDef, v *tfpb.AttrValue) error {
 	if allowed == nil {
 		return nil
 	}
-	for _, t := range slices.Concat(v.GetList().GetType(), oneType(v)) {
+	for _, t := range typesOf(v) {
 		if !allowsType(allowed, t) {
 			return fmt.Errorf("attribute %s is %s, which the op does not allow", a.GetName(), typeName(t))
 		}
 	}
-	for _, s := range slices.Concat(v.GetList().GetS(), oneString(v)) {
+	for _, s := range stringsOf(v) {
 		if !allowsString(allowed, s) {
 			return fmt.Errorf("attribute %s is %q, which the op does not allow", a.GetName(), s)
 		}
@@ -96,18 +98,20 @@ func listLen(l *tfpb.AttrValue_ListValue) int {
 	return len(l.GetS()) + len(l.GetI()) + len(l.GetF()) + len(l.GetB()) + len(l.GetType()) + len(l.GetShape()) + len(l.GetTensor()) + len(l.GetFunc())
 }
 
-func oneType(v *tfpb.AttrValue) []tfpb.DataType {
+// typesOf returns the type, or the list of types, that an attribute is.
+func typesOf(v *tfpb.AttrValue) []tfpb.DataType {
 	if t, ok := v.GetValue().(*tfpb.AttrValue_Type); ok {
 		return []tfpb.DataType{t.Type}
 	}
-	return nil
+	return v.GetList().GetType()
 }
 
-func oneString(v *tfpb.AttrValue) [][]byte {
+// stringsOf returns the string, or the list of strings, that an attribute is.
+func stringsOf(v *tfpb.AttrValue) [][]byte {
 	if s, ok := v.GetValue().(*tfpb.AttrValue_S); ok {
 		return [][]byte{s.S}
 	}
-	return nil
+	return v.GetList().GetS()
 }
 
 func allowsType(allowed *tfpb.AttrValue_ListValue, t tfpb.DataType) bool {

@@ -20,6 +20,7 @@ type job struct {
 	input   program.Input
 	data    *dataset.Dataset // nil for a graph that has none
 	steps   int64            // the global step at which the job is complete; 0 for when the input ends
+	saved   int64            // the step at which a run is likely to begin, as far as that was looked up
 	log     *slog.Logger
 	fsys    ckptfmt.FS // nil for the operating system's
 

@@ -53,7 +53,9 @@ func (j *job) completed(ctx context.Context) *resumePoint {
 	if err != nil || len(found.Prefixes) == 0 {
 		return nil
 	}
-	if saved := j.program.SavedStep(found.Prefixes[0]); saved < j.steps && !j.endedEarly(saved) {
+	saved := j.program.SavedStep(found.Prefixes[0])
+	j.saved = max(saved, 0)
+	if saved < j.steps && !j.endedEarly(saved) {
 		return nil
 	}
 	s, err := j.probe(ctx)

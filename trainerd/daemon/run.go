@@ -86,10 +86,7 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 		o.beat.setReason(reason)
 	})
 	j.sessions.wrap, j.task.FS, j.task.Dial = o.Wrap, o.FS, o.Dial
-	t := &training{
-		job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: cluster.NewReplicas(j.task),
-		watch: o.Monitor, beat: o.beat, stop: func() { stop(stopRequest) },
-	}
+	t := o.newTraining(j, show, func() { stop(stopRequest) })
 	t.sv.OnSave = func(s trainerd.SavedCheckpoint) {
 		show.saved(s.Step)
 		o.Monitor.Saved(s)
@@ -106,6 +103,16 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 	}
 	t.reportEnd(o)
 	return nil
+}
+
+// newTraining returns the training of a job, which stop ends.
+func (o RunOptions) newTraining(j *job, show progress, stop func()) *training {
+	t := &training{
+		job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: cluster.NewReplicas(j.task),
+		watch: o.Monitor, beat: o.beat, step: j.saved, summaryStep: j.saved, stop: stop,
+	}
+	j.sessions.first = t.firstStep
+	return t
 }
 
 // stopRequest is the cause of a stop that was requested by "trainerd stop", or

@@ -25,6 +25,8 @@ type sessions struct {
 	log     *slog.Logger
 	served  func(master string)                   // called with the address of the model's server; may be nil
 	wrap    func(session.Session) session.Session // put around what the run trains in; may be nil
+	// first returns the names of the step that a session will begin with; may be nil.
+	first func() (feeds, fetches, targets []string)
 
 	sayInexact sync.Once // logs what of the input is not exactly resumable
 }
@@ -40,10 +42,24 @@ func (s *sessions) open(ctx context.Context) (session.Session, error) {
 			s.log.Warn("not exactly resumable: " + line)
 		}
 	})
+	s.prepare(sess)
 	if s.wrap == nil {
 		return sess, nil
 	}
 	return s.wrap(sess), nil
+}
+
+// prepare has the first step compiled while the model is initialised or restored.
+func (s *sessions) prepare(sess session.Session) {
+	if s.first == nil {
+		return
+	}
+	switch sess := sess.(type) {
+	case *runtime.Session:
+		sess.Prepare(s.first())
+	case *target.Served:
+		sess.Session.Prepare(s.first())
+	}
 }
 
 func (s *sessions) make(ctx context.Context) (session.Session, error) {

@@ -278,6 +278,19 @@ func (t *training) fetches() (names []string, summarize bool) {
 	return names, summarize
 }
 
+// firstStep returns the names that the next step will be run with, as far as is known
+// before there is a session: it is compiled meanwhile.
+func (t *training) firstStep() (feeds, fetches, targets []string) {
+	fetches, _ = t.fetches()
+	feeds = t.job.input.Tensors()
+	for name := range t.steered {
+		if !slices.Contains(feeds, name) {
+			feeds = append(feeds, name)
+		}
+	}
+	return feeds, fetches, t.job.program.Train
+}
+
 // batch returns the number of the batch for the next step. Workers share the
 // batches out among themselves.
 func (t *training) batch() int64 {

@@ -279,12 +279,15 @@ func extend(meta *tfpb.MetaGraphDef) *Builder {
 		b.meta.GraphDef = proto.CloneOf(without(graph, "node"))
 		b.meta.GraphDef.Node = graph.GetNode()
 	}
-	for _, def := range b.meta.GetGraphDef().GetNode() {
-		n := &Node{def: def, index: len(b.nodes)}
-		b.nodes = append(b.nodes, n)
-		b.byName[def.GetName()] = n
-		b.names.reserve(def.GetName())
+	defs := b.meta.GetGraphDef().GetNode()
+	nodes := make([]Node, len(defs))
+	b.nodes, b.byName = make([]*Node, len(defs)), make(map[string]*Node, len(defs))
+	for i, def := range defs {
+		nodes[i] = Node{def: def, index: i}
+		b.nodes[i] = &nodes[i]
+		b.byName[def.GetName()] = b.nodes[i]
 	}
+	b.names = namesOf(defs)
 	maps.Copy(b.collections, b.meta.CollectionDef)
 	b.saver = b.meta.SaverDef
 	return b

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -16,11 +17,15 @@ func Complete(meta *tfpb.MetaGraphDef) (*tfpb.MetaGraphDef, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.Complete()
+	full, err := g.Complete()
+	if err != nil {
+		return nil, err
+	}
+	return full.Meta, nil
 }
 
 // Complete is [Complete] for a graph that is parsed.
-func (g *Graph) Complete() (*tfpb.MetaGraphDef, error) {
+func (g *Graph) Complete() (*Graph, error) {
 	b := extend(g.Meta)
 	b.adopt(g.vars[GlobalVariables], false)
 	b.adopt(g.vars[LocalVariables], true)
@@ -41,7 +46,22 @@ func (g *Graph) Complete() (*tfpb.MetaGraphDef, error) {
 	if g.SummaryOp() == "" && len(g.Summaries()) > 0 {
 		b.MergeSummaries(b.outputs(g.Summaries())...)
 	}
-	return b.MetaGraph()
+	meta, err := b.MetaGraph()
+	if err != nil {
+		return nil, err
+	}
+	return g.withMore(meta), nil
+}
+
+// withMore returns the index of a graph to which a Builder has added nodes, but no
+// variables. They are known to be valid: checking a large graph takes as long as all
+// else that is done to it here.
+func (g *Graph) withMore(meta *tfpb.MetaGraphDef) *Graph {
+	full := &Graph{Meta: meta, nodes: maps.Clone(g.nodes), vars: g.vars}
+	for _, n := range meta.GetGraphDef().GetNode()[len(g.nodes):] {
+		full.nodes[n.GetName()] = n
+	}
+	return full
 }
 
 func (b *Builder) completeSaver(g *Graph, vars []*Variable) error {

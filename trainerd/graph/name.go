@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // TensorName is a reference to a node or one of its outputs, as graphs,
@@ -70,6 +71,24 @@ func (t TensorName) String() string {
 // alone count as equal, as in TensorFlow, because some file systems and
 // displays cannot tell them apart.
 type namer struct{ used map[string]int }
+
+// namesOf returns a namer that has handed out the names of nodes, and of the scopes
+// that they are in.
+func namesOf(nodes []*tfpb.NodeDef) namer {
+	n := namer{used: make(map[string]int, 2*len(nodes))}
+	for _, def := range nodes {
+		// Where a scope is known, so are those around it.
+		for key := strings.ToLower(def.GetName()); n.used[key] == 0; {
+			n.used[key] = 1
+			i := strings.LastIndexByte(key, '/')
+			if i < 0 {
+				break
+			}
+			key = key[:i]
+		}
+	}
+	return n
+}
 
 // unique returns name, or name_1, name_2, ... when it is taken, and marks it.
 func (n *namer) unique(name string) string {

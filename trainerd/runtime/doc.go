@@ -68,6 +68,7 @@
 //
 // Long kernels share their work with the helpers of package parallel, for the
 // length of one call; their number does not change a single bit of the results.
+// [Session.Prepare] compiles in a goroutine, which [Session.Close] ends and waits for.
 // A call that waits returns when its context is done or the session is closed.
 //
 // # Adding an op

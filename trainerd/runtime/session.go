@@ -57,6 +57,11 @@ func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds 
 	return s.exec.RunWithOptions(ctx, o, feeds, fetches, targets)
 }
 
+// Prepare has a step compiled in the background that [Session.Run] will be called for
+// with the same names, while the program does other things. Run waits for the end of
+// that. An error is not reported before Run finds it again.
+func (s *Session) Prepare(feeds, fetches, targets []string) { s.exec.Prepare(feeds, fetches, targets) }
+
 // MakeCallable compiles a plan for repeated use.
 func (s *Session) MakeCallable(feeds []string, fetches, targets []string) (*Callable, error) {
 	return s.Compile(context.Background(), feeds, fetches, targets)

@@ -21,6 +21,8 @@ func (in *bundleInput) Feed(step int64, f program.Feed) error {
 	return err
 }
 
+func (in *bundleInput) Tensors() []string { return in.feeds.names(0) }
+
 func (in *bundleInput) Test(int, int, program.Feed) (int, error) { return 0, nil }
 
 func (in *bundleInput) Rows() (train, test int) { return len(in.feeds.steps), 0 }

@@ -166,15 +166,11 @@ func (j *graphJob) complete() error {
 		}
 		initStep, j.p.Train, j.p.CountsSteps = init, append(j.p.Train, count), true
 	}
-	meta, err := g.Complete()
+	full, err := g.Complete()
 	if err != nil {
 		return fail(err)
 	}
-	j.p.Meta = meta
-	full, err := j.p.Graph()
-	if err != nil {
-		return fail(err)
-	}
+	j.p.SetGraph(full)
 	j.p.GlobalStep, j.p.StepKey, _ = full.GlobalStep()
 	j.p.Init, j.p.LocalInit = program.NonEmpty(full.InitOp()), program.NonEmpty(full.LocalInitOp())
 	if initStep != "" {

@@ -177,11 +177,8 @@ func (r *run) makeSaveDir() error {
 
 // complete adds what the graph lacks to be run.
 func (r *run) complete() error {
-	meta, err := r.g.Complete()
-	if err == nil {
-		r.full, err = graph.Parse(meta)
-	}
-	if err != nil {
+	var err error
+	if r.full, err = r.g.Complete(); err != nil {
 		return &program.FileError{File: r.File, Err: err}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package program
 
 import (
+	"slices"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
@@ -14,6 +16,8 @@ type Input interface {
 	// Feed adds to f what step, counted from 0, is fed. It returns
 	// session.ErrOutOfRange when there is nothing more.
 	Feed(step int64, f Feed) error
+	// Tensors returns the names of the tensors that Feed adds at each step.
+	Tensors() []string
 	// Test adds up to limit test rows from start on, and returns their number.
 	Test(start, limit int, f Feed) (rows int, err error)
 	// Rows returns the sizes of the training and the test part.
@@ -26,6 +30,9 @@ type NoInput struct{}
 
 // Feed adds nothing.
 func (NoInput) Feed(int64, Feed) error { return nil }
+
+// Tensors are none.
+func (NoInput) Tensors() []string { return nil }
 
 // Test has no rows.
 func (NoInput) Test(int, int, Feed) (int, error) { return 0, nil }
@@ -53,6 +60,9 @@ func (in *DataInput) Feed(step int64, f Feed) (err error) {
 	in.addWeights(f)
 	return err
 }
+
+// Tensors are none: what the batch is bound to has the names.
+func (in *DataInput) Tensors() []string { return nil }
 
 // addWeights adds the weights of the examples that the data have given.
 func (in *DataInput) addWeights(f Feed) {
@@ -90,6 +100,17 @@ func (in *BoundInput) Feed(step int64, f Feed) error {
 		return err
 	}
 	return bindAll(in.Train, f)
+}
+
+// Tensors returns those of the other input and those that are bound.
+func (in *BoundInput) Tensors() []string {
+	names := slices.Clone(in.Input.Tensors())
+	for _, b := range in.Train {
+		if !slices.Contains(names, b.Tensor) {
+			names = append(names, b.Tensor)
+		}
+	}
+	return names
 }
 
 // Test adds what the tensors are fed for rows of the test part.

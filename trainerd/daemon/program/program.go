@@ -54,6 +54,13 @@ func (p *Program) Graph() (*graph.Graph, error) {
 	return p.parsed, err
 }
 
+// SetGraph makes g the program's graph.
+func (p *Program) SetGraph(g *graph.Graph) {
+	p.parsing.Lock()
+	defer p.parsing.Unlock()
+	p.Meta, p.parsed = g.Meta, g
+}
+
 // MSE is the metric of a model of numbers whose loss has more than the squared
 // error; of others that is the loss.
 const MSE = "mean_squared_error"

@@ -9,9 +9,9 @@ const maxLinks = 64
 // findChains finds the chains of a frame whose plan has run.
 func (f *frame) findChains() {
 	f.searched = true
+	ch := new(chain)
 	for i := 0; i < len(f.plan.steps); {
-		ch := f.chainFrom(i)
-		if ch == nil {
+		if f.plan.steps[i].elements == nil || !f.chainFrom(ch, i) {
 			i++
 			continue
 		}
@@ -19,13 +19,13 @@ func (f *frame) findChains() {
 			f.chains = make([]*chain, len(f.plan.steps))
 		}
 		f.chains[i] = ch
-		i = ch.end
+		i, ch = ch.end, new(chain)
 	}
 }
 
-// chainFrom returns the chain that begins with step i, or nil.
-func (f *frame) chainFrom(i int) *chain {
-	ch := &chain{end: i}
+// chainFrom makes ch the chain that begins with step i, and reports whether there is one.
+func (f *frame) chainFrom(ch *chain, i int) bool {
+	*ch = chain{end: i}
 	made := map[int32]bool{} // slots of the chain's results
 	computed, all, links := 0, 0, 0
 	for j := i; j < len(f.plan.steps) && len(ch.links) < maxLinks; j++ {
@@ -47,11 +47,11 @@ func (f *frame) chainFrom(i int) *chain {
 		ch.end, links = j+1, len(ch.links)
 	}
 	if computed == 0 || all < 2 {
-		return nil // a store alone copies once
+		return false // a store alone copies once
 	}
 	ch.links = ch.links[:links]
 	ch.place(f.plan.last)
-	return ch
+	return true
 }
 
 // link returns the next link of a chain, if the step can be one.

@@ -13,12 +13,13 @@ package exec
 // has more than eight users their order differs from process to process, and so
 // does that of the nodes without inputs; here it is that of the GraphDef.
 type executor struct {
-	users   [][]int // by node: those that wait for it, by data edges first
-	inputs  []int   // by node: for how many edges it waits
+	users   edges // by node: those that wait for it, by data edges first
+	inputs  []int // by node: for how many edges it waits
 	cheap   []bool
 	sources []int // nodes without inputs, and feeds
 
 	pending []int
+	ready   []int // of the node that was done last
 	queue   []int
 	stack   []int // the first nodes of closures
 	order   []int
@@ -64,12 +65,13 @@ func (e *executor) ranks(sources []int) []int {
 	return rank
 }
 
-// newExecutor returns an executor for the needed nodes. What is fed comes from
-// nodes of its own, numbered after those of the graph.
-func (c *compiler) newExecutor(needed []bool) *executor {
+// newExecutor returns an executor for nodes, which come after those that they depend
+// on. What is fed comes from nodes of its own, numbered after those of the graph.
+func (c *compiler) newExecutor(order []int) *executor {
 	total := len(c.g.nodes) + len(c.fed)
-	e := &executor{users: make([][]int, total), inputs: make([]int, total), cheap: make([]bool, total)}
-	order, _ := c.topological(needed, nil, nil)
+	e := &executor{inputs: make([]int, total), cheap: make([]bool, total)}
+	const usual = 3 // edges to a node
+	all := make([]edge, 0, usual*len(order))
 	feeds := map[output]int{}
 	for _, i := range order {
 		for _, in := range c.g.nodes[i].inputs {
@@ -82,17 +84,20 @@ func (c *compiler) newExecutor(needed []bool) *executor {
 					e.sources = append(e.sources, from)
 				}
 			}
-			e.users[from] = append(e.users[from], i)
+			all = append(all, edge{from, i})
 			e.inputs[i]++
 		}
 		e.cheap[i] = inexpensive[c.g.nodes[i].op]
 	}
+	var controls []int
 	for _, i := range order {
-		for _, d := range c.controls(&c.g.nodes[i]) {
-			e.users[d] = append(e.users[d], i)
-			e.inputs[i]++
+		controls = c.appendControls(controls[:0], &c.g.nodes[i])
+		for _, d := range controls {
+			all = append(all, edge{d, i})
 		}
+		e.inputs[i] += len(controls)
 	}
+	e.users = edgesOf(total, all)
 	for _, i := range order {
 		if e.inputs[i] == 0 {
 			e.sources = append(e.sources, i)
@@ -104,13 +109,13 @@ func (c *compiler) newExecutor(needed []bool) *executor {
 // done notes that node n has run, and schedules those that it made ready.
 func (e *executor) done(n int) {
 	e.order = append(e.order, n)
-	var ready []int
-	for _, u := range e.users[n] {
+	e.ready = e.ready[:0]
+	for _, u := range e.users.from(n) {
 		if e.pending[u]--; e.pending[u] == 0 {
-			ready = append(ready, u)
+			e.ready = append(e.ready, u)
 		}
 	}
-	e.schedule(ready)
+	e.schedule(e.ready)
 }
 
 // schedule takes nodes that are ready into the queue or onto the stack.

@@ -115,6 +115,9 @@ var functionAttrs = []string{"f", "then_branch", "else_branch", "cond", "body", 
 
 // functionsOf returns the names of the functions that a node calls.
 func functionsOf(n *tfpb.NodeDef) []string {
+	if !hasFunctions(n) {
+		return nil
+	}
 	var names []string
 	for _, key := range functionAttrs {
 		if v, ok := n.GetAttr()[key].GetValue().(*tfpb.AttrValue_Func); ok {
@@ -125,6 +128,21 @@ func functionsOf(n *tfpb.NodeDef) []string {
 		names = append(names, f.GetName())
 	}
 	return names
+}
+
+// hasFunctions reports whether an attribute of a node is a function, or has some.
+func hasFunctions(n *tfpb.NodeDef) bool {
+	for _, a := range n.GetAttr() {
+		switch v := a.GetValue().(type) {
+		case *tfpb.AttrValue_Func:
+			return true
+		case *tfpb.AttrValue_List:
+			if len(v.List.GetFunc()) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // maxCallDepth bounds the nesting of function calls.

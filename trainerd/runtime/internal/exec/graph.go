@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
+	"github.com/trainerd/trainerd/internal/opdef"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -22,17 +24,38 @@ type node struct {
 	inputs   []output
 	control  []int
 	calls    []string // the functions that it calls
+	declared          // by the op's definition
 	loop     *loop    // that the compiler put this node in the place of
+}
+
+// declared is what the definition of a node's op says of its inputs and outputs.
+type declared struct {
+	ins, outs     []opdef.Tensor
+	inErr, outErr error // why that cannot be known
+}
+
+// declare asks the definition of the node's op. It appends to list, which many nodes
+// share, and returns that.
+func (n *node) declare(list []opdef.Tensor) []opdef.Tensor {
+	first := len(list)
+	list, n.inErr = opdef.AppendInputs(list, n.def)
+	last := len(list)
+	n.ins = list[first:last:last]
+	list, n.outErr = opdef.AppendOutputs(list, n.def)
+	n.outs = list[last:len(list):len(list)]
+	return list
 }
 
 // graph is a GraphDef, checked and indexed. It does not change.
 type graph struct {
 	nodes  []node
 	byName map[string]int
+	// built notes the nodes that were found to build, so that each is tried once.
+	built []atomic.Bool
 }
 
 func newGraph(defs []*tfpb.NodeDef) (*graph, error) {
-	g := &graph{nodes: make([]node, len(defs)), byName: make(map[string]int, len(defs))}
+	g := &graph{nodes: make([]node, len(defs)), byName: make(map[string]int, len(defs)), built: make([]atomic.Bool, len(defs))}
 	for i, d := range defs {
 		if d.GetName() == "" {
 			return nil, graphError("node %d has no name", i)
@@ -43,10 +66,14 @@ func newGraph(defs []*tfpb.NodeDef) (*graph, error) {
 		g.byName[d.GetName()] = i
 		g.nodes[i] = node{name: d.GetName(), op: d.GetOp(), def: d, calls: functionsOf(d)}
 	}
+	const usual = 3 // inputs and outputs of a node
+	list := make([]opdef.Tensor, 0, usual*len(defs))
 	for i := range g.nodes {
-		if err := g.link(&g.nodes[i]); err != nil {
+		n := &g.nodes[i]
+		if err := g.link(n); err != nil {
 			return nil, err
 		}
+		list = n.declare(list)
 	}
 	return g, nil
 }

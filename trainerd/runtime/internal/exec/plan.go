@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -84,6 +85,7 @@ type compiler struct {
 	reads  map[int32]int32 // by such slot: the read that no step has outdated
 	alive  map[int]int32   // by node that may die: a slot that dies with it
 	idle   map[string]bool // nodes that others only run after
+	folded *frame          // in which constants are computed; nil before the first
 }
 
 // compile builds the plan for the named feeds, fetches and targets.
@@ -140,6 +142,9 @@ func (c *compiler) addNodes(needed []bool) error {
 		return err
 	}
 	c.plan.steps = slices.Grow(c.plan.steps, len(order))
+	slots := make(map[output]int32, len(order)) // growing a large map step by step takes longer than filling it
+	maps.Copy(slots, c.slotOf)
+	c.slotOf = slots
 	for _, n := range order {
 		if c.depth == 0 { // a function is charged before it is compiled
 			if err := c.budget.charge("", c.prefix, 1); err != nil {

@@ -35,7 +35,12 @@ func (c *compiler) foldInto(st *step, index, outputs int) (bool, error) {
 // fold runs a step whose inputs are constants. An error is no failure: the
 // step stays in the plan, and reports it if it is reached.
 func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
-	f := &frame{plan: &Plan{bufOf: make([]int32, len(st.in)+outputs)}, bufs: make([]buffer, len(st.in)+outputs), slots: make([]Tensor, len(st.in)+outputs)}
+	if c.folded == nil {
+		c.folded = &frame{plan: &Plan{}}
+	}
+	f := c.folded // it is large, and used again for each constant
+	*f = frame{plan: f.plan, bufs: make([]buffer, len(st.in)+outputs), slots: make([]Tensor, len(st.in)+outputs)}
+	f.plan.bufOf = make([]int32, len(st.in)+outputs)
 	tmp := *st
 	tmp.in, tmp.out = nil, nil
 	for i, in := range st.in {
@@ -47,8 +52,8 @@ func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
 		f.plan.bufOf[slot] = int32(slot)
 		tmp.out = append(tmp.out, int32(slot))
 	}
-	r := &run{sess: c.sess, limit: foldLimit}
-	if err := r.step(f, &tmp); err != nil {
+	f.run = run{sess: c.sess, limit: foldLimit}
+	if err := f.run.step(f, &tmp); err != nil {
 		return nil, err
 	}
 	for _, slot := range tmp.out {

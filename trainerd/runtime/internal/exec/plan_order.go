@@ -1,6 +1,9 @@
 package exec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // prune returns the nodes that the roots need, by index, as a set.
 func (c *compiler) prune(roots []int) []bool {
@@ -18,7 +21,7 @@ func (c *compiler) prune(roots []int) []bool {
 				stack = append(stack, in.node)
 			}
 		}
-		stack = append(stack, c.controls(&c.g.nodes[n])...)
+		stack = c.appendControls(stack, &c.g.nodes[n])
 	}
 	return needed
 }
@@ -28,8 +31,8 @@ func (c *compiler) prune(roots []int) []bool {
 // lock), accesses of one variable as TensorFlow's executor has them, and apart
 // from that as in the GraphDef.
 func (c *compiler) sort(needed []bool) ([]int, error) {
-	waits := c.before(needed, Blocking)
-	order, pending := c.topological(needed, waits, c.raceEdges(needed, waits))
+	waits, deps := c.before(needed, Blocking), c.dependencies(needed)
+	order, pending := deps.order(waits, c.raceEdges(needed, waits, deps))
 	for i, p := range pending {
 		if p > 0 {
 			return nil, graphError("node %s is part of a cycle", c.g.nodes[i].name)
@@ -38,42 +41,59 @@ func (c *compiler) sort(needed []bool) ([]int, error) {
 	return order, nil
 }
 
-// topological orders the needed nodes by their dependencies and the further
-// edges of later, which lists for a node those that run after it. Of the nodes
-// that are ready, those in first come first, then that of the lowest index. It
-// also returns how many predecessors each node still waits for: more than 0 for
-// nodes of a cycle.
-func (c *compiler) topological(needed, first []bool, later map[int][]int) (order, pending []int) {
-	pending = make([]int, len(c.g.nodes))
-	users := make([][]int, len(c.g.nodes))
-	total := 0
+// dependencies are what the needed nodes of a graph wait for.
+type dependencies struct {
+	needed  []bool
+	users   edges // by node: those that wait for it
+	pending []int // by node: for how many it waits
+}
+
+func (c *compiler) dependencies(needed []bool) *dependencies {
+	d := &dependencies{needed: needed, pending: make([]int, len(c.g.nodes))}
+	const usual = 3 // edges to a node
+	all := make([]edge, 0, usual*len(needed))
+	var list []int
 	for i, need := range needed {
 		if !need {
 			continue
 		}
-		total++
-		for _, d := range c.deps(i) {
-			pending[i]++
-			users[d] = append(users[d], i)
+		list = c.appendDeps(list[:0], i)
+		d.pending[i] = len(list)
+		for _, from := range list {
+			all = append(all, edge{from, i})
 		}
 	}
-	for i, list := range later {
-		users[i] = append(users[i], list...)
+	d.users = edgesOf(len(c.g.nodes), all)
+	return d
+}
+
+// order puts the nodes in order by their dependencies and the further
+// edges of later, which lists for a node those that run after it. Of the nodes
+// that are ready, those in first come first, then that of the lowest index. It
+// also returns how many predecessors each node still waits for: more than 0 for
+// nodes of a cycle.
+func (d *dependencies) order(first []bool, later map[int][]int) (order, pending []int) {
+	pending = slices.Clone(d.pending)
+	for _, list := range later {
 		for _, u := range list {
 			pending[u]++
 		}
 	}
 	ready := &nodeHeap{first: first}
-	for i, need := range needed {
+	for i, need := range d.needed {
 		if need && pending[i] == 0 {
 			ready.push(i)
 		}
 	}
-	order = make([]int, 0, total)
 	for len(ready.list) > 0 {
 		n := ready.pop()
 		order = append(order, n)
-		for _, u := range users[n] {
+		for _, u := range d.users.from(n) {
+			if pending[u]--; pending[u] == 0 {
+				ready.push(u)
+			}
+		}
+		for _, u := range later[n] {
 			if pending[u]--; pending[u] == 0 {
 				ready.push(u)
 			}
@@ -82,10 +102,9 @@ func (c *compiler) topological(needed, first []bool, later map[int][]int) (order
 	return order, pending
 }
 
-// controls lists the nodes that n runs after, without placeholders that are
+// appendControls appends the nodes that n runs after, without placeholders that are
 // fed: those need not run.
-func (c *compiler) controls(n *node) []int {
-	var list []int
+func (c *compiler) appendControls(list []int, n *node) []int {
 	for _, d := range n.control {
 		_, fed := c.fed[output{d, 0}]
 		if !fed || !strings.HasPrefix(c.g.nodes[d].op, "Placeholder") {
@@ -95,10 +114,10 @@ func (c *compiler) controls(n *node) []int {
 	return list
 }
 
-// deps lists the nodes that node i waits for, fed outputs left out.
-func (c *compiler) deps(i int) []int {
+// appendDeps appends the nodes that node i waits for, fed outputs left out.
+func (c *compiler) appendDeps(list []int, i int) []int {
 	n := &c.g.nodes[i]
-	list := c.controls(n)
+	list = c.appendControls(list, n)
 	for _, in := range n.inputs {
 		if _, ok := c.fed[in]; !ok {
 			list = append(list, in.node)
@@ -123,7 +142,7 @@ func (c *compiler) before(needed []bool, flag OpFlags) []bool {
 			continue
 		}
 		set[n] = true
-		stack = append(stack, c.deps(n)...)
+		stack = c.appendDeps(stack, n)
 	}
 	return set
 }

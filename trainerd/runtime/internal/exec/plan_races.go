@@ -2,8 +2,6 @@ package exec
 
 import (
 	"slices"
-
-	"github.com/trainerd/trainerd/internal/opdef"
 )
 
 // A graph may read a variable and write it with no path between the two. By
@@ -23,12 +21,13 @@ type access struct {
 // raceEdges returns, by node, those that must run after it for each variable to
 // be read and written in the executor's order. Nodes that lead to a blocking op
 // are left out: they run first in any case.
-func (c *compiler) raceEdges(needed, waits []bool) map[int][]int {
-	accesses := c.accesses(needed, waits)
+func (c *compiler) raceEdges(needed, waits []bool, deps *dependencies) map[int][]int {
+	order, _ := deps.order(nil, nil)
+	accesses := c.accesses(order, waits)
 	if len(accesses) == 0 {
 		return nil
 	}
-	rank := c.executorRanks(needed, accesses)
+	rank := c.executorRanks(needed, order, accesses)
 	edges := map[int][]int{}
 	for _, list := range accesses {
 		if slices.ContainsFunc(list, func(a access) bool { return rank[a.node] == 0 }) {
@@ -43,9 +42,9 @@ func (c *compiler) raceEdges(needed, waits []bool) map[int][]int {
 // from 1. TensorFlow takes many nodes without inputs in an order that differs
 // from process to process. Where the accesses of a variable depend on it, the
 // variable is taken first: one of many that are taken at random is most likely
-// not the last.
-func (c *compiler) executorRanks(needed []bool, accesses map[string][]access) []int {
-	e := c.newExecutor(needed)
+// not the last. order is that of the needed nodes by their dependencies alone.
+func (c *compiler) executorRanks(needed []bool, order []int, accesses map[string][]access) []int {
+	e := c.newExecutor(order)
 	ranks := e.ranks(e.sources)
 	if len(e.sources) <= fewSources {
 		return ranks
@@ -104,12 +103,11 @@ func addRaceEdges(edges map[int][]int, list []access) {
 }
 
 // accesses lists, by variable, the needed nodes that access it, for each variable
-// that is written and accessed by a further node.
-func (c *compiler) accesses(needed, waits []bool) map[string][]access {
+// that is written and accessed by a further node. order has the needed nodes.
+func (c *compiler) accesses(order []int, waits []bool) map[string][]access {
 	all := map[string][]access{}
 	written := map[string]bool{}
 	variables := map[output]string{} // the variable that an output is
-	order, _ := c.topological(needed, nil, nil)
 	for _, i := range order {
 		n := &c.g.nodes[i]
 		if isVariable(n) {
@@ -164,6 +162,5 @@ func (c *compiler) writes(n *node, k int) bool {
 	if c.sess.ops[n.op].Flags&WritesState == 0 {
 		return false
 	}
-	args, err := opdef.Inputs(n.def)
-	return err != nil || k >= len(args) || args[k].Ref || args[k].Type == Resource
+	return n.inErr != nil || k >= len(n.ins) || n.ins[k].Ref || n.ins[k].Type == Resource
 }

@@ -46,9 +46,6 @@ type Session struct {
 	// never run.
 	probing bool
 
-	// built holds the NodeDefs that were found to build, so that each is tried once.
-	built sync.Map
-
 	memory   memory
 	compiled atomic.Int64 // nodes
 
@@ -62,11 +59,14 @@ type Session struct {
 	g       *graph
 	library map[string]*tfpb.FunctionDef
 	plans   map[string]*Plan
-	vars    map[string]*Variable // those of res that the graph has nodes of
+	ahead   map[string]chan struct{} // by key: closed when a plan is compiled, or cannot be; see Prepare
+	vars    map[string]*Variable     // those of res that the graph has nodes of
 	streams map[string]*RandomStream
 	input   inputStates
 
 	observed int64 // the step for which an observer's streams are
+
+	preparing sync.WaitGroup // the goroutines of Prepare
 }
 
 // sessionLimits are what a session may take; see [Options].
@@ -104,7 +104,7 @@ func New(ops OpTable, def *tfpb.GraphDef, o *Options) (*Session, error) {
 		o = &Options{}
 	}
 	s := &Session{ops: ops, g: &graph{}, sessionLimits: o.limits(), dir: o.Dir, res: o.Resources, library: map[string]*tfpb.FunctionDef{},
-		plans: map[string]*Plan{}, vars: map[string]*Variable{}, streams: map[string]*RandomStream{}}
+		plans: map[string]*Plan{}, ahead: map[string]chan struct{}{}, vars: map[string]*Variable{}, streams: map[string]*RandomStream{}}
 	if s.res == nil {
 		s.res, s.ownsResources = &Resources{}, true
 	}
@@ -145,6 +145,9 @@ func (s *Session) Extend(def *tfpb.GraphDef) error {
 			return err
 		}
 	}
+	for i := range s.g.built {
+		g.built[i].Store(s.g.built[i].Load())
+	}
 	s.g, s.library = g, library
 	s.input.findInput(g, library)
 	return nil
@@ -169,10 +172,14 @@ func (s *Session) function(name string) (*tfpb.FunctionDef, bool) {
 // later calls fail. Files that readers and iterators have open are closed, unless
 // other sessions share them.
 func (s *Session) Close() error {
-	if !s.closed.Swap(true) {
+	s.mu.Lock()
+	first := !s.closed.Swap(true) // from here on Prepare starts nothing
+	s.mu.Unlock()
+	s.cancel()
+	s.preparing.Wait()
+	if first {
 		s.memory.close()
 	}
-	s.cancel()
 	if s.ownsResources {
 		s.res.closeFiles()
 	}
@@ -217,13 +224,57 @@ func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt
 	return c.sess.do(ctx, c.plan, func(i int) *ckptfmt.Tensor { return feeds[i] })
 }
 
+// Prepare has a step compiled, in the background, which Run will be called for with
+// the same names; it waits for that. Where it cannot be compiled, Run says so. The
+// goroutine ends with the session: Close waits for it.
+func (s *Session) Prepare(feeds, fetches, targets []string) {
+	feeds = slices.Sorted(slices.Values(feeds)) // as Run has them
+	key := string(planKey(feeds, fetches, targets))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.plans[key] != nil || s.ahead[key] != nil || s.closed.Load() {
+		return
+	}
+	done := make(chan struct{})
+	s.ahead[key] = done
+	s.preparing.Go(func() {
+		var p *Plan
+		defer func() {
+			recover() // Run meets the panic again, in the goroutine of its caller
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if p != nil {
+				s.plans[key] = p
+			}
+			delete(s.ahead, key)
+			close(done)
+		}()
+		p, _ = s.compile(s.ctx, feeds, fetches, targets)
+	})
+}
+
+// compiledPlan returns the plan for a key, nil if it has to be compiled. It waits for
+// one that is being prepared.
+func (s *Session) compiledPlan(ctx context.Context, key []byte) *Plan {
+	s.mu.Lock()
+	p, done := s.plans[string(key)], s.ahead[string(key)]
+	s.mu.Unlock()
+	if done == nil {
+		return p
+	}
+	select {
+	case <-done:
+	case <-ctx.Done(): // which compiling reports
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.plans[string(key)]
+}
+
 // plan returns the plan for the given names, compiling it at first sight.
 func (s *Session) plan(ctx context.Context, feeds, fetches, targets []string) (*Plan, error) {
 	key := planKey(feeds, fetches, targets)
-	s.mu.Lock()
-	p := s.plans[string(key)]
-	s.mu.Unlock()
-	if p != nil {
+	if p := s.compiledPlan(ctx, key); p != nil {
 		return p, nil
 	}
 	p, err := s.compile(ctx, slices.Clone(feeds), fetches, targets)

@@ -34,9 +34,9 @@ var indexAttrs = map[string]bool{
 
 // signature returns the types of the node's inputs by the op's definition.
 func (b *OpConstruction) signature(spec *OpSpec) []inputType {
-	args, err := opdef.Inputs(b.node.def)
-	if err != nil {
-		b.malformed("%v", err)
+	args := b.node.ins
+	if b.node.inErr != nil {
+		b.malformed("%v", b.node.inErr)
 	}
 	if len(args) != len(b.node.inputs) {
 		b.malformed("%d inputs where the op takes %d", len(b.node.inputs), len(args))
@@ -91,11 +91,10 @@ func (b *OpConstruction) prepare(spec *OpSpec) ([]inputType, Kernel, error) {
 	if b.err != nil {
 		return nil, nil, b.err
 	}
-	outputs, err := opdef.Outputs(b.node.def)
-	if err != nil {
-		return nil, nil, malformed{err.Error()}
+	if b.node.outErr != nil {
+		return nil, nil, malformed{b.node.outErr.Error()}
 	}
-	b.outputs = len(outputs)
+	b.outputs = len(b.node.outs)
 	k, err := spec.Build(b)
 	var lack noKernel
 	if errors.As(err, &lack) {

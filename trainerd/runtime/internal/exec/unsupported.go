@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/trainerd/trainerd/internal/opdef"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -75,9 +74,8 @@ func (c *compiler) checkOps(needed []bool) error {
 // CheckNode says why a node that is in no graph cannot be built, nil if it can.
 func (s *Session) CheckNode(def *tfpb.NodeDef) error {
 	n := &node{name: def.GetName(), op: def.GetOp(), def: def}
-	if inputs, err := opdef.Inputs(def); err == nil {
-		n.inputs = make([]output, len(inputs))
-	}
+	n.declare(nil)
+	n.inputs = make([]output, len(n.ins))
 	spec := s.ops[n.op]
 	_, _, err := (&OpConstruction{sess: s.checkingSession(), node: n, path: n.name}).prepare(&spec)
 	return err
@@ -86,16 +84,15 @@ func (s *Session) CheckNode(def *tfpb.NodeDef) error {
 // nodeChecker builds nodes to find those that cannot be built. What building leaves
 // in a session, such as variables and queues, it leaves in one of its own.
 type nodeChecker struct {
-	sess  *Session
-	built *sync.Map       // of the session that the nodes are for
-	seen  map[string]bool // functions
-	list  []*session.OpError
+	sess *Session
+	seen map[string]bool // functions
+	list []*session.OpError
 }
 
 // missing lists the needed nodes, and those in the functions that they call,
 // that cannot be built.
 func (s *Session) missing(g *graph, needed func(i int) bool, fed map[output]int32, prefix string) []*session.OpError {
-	p := &nodeChecker{sess: s.checkingSession(), built: &s.built, seen: map[string]bool{}}
+	p := &nodeChecker{sess: s.checkingSession(), seen: map[string]bool{}}
 	p.graph(g, needed, fed, prefix)
 	return p.list
 }
@@ -115,8 +112,8 @@ func (p *nodeChecker) graph(g *graph, needed func(i int) bool, fed map[output]in
 		if !needed(i) || n.op == "NoOp" || n.op == argOp && prefix != "" {
 			continue
 		}
-		if _, ok := p.built.Load(n.def); !ok {
-			p.try(g, n, fed, prefix)
+		if !g.built[i].Load() {
+			p.try(g, i, fed, prefix)
 		}
 		for _, name := range n.calls {
 			if p.seen[name] {
@@ -134,25 +131,26 @@ func (p *nodeChecker) graph(g *graph, needed func(i int) bool, fed map[output]in
 
 // try builds a node, and notes what comes of it. Of nodes in functions, and of
 // those with an input that is fed, success means nothing for the next time.
-func (p *nodeChecker) try(g *graph, n *node, fed map[output]int32, prefix string) {
+func (p *nodeChecker) try(g *graph, i int, fed map[output]int32, prefix string) {
+	n := &g.nodes[i]
 	if e := p.node(g, n, fed, prefix); e != nil {
 		p.list = append(p.list, e)
 		return
 	}
 	isFed := func(in output) bool { _, ok := fed[in]; return ok }
 	if prefix == "" && !slices.ContainsFunc(n.inputs, isFed) {
-		p.built.Store(n.def, true)
+		g.built[i].Store(true)
 	}
 }
 
 // node says why a node cannot be built, nil if it can.
 func (p *nodeChecker) node(g *graph, n *node, fed map[output]int32, prefix string) *session.OpError {
-	e := &session.OpError{Code: tfpb.Code_UNIMPLEMENTED, Node: prefix + n.name, Op: n.op}
+	path := prefix + n.name
 	spec, ok := p.sess.ops[n.op]
 	if !ok {
-		return e
+		return &session.OpError{Code: tfpb.Code_UNIMPLEMENTED, Node: path, Op: n.op}
 	}
-	b := &OpConstruction{sess: p.sess, node: n, path: e.Node}
+	b := &OpConstruction{sess: p.sess, node: n, path: path}
 	types, _, err := b.prepare(&spec)
 	if err == nil {
 		err = checkInputs(g, n, types, fed)
@@ -160,11 +158,11 @@ func (p *nodeChecker) node(g *graph, n *node, fed map[output]int32, prefix strin
 	if err == nil {
 		return nil
 	}
-	e.Code, e.Message = buildCode(err), err.Error()
-	if e.Code == tfpb.Code_NOT_FOUND {
+	code := buildCode(err)
+	if code == tfpb.Code_NOT_FOUND {
 		return nil // of a file, which may be there when the node runs
 	}
-	return e
+	return &session.OpError{Code: code, Node: path, Op: n.op, Message: err.Error()}
 }
 
 // checkInputs says which input of a node has another type than the node takes.
@@ -172,17 +170,16 @@ func (p *nodeChecker) node(g *graph, n *node, fed map[output]int32, prefix strin
 func checkInputs(g *graph, n *node, types []inputType, fed map[output]int32) error {
 	for i, in := range n.inputs {
 		from := &g.nodes[in.node]
-		if _, ok := fed[in]; ok || opdef.Lookup(from.op) == nil {
+		if _, ok := fed[in]; ok || from.outErr != nil { // which that node reports
 			continue
 		}
-		outputs, err := opdef.Outputs(from.def)
-		if err != nil {
-			continue // that node reports it
-		}
-		if in.index >= len(outputs) {
+		if in.index >= len(from.outs) {
+			if opdef.Lookup(from.op) == nil {
+				continue
+			}
 			return malformed{fmt.Sprintf("its input %s has no output %d", from.name, in.index)}
 		}
-		out := outputs[in.index]
+		out := from.outs[in.index]
 		if want := types[i].dtype; want != NoType && out.Type != want {
 			return malformed{fmt.Sprintf("input %d, from %s, is %s, not %s", i, from.name, TypeName(out.Type), TypeName(want))}
 		}

@@ -104,11 +104,11 @@ func (b *OpConstruction) buildAs(attr string, build func(*OpConstruction) (Kerne
 	def.Attr[attr] = &tfpb.AttrValue{Value: &tfpb.AttrValue_Type{Type: w.wide}}
 	n := *b.node
 	n.def = def
-	declared, err := opdef.Outputs(b.node.def)
-	if err != nil {
-		return nil, err
+	n.declare(nil)
+	if b.node.outErr != nil {
+		return nil, b.node.outErr
 	}
-	w.declared = declared
+	w.declared = b.node.outs
 	narrow := b.node
 	b.node = &n
 	k, err := build(b)

@@ -96,7 +96,9 @@ func mulLoops[T exec.Number]() *elem.Loops[T, T] {
 	}
 }
 
-// byNumber picks among the kernels of all real types.
+// byNumber picks among the kernels of all real types. That of float32 may be nil
+// where the caller has answered for it: nearly all nodes have this type, and making
+// the kernels of the others for each would take most of the time of compiling.
 func byNumber(dt tfpb.DataType, f32, f64, i32, i64, i8, i16, u8, u16, u32, u64 exec.Kernel) (exec.Kernel, error) {
 	switch dt {
 	case exec.Int8:
@@ -120,27 +122,46 @@ func buildAdd(b *exec.OpConstruction) (exec.Kernel, error) {
 	if dt == exec.String {
 		return elem.Combine(elem.LoopsOf(func(x, y []byte) []byte { return append(append([]byte{}, x...), y...) })), nil
 	}
-	return byNumber(dt, chained(b, addFloats[float32]()), elem.SliceCombine(addFloats[float64]()), elem.Combine(addLoops[int32]()), elem.Combine(addLoops[int64]()),
+	if dt == exec.Float32 {
+		return chained(b, addFloats[float32]()), nil
+	}
+	return byNumber(dt, nil, elem.SliceCombine(addFloats[float64]()), elem.Combine(addLoops[int32]()), elem.Combine(addLoops[int64]()),
 		elem.Combine(addLoops[int8]()), elem.Combine(addLoops[int16]()), elem.Combine(addLoops[uint8]()), elem.Combine(addLoops[uint16]()), elem.Combine(addLoops[uint32]()), elem.Combine(addLoops[uint64]()))
 }
 
 func buildSub(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), chained(b, subFloats[float32]()), elem.SliceCombine(subFloats[float64]()), elem.Combine(subLoops[int32]()), elem.Combine(subLoops[int64]()),
+	dt := b.DType("T")
+	if dt == exec.Float32 {
+		return chained(b, subFloats[float32]()), nil
+	}
+	return byNumber(dt, nil, elem.SliceCombine(subFloats[float64]()), elem.Combine(subLoops[int32]()), elem.Combine(subLoops[int64]()),
 		elem.Combine(subLoops[int8]()), elem.Combine(subLoops[int16]()), elem.Combine(subLoops[uint8]()), elem.Combine(subLoops[uint16]()), elem.Combine(subLoops[uint32]()), elem.Combine(subLoops[uint64]()))
 }
 
 func buildMul(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), chained(b, mulFloats[float32]()), elem.SliceCombine(mulFloats[float64]()), elem.Combine(mulLoops[int32]()), elem.Combine(mulLoops[int64]()),
+	dt := b.DType("T")
+	if dt == exec.Float32 {
+		return chained(b, mulFloats[float32]()), nil
+	}
+	return byNumber(dt, nil, elem.SliceCombine(mulFloats[float64]()), elem.Combine(mulLoops[int32]()), elem.Combine(mulLoops[int64]()),
 		elem.Combine(mulLoops[int8]()), elem.Combine(mulLoops[int16]()), elem.Combine(mulLoops[uint8]()), elem.Combine(mulLoops[uint16]()), elem.Combine(mulLoops[uint32]()), elem.Combine(mulLoops[uint64]()))
 }
 
 func buildMaximum(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), chained(b, largerLoops[float32]()), elem.SliceCombine(largerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Larger[int32])), elem.Combine(elem.LoopsOf(elem.Larger[int64])),
+	dt := b.DType("T")
+	if dt == exec.Float32 {
+		return chained(b, largerLoops[float32]()), nil
+	}
+	return byNumber(dt, nil, elem.SliceCombine(largerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Larger[int32])), elem.Combine(elem.LoopsOf(elem.Larger[int64])),
 		elem.Combine(elem.LoopsOf(elem.Larger[int8])), elem.Combine(elem.LoopsOf(elem.Larger[int16])), elem.Combine(elem.LoopsOf(elem.Larger[uint8])), elem.Combine(elem.LoopsOf(elem.Larger[uint16])), elem.Combine(elem.LoopsOf(elem.Larger[uint32])), elem.Combine(elem.LoopsOf(elem.Larger[uint64])))
 }
 
 func buildMinimum(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), chained(b, smallerLoops[float32]()), elem.SliceCombine(smallerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Smaller[int32])), elem.Combine(elem.LoopsOf(elem.Smaller[int64])),
+	dt := b.DType("T")
+	if dt == exec.Float32 {
+		return chained(b, smallerLoops[float32]()), nil
+	}
+	return byNumber(dt, nil, elem.SliceCombine(smallerLoops[float64]()), elem.Combine(elem.LoopsOf(elem.Smaller[int32])), elem.Combine(elem.LoopsOf(elem.Smaller[int64])),
 		elem.Combine(elem.LoopsOf(elem.Smaller[int8])), elem.Combine(elem.LoopsOf(elem.Smaller[int16])), elem.Combine(elem.LoopsOf(elem.Smaller[uint8])), elem.Combine(elem.LoopsOf(elem.Smaller[uint16])), elem.Combine(elem.LoopsOf(elem.Smaller[uint32])), elem.Combine(elem.LoopsOf(elem.Smaller[uint64])))
 }
 
