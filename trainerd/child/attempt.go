@@ -1,7 +1,6 @@
 package child
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -26,6 +25,8 @@ type attempt struct {
 	marks        []string           // of a restart, among the program's events
 	ending       *ending            // that was asked for, nil for none
 	broken       *nodeState         // of the node that has ended it, nil for none
+	speaker      *int               // the node whose reports count, nil while none has reported
+	forwarded    map[int]*forwarded // by the other nodes
 	started      bool
 	endedWell    bool // on its own will
 	meter        rateMeter
@@ -57,9 +58,8 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.attempt.process, r.attempt.started = a, true
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
+	r.attempt.endedWell = r.endOnNodes(ctx, stopped) && endsWell(&a.exit)
 	r.attempt.process = nil
-	r.attempt.endedWell = endsWell(&a.exit)
-	r.publish(nodeEnded, "")
 	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
@@ -118,8 +118,9 @@ func (r *run) endAttrs(e *Exit) []any {
 
 // begin prepares the accounts of a start.
 func (r *run) begin(ctx context.Context) {
-	r.awaitNodes(ctx)
-	r.attempts++
+	if r.attempts++; r.attempts == 1 && r.nodes != nil {
+		r.awaitNodes(ctx, r.nodes.job().start) // of an earlier chief
+	}
 	if r.attempts > 1 {
 		r.bringBackGone(ctx)
 	}
@@ -172,7 +173,7 @@ func (r *run) givenPath() string {
 // loop handles what comes while the program runs, and reports whether it was
 // asked to stop.
 func (r *run) loop(ctx context.Context) (stopped bool) {
-	look := time.NewTicker(cmp.Or(max(r.LookEvery, 0), time.Second))
+	look := time.NewTicker(r.lookEvery())
 	defer look.Stop()
 	rate := newTicker(r.summariesEvery())
 	defer rate.Stop()
@@ -183,7 +184,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			if !ok {
 				return stopped
 			}
-			r.onReport(report)
+			r.onOwnReport(report)
 		case <-look.C:
 			if !r.takeReports() { // of what was done before that which is found now
 				return stopped
@@ -230,11 +231,13 @@ func (r *run) takeReports() bool {
 			if !ok {
 				return false
 			}
-			r.onReport(report)
+			r.onOwnReport(report)
 		default:
+			r.takeForwarded(false)
 			return true
 		}
 	}
+	r.takeForwarded(false)
 	return true
 }
 

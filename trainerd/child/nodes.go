@@ -22,8 +22,9 @@ type phase string
 
 const (
 	nodeRunning phase = "running"
-	nodeEnding  phase = "ending" // the chief has asked its program to end, or a worker was asked to stop
-	nodeEnded   phase = "ended"  // on a node, or on all: another start follows
+	nodeEnding  phase = "ending"  // the chief has asked its program to end, or a worker was asked to stop
+	nodeClosing phase = "closing" // the chief's program has succeeded; those of the others end by themselves
+	nodeEnded   phase = "ended"   // on a node, or on all: another start follows
 	jobComplete phase = "complete"
 	jobStopped  phase = "stopped"
 	jobFailed   phase = "failed"
@@ -45,6 +46,7 @@ type jobState struct {
 	Checkpoint string `json:"checkpoint,omitempty"` // below the logdir, "" for none
 	Step       int64  `json:"step"`                 // of the checkpoint, NoStep where its name has none
 	Reason     string `json:"reason,omitempty"`     // why the job has failed
+	Speaker    *int   `json:"speaker,omitempty"`    // the node whose reports count, nil while none has reported
 }
 
 // rendezvous is a name under which the parts of one start find each other, and
@@ -132,7 +134,7 @@ func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason}
+	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason, Speaker: r.attempt.speaker}
 	if c := r.attempt.given; c != nil {
 		j.Step = c.Step
 		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {
@@ -174,31 +176,54 @@ func hostname() string {
 	return host
 }
 
-// awaitNodes waits until the program of the start before has ended on the nodes
-// that had begun it, for as long as they may take to end it.
-func (r *run) awaitNodes(ctx context.Context) {
-	if r.nodes == nil {
+// awaitNodes waits until the program of a start has ended on the nodes that had begun
+// it, for as long as they may take to end it. What it reports there meanwhile counts.
+func (r *run) awaitNodes(ctx context.Context, s start) {
+	if r.nodes == nil || r.lost != nil {
 		return
 	}
+	defer r.nodes.dropReports()
 	over := time.NewTimer(r.grace())
 	defer over.Stop()
 	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
-	before := r.nodes.job().start
 	for {
-		node := r.busyNode(before)
-		if node < 0 {
+		node := r.busyNode(s)
+		if r.takeForwarded(node < 0); node < 0 {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-over.C:
-			r.log.Warn("a node has not ended the program in time; starting without it", "node", node, "grace", r.grace())
+			r.log.Warn("a node has not ended the program in time; continuing without it", "node", node, "grace", r.grace())
 			return
 		case <-poll.C:
 		}
 	}
+}
+
+// endOnNodes has the other nodes end the program, which has ended here, or lets them come to
+// its end if it has succeeded. It reports whether it was not in the middle of something there.
+func (r *run) endOnNodes(ctx context.Context, stopped bool) (well bool) {
+	if r.nodes == nil {
+		return true
+	}
+	p := nodeEnded
+	if a := &r.attempt; a.process.exit.Code == 0 && a.ending == nil {
+		p = nodeClosing
+	}
+	r.publish(p, "")
+	if stopped {
+		ctx = r.ectx
+	}
+	r.awaitNodes(ctx, r.start())
+	for _, state := range r.nodes.others() {
+		if state.start == r.start() && (state.Phase != nodeEnded || !endsWell(&Exit{Code: state.Code})) {
+			return false
+		}
+	}
+	return true
 }
 
 // busyNode returns a node on which the program of a start is alive, -1 for none.
