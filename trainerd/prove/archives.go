@@ -50,10 +50,13 @@ func numbersOf(f *zip.File) map[string]any {
 		return nil // what cannot be read is not compared
 	}
 	for name, v := range leaves {
-		_, isNumber := v.(float64)
-		if _, isBool := v.(bool); !isNumber && !isBool || strings.HasPrefix(name, bookkeeping) {
-			delete(leaves, name)
+		switch v.(type) {
+		case float64, int64, bool, pickled.Whole, pickled.Array:
+			if !strings.HasPrefix(name, bookkeeping) {
+				continue
+			}
 		}
+		delete(leaves, name)
 	}
 	return leaves
 }

@@ -290,13 +290,18 @@ func (e *evidence) reportsSchedule() bool {
 	return false
 }
 
-// drawn are the parts that choose the examples and draw random numbers, but for those
-// that were restored.
+// drawn are the parts that choose the examples and draw random numbers, the likeliest
+// first. The training repeats itself, so a seed that differs with each start is unlikely,
+// unless it is known to.
 func (e *evidence) drawn() []*part {
-	if e.restoredRandom() { // a framework's own, from which its dropout comes: another generator was forgotten
-		return []*part{partShuffle, partRandom, partData}
+	all := []*part{partRandom, partShuffle, partData}
+	if e.mentions(partShuffle) {
+		all = []*part{partData, partRandom, partShuffle}
 	}
-	return []*part{partDropout, partShuffle, partRandom, partData}
+	if e.restoredRandom() { // a framework's own, from which its dropout comes: another generator was forgotten
+		return all
+	}
+	return append([]*part{partDropout}, all...)
 }
 
 // inputs finds a first step that gives another loss already: its examples, or the

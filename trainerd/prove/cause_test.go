@@ -167,3 +167,39 @@ func TestStates(t *testing.T) {
 		t.Errorf("damaged %q", name)
 	}
 }
+
+func TestStepOf(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, name string
+		want          int64
+	}{
+		{"step_*", "step_20/random_states_0.pkl", 20},
+		{"step_*", "step_20/model/custom_checkpoint_1.pkl", 20},
+		{"checkpoint-*", "checkpoint-5/model-00001-of-00002.safetensors", 5},
+		{"run/*.pt", "run/ckpt-30.pt", 30},
+		{"", "checkpoint-5/model.safetensors", 5},
+		{"ckpt-*", "best.pt", -1},
+	} {
+		if got := stepOf(tc.pattern, tc.name); got != tc.want {
+			t.Errorf("%s of %q has step %d, want %d", tc.name, tc.pattern, got, tc.want)
+		}
+	}
+}
+
+// The seed of a training that does not repeat itself is named if the script makes it at
+// each start.
+func TestSeedOfStart(t *testing.T) {
+	for source, want := range map[string]string{
+		"SEED = int(time.time())\nshuffle(data, SEED)":     partShuffle.name,
+		"torch.manual_seed(int.from_bytes(os.urandom(4)))": partRandom.name,
+		"# seed = time.time()\nseed = 7\nt = time.time()":  "",
+	} {
+		got := ""
+		if found := (&evidence{source: source}).seedOfStart(); len(found) > 0 {
+			got = found[0].Name
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", source, got, want)
+		}
+	}
+}

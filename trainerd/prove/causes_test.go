@@ -188,6 +188,11 @@ func TestRestoredRandom(t *testing.T) {
 		if got := e.causes(); got[0].Name != want {
 			t.Errorf("with %s the same: causes %+v, want %s", state, got, want)
 		}
+		e.source += "\nloader = DataLoader(data, shuffle=True)" // whose place is likelier to be lost than a generator
+		if got, want := e.causes(), strings.Replace(want, "random state", "data order", 1); got[0].Name != want {
+			t.Errorf("with %s the same, and a shuffle: causes %+v, want %s", state, got, want)
+		}
+		e.source, _, _ = strings.Cut(e.source, "\nloader")
 		// In a folder, the random state has a file of its own.
 		if err := os.Mkdir(filepath.Join(dir, "checkpoint-30"), 0o777); err != nil {
 			t.Fatal(err)

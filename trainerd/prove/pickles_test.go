@@ -1,7 +1,9 @@
 package prove
 
 import (
+	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +41,34 @@ func TestNumbersInArchives(t *testing.T) {
 	differ := diffFiles(dir+"scalars-a.pt", dir+"scalars-best.pt")
 	if len(differ) != 1 || differ[0].Name != "best/loss" || differ[0].MaxAbs != 0.25 || differ[0].part() != partBest {
 		t.Errorf("another best loss: %+v", differ)
+	}
+}
+
+// TestGeneratorsInArchives changes a bit of the state of NumPy's generator, a number of 128
+// bits, in an archive of PyTorch.
+func TestGeneratorsInArchives(t *testing.T) {
+	b, err := os.ReadFile("../../ckptfmt/pickled/testdata/shared-4.pkl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := func(pickle []byte) []byte {
+		var text bytes.Buffer
+		w := zip.NewWriter(&text)
+		f, err := w.Create("archive/data.pkl")
+		if err == nil {
+			_, err = f.Write(pickle)
+		}
+		if err = errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return text.Bytes()
+	}
+	const long = "\x8a\x11" // of 17 bytes
+	changed := bytes.Clone(b)
+	changed[bytes.Index(b, []byte(long))+len(long)] ^= 1
+	differ := diffNumbers(archive(b), archive(changed))
+	if len(differ) != 1 || differ[0].Name != "rng/state/state" || differ[0].part() != partRandom {
+		t.Errorf("differ %+v", differ)
 	}
 }
 

@@ -210,7 +210,8 @@ func (r *Result) countLost(reference *outcome) {
 func (p *proof) comparesAfter(logdir string, step int64) bool {
 	other := statesIn(logdir, p.Pattern)
 	return slices.ContainsFunc(statesIn(p.reference.logdir, p.Pattern), func(name string) bool {
-		return (stepIn(name) > step || stepIn(name) < 0) && slices.Contains(other, name)
+		at := stepOf(p.Pattern, name)
+		return (at > step || at < 0) && slices.Contains(other, name)
 	})
 }
 

@@ -250,6 +250,7 @@ func (r *Report) qualify(p *proof) {
 	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime().MatchString(name) }); weights && r.Verdict == Same {
 		r.Verdict = Nondeterministic
 		note("two undisturbed runs differ in the same tensors or curves, about as much: what they compute depends on more than the seed, so nothing can be said to the bit")
+		r.Causes = (&evidence{source: p.Source}).seedOfStart()
 	}
 }
 

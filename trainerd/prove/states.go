@@ -73,13 +73,25 @@ func statesIn(logdir, pattern string) (names []string) {
 const maxParts = 64
 
 // matches reports whether a pattern means a file, or a folder that it is in.
-func matches(pattern, name string) bool {
+func matches(pattern, name string) bool { return matched(pattern, name) != "" }
+
+// matched returns the part of a file's name that a pattern means, "" for none.
+func matched(pattern, name string) string {
 	for ; pattern != "" && name != "."; name = path.Dir(name) {
 		if braces.Match(pattern, name, maxParts) {
-			return true
+			return name
 		}
 	}
-	return false
+	return ""
+}
+
+// stepOf returns the step in the name of a checkpoint's file: that of what the pattern
+// means, which may be a folder, in whose files numbers mean something else.
+func stepOf(pattern, name string) int64 {
+	if part := matched(pattern, name); part != "" {
+		return stepIn(part)
+	}
+	return stepIn(name)
 }
 
 // stepIn returns the last number in a name, -1 for none: that of the folder, if
@@ -101,7 +113,7 @@ func stepIn(name string) int64 {
 // stepsOfStates returns the steps of the checkpoints, in order.
 func stepsOfStates(logdir, pattern string) (steps []int64) {
 	for _, name := range statesIn(logdir, pattern) {
-		if step := stepIn(name); step > 0 {
+		if step := stepOf(pattern, name); step > 0 {
 			steps = append(steps, step)
 		}
 	}
@@ -118,7 +130,7 @@ func diffStates(a, b, pattern string) (differ []Tensor) {
 			continue
 		}
 		for _, t := range diffFiles(filepath.Join(a, name), filepath.Join(b, name)) {
-			t.File, t.Step = name, stepIn(name)
+			t.File, t.Step = name, stepOf(pattern, name)
 			differ = append(differ, t)
 		}
 	}
