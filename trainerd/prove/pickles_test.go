@@ -86,6 +86,9 @@ func TestStatesOfGenerators(t *testing.T) {
 	if len(differ) != 2 || differ[0].Name != "rng/1" && differ[1].Name != "rng/1" {
 		t.Errorf("differ %+v, want rng/1 and w/0", differ)
 	}
+	if differ := diffLeaves(map[string]any{"log_history/5/eval_runtime": 0.0019}, map[string]any{"log_history/5/eval_runtime": 0.0017}); differ != nil {
+		t.Errorf("the speeds of runs differ: %+v", differ)
+	}
 	if differ := diffLeaves(state(1), state(1)); differ != nil {
 		t.Errorf("equal ones differ: %+v", differ)
 	}

@@ -83,17 +83,22 @@ type FailedError struct {
 	Run    string // which one
 	Code   int    // its exit code
 	Output string // the end of what it printed
+	// Limit is the time after which it was ended, because it hung; 0 if it was not.
+	Limit time.Duration
 }
 
 // Error implements error.
 func (e *FailedError) Error() string {
+	if e.Limit > 0 {
+		return fmt.Sprintf("%s has not ended within %v, many times what it takes undisturbed:\n%s", e.Run, e.Limit.Round(time.Second), e.Output)
+	}
 	return fmt.Sprintf("%s ended with exit code %d:\n%s", e.Run, e.Code, e.Output)
 }
 
 // Run proves a training. The report has the result; an error means that the
 // proof itself failed. If an undisturbed run fails, it is a [*FailedError].
 func Run(ctx context.Context, o Options) (*Report, error) {
-	p := &proof{Options: o, report: &Report{Seed: o.Seed}}
+	p := &proof{Options: o, report: &Report{Seed: o.Seed}, least: defaultLeast}
 	first, err := p.undisturbed(ctx, "undisturbed")
 	if err != nil {
 		return nil, err
@@ -123,6 +128,7 @@ type proof struct {
 	Options
 	reference *outcome
 	report    *Report
+	least     time.Duration // see patience
 }
 
 func (p *proof) say(format string, args ...any) {

@@ -243,6 +243,10 @@ func diffPickles(a, b []byte) ([]Tensor, error) {
 	return diffLeaves(x, y), nil
 }
 
+// ofSpeed are names of numbers in checkpoints that say how fast a run was, as in the
+// trainer_state.json of transformers.
+var ofSpeed = lazyregexp.New(`(?i)(?:^|[/_.])(?:runtime|elapsed|wall_?time|(?:samples|steps|tokens|it)_per_sec(?:ond)?)$`)
+
 // diffLeaves compares values by their names.
 func diffLeaves(x, y map[string]any) (differ []Tensor) {
 	joinWholes(x)
@@ -257,6 +261,7 @@ func diffLeaves(x, y map[string]any) (differ []Tensor) {
 		v, inA := x[name]
 		w, inB := y[name]
 		switch p, isNumber := v.(float64); {
+		case ofSpeed().MatchString(name):
 		case !inA || !inB:
 			differ = append(differ, Tensor{Name: name, Reason: "one run does not have it"})
 		case v == w:
