@@ -191,6 +191,7 @@ func TestStepOf(t *testing.T) {
 func TestSeedOfStart(t *testing.T) {
 	for source, want := range map[string]string{
 		"SEED = int(time.time())\nshuffle(data, SEED)":     partShuffle.name,
+		"TrainingArguments(data_seed=int(time.time()))":    partShuffle.name,
 		"torch.manual_seed(int.from_bytes(os.urandom(4)))": partRandom.name,
 		"# seed = time.time()\nseed = 7\nt = time.time()":  "",
 	} {

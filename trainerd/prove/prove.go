@@ -117,7 +117,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		p.report.Undisturbed = 2
-		p.report.excuse(p.compare(again.logdir))
+		p.report.excuse(p.compare(again.logdir), p.reference.curves)
 	}
 	p.report.judge(p)
 	return p.report, nil

@@ -225,6 +225,18 @@ func diffJSON(a, b any) []Tensor {
 	return diffLeaves(x, y)
 }
 
+// leavesOfJSON returns the leaves of a text, nil if it is not of JSON.
+func leavesOfJSON(text []byte) map[string]any {
+	var v any
+	if json.Unmarshal(text, &v) != nil {
+		return nil
+	}
+	leaves := map[string]any{}
+	flatten("", v, leaves)
+	joinWholes(leaves)
+	return leaves
+}
+
 var errNoPickle = errors.New("it is not a pickle")
 
 // diffPickles compares two pickles of Python by what they hold.
