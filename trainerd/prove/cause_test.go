@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,6 +166,38 @@ func TestStates(t *testing.T) {
 	}
 	if name := damageNewest(a, "ckpt-*.json"); name == "" || name == "damaged/ckpt-15.json" {
 		t.Errorf("damaged %q", name)
+	}
+}
+
+// The names of the runs' own folders in checkpoints are no difference.
+func TestPathsOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	write := func(run, text string) string {
+		t.Helper()
+		full := filepath.Join(dir, run, "checkpoint-10", "trainer_state.json")
+		if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(strings.ReplaceAll(text, "LOGDIR", filepath.Join(dir, run))), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return full
+	}
+	a := write("undisturbed", `{"best_model_checkpoint": "LOGDIR/checkpoint-5", "best_metric": 0.5}`)
+	if differ := diffFiles(a, write("kill-1", `{"best_model_checkpoint": "LOGDIR/checkpoint-5", "best_metric": 0.5}`)); differ != nil {
+		t.Errorf("the same: %+v", differ)
+	}
+	if differ := diffFiles(a, write("kill-1", `{"best_model_checkpoint": "LOGDIR/checkpoint-10", "best_metric": 0.5}`)); len(differ) != 1 {
+		t.Errorf("another best: %+v", differ)
+	}
+}
+
+// The elements of an array of text are excused together.
+func TestExcuseElements(t *testing.T) {
+	x := &Result{Difference: Difference{Tensors: []Tensor{{File: "c-10.json", Name: "w.0/1/2", MaxAbs: 0.5}, {File: "c-10.json", Name: "best", MaxAbs: 1}}}}
+	(&Report{Runs: []*Result{x}}).excuse(Difference{Tensors: []Tensor{{File: "c-20.json", Name: "w.0/1/2", MaxAbs: 1e-9}, {File: "c-20.json", Name: "w.0/0/0", MaxAbs: 0.1}}}, nil)
+	if left := x.Difference.Tensors; len(left) != 1 || left[0].Name != "best" {
+		t.Errorf("left: %+v", left)
 	}
 }
 
