@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Cause is the most likely reason why a training does not resume exactly.
@@ -33,7 +35,7 @@ type evidence struct {
 func (e *evidence) causes() []Cause {
 	e.collect()
 	for _, find := range []func() []Cause{
-		e.alone, e.fromScratch, e.older, e.partOfEpoch, e.offByOne, e.byCounters, e.independent, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
+		e.alone, e.fromScratch, e.older, e.partOfEpoch, e.offByOne, e.byCounters, e.independent, e.scale, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
 	} {
 		if found := find(); len(found) > 0 {
 			return found
@@ -102,6 +104,25 @@ func (e *evidence) alone() (found []Cause) {
 		return nil
 	}
 	return found
+}
+
+// numbered is a variable of an optimizer of Keras, which has no name in a checkpoint.
+var numbered = lazyregexp.New(`^optimizer/\d+$`)
+
+// scale finds an optimizer of Keras whose variables differ, while the weights and what the
+// training reports do not: of what it has, that is the scale of the loss.
+func (e *evidence) scale() []Cause {
+	line, ok := e.lineMatching(partScaler.words())
+	if !ok || len(e.training) > 0 || len(e.Difference.Tensors) == 0 {
+		return nil
+	}
+	for _, t := range e.Difference.Tensors {
+		if !numbered().MatchString(t.Name) {
+			return nil
+		}
+	}
+	t := e.Difference.Tensors[0]
+	return []Cause{{partScaler.name, fmt.Sprintf("neither weights nor reports differ, and %s of %s does: %s; the script has: %s", t.Name, t.File, t.Reason, line)}}
 }
 
 // unused explains what differs though the curves of the training do not: an evaluation,

@@ -223,8 +223,8 @@ func TestStepOf(t *testing.T) {
 // each start.
 func TestSeedOfStart(t *testing.T) {
 	for source, want := range map[string]string{
-		"SEED = int(time.time())\nshuffle(data, SEED)":     partShuffle.name,
-		"TrainingArguments(data_seed=int(time.time()))":    partShuffle.name,
+		"SEED = int(time.time())\nshuffle(data, SEED)": partShuffle.name,
+		"TrainingArguments(output_dir=os.environ['TRAINERD_LOGDIR'], per_device_train_batch_size=8, seed=3, data_seed=int(time.time()))": partShuffle.name,
 		"torch.manual_seed(int.from_bytes(os.urandom(4)))": partRandom.name,
 		"# seed = time.time()\nseed = 7\nt = time.time()":  "",
 	} {

@@ -74,6 +74,9 @@ func TestCauses(t *testing.T) {
 		"order":                   {1, 21, nil, []Curve{{Tag: "loss", First: 21}}, false, "for x in dataset:", "data order"},
 		"an epoch begun again": {1, 21, []Tensor{{Step: 100, Reason: "the last checkpoint is of step 105, want 100"}},
 			[]Curve{{Tag: "loss", First: 21, Extra: []int64{101, 102, 103, 104, 105}}}, true, adam, "data order"},
+		"the scale of Keras' optimizer": {1, 21, []Tensor{
+			{File: "c-30.keras", Name: "optimizer/3", Step: 30, MaxAbs: 4}, {File: "best.keras", Name: "optimizer/3", Step: -1, MaxAbs: 4},
+		}, nil, true, "model.compile(LossScaleOptimizer(Adam()))", "loss scaler"},
 		"one step less": {1, 21, []Tensor{{Step: 100, Reason: "the last checkpoint is of step 95, want 100"}},
 			[]Curve{{Tag: "loss", First: 21, Missing: []int64{100}}}, true, adam, "step off by one"},
 		"rare reports": {10, 30, nil, []Curve{{Tag: "loss", First: 30}}, false, "for x in dataset:", "data order"},

@@ -101,16 +101,17 @@ var sourceWords = map[*part]func() *regexp.Regexp{
 // freshSeed is a seed that each start makes for itself.
 var freshSeed = lazyregexp.New(`(?i)seed.*\b(?:time|time_ns|now|utcnow|urandom|getpid|token_bytes|randbits|uuid\d)\(|\b(?:time|time_ns|now|urandom|getpid)\(.*seed`)
 
-// dataSeed is the name of a seed of the order.
-var dataSeed = lazyregexp.New(`(?i)data_?seed`)
+// freshDataSeed is one of the order.
+var freshDataSeed = lazyregexp.New(`(?i)data_?seed\s*=\s*[\w.(]*\b(?:time|time_ns|now|urandom|getpid|randbits)\(`)
 
 // seedOfStart finds a seed that is another one at each start, so also after a restart.
 func (e *evidence) seedOfStart() []Cause {
 	line, ok := e.lineMatching(freshSeed())
+	_, ofData := e.lineMatching(freshDataSeed())
 	switch {
 	case !ok:
 		return nil
-	case e.mentions(partShuffle) || dataSeed().MatchString(line):
+	case e.mentions(partShuffle) || ofData:
 		return []Cause{{partShuffle.name, "each start makes its own, and a restart continues in another order; the script has: " + line}}
 	}
 	return []Cause{{partRandom.name, "each start makes its own seed; the script has: " + line}}

@@ -171,6 +171,9 @@ func (r *Report) foundOther(p *proof) int64 {
 
 // explain says where a difference begins, and why.
 func (r *Report) explain(p *proof, x *Result) {
+	if len(x.Difference.Tensors) > 0 { // a mean since the start says nothing next to these
+		x.Difference.Curves = slices.DeleteFunc(x.Difference.Curves, func(c Curve) bool { return isClosingMean(c, p.reference.curves[c.Tag]) })
+	}
 	if len(x.Difference.Curves) > 0 {
 		r.FirstStep = x.Difference.Curves[0].from()
 	}
