@@ -20,6 +20,19 @@ RANDOM, ORDER, SHUFFLE, DROPOUT, SCALER, STEP = "random state", "data order", "s
 
 # Script, which Python, checkpoints, steps, and for each bug its cause, what it replaces, and by what.
 TRAININGS = {
+    "torch": ("private", "ckpt-*.pt", 40, {
+        "random": (RANDOM, '    noise.bit_generator.state = saved["noise_rng"]\n', ""),
+        "order": (ORDER, "epoch, index = divmod(step, 8)", "epoch, index = divmod(step - (saved['step'] if CHECKPOINT else 0), 8)"),
+        "seed": (SHUFFLE, "SEED = 7", "SEED = int(time.time())"),
+        "schedule": (SCHEDULE, '    scheduler.load_state_dict(saved["scheduler"])\n', ""),
+        "moments": (ADAM, '    optimizer.load_state_dict(saved["optimizer"])\n', ""),
+        "ema": (EMA, '    ema.load_state_dict(saved["ema"])\n', ""),
+        "step": (STEP, '    step = saved["step"]\n', '    step = saved["step"] + 1\n'),
+        "best": (BEST, '    best_score = saved["best_score"]\n', ""),
+        "scaler": (SCALER, '    scaler.load_state_dict(saved["scaler"])\n', ""),
+        "dropout": (DROPOUT, '    torch.set_rng_state(saved["torch_rng"])\n', "", '"torch_rng": torch.get_rng_state(), ', ""),
+        "old": (BEST, "saved = torch.load(CHECKPOINT", 'saved = torch.load(os.path.join(LOGDIR, "ckpt-5.pt")'),
+    }),
     "lightning": ("private", "epoch*.ckpt", 48, {
         "random": (RANDOM, 'self.noise.bit_generator.state = checkpoint["noise_rng"]', "pass"),
         "order": (ORDER, "    def set_epoch(self, epoch):  # the trainer calls it\n        self.epoch = epoch\n", "",
