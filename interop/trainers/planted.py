@@ -31,7 +31,6 @@ TRAININGS = {
         "best": (BEST, '    best_score = saved["best_score"]\n', ""),
         "scaler": (SCALER, '    scaler.load_state_dict(saved["scaler"])\n', ""),
         "dropout": (DROPOUT, '    torch.set_rng_state(saved["torch_rng"])\n', "", '"torch_rng": torch.get_rng_state(), ', ""),
-        "old": (BEST, "saved = torch.load(CHECKPOINT", 'saved = torch.load(os.path.join(LOGDIR, "ckpt-5.pt")'),
     }),
     "lightning": ("private", "epoch*.ckpt", 48, {
         "random": (RANDOM, 'self.noise.bit_generator.state = checkpoint["noise_rng"]', "pass"),
