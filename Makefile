@@ -22,7 +22,7 @@ FOR     ?= 1h
 export INTEROP RETRY
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak restarts world planted prove mutants cover trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak restarts world planted prove mutants cover trainers planted-trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -163,10 +163,18 @@ cover: ## list the statements of PKG that no test of it runs, but for those excu
 	cd tools && go build -o ../$(BIN)/tools/uncovered ./uncovered
 	$(BIN)/tools/uncovered . $(if $(filter ./...,$(PKG)),$(COVERED),$(PKG))
 
-trainers: build ## kill nine real trainers KILLS times each: PyTorch, transformers, Keras, JAX ... (3 GB of packages; TRAINERS=keras_fit.py picks)
+trainers: build $(TRAINERS_VENV)/done ## kill nine real trainers KILLS times each: PyTorch, transformers, Keras, JAX ... (3 GB of packages; TRAINERS=keras_fit.py picks)
 	@interop/venv
-	@test -f $(TRAINERS_VENV)/done || { python3 -m venv $(TRAINERS_VENV) && $(TRAINERS_VENV)/bin/pip install -q -r interop/trainers/requirements.txt && touch $(TRAINERS_VENV)/done; }
 	.venv/bin/python interop/trainers/run.py --trainerd $(BIN)/trainerd --python $(TRAINERS_VENV)/bin/python --kills $(KILLS) $(TRAINERS)
+
+planted-trainers: build $(TRAINERS_VENV)/done ## plant bugs of resuming into real trainers, and have `trainerd prove` find each (TRAINERS=keras, TRAINERS=lightning:ema pick)
+	@interop/venv
+	.venv/bin/python interop/trainers/planted.py --trainerd $(BIN)/trainerd --python $(TRAINERS_VENV)/bin/python $(TRAINERS)
+
+$(TRAINERS_VENV)/done:
+	python3 -m venv $(TRAINERS_VENV)
+	$(TRAINERS_VENV)/bin/pip install -q -r interop/trainers/requirements.txt
+	touch $@
 
 clean: ## remove what was built (never a logdir)
 	rm -rf $(BIN) .venv

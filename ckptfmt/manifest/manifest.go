@@ -71,7 +71,7 @@ type Manifest struct {
 	// started from or saved before this one.
 	Parent string `json:"parent,omitempty"`
 	// Files are the checkpoint's files in the order in which they were
-	// published. [Write] fills it in.
+	// published. [Write] fills it in; a manifest without them says nothing about them.
 	Files []File `json:"files"`
 }
 
@@ -137,6 +137,12 @@ func Write(ctx context.Context, prefix string, m *Manifest, o *ckptfmt.FileOptio
 		return fmt.Errorf("writing manifest of checkpoint %s: %w", prefix, err)
 	}
 	m.Files = files
+	return WriteAs(prefix, m, o)
+}
+
+// WriteAs publishes m as it is, with the files that it has, if any: reading large ones
+// takes longer than a checkpoint should wait until it counts. o may be nil.
+func WriteAs(prefix string, m *Manifest, o *ckptfmt.FileOptions) error {
 	b, err := json.MarshalIndent(stored{version, *m}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing manifest of checkpoint %s: %w", prefix, err)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,10 @@ type Array struct {
 	Type, Shape string // as in "<f4" and "[2 3]"
 	Data        string // its elements as in the pickle
 }
+
+// Whole is a whole number that no int64 has, in decimal digits: the state of a random
+// generator, as NumPy's.
+type Whole string
 
 // Is reports whether a file that begins with b may be a pickle.
 func Is(b []byte) bool {
@@ -108,6 +113,8 @@ func (w *walk) visit(name string, value any, depth int) error {
 		if math.IsNaN(v) {
 			value = "nan" // which is not equal to itself
 		}
+	case *big.Int:
+		value = Whole(v.String())
 	case nil, bool, string, pickle.Bytes, pickle.Global:
 	default:
 		value = fmt.Sprint(v)

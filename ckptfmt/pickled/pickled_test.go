@@ -37,6 +37,9 @@ func TestLeaves(t *testing.T) {
 				t.Errorf("protocol %d: %s is %v, want %v", protocol, name, got, want)
 			}
 		}
+		if state, ok := all[0]["rng/state/state"].(Whole); !ok || len(state) < 30 {
+			t.Errorf("protocol %d: the state of the generator is %v", protocol, all[0]["rng/state/state"])
+		}
 		a, _ := all[0]["params/w"].(Array)
 		if b, _ := all[0]["opt/S/1/0"].(Array); a.Type != "<f4" || a.Shape != "[2 3]" || len(a.Data) < 24 || b.Shape != "[2 3]" || b == a {
 			t.Errorf("protocol %d: the arrays are %+v and %+v", protocol, a, b)

@@ -6,19 +6,30 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
-	"github.com/trainerd/trainerd/trainerd/session"
+	"github.com/trainerd/trainerd/internal/logging"
 )
 
 // writeManifest puts next to a checkpoint what is known of it: its step, time
-// and metrics, the one before it, and the checksums of its files. A V1
-// checkpoint has none, and neither has one that another machine wrote.
-func (s *Saver) writeManifest(ctx context.Context, newest stored, step int64) error {
+// and metrics, and the one before it. A V1 checkpoint has none, and neither has one that
+// another machine wrote: then m is nil.
+func (s *Saver) writeManifest(newest stored) (m *manifest.Manifest, err error) {
 	if s.NoManifest || !v2(newest.prefix) {
-		return nil
+		return nil, nil
 	}
-	m := &manifest.Manifest{Step: max(step, session.NoStep), WallTime: newest.saved.UTC(), ConfigHash: s.ConfigHash, Parent: s.parent()}
+	m = &manifest.Manifest{Step: newest.step, WallTime: newest.saved.UTC(), ConfigHash: s.ConfigHash, Parent: s.parent()}
 	m.Metrics, m.Measured = newest.metrics.InManifest()
-	return manifest.Write(ctx, newest.prefix, m, &ckptfmt.FileOptions{FS: s.FS})
+	return m, manifest.WriteAs(newest.prefix, m, &ckptfmt.FileOptions{FS: s.FS})
+}
+
+// addSums adds the checksums of the files to a manifest. For that it reads them, so it is
+// done when the checkpoint is current already: what a kill may lose by then is a list.
+func (s *Saver) addSums(ctx context.Context, newest stored, m *manifest.Manifest) {
+	if m == nil {
+		return
+	}
+	if err := manifest.Write(ctx, newest.prefix, m, &ckptfmt.FileOptions{FS: s.FS}); err != nil {
+		logging.OrDiscard(s.Logger).Warn("checkpoint has no checksums in its manifest", "checkpoint", newest.prefix, "err", err)
+	}
 }
 
 // parent returns the name of the checkpoint that the run has restored or saved

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -229,5 +231,32 @@ func TestPinFails(t *testing.T) {
 	sessiontest.MustNoErr(t, (&Saver{FS: fsys}).Unpin(prefix))
 	if isPinned(prefix) || fsys.Failed() != "" {
 		t.Error("still pinned")
+	}
+}
+
+// renames is a disk that notes under which names files appear.
+type renames struct {
+	atomicfile.FS
+	names []string
+}
+
+func (r *renames) Rename(from, to string) error {
+	r.names = append(r.names, filepath.Base(to))
+	return r.FS.Rename(from, to)
+}
+
+// A checkpoint is current before its files are read for their checksums: a kill in
+// between loses neither the checkpoint nor its metrics.
+func TestCurrentBeforeSums(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	disk := &renames{FS: atomicfile.OrOS(nil)}
+	save(t, &Saver{FS: disk}, twoVariables(1), filepath.Join(dir, "m"), 1)
+	want := []string{"m-1.data-00000-of-00001", "m-1.index", "m-1.manifest.json", "checkpoint", "m-1.manifest.json"}
+	if !slices.Equal(disk.names, want) {
+		t.Errorf("files appear in the order %q, want %q", disk.names, want)
+	}
+	m, err := manifest.Read(filepath.Join(dir, "m-1"))
+	if err != nil || len(m.Files) != 2 {
+		t.Errorf("manifest %+v, %v", m, err)
 	}
 }

@@ -52,7 +52,11 @@ func (s *Saver) Restore(ctx context.Context, sess session.Session, prefix string
 	if err != nil {
 		return err
 	}
-	if err := store.Restore(ctx, values); err != nil {
+	restore := store.Restore
+	if a, ok := store.(session.Adopter); ok {
+		restore = a.Adopt
+	}
+	if err := restore(ctx, values); err != nil {
 		return fmt.Errorf("restoring %s: %w", prefix, err)
 	}
 	names := make([]string, len(vars))

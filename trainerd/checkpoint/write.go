@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/internal/tfproto"
@@ -27,7 +28,8 @@ import (
 // error the previous one still is.
 //
 // The order is: data, index, meta graph, manifest, state file, each synced and
-// renamed into place before the next; deletions come last.
+// renamed into place before the next; then the manifest with the checksums of the files,
+// which have to be read for that; deletions come last.
 //
 // A save that would not fit on the disk is not started: first, old checkpoints
 // that would be deleted after it are deleted, and if there is still too little
@@ -69,10 +71,11 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 		return "", nil
 	}
 	newest := stored{prefix: prefix, step: max(step, session.NoStep), saved: time.Now(), metrics: cut.measurements(step)}
-	if err := s.writeManifest(ctx, newest, step); err != nil {
+	m, err := s.writeManifest(newest)
+	if err != nil {
 		logging.OrDiscard(s.Logger).Warn("checkpoint has no manifest", "checkpoint", prefix, "err", err) // it is whole all the same
 	}
-	return prefix, s.publish(newest)
+	return prefix, s.publish(ctx, newest, m)
 }
 
 // encodedMeta is a MetaGraph in the bytes that are written.
@@ -156,10 +159,10 @@ func (s *Saver) deleteLater(prefix string) {
 	}
 }
 
-// publish makes a written checkpoint current and deletes those that are too
-// many. The state file names those until they are gone, so that a run that is
-// killed here leaves none that the next run does not know of.
-func (s *Saver) publish(newest stored) error {
+// publish makes a written checkpoint current, completes its manifest, and deletes those
+// that are too many. The state file names those until they are gone, so that a run that
+// is killed here leaves none that the next run does not know of.
+func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest) error {
 	prefix := newest.prefix
 	dir := filepath.Dir(prefix)
 	doomed, state := s.insert(newest)
@@ -168,6 +171,7 @@ func (s *Saver) publish(newest stored) error {
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
+	s.addSums(ctx, newest, m)
 	gone := slices.Clip(doomed)
 	if previous := previousName(prefix); layout.Exists(previous) {
 		gone = append(gone, stored{prefix: previous})

@@ -1,7 +1,6 @@
 package child
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -28,6 +27,8 @@ type attempt struct {
 	marks        []string           // of a restart, among the program's events
 	ending       *ending            // that was asked for, nil for none
 	broken       *nodeState         // of the node that has ended it, nil for none
+	speaker      *int               // the node whose reports count, nil while none has reported
+	forwarded    map[int]*forwarded // by the other nodes
 	started      bool
 	endedWell    bool // on its own will
 	meter        rateMeter
@@ -59,18 +60,17 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.attempt.process, r.attempt.started = a, true
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
-	r.attempt.process = nil
-	r.attempt.endedWell = endsWell(&a.exit)
-	if a.exit.Code == 0 && r.attempt.ending == nil {
-		r.publish(jobComplete, "")
-		a.exit.Left = r.leftRunning(ctx)
-	} else {
-		r.publish(nodeEnded, "")
+	r.passEnd(&a.exit)
+	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
+	} else {
+		a.exit.Left = r.leftRunning(ctx)
 	}
 	r.reapOrphans()
 	r.awaitParts(ctx)
+	r.attempt.process = nil
+	r.attempt.endedWell = endsWell(&a.exit) && r.endedWellOnNodes()
 	r.endRefresh()
 	r.refresh(true)
 	r.withdrawMarks(r.attempt.marks)
@@ -140,8 +140,8 @@ func (r *run) endAttrs(e *Exit) []any {
 func (r *run) begin(ctx context.Context) {
 	if r.attempts++; r.attempts > 1 {
 		r.bringBackGone(ctx)
-	} else {
-		r.awaitNodes(ctx, r.grace()) // of the chief before
+	} else if r.nodes != nil {
+		r.awaitNodes(ctx, r.nodes.job().start, r.grace()) // of an earlier chief
 	}
 	r.quarantineDamaged(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
@@ -192,7 +192,7 @@ func (r *run) givenPath() string {
 // loop handles what comes while the program runs, and reports whether it was
 // asked to stop.
 func (r *run) loop(ctx context.Context) (stopped bool) {
-	look := time.NewTicker(cmp.Or(max(r.LookEvery, 0), time.Second))
+	look := time.NewTicker(r.lookEvery())
 	defer look.Stop()
 	rate := newTicker(r.summariesEvery())
 	defer rate.Stop()
@@ -203,7 +203,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			if !ok {
 				return stopped
 			}
-			r.onReport(report)
+			r.onOwnReport(report)
 		case <-look.C:
 			if !r.takeReports() { // of what was done before that which is found now
 				return stopped
@@ -248,11 +248,13 @@ func (r *run) takeReports() bool {
 			if !ok {
 				return false
 			}
-			r.onReport(report)
+			r.onOwnReport(report)
 		default:
+			r.takeForwarded(false)
 			return true
 		}
 	}
+	r.takeForwarded(false)
 	return true
 }
 

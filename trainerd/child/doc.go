@@ -146,18 +146,23 @@
 // With [Supervisor.Nodes] there is a Supervisor on each node, and all have the same
 // logdir. The one that has its lock is the chief: only it manages checkpoints,
 // events and reports. The others are workers. They find each other through small
-// files in the folder trainerd.nodes, which are replaced atomically:
+// files in the folder trainerd.nodes, the first two of which are replaced atomically:
 //
-//	job.json    by the chief: its life and attempt, the checkpoint of that attempt,
-//	            and whether it is running, ending, ended, or the job has ended
-//	nodeN.json  by the worker N: the attempt that it runs or has run, and its exit
+//	job.json            by the chief: its life and attempt, the checkpoint of that attempt,
+//	                    whether it is running, ending, ended, or the job has ended, and
+//	                    the node whose reports count
+//	nodeN.json          by the worker N: the attempt that it runs or has run, and its exit
+//	nodeN-*.reportsM    by the worker N: what its program reports
+//
+// The reports of the chief's program count if they have numbers. Otherwise those of the
+// first node that has reported two steps do, for the whole attempt.
 //
 // A worker starts the program when the chief does, and ends it when the chief does.
 // When the program ends on a worker, or the worker is asked to stop, the chief ends it
 // too and restarts it on all nodes; the pauses and the number of such starts are those
-// of [Supervisor.Restarts]. The chief waits up to Grace until the program has ended on
-// all nodes that had started it. When nobody has the lock any more, the workers end
-// the program and try to become the chief. Each node checks every LookEvery.
+// of [Supervisor.Restarts]. At each end the chief waits up to Grace until the program has
+// ended on all nodes that had started it. When nobody has the lock any more, the workers
+// end the program and try to become the chief. Each node checks every LookEvery.
 //
 // # Goroutines
 //

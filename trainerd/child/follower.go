@@ -1,7 +1,6 @@
 package child
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -20,8 +19,11 @@ type follower struct {
 	reports <-chan *Report
 	at      start     // that was begun last
 	told    time.Time // when this process was asked to stop, zero before
-	closing time.Time // when the job was seen to be complete, zero before
-	exit    Exit      // of the newest start
+	closing time.Time // when the chief's program was seen to have succeeded, zero before
+	passes  forwarder
+	passErr error // of the last try
+	mute    bool  // the reports of another node count
+	exit    Exit  // of the newest start
 	result  error
 }
 
@@ -50,7 +52,7 @@ func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exi
 
 // loop follows the chief. It returns once the program will not run here again.
 func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
-	look := time.NewTicker(cmp.Or(max(f.LookEvery, 0), time.Second))
+	look := time.NewTicker(f.lookEvery())
 	defer look.Stop()
 	stop := ctx.Done()
 	for {
@@ -62,7 +64,9 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 		case report, ok := <-f.reports:
 			for ; ok && report != nil; report, ok = f.next() {
 				f.observer.Reported(report)
+				f.passes.add(report)
 			}
+			f.forward()
 			if !ok {
 				f.ended(ctx)
 			}
@@ -70,7 +74,9 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 			f.reapOrphans()
 		case <-stop:
 			stop, f.told = nil, time.Now()
-			f.tell(nodeEnding)
+			if f.reports != nil {
+				f.tell(nodeEnding)
+			}
 		case <-f.ends():
 			f.enter(f.attempt.ending.stage + 1)
 		}
@@ -96,6 +102,7 @@ func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) 
 	}
 	job := f.nodes.job()
 	known := job.Chief == f.chief
+	f.mute = job.start == f.at && job.Speaker != nil && *job.Speaker != f.nodes.own
 	switch {
 	case !f.told.IsZero() && (f.reports == nil || !led || !known || job.Phase != nodeRunning || time.Since(f.told) > f.grace()/2):
 		f.exit.Cause = Stopped // the chief, where there is one, has saved by now
@@ -112,6 +119,8 @@ func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) 
 		if f.end() {
 			return f.begin(ctx, job)
 		}
+	case job.Phase == nodeClosing:
+		f.letEnd()
 	case job.Phase != nodeRunning:
 		f.end()
 	}
@@ -130,20 +139,24 @@ func (f *follower) findChief() (led bool, err error) {
 	return led, nil
 }
 
-// finish ends with the job. A program that has its part in the end of a complete
-// one may take its time for it.
-func (f *follower) finish(job jobState) bool {
-	if job.Phase == jobComplete && f.reports != nil {
-		if f.closing.IsZero() {
-			f.closing = time.Now()
-		}
-		if time.Since(f.closing) < f.grace() {
-			return false
-		}
+// letEnd ends a program that has its part in the end of a job, and may take its time for
+// it. It reports whether it has ended.
+func (f *follower) letEnd() bool {
+	if f.closing.IsZero() {
+		f.closing = time.Now()
 	}
+	if f.reports != nil && time.Since(f.closing) < f.grace() {
+		return false
+	}
+	return f.end()
+}
+
+// finish ends with the job.
+func (f *follower) finish(job jobState) bool {
 	switch job.Phase {
 	case jobComplete:
 		f.exit.Cause = Completed
+		return f.letEnd()
 	case jobStopped:
 		f.exit.Cause = Stopped
 	case jobFailed:
@@ -168,6 +181,7 @@ func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool
 		return true, false, err
 	}
 	f.at, f.run.job, f.attempts = job.start, job, job.Attempt
+	f.closing, f.passes, f.mute = time.Time{}, forwarder{}, false
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir)}
 	f.observer.Started(f.attempts, f.attempt.given)
 	f.tell(nodeRunning)
@@ -189,6 +203,19 @@ func (j *jobState) checkpoint(logdir string) *Checkpoint {
 		return nil
 	}
 	return &Checkpoint{Path: filepath.Join(logdir, filepath.FromSlash(j.Checkpoint)), Step: j.Step}
+}
+
+// forward passes reports on to the chief, unless it takes those of another node.
+func (f *follower) forward() {
+	if f.mute || len(f.passes.waiting) == 0 {
+		f.passes.waiting = nil
+		return
+	}
+	before := f.passErr
+	f.passErr = f.passes.send(f.nodes, f.at)
+	if f.passErr != nil && before == nil {
+		f.log.Error("cannot pass the reports of the program to the chief; trying again with the next ones", "err", f.passErr)
+	}
 }
 
 // ended notes the end of the program and reports it to the chief.

@@ -22,8 +22,9 @@ type phase string
 
 const (
 	nodeRunning phase = "running"
-	nodeEnding  phase = "ending" // the chief has asked its program to end, or a worker was asked to stop
-	nodeEnded   phase = "ended"  // on a node, or on all: another start follows
+	nodeEnding  phase = "ending"  // the chief has asked its program to end, or a worker was asked to stop
+	nodeClosing phase = "closing" // the chief's program has succeeded; those of the others end by themselves
+	nodeEnded   phase = "ended"   // on a node, or on all: another start follows
 	jobComplete phase = "complete"
 	jobStopped  phase = "stopped"
 	jobFailed   phase = "failed"
@@ -45,6 +46,7 @@ type jobState struct {
 	Checkpoint string `json:"checkpoint,omitempty"` // below the logdir, "" for none
 	Step       int64  `json:"step"`                 // of the checkpoint, NoStep where its name has none
 	Reason     string `json:"reason,omitempty"`     // why the job has failed
+	Speaker    *int   `json:"speaker,omitempty"`    // the node whose reports count, nil while none has reported
 }
 
 // rendezvous is a name under which the parts of one start find each other, and
@@ -132,7 +134,7 @@ func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason}
+	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason, Speaker: r.attempt.speaker}
 	if c := r.attempt.given; c != nil {
 		j.Step = c.Step
 		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {
@@ -177,6 +179,16 @@ func hostname() string {
 // newsTime is how long it may take until the nodes know what the chief has published.
 const newsTime = 2 * time.Second
 
+// passEnd has the other nodes end the program, which has ended here, or lets them come
+// to its end if it has succeeded.
+func (r *run) passEnd(e *Exit) {
+	if e.Code == 0 && r.attempt.ending == nil {
+		r.publish(nodeClosing, "")
+	} else {
+		r.publish(nodeEnded, "")
+	}
+}
+
 // awaitParts waits for the other nodes, which may be writing their parts of the last
 // checkpoint of a start that has ended here.
 func (r *run) awaitParts(ctx context.Context) {
@@ -187,34 +199,48 @@ func (r *run) awaitParts(ctx context.Context) {
 	if ctx.Err() != nil { // a stop, which the other nodes know
 		ctx = r.ectx
 	}
-	r.awaitNodes(ctx, max(limit, newsTime))
+	r.awaitNodes(ctx, r.start(), max(limit, newsTime))
 }
 
-// awaitNodes waits until the program of the newest start has ended on the nodes
-// that had begun it.
-func (r *run) awaitNodes(ctx context.Context, limit time.Duration) {
+// awaitNodes waits until the program of a start has ended on the nodes that had begun
+// it. What it reports there meanwhile counts.
+func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
+	defer r.nodes.dropReports()
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
-	newest := r.nodes.job().start
 	for {
-		node := r.busyNode(newest)
-		if node < 0 {
+		node := r.busyNode(s)
+		if r.takeForwarded(node < 0); node < 0 {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-over.C:
-			r.log.Warn("a node has not ended the program in time; nobody waits for it any longer", "node", node, "waited", limit)
+			r.log.Warn("a node has not ended the program in time; continuing without it", "node", node, "waited", limit)
 			return
 		case <-poll.C:
 		}
 	}
+}
+
+// endedWellOnNodes reports whether the program was not in the middle of something on
+// another node.
+func (r *run) endedWellOnNodes() bool {
+	if r.nodes == nil {
+		return true
+	}
+	for _, state := range r.nodes.others() {
+		if state.start == r.start() && (state.Phase != nodeEnded || !endsWell(&Exit{Code: state.Code})) {
+			return false
+		}
+	}
+	return true
 }
 
 // busyNode returns a node on which the program of a start is alive, -1 for none.

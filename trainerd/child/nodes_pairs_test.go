@@ -171,9 +171,9 @@ func TestNodesHParams(t *testing.T) {
 	set := func(lr float64) func(*Supervisor) {
 		return func(sv *Supervisor) { sv.HParams = map[string]any{"lr": lr} }
 	}
-	chief := join(t, logdir, 0, "env ATTEMPT;await there1;steps 1 4;write ckpt-2;exit 1|resume 6;await part1", set(0.1))
+	chief := join(t, logdir, 0, "env ATTEMPT;await there1;steps 1 4;write ckpt-2;exit 1|resume 6;write there0;await part1", set(0.1))
 	chief.await(t, `ATTEMPT is "1"`)
-	worker := join(t, logdir, 1, "write there1;sleep|steps 1 9;write part1", set(0.2))
+	worker := join(t, logdir, 1, "write there1;sleep|await there0;steps 1 9;write part1", set(0.2))
 	for _, n := range []*node{chief, worker} {
 		if exit, err := n.end(t); err != nil || exit.Cause != Completed {
 			t.Errorf("node %d: %+v, %v", n.Node, exit, err)

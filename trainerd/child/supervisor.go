@@ -344,6 +344,10 @@ func (sv *Supervisor) system() system.System {
 // grace is the time from SIGTERM to SIGKILL.
 func (sv *Supervisor) grace() time.Duration { return max(cmp.Or(sv.Grace, DefaultGrace), 0) }
 
+func (sv *Supervisor) lookEvery() time.Duration {
+	return cmp.Or(max(sv.LookEvery, 0), time.Second)
+}
+
 func (sv *Supervisor) summariesEvery() time.Duration {
 	return cmp.Or(sv.SummariesEvery, trainerd.DefaultSaveSummariesEvery)
 }

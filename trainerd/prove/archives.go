@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"io"
+	"maps"
 	"path"
 	"strings"
 
@@ -49,11 +50,23 @@ func numbersOf(f *zip.File) map[string]any {
 	if err != nil {
 		return nil // what cannot be read is not compared
 	}
+	within := map[string]any{} // texts of JSON
 	for name, v := range leaves {
-		_, isNumber := v.(float64)
-		if _, isBool := v.(bool); !isNumber && !isBool || strings.HasPrefix(name, bookkeeping) {
-			delete(leaves, name)
+		if text, isText := v.(string); isText && strings.HasPrefix(text, "{") {
+			for key, v := range leavesOfJSON([]byte(text)) {
+				within[path.Join(name, key)] = v
+			}
 		}
 	}
+	maps.Copy(leaves, within)
+	maps.DeleteFunc(leaves, func(name string, v any) bool { return !isNumber(v) || strings.HasPrefix(name, bookkeeping) })
 	return leaves
+}
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case float64, int64, bool, pickled.Whole, pickled.Array:
+		return true
+	}
+	return false
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Cause is the most likely reason why a training does not resume exactly.
@@ -20,7 +22,8 @@ type evidence struct {
 	saved     []int64 // steps of the reference's checkpoints
 	saveFirst bool    // a checkpoint has the steps before its number, without that
 	source    string
-	exact     int // other runs that resumed from a checkpoint and are the same
+	pattern   string // of the checkpoints
+	exact     int    // other runs that resumed from a checkpoint and are the same
 
 	seen  map[*part]string // parts that differ, and what shows it
 	begin int64            // first step of the program after the disturbance, -1 if not known
@@ -32,7 +35,7 @@ type evidence struct {
 func (e *evidence) causes() []Cause {
 	e.collect()
 	for _, find := range []func() []Cause{
-		e.alone, e.fromScratch, e.older, e.offByOne, e.byCounters, e.independent, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
+		e.alone, e.fromScratch, e.older, e.partOfEpoch, e.offByOne, e.byCounters, e.independent, e.scale, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
 	} {
 		if found := find(); len(found) > 0 {
 			return found
@@ -103,6 +106,25 @@ func (e *evidence) alone() (found []Cause) {
 	return found
 }
 
+// numbered is a variable of an optimizer of Keras, which has no name in a checkpoint.
+var numbered = lazyregexp.New(`^optimizer/\d+$`)
+
+// scale finds an optimizer of Keras whose variables differ, while the weights and what the
+// training reports do not: of what it has, that is the scale of the loss.
+func (e *evidence) scale() []Cause {
+	line, ok := e.lineMatching(partScaler.words())
+	if !ok || len(e.training) > 0 || len(e.Difference.Tensors) == 0 {
+		return nil
+	}
+	for _, t := range e.Difference.Tensors {
+		if !numbered().MatchString(t.Name) {
+			return nil
+		}
+	}
+	t := e.Difference.Tensors[0]
+	return []Cause{{partScaler.name, fmt.Sprintf("neither weights nor reports differ, and %s of %s does: %s; the script has: %s", t.Name, t.File, t.Reason, line)}}
+}
+
 // unused explains what differs though the curves of the training do not: an evaluation,
 // or tensors that it alone uses.
 func (e *evidence) unused() (found []Cause) {
@@ -142,6 +164,28 @@ func (e *evidence) fromScratch() []Cause {
 		return nil
 	}
 	return []Cause{{"no resume", fmt.Sprintf("it began at step %d again, though there was a checkpoint of step %d: it does not load what TRAINERD_CHECKPOINT names", e.begin, d.Resumed)}}
+}
+
+// partOfEpoch finds a program that does more steps than undisturbed, or fewer, but for a
+// single one: from a checkpoint within an epoch it does the whole epoch again, or skips the
+// wrong part of it.
+func (e *evidence) partOfEpoch() []Cause {
+	for _, c := range e.training {
+		every := max(spacing(sortedSteps(e.reference.curves[c.Tag])), 1)
+		at, _ := slices.BinarySearch(c.Extra, e.reference.last+1)
+		more, fewer := c.Extra[at:], 0
+		for i := len(c.Missing) - 1; i >= 0 && c.Missing[i] == e.reference.last-int64(fewer)*every; i-- {
+			fewer++
+		}
+		switch {
+		case every > 1:
+		case len(more) > 1:
+			return []Cause{{partData.name, fmt.Sprintf("%s continues to step %d or further, want %d: it does steps of an epoch again that it had done before the checkpoint", c.Tag, more[len(more)-1], e.reference.last)}}
+		case fewer > 1:
+			return []Cause{{partData.name, fmt.Sprintf("%s ends at step %d, want %d: it skips steps of an epoch that it had not done before the checkpoint", c.Tag, e.reference.last-int64(fewer), e.reference.last)}}
+		}
+	}
+	return nil
 }
 
 // offByOne finds a step that was done twice, or left out.
@@ -290,13 +334,21 @@ func (e *evidence) reportsSchedule() bool {
 	return false
 }
 
-// drawn are the parts that choose the examples and draw random numbers, but for those
-// that were restored.
+// drawn are the parts that choose the examples and draw random numbers, the likeliest
+// first. The training repeats itself, so a seed that differs with each start is unlikely,
+// unless it is known to.
 func (e *evidence) drawn() []*part {
-	if e.restoredRandom() { // a framework's own, from which its dropout comes: another generator was forgotten
-		return []*part{partShuffle, partRandom, partData}
+	all := []*part{partRandom, partShuffle, partData}
+	if e.mentions(partShuffle) {
+		all = []*part{partData, partRandom, partShuffle}
 	}
-	return []*part{partDropout, partShuffle, partRandom, partData}
+	switch {
+	case e.hasRestored(partDropout):
+		return all
+	case e.hasRestored(partRandom): // maybe the framework's, from which its dropout comes: then another generator was forgotten
+		return append(all, partDropout)
+	}
+	return append([]*part{partDropout}, all...)
 }
 
 // inputs finds a first step that gives another loss already: its examples, or the

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,5 +166,74 @@ func TestStates(t *testing.T) {
 	}
 	if name := damageNewest(a, "ckpt-*.json"); name == "" || name == "damaged/ckpt-15.json" {
 		t.Errorf("damaged %q", name)
+	}
+}
+
+// The names of the runs' own folders in checkpoints are no difference.
+func TestPathsOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	write := func(run, text string) string {
+		t.Helper()
+		full := filepath.Join(dir, run, "checkpoint-10", "trainer_state.json")
+		if err := os.MkdirAll(filepath.Dir(full), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(strings.ReplaceAll(text, "LOGDIR", filepath.Join(dir, run))), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return full
+	}
+	a := write("undisturbed", `{"best_model_checkpoint": "LOGDIR/checkpoint-5", "best_metric": 0.5}`)
+	if differ := diffFiles(a, write("kill-1", `{"best_model_checkpoint": "LOGDIR/checkpoint-5", "best_metric": 0.5}`)); differ != nil {
+		t.Errorf("the same: %+v", differ)
+	}
+	if differ := diffFiles(a, write("kill-1", `{"best_model_checkpoint": "LOGDIR/checkpoint-10", "best_metric": 0.5}`)); len(differ) != 1 {
+		t.Errorf("another best: %+v", differ)
+	}
+}
+
+// The elements of an array of text are excused together.
+func TestExcuseElements(t *testing.T) {
+	x := &Result{Difference: Difference{Tensors: []Tensor{{File: "c-10.json", Name: "w.0/1/2", MaxAbs: 0.5}, {File: "c-10.json", Name: "best", MaxAbs: 1}}}}
+	(&Report{Runs: []*Result{x}}).excuse(Difference{Tensors: []Tensor{{File: "c-20.json", Name: "w.0/1/2", MaxAbs: 1e-9}, {File: "c-20.json", Name: "w.0/0/0", MaxAbs: 0.1}}}, nil)
+	if left := x.Difference.Tensors; len(left) != 1 || left[0].Name != "best" {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+func TestStepOf(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, name string
+		want          int64
+	}{
+		{"step_*", "step_20/random_states_0.pkl", 20},
+		{"step_*", "step_20/model/custom_checkpoint_1.pkl", 20},
+		{"checkpoint-*", "checkpoint-5/model-00001-of-00002.safetensors", 5},
+		{"run/*.pt", "run/ckpt-30.pt", 30},
+		{"", "checkpoint-5/model.safetensors", 5},
+		{"ckpt-*", "best.pt", -1},
+	} {
+		if got := stepOf(tc.pattern, tc.name); got != tc.want {
+			t.Errorf("%s of %q has step %d, want %d", tc.name, tc.pattern, got, tc.want)
+		}
+	}
+}
+
+// The seed of a training that does not repeat itself is named if the script makes it at
+// each start.
+func TestSeedOfStart(t *testing.T) {
+	for source, want := range map[string]string{
+		"SEED = int(time.time())\nshuffle(data, SEED)": partShuffle.name,
+		"TrainingArguments(output_dir=os.environ['TRAINERD_LOGDIR'], per_device_train_batch_size=8, seed=3, data_seed=int(time.time()))": partShuffle.name,
+		"torch.manual_seed(int.from_bytes(os.urandom(4)))": partRandom.name,
+		"# seed = time.time()\nseed = 7\nt = time.time()":  "",
+	} {
+		got := ""
+		if found := (&evidence{source: source}).seedOfStart(); len(found) > 0 {
+			got = found[0].Name
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", source, got, want)
+		}
 	}
 }

@@ -2,9 +2,11 @@ package prove
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
@@ -71,9 +73,9 @@ func (e *evidence) restoredCounter() bool {
 	return e.restored(func(t *Tensor) bool { return counts().MatchString(t.Name) && t.part() == partOptimizer })
 }
 
-// restoredRandom reports whether the checkpoints have a random state that is the same.
-func (e *evidence) restoredRandom() bool {
-	return e.restored(func(t *Tensor) bool { return t.part() == partRandom })
+// hasRestored reports whether the checkpoints have something of a part that is the same.
+func (e *evidence) hasRestored(p *part) bool {
+	return e.restored(func(t *Tensor) bool { return t.part() == p })
 }
 
 // restored reports whether the first checkpoint that differs has a tensor of a kind that
@@ -82,7 +84,7 @@ func (e *evidence) restored(kind func(*Tensor) bool) bool {
 	if len(e.Difference.Tensors) == 0 {
 		return false
 	}
-	for _, file := range e.besides(e.Difference.Tensors[0].File) {
+	for _, file := range e.besides(&e.Difference.Tensors[0]) {
 		for _, name := range tensorNames(filepath.Join(e.reference.logdir, file)) {
 			if kind(&Tensor{File: file, Name: name}) && !e.differs(file, name) {
 				return true
@@ -92,10 +94,15 @@ func (e *evidence) restored(kind func(*Tensor) bool) bool {
 	return false
 }
 
-// besides returns a file, and those that are in one folder with it as parts of one
-// checkpoint.
-func (e *evidence) besides(file string) []string {
-	files, dir := []string{file}, path.Dir(file)
+// besides returns the file of a tensor, and those of the same checkpoint: of the same
+// step, or in one folder with it.
+func (e *evidence) besides(t *Tensor) []string {
+	files, dir := []string{t.File}, path.Dir(t.File)
+	for _, name := range statesIn(e.reference.logdir, e.pattern) {
+		if name != t.File && t.Step >= 0 && stepOf(e.pattern, name) == t.Step {
+			files = append(files, name)
+		}
+	}
 	if !numbers().MatchString(path.Base(dir)) {
 		return files // it has those of other steps, too
 	}
@@ -104,7 +111,8 @@ func (e *evidence) besides(file string) []string {
 		return files
 	}
 	for _, entry := range entries {
-		if name := path.Join(dir, entry.Name()); name != file && (holdsState().MatchString(name) || pickle().MatchString(name)) && !notState().MatchString(entry.Name()) {
+		name := path.Join(dir, entry.Name())
+		if !slices.Contains(files, name) && (holdsState().MatchString(name) || pickle().MatchString(name)) && !notState().MatchString(entry.Name()) {
 			files = append(files, name)
 		}
 	}
@@ -121,8 +129,12 @@ func (e *evidence) differs(file, name string) bool {
 	return false
 }
 
-// tensorNames returns the names of the tensors in a file of a format that is known.
+// tensorNames returns the names of the tensors in a file of a format that is known, or of
+// the values in a file of JSON.
 func tensorNames(file string) (names []string) {
+	if text, err := os.ReadFile(file); err == nil && path.Ext(file) == ".json" {
+		return slices.Collect(maps.Keys(leavesOfJSON(text)))
+	}
 	f, err := openState(file)
 	if err != nil {
 		return nil

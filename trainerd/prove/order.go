@@ -16,7 +16,7 @@ func (o *outcome) savesFirst(pattern string) bool {
 	pace := secondsPerStep(said)
 	first, all := 0, 0
 	for _, name := range statesIn(o.logdir, pattern) {
-		at, reported := said[stepIn(name)]
+		at, reported := said[stepOf(pattern, name)]
 		info, err := os.Stat(filepath.Join(o.logdir, name))
 		if !reported || err != nil {
 			continue

@@ -98,15 +98,36 @@ var sourceWords = map[*part]func() *regexp.Regexp{
 	partOptimizer: lazyregexp.New(`(?i)adam|momentum|velocity|optim`),
 }
 
+// freshSeed is a seed that each start makes for itself.
+var freshSeed = lazyregexp.New(`(?i)seed.*\b(?:time|time_ns|now|utcnow|urandom|getpid|token_bytes|randbits|uuid\d)\(|\b(?:time|time_ns|now|urandom|getpid)\(.*seed`)
+
+// freshDataSeed is one of the order.
+var freshDataSeed = lazyregexp.New(`(?i)data_?seed\s*=\s*[\w.(]*\b(?:time|time_ns|now|urandom|getpid|randbits)\(`)
+
+// seedOfStart finds a seed that is another one at each start, so also after a restart.
+func (e *evidence) seedOfStart() []Cause {
+	line, ok := e.lineMatching(freshSeed())
+	_, ofData := e.lineMatching(freshDataSeed())
+	switch {
+	case !ok:
+		return nil
+	case e.mentions(partShuffle) || ofData:
+		return []Cause{{partShuffle.name, "each start makes its own, and a restart continues in another order; the script has: " + line}}
+	}
+	return []Cause{{partRandom.name, "each start makes its own seed; the script has: " + line}}
+}
+
 // lineWith returns the first line of the source that has a part, without comments
 // and imports.
-func (e *evidence) lineWith(p *part) (string, bool) {
+func (e *evidence) lineWith(p *part) (string, bool) { return e.lineMatching(sourceWords[p]()) }
+
+func (e *evidence) lineMatching(words *regexp.Regexp) (string, bool) {
 	for line := range strings.SplitSeq(e.source, "\n") {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "from ") {
 			continue
 		}
-		if sourceWords[p]().MatchString(line) {
+		if words.MatchString(line) {
 			return line[:min(len(line), 80)], true
 		}
 	}

@@ -1,7 +1,9 @@
 package prove
 
 import (
+	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,6 +44,34 @@ func TestNumbersInArchives(t *testing.T) {
 	}
 }
 
+// TestGeneratorsInArchives changes a bit of the state of NumPy's generator, a number of 128
+// bits, in an archive of PyTorch.
+func TestGeneratorsInArchives(t *testing.T) {
+	b, err := os.ReadFile("../../ckptfmt/pickled/testdata/shared-4.pkl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := func(pickle []byte) []byte {
+		var text bytes.Buffer
+		w := zip.NewWriter(&text)
+		f, err := w.Create("archive/data.pkl")
+		if err == nil {
+			_, err = f.Write(pickle)
+		}
+		if err = errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return text.Bytes()
+	}
+	const long = "\x8a\x11" // of 17 bytes
+	changed := bytes.Clone(b)
+	changed[bytes.Index(b, []byte(long))+len(long)] ^= 1
+	differ := diffNumbers(archive(b), archive(changed))
+	if len(differ) != 1 || differ[0].Name != "rng/state/state" || differ[0].part() != partRandom {
+		t.Errorf("differ %+v", differ)
+	}
+}
+
 // TestStatesOfGenerators compares lists of many whole numbers: each is one value, so that
 // what differs without a restart too is not held against it number by number.
 func TestStatesOfGenerators(t *testing.T) {
@@ -55,6 +85,9 @@ func TestStatesOfGenerators(t *testing.T) {
 	differ := diffLeaves(state(0), state(1))
 	if len(differ) != 2 || differ[0].Name != "rng/1" && differ[1].Name != "rng/1" {
 		t.Errorf("differ %+v, want rng/1 and w/0", differ)
+	}
+	if differ := diffLeaves(map[string]any{"log_history/5/eval_runtime": 0.0019}, map[string]any{"log_history/5/eval_runtime": 0.0017}); differ != nil {
+		t.Errorf("the speeds of runs differ: %+v", differ)
 	}
 	if differ := diffLeaves(state(1), state(1)); differ != nil {
 		t.Errorf("equal ones differ: %+v", differ)

@@ -83,17 +83,22 @@ type FailedError struct {
 	Run    string // which one
 	Code   int    // its exit code
 	Output string // the end of what it printed
+	// Limit is the time after which it was ended, because it hung; 0 if it was not.
+	Limit time.Duration
 }
 
 // Error implements error.
 func (e *FailedError) Error() string {
+	if e.Limit > 0 {
+		return fmt.Sprintf("%s has not ended within %v, many times what it takes undisturbed:\n%s", e.Run, e.Limit.Round(time.Second), e.Output)
+	}
 	return fmt.Sprintf("%s ended with exit code %d:\n%s", e.Run, e.Code, e.Output)
 }
 
 // Run proves a training. The report has the result; an error means that the
 // proof itself failed. If an undisturbed run fails, it is a [*FailedError].
 func Run(ctx context.Context, o Options) (*Report, error) {
-	p := &proof{Options: o, report: &Report{Seed: o.Seed}}
+	p := &proof{Options: o, report: &Report{Seed: o.Seed}, least: defaultLeast}
 	first, err := p.undisturbed(ctx, "undisturbed")
 	if err != nil {
 		return nil, err
@@ -112,7 +117,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		p.report.Undisturbed = 2
-		p.report.excuse(p.compare(again.logdir))
+		p.report.excuse(p.compare(again.logdir), p.reference.curves)
 	}
 	p.report.judge(p)
 	return p.report, nil
@@ -123,6 +128,7 @@ type proof struct {
 	Options
 	reference *outcome
 	report    *Report
+	least     time.Duration // see patience
 }
 
 func (p *proof) say(format string, args ...any) {
@@ -210,7 +216,8 @@ func (r *Result) countLost(reference *outcome) {
 func (p *proof) comparesAfter(logdir string, step int64) bool {
 	other := statesIn(logdir, p.Pattern)
 	return slices.ContainsFunc(statesIn(p.reference.logdir, p.Pattern), func(name string) bool {
-		return (stepIn(name) > step || stepIn(name) < 0) && slices.Contains(other, name)
+		at := stepOf(p.Pattern, name)
+		return (at > step || at < 0) && slices.Contains(other, name)
 	})
 }
 

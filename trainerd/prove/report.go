@@ -78,8 +78,9 @@ func (r *Report) differs() bool {
 }
 
 // excuse takes what differs between undisturbed runs out of the results, unless it
-// differs far more in them.
-func (r *Report) excuse(noise Difference) {
+// differs far more in them. Without that, the checkpoints of a run may be the same, so
+// that its reports can be judged.
+func (r *Report) excuse(noise Difference, reference curves) {
 	const far = 100
 	tensors, curves := map[string]float64{}, map[string]float64{}
 	for _, t := range noise.Tensors {
@@ -104,6 +105,7 @@ func (r *Report) excuse(noise Difference) {
 			by, ok := curves[c.Tag]
 			return ok && (by == 0 || c.MaxAbs <= far*by)
 		})
+		r.noteReports(x.forgiveReports(reference))
 	}
 	for key := range tensors {
 		file, name, _ := strings.Cut(key, "\x00")
@@ -169,10 +171,13 @@ func (r *Report) foundOther(p *proof) int64 {
 
 // explain says where a difference begins, and why.
 func (r *Report) explain(p *proof, x *Result) {
+	if len(x.Difference.Tensors) > 0 { // a mean since the start says nothing next to these
+		x.Difference.Curves = slices.DeleteFunc(x.Difference.Curves, func(c Curve) bool { return isClosingMean(c, p.reference.curves[c.Tag]) })
+	}
 	if len(x.Difference.Curves) > 0 {
 		r.FirstStep = x.Difference.Curves[0].from()
 	}
-	e := &evidence{Result: x, reference: p.reference, saved: stepsOfStates(p.reference.logdir, p.Pattern), saveFirst: p.reference.savesFirst(p.Pattern), source: p.Source}
+	e := &evidence{Result: x, reference: p.reference, saved: stepsOfStates(p.reference.logdir, p.Pattern), saveFirst: p.reference.savesFirst(p.Pattern), source: p.Source, pattern: p.Pattern}
 	for _, other := range r.Runs {
 		if d := other.Disturbance; other.Difference.empty() && other.Failure == "" && d != nil && d.Resumed > 0 {
 			e.exact++
@@ -250,6 +255,7 @@ func (r *Report) qualify(p *proof) {
 	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime().MatchString(name) }); weights && r.Verdict == Same {
 		r.Verdict = Nondeterministic
 		note("two undisturbed runs differ in the same tensors or curves, about as much: what they compute depends on more than the seed, so nothing can be said to the bit")
+		r.Causes = (&evidence{source: p.Source}).seedOfStart()
 	}
 }
 

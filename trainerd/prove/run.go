@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -42,22 +43,40 @@ func (o *outcome) extent() string {
 	return fmt.Sprintf("steps %d to %d", o.first, o.last)
 }
 
+// A run that is disturbed hangs if it takes longer than this, and than so many times
+// what it takes undisturbed: a machine may be busier than before.
+const (
+	defaultLeast = 5 * time.Minute
+	patience     = 20
+)
+
 // run runs the training to its end, with a disturbance if there is a plan.
 func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, error) {
+	limit := time.Duration(math.MaxInt64)
+	if p.reference != nil {
+		limit = max(p.least, patience*p.reference.took)
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	o := &outcome{}
 	o.dir, o.logdir = p.workdir(name)
 	begun := time.Now()
-	s, err := p.start(ctx, o)
+	s, err := p.start(within, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { s.end() }()
 	if plan != nil {
-		if s, err = p.disturb(ctx, s, o, plan); err != nil {
-			return nil, err
-		}
+		s, err = p.disturb(within, s, o, plan)
 	}
-	code, err := s.wait(ctx)
+	code := -1
+	if err == nil {
+		code, err = s.wait(within)
+	}
+	if hung := within.Err() != nil && ctx.Err() == nil; hung {
+		s.end()
+		o.failure, err = &FailedError{Run: name, Code: code, Output: s.tail(), Limit: limit}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +86,7 @@ func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, err
 		d.Resumed, d.given = s.resumed()
 		d.Lost = max(d.Step-d.Resumed, 0)
 	}
-	if code != 0 {
+	if code != 0 && o.failure == nil {
 		o.failure = &FailedError{Run: name, Code: code, Output: s.tail()}
 	}
 	o.curves = curvesIn(o.logdir)
@@ -109,9 +128,11 @@ func (p *proof) disturb(ctx context.Context, s *session, o *outcome, plan *plan)
 		if plan.kind == Damage && (p.Program || len(stepsOfStates(o.logdir, p.Pattern)) > 1) { // a job of our own refuses to begin again
 			o.done.Damaged = damageNewest(o.logdir, p.Pattern)
 		}
-		if s, err = p.start(ctx, o); err != nil {
+		again, err := p.start(ctx, o)
+		if err != nil {
 			return s, err
 		}
+		s = again
 		s.awaitStart(ctx, 0)
 	}
 	return s, nil

@@ -36,10 +36,13 @@ type Tensor struct {
 	Reason string `json:"reason"`
 }
 
-// key is the same in checkpoints of other steps.
+// key is the same in checkpoints of other steps, and for all elements of an array that has
+// been written as text: one of them may differ by next to nothing by chance.
 func (t *Tensor) key() string {
-	return numbers().ReplaceAllString(t.File, "*") + "\x00" + t.Name
+	return numbers().ReplaceAllString(t.File, "*") + "\x00" + elements().ReplaceAllString(t.Name, "/*")
 }
+
+var elements = lazyregexp.New(`(?:/\d+)+$`)
 
 var numbers = lazyregexp.New(`\d+`)
 
@@ -73,13 +76,25 @@ func statesIn(logdir, pattern string) (names []string) {
 const maxParts = 64
 
 // matches reports whether a pattern means a file, or a folder that it is in.
-func matches(pattern, name string) bool {
+func matches(pattern, name string) bool { return matched(pattern, name) != "" }
+
+// matched returns the part of a file's name that a pattern means, "" for none.
+func matched(pattern, name string) string {
 	for ; pattern != "" && name != "."; name = path.Dir(name) {
 		if braces.Match(pattern, name, maxParts) {
-			return true
+			return name
 		}
 	}
-	return false
+	return ""
+}
+
+// stepOf returns the step in the name of a checkpoint's file: that of what the pattern
+// means, which may be a folder, in whose files numbers mean something else.
+func stepOf(pattern, name string) int64 {
+	if part := matched(pattern, name); part != "" {
+		return stepIn(part)
+	}
+	return stepIn(name)
 }
 
 // stepIn returns the last number in a name, -1 for none: that of the folder, if
@@ -101,7 +116,7 @@ func stepIn(name string) int64 {
 // stepsOfStates returns the steps of the checkpoints, in order.
 func stepsOfStates(logdir, pattern string) (steps []int64) {
 	for _, name := range statesIn(logdir, pattern) {
-		if step := stepIn(name); step > 0 {
+		if step := stepOf(pattern, name); step > 0 {
 			steps = append(steps, step)
 		}
 	}
@@ -118,7 +133,7 @@ func diffStates(a, b, pattern string) (differ []Tensor) {
 			continue
 		}
 		for _, t := range diffFiles(filepath.Join(a, name), filepath.Join(b, name)) {
-			t.File, t.Step = name, stepIn(name)
+			t.File, t.Step = name, stepOf(pattern, name)
 			differ = append(differ, t)
 		}
 	}
@@ -151,21 +166,31 @@ func diffFiles(a, b string) []Tensor {
 	if bytes.Equal(x, y) && filepath.Ext(a) != ".index" {
 		return nil
 	}
+	rootA, rootB := roots(a, b)
 	var p, q any
-	if json.Unmarshal(x, &p) == nil && json.Unmarshal(y, &q) == nil {
+	if json.Unmarshal(bytes.ReplaceAll(x, []byte(rootA), nil), &p) == nil && json.Unmarshal(bytes.ReplaceAll(y, []byte(rootB), nil), &q) == nil {
 		return diffJSON(p, q)
 	}
 	if differ, err := diffPickles(x, y); err == nil {
 		return differ
 	}
 	differ, err := diffTensors(a, b)
-	if err != nil {
-		if bytes.Equal(x, y) {
-			return nil
-		}
-		return []Tensor{{Reason: "its bytes differ"}}
+	switch {
+	case err == nil, numbersIn(x) != nil && numbersIn(y) != nil: // such as the arguments of a program
+		return append(differ, diffNumbers(x, y)...)
+	case bytes.Equal(x, y):
+		return nil
 	}
-	return append(differ, diffNumbers(x, y)...)
+	return []Tensor{{Reason: "its bytes differ"}}
+}
+
+// roots returns what two names have before their common end: the folders of two runs, whose
+// names a program may write into its checkpoints.
+func roots(a, b string) (rootA, rootB string) {
+	for filepath.Base(a) == filepath.Base(b) && filepath.Dir(a) != a && filepath.Dir(b) != b {
+		a, b = filepath.Dir(a), filepath.Dir(b)
+	}
+	return a, b
 }
 
 // diffTensors compares files of a format that is known.
@@ -213,6 +238,18 @@ func diffJSON(a, b any) []Tensor {
 	return diffLeaves(x, y)
 }
 
+// leavesOfJSON returns the leaves of a text, nil if it is not of JSON.
+func leavesOfJSON(text []byte) map[string]any {
+	var v any
+	if json.Unmarshal(text, &v) != nil {
+		return nil
+	}
+	leaves := map[string]any{}
+	flatten("", v, leaves)
+	joinWholes(leaves)
+	return leaves
+}
+
 var errNoPickle = errors.New("it is not a pickle")
 
 // diffPickles compares two pickles of Python by what they hold.
@@ -231,6 +268,10 @@ func diffPickles(a, b []byte) ([]Tensor, error) {
 	return diffLeaves(x, y), nil
 }
 
+// ofSpeed are names of numbers in checkpoints that say how fast a run was, as in the
+// trainer_state.json of transformers.
+var ofSpeed = lazyregexp.New(`(?i)(?:^|[/_.])(?:runtime|elapsed|wall_?time|(?:samples|steps|tokens|it)_per_sec(?:ond)?)$`)
+
 // diffLeaves compares values by their names.
 func diffLeaves(x, y map[string]any) (differ []Tensor) {
 	joinWholes(x)
@@ -245,6 +286,7 @@ func diffLeaves(x, y map[string]any) (differ []Tensor) {
 		v, inA := x[name]
 		w, inB := y[name]
 		switch p, isNumber := v.(float64); {
+		case ofSpeed().MatchString(name):
 		case !inA || !inB:
 			differ = append(differ, Tensor{Name: name, Reason: "one run does not have it"})
 		case v == w:

@@ -46,6 +46,8 @@ type Reader struct {
 	step    int64      // of the last line with one, noStep for none
 	epoch   int64      // of the last line with one that has not been used
 	ended   int64      // length of the epoch whose last line is held, 0 for none
+	named   bool       // a line has begun an epoch
+	bare    int64      // length of the epochs that no line has begun, 0 for none
 	current span       // the epoch of the last line with both
 	inSteps bool       // numbers came with steps, not epochs
 	counted int64      // lines without a step
@@ -294,8 +296,25 @@ func (r *Reader) take(m *match) *Point {
 			return p
 		}
 	}
+	if r.counted > 0 && aside(p) {
+		p.Step = r.base + r.counted
+		return p
+	}
 	p.Step = r.count()
 	return p
+}
+
+// aside reports whether a line says something of the step of the line before: it has the
+// numbers of an evaluation alone, or those of the end of a training of transformers.
+func aside(p *Point) bool {
+	evaluation := true
+	for _, v := range p.Values {
+		if v.Tag == "train_runtime" {
+			return true
+		}
+		evaluation = evaluation && (strings.HasPrefix(v.Tag, "eval_") || v.Tag == "epoch")
+	}
+	return evaluation
 }
 
 // count makes up a step.
@@ -319,14 +338,27 @@ func (r *Reader) takeEpoch(m *match, p *Point) *Point {
 		p.Step = r.held.Step
 		r.held, r.ended = nil, 0
 		return p
+	case !r.named && (r.bare == 0 || m.total == r.bare):
+		return r.takeBareEpoch(m, p)
 	}
 	return nil // of an evaluation, or a line that is drawn twice
+}
+
+// takeBareEpoch takes the last line of an epoch that no line has begun: Keras names the
+// epoch only where fit is to do several. It returns what was kept of the one before.
+func (r *Reader) takeBareEpoch(m *match, p *Point) (before *Point) {
+	if r.held != nil && slices.Equal(r.held.Values, p.Values) {
+		return nil // it is drawn twice
+	}
+	before, r.held = r.held, p
+	p.Step, r.bare, r.ended = r.count(), m.total, m.total
+	return before
 }
 
 // beginEpoch takes the line at the beginning of an epoch, and returns what was kept
 // of the one before.
 func (r *Reader) beginEpoch(epoch int64) (before *Point) {
-	r.epoch = epoch
+	r.epoch, r.named = epoch, true
 	if r.ended != 0 {
 		before, r.held, r.ended = r.held, nil, 0
 	}

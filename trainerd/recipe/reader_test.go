@@ -216,7 +216,9 @@ func TestTranscripts(t *testing.T) {
 		}, "-"},
 		{"transformers without bars", 500, []string{
 			"{'loss': 0.5, 'epoch': 0.1}", "501 loss=0.5 epoch=0.1",
+			"{'eval_loss': 0.75, 'epoch': 0.1}", "501 eval_loss=0.75 epoch=0.1",
 			"{'loss': 0.4, 'epoch': 0.2}", "502 loss=0.4 epoch=0.2",
+			"{'train_runtime': 10.5, 'train_loss': 0.25, 'epoch': 0.2}", "502 train_runtime=10.5 train_loss=0.25 epoch=0.2",
 		}, "-"},
 		{"Keras", 0, []string{
 			"Epoch 1/2", "-",
@@ -227,6 +229,18 @@ func TestTranscripts(t *testing.T) {
 			"10/10 ━━━━━━ 0s 5ms/step - accuracy: 0.5 - loss: 0.75", "-",
 			"8/8 ━━━━━━ 0s 5ms/step - accuracy: 0.5 - loss: 0.75", "-",
 		}, "2 accuracy=0.75 loss=0.25"},
+		{"Keras, an epoch at a time, each drawn twice", 4, []string{
+			"8/8 ━━━━━━ 1s 30ms/step - accuracy: 0.5 - loss: 0.5", "-",
+			"8/8 ━━━━━━ 1s 30ms/step - accuracy: 0.5 - loss: 0.5", "-",
+			"8/8 ━━━━━━ 1s 30ms/step - accuracy: 0.5 - loss: 0.25", "5 accuracy=0.5 loss=0.5",
+			"10/10 ━━━━━━ 0s 5ms/step - accuracy: 0.5 - loss: 0.75", "-", // an evaluation
+		}, "6 accuracy=0.5 loss=0.25"},
+		{"Keras, fit in a loop", 0, []string{
+			"8/8 - 7s - 900ms/step - loss: 0.5 - val_loss: 0.75", "-",
+			"Epoch 2/2", "1 loss=0.5 val_loss=0.75",
+			"8/8 - 1s - 100ms/step - loss: 0.25 - val_loss: 0.5", "2 loss=0.25 val_loss=0.5",
+			"Epoch 3/3", "-",
+		}, "-"},
 		{"a bar of its own in epochs", 0, []string{
 			"\x1b[1mEpoch 1/12\x1b[0m", "-",
 			"\x1b[2K   1/20 ━ loss: 0.75 - ω: 0.5", "-",

@@ -215,11 +215,43 @@ func TestFreezeChanges(t *testing.T) {
 				t.Error(err)
 			}
 		},
+		"adopt": func() {
+			mine := &ckptfmt.Tensor{DType: restored.DType, Shape: restored.Shape, Data: bytes.Clone(restored.Data)}
+			if err := s.Adopt(t.Context(), []ckptfmt.NamedTensor{{Name: "a", Tensor: mine}}); err != nil {
+				t.Error(err)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			duringFreeze(t, s, change)
 			duringFreeze(t, s, change) // into memory that is there by now
 		})
+	}
+}
+
+// The memory of a large value is taken over by Adopt and copied by Restore, that of a small
+// one, or of half a word, is copied by both. Steps change only the variable.
+func TestAdopt(t *testing.T) {
+	for _, size := range []int{1, 1 << 15, 1<<15 + 1} {
+		s := newSession(t, vectors(size)...)
+		target(t, s, "all/init")
+		value := func() *ckptfmt.Tensor {
+			return &ckptfmt.Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{int64(size)}, Data: bytes.Repeat([]byte{0, 0, 128, 63}, size)}
+		}
+		for name, restore := range map[string]func(context.Context, []ckptfmt.NamedTensor) error{"restored": s.Restore, "adopted": s.Adopt} {
+			a, b := value(), value()
+			if err := restore(t.Context(), []ckptfmt.NamedTensor{{Name: "a", Tensor: a}, {Name: "b", Tensor: b}}); err != nil {
+				t.Fatal(err)
+			}
+			f := freeze(t, s, []string{"a", "b"})
+			checkFrozen(t, f, []string{"a", "b"}, []*ckptfmt.Tensor{value(), value()})
+			f.Close()
+			target(t, s, "all/step")
+			shared := !bytes.Equal(a.Data, value().Data)
+			if want := name == "adopted" && size == 1<<15; shared != want {
+				t.Errorf("%s with %d numbers: its memory is shared: %v, want %v", name, size, shared, want)
+			}
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ type Session struct{ exec *exec.Session }
 
 var (
 	_ session.LazyStore     = (*Session)(nil)
+	_ session.Adopter       = (*Session)(nil)
 	_ session.ChangeTracker = (*Session)(nil)
 	_ session.OptionsRunner = (*Session)(nil)
 )

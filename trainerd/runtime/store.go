@@ -39,6 +39,11 @@ func (s *Session) Restore(ctx context.Context, values []ckptfmt.NamedTensor) err
 	return s.exec.Restore(ctx, values)
 }
 
+// Adopt implements [session.Adopter].
+func (s *Session) Adopt(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	return s.exec.Adopt(ctx, values)
+}
+
 // InputRestored reports whether the last Restore restored the state of the
 // graph's input. If not, or if the graph has none, the input starts from its
 // beginning.

@@ -76,6 +76,14 @@ type ChangeTracker interface {
 	Changes(names []string) (uint64, error)
 }
 
+// Adopter is a VariableStore that can take over the memory of values.
+type Adopter interface {
+	VariableStore
+	// Adopt is Restore, but that the session may keep the memory of the values, which
+	// nobody else may use from then on. No two values may share any.
+	Adopt(ctx context.Context, values []ckptfmt.NamedTensor) error
+}
+
 // LazyStore is a VariableStore that can freeze the current values without copying all
 // of them at once: a variable that the training is about to change is copied first, the
 // rest when written or not at all. A [trainerd.Saver] then stalls the training only to

@@ -128,6 +128,16 @@ func pick(all map[string]*Variable, names []string) ([]*Variable, error) {
 
 // Restore implements [session.VariableStore].
 func (s *Session) Restore(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	return s.restore(ctx, values, (*Variable).set)
+}
+
+// Adopt implements [session.Adopter].
+func (s *Session) Adopt(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	return s.restore(ctx, values, (*Variable).adopt)
+}
+
+// restore gives each variable its value, with put.
+func (s *Session) restore(ctx context.Context, values []ckptfmt.NamedTensor, put func(*Variable, *Tensor)) error {
 	if err := ctx.Err(); err != nil {
 		return &session.OpError{Code: tfpb.Code_CANCELLED, Message: "restore", Err: err}
 	}
@@ -155,7 +165,10 @@ func (s *Session) Restore(ctx context.Context, values []ckptfmt.NamedTensor) err
 		v := vars[nv.Name]
 		v.kept = false
 		before := v.own.size()
-		v.set(ImportTensor(nv.Tensor))
+		var t Tensor
+		var own buffer
+		t.load(nv.Tensor, &own)
+		put(v, &t)
 		s.memory.shrink(int64(before - v.own.size())) // a restore never lacks room
 	}
 	s.restoreInput(vars, values)

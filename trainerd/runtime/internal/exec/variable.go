@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+	"unsafe"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -43,6 +44,23 @@ func (v *Variable) set(t *Tensor) {
 	for i, s := range t.Strings {
 		v.Value.Strings[i] = bytes.Clone(s) // it may be memory of the caller that fed it
 	}
+	v.Initialized = true
+}
+
+// leastAdopted is from how many bytes on memory is taken over. Smaller values may be parts
+// of a larger allocation, which they would keep.
+const leastAdopted = 64 << 10
+
+// adopt is set with the memory of t, which nobody else uses.
+func (v *Variable) adopt(t *Tensor) {
+	if n := len(t.Data); v.kept || n < leastAdopted || n%8 != 0 {
+		v.set(t)
+		return
+	}
+	v.changes++
+	v.leave()
+	v.own = buffer{unsafe.Slice((*uint64)(unsafe.Pointer(&t.Data[0])), len(t.Data)/8)}
+	v.resize(t.Shape, false)
 	v.Initialized = true
 }
 

@@ -1,0 +1,213 @@
+package child
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/glob"
+)
+
+// Where only one part of a program reports, as rank 0 of torchrun does, that part may
+// run on any node. So the workers pass the reports of their programs to the chief, in
+// files of the folder of the nodes, until the chief has chosen whose it takes.
+
+// maxForwarded is the size from which a file of reports is continued in another one. The
+// chief deletes those that it has read.
+const maxForwarded = 1 << 20
+
+// reportsFile returns the name of a file with reports of a start from a node.
+func (n *nodes) reportsFile(s start, node, part int) string {
+	return filepath.Join(n.dir, fmt.Sprintf("node%d-%s.reports%d", node, s.rendezvous(), part))
+}
+
+// dropReports deletes all files of reports.
+func (n *nodes) dropReports() {
+	names, _ := filepath.Glob(filepath.Join(glob.Escape(n.dir), "node*.reports*"))
+	for _, name := range names {
+		os.Remove(name) // one that stays says nothing about another start
+	}
+}
+
+// forwardedReport is a line of such a file.
+type forwardedReport struct {
+	Step   int64            `json:"step"`
+	Time   time.Time        `json:"time"`
+	Values []forwardedValue `json:"values,omitempty"`
+}
+
+type forwardedValue struct {
+	Tag   string `json:"tag"`
+	Value string `json:"value"` // JSON has neither NaN nor Inf
+}
+
+func encodeReport(r *Report, now time.Time) ([]byte, error) {
+	f := forwardedReport{Step: r.Step, Time: r.Time}
+	if f.Time.IsZero() {
+		f.Time = now
+	}
+	for _, v := range r.Values {
+		f.Values = append(f.Values, forwardedValue{v.Tag, strconv.FormatFloat(v.Value, 'g', -1, 64)})
+	}
+	return json.Marshal(f)
+}
+
+// decodeReport returns nil for a line that is not a report.
+func decodeReport(line []byte) *Report {
+	var f forwardedReport
+	if json.Unmarshal(line, &f) != nil {
+		return nil
+	}
+	r := &Report{Step: f.Step, Time: f.Time}
+	for _, v := range f.Values {
+		value, err := strconv.ParseFloat(v.Value, 64)
+		if err != nil {
+			value = math.NaN()
+		}
+		r.Values = append(r.Values, Value{v.Tag, value})
+	}
+	return r
+}
+
+// forwarder writes the reports of one start on a worker.
+type forwarder struct {
+	part    int
+	size    int    // of the current file
+	waiting []byte // that could not be written yet
+}
+
+// add takes a report. Where the disk has been full for long, it is lost.
+func (w *forwarder) add(r *Report) {
+	line, err := encodeReport(r, time.Now())
+	if err == nil && len(w.waiting) < maxForwarded {
+		w.waiting = append(append(w.waiting, line...), '\n')
+	}
+}
+
+// send appends what was added to a file of reports.
+func (w *forwarder) send(n *nodes, s start) error {
+	f, err := os.OpenFile(n.reportsFile(s, n.own, w.part), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	written, err := f.Write(w.waiting)
+	if err = errors.Join(err, f.Close()); err != nil { // on NFS, other machines see after it what was written
+		w.waiting = w.waiting[written:]
+		return err
+	}
+	w.waiting = w.waiting[:0]
+	if w.size += written; w.size >= maxForwarded {
+		w.part, w.size = w.part+1, 0
+	}
+	return nil
+}
+
+// forwarded are the reports of one start that a node has passed on.
+type forwarded struct {
+	part    int
+	offset  int64
+	reports []*Report // not yet taken
+	since   time.Time // when the first ones were read
+}
+
+// read reads what has come since.
+func (f *forwarded) read(name func(part int) string) {
+	for {
+		_, err := os.Stat(name(f.part + 1))
+		f.readPart(name(f.part))
+		if err != nil {
+			return // this one is still written to
+		}
+		os.Remove(name(f.part))
+		f.part, f.offset = f.part+1, 0
+	}
+}
+
+// readPart reads the lines that are whole.
+func (f *forwarded) readPart(name string) {
+	file, err := os.Open(name)
+	if err != nil {
+		return // the node has reported nothing
+	}
+	defer file.Close()
+	text, _ := io.ReadAll(io.NewSectionReader(file, f.offset, math.MaxInt64-f.offset)) // the rest comes the next time
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	f.offset += int64(len(text))
+	for line := range bytes.Lines(text) {
+		if r := decodeReport(line); r != nil {
+			f.reports = append(f.reports, r)
+		}
+	}
+	if f.since.IsZero() && len(f.reports) > 0 {
+		f.since = time.Now()
+	}
+}
+
+// leadLooks is for how many looks the reports of a node wait for the chief's own.
+const leadLooks = 10
+
+// leads reports whether a node has reported two steps, and some time ago. The parts of a
+// program make their steps together, so the chief's would have reported one of them by then.
+func (f *forwarded) leads(every time.Duration) bool {
+	return len(f.reports) > 0 && f.reports[len(f.reports)-1].Step != f.reports[0].Step && time.Since(f.since) >= leadLooks*every
+}
+
+// speaks reports whether the reports of a node count. The first one that reports numbers is
+// the speaker of a start.
+func (r *run) speaks(node int) bool {
+	if r.attempt.speaker == nil {
+		r.attempt.speaker = &node
+		r.publish(r.job.Phase, "")
+	}
+	return *r.attempt.speaker == node
+}
+
+// onOwnReport takes what the program reports on this node.
+func (r *run) onOwnReport(report *Report) {
+	if r.nodes == nil || len(report.Values) == 0 || r.speaks(r.nodes.own) {
+		r.onReport(report)
+	}
+}
+
+// takeForwarded takes what the program reports on another node, if it reports nothing
+// here. Last says that there will be no more.
+func (r *run) takeForwarded(last bool) {
+	if r.nodes == nil || r.attempt.speaker != nil && *r.attempt.speaker == r.nodes.own {
+		return
+	}
+	for node := range r.nodes.count {
+		if node == r.nodes.own || r.attempt.speaker != nil && *r.attempt.speaker != node {
+			continue
+		}
+		f := r.attempt.forwardedBy(node)
+		f.read(func(part int) string { return r.nodes.reportsFile(r.job.start, node, part) })
+		if r.attempt.speaker == nil && !f.leads(r.lookEvery()) && !(last && len(f.reports) > 0) {
+			continue
+		}
+		if r.attempt.speaker == nil {
+			r.log.Info("the program reports on another node, and nothing on this one; its curves are from there", "node", node)
+		}
+		r.speaks(node)
+		for _, report := range f.reports {
+			r.onReport(report)
+		}
+		f.reports = nil
+	}
+}
+
+func (a *attempt) forwardedBy(node int) *forwarded {
+	if a.forwarded == nil {
+		a.forwarded = map[int]*forwarded{}
+	}
+	if a.forwarded[node] == nil {
+		a.forwarded[node] = &forwarded{}
+	}
+	return a.forwarded[node]
+}
