@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
@@ -100,6 +102,43 @@ func TestFirstFolderAtAStop(t *testing.T) {
 			_, err := sv.Run(ctx)
 			if is[*SaveLostError](err) != tc.lost || !tc.lost && err != nil {
 				t.Errorf("Run = %v, want a lost save: %v", err, tc.lost)
+			}
+		})
+	}
+}
+
+// TestIsPast has what shows that a program has finished writing its first folder: it was
+// found at a step of a start, and the program is further now.
+func TestIsPast(t *testing.T) {
+	const name, epoch = "c-10", "epoch_10"
+	for what, tc := range map[string]struct {
+		file  string
+		found moment // some time ago
+		ago   time.Duration
+		now   attempt
+		want  bool
+	}{
+		"a step after it":              {name, moment{step: 10}, 0, attempt{step: 11}, true},
+		"its step":                     {name, moment{step: 10}, 0, attempt{step: 10}, false},
+		"a step before the name's":     {name, moment{step: 5}, 0, attempt{step: 9}, false},
+		"a step after an epoch":        {epoch, moment{step: 5}, 0, attempt{step: 6}, true},
+		"the step of an epoch":         {epoch, moment{step: 5}, 0, attempt{step: 5}, false},
+		"silent":                       {name, moment{attempt: 2}, silentSave, attempt{step: -1}, true},
+		"not silent for long":          {name, moment{attempt: 2}, silentSave - 1, attempt{step: -1}, false},
+		"silent, and suspended":        {name, moment{attempt: 2}, silentSave, attempt{step: -1, paused: true}, false},
+		"silent, of an earlier start":  {name, moment{attempt: 1}, silentSave, attempt{step: -1}, false},
+		"it reports":                   {epoch, moment{attempt: 2}, silentSave, attempt{step: 0}, false},
+		"it ended well":                {name, moment{attempt: 2}, 0, attempt{step: -1, endedWell: true}, true},
+		"a later one ended well":       {name, moment{attempt: 1}, 0, attempt{step: -1, endedWell: true}, false},
+		"it ended well after its step": {name, moment{step: 10, attempt: 2}, 0, attempt{step: 10, endedWell: true}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &run{attempts: 2, attempt: tc.now}
+			c := &Checkpoint{Step: 10, files: []string{tc.file}, first: tc.found}
+			c.first.at = time.Now()
+			time.Sleep(tc.ago)
+			if got := r.isPast(c); got != tc.want {
+				t.Errorf("%s: %v", what, got)
 			}
 		})
 	}
