@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,5 +142,16 @@ func TestIsPast(t *testing.T) {
 				t.Errorf("%s: %v", what, got)
 			}
 		})
+	}
+}
+
+func TestEndsWell(t *testing.T) {
+	for e, want := range map[*Exit]bool{
+		{Code: 0}: true, {Code: exitTempFail}: true, {Code: 143}: true,
+		{Code: 1}: false, {Code: 137}: false, {Code: -1, Signal: syscall.SIGTERM}: false, {Signal: syscall.SIGKILL}: false,
+	} {
+		if got := endsWell(e); got != want {
+			t.Errorf("%v: %v", e, got)
+		}
 	}
 }
