@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
@@ -181,29 +183,40 @@ func TestNoCopy(t *testing.T) {
 	}
 }
 
-// TestCopyIsDamagedToo has a checkpoint and its copy that are both damaged: neither is
-// brought back, and no record says that there is one.
-func TestCopyIsDamagedToo(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "last.safetensors")
-	writeFile(t, name, tensorsFile())
-	openShelf(t, dir, "last*").refresh(true)
-	copies, err := filepath.Glob(filepath.Join(dir, copiesDir, "*", "last.safetensors"))
-	if err != nil || len(copies) != 1 {
-		t.Fatal(copies, err)
-	}
-	for _, file := range append(copies, name) {
-		writeFile(t, file, "x")
-	}
-	s := openShelf(t, dir, "last*")
-	s.readRecords()
-	s.refresh(true)
-	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
-	if c, ok := s.newest(noCeiling); ok {
-		t.Errorf("the newest is %v", c)
-	}
-	if records, bad := manifest.Records(dir); len(records) != 0 || bad != nil {
-		t.Errorf("records %v, %v", records, bad)
+// TestCopyIsBroughtBack has a damaged checkpoint that the program overwrites, whose copy is
+// intact, or damaged too: then neither is given to the program, and no record is left.
+func TestCopyIsBroughtBack(t *testing.T) {
+	const name, done, failed = "last.safetensors", "brought back the last verified copy", "cannot bring back the copy"
+	for _, intact := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			given := ""
+			sv, log := simulate(t, func(p *simProgram) int {
+				given = p.variable("TRAINERD_CHECKPOINT")
+				return 0
+			})
+			sv.Checkpoints = "last*"
+			file := filepath.Join(sv.Logdir, name)
+			writeFile(t, file, tensorsFile())
+			openShelf(t, sv.Logdir, "last*").refresh(true)
+			copies, err := filepath.Glob(filepath.Join(sv.Logdir, copiesDir, "*", name))
+			if err != nil || len(copies) != 1 {
+				t.Fatal(copies, err)
+			}
+			want := file
+			if writeFile(t, file, "x"); !intact {
+				writeFile(t, copies[0], "x")
+				want = ""
+			}
+			if _, err := sv.Run(t.Context()); err != nil || given != want {
+				t.Errorf("Run = %v; the program was given %q, want %q", err, given, want)
+			}
+			if strings.Contains(log.String(), done) != intact || strings.Contains(log.String(), failed) == intact {
+				t.Errorf("intact: %v; log:\n%s", intact, log)
+			}
+			if records, bad := manifest.Records(sv.Logdir); (len(records) == 1) != intact || bad != nil {
+				t.Errorf("intact: %v; records %v, %v", intact, records, bad)
+			}
+		})
 	}
 }
 
@@ -256,5 +269,22 @@ func TestMeasuredIsLimited(t *testing.T) {
 		if got := m.of(&Checkpoint{Step: step, files: []string{"ckpt"}}); len(got) != want {
 			t.Errorf("step %d has %v", step, got)
 		}
+	}
+}
+
+// TestWrittenAgainAfterQuarantine has a damaged checkpoint that was moved aside, and an
+// intact one of the same name, size and time, as a copy that is brought back may be.
+func TestWrittenAgainAfterQuarantine(t *testing.T) {
+	dir, text := t.TempDir(), tensorsFile()
+	name, at := filepath.Join(dir, "ckpt-1.safetensors"), time.Unix(1_700_000_000, 0)
+	s := openShelf(t, dir, "ckpt-*")
+	for _, text := range []string{strings.Replace(text, "{", "x", 1), text} {
+		writeFile(t, name, text)
+		must(t, os.Chtimes(name, at, at))
+		s.refresh(true)
+		(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	}
+	if c, ok := s.newest(noCeiling); !ok || c.Step != 1 {
+		t.Errorf("the newest is %v", c)
 	}
 }
