@@ -137,13 +137,59 @@ func TestRefusedThatGoes(t *testing.T) {
 // TestDamagedWithoutStep has damaged checkpoints without a step, of which one is newer than
 // the verified one: that alone is moved aside.
 func TestDamagedWithoutStep(t *testing.T) {
-	dir := logdirOf(t, "old.safetensors", "last.bin", "new.safetensors")
-	s := openShelf(t, dir, "*.*")
+	for _, verified := range []string{"last.bin", "ckpt-10.bin"} {
+		dir := logdirOf(t, "old.safetensors", verified, "new.safetensors")
+		s := openShelf(t, dir, "*.*")
+		s.refresh(true)
+		(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+		got := below(t, dir)
+		if !slices.Contains(got, "old.safetensors") || !slices.Contains(got, verified) || slices.Contains(got, "new.safetensors") {
+			t.Errorf("left %v", got)
+		}
+	}
+}
+
+// TestOneOfTwoIsBroughtBack has two checkpoints that a program overwrites, one of which is
+// damaged.
+func TestOneOfTwoIsBroughtBack(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.safetensors", "b.safetensors"} {
+		writeFile(t, filepath.Join(dir, name), tensorsFile())
+	}
+	s := openShelf(t, dir, "*.safetensors")
+	s.refresh(true)
+	writeFile(t, filepath.Join(dir, "b.safetensors"), "x")
 	s.refresh(true)
 	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
-	got := below(t, dir)
-	if !slices.Contains(got, "old.safetensors") || !slices.Contains(got, "last.bin") || slices.Contains(got, "new.safetensors") {
-		t.Errorf("left %v", got)
+	if got := readFile(t, filepath.Join(dir, "b.safetensors")); got != tensorsFile() {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// TestNothingIsBroughtBack has records of checkpoints that are gone, of which none is the one
+// that the program was about to replace: another is there, it is none of the pattern, or it
+// has no copy.
+func TestNothingIsBroughtBack(t *testing.T) {
+	for name, tc := range map[string]struct{ gone, there, pattern string }{
+		"another is there":    {"last.safetensors", "last-b.safetensors", "last*"},
+		"none of the pattern": {"last.safetensors", "", "ckpt*"},
+		"without a copy":      {"ckpt-1.safetensors", "", "ckpt*"},
+	} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, tc.gone), tensorsFile())
+		openShelf(t, dir, tc.gone).refresh(true)
+		must(t, os.Remove(filepath.Join(dir, tc.gone)))
+		if tc.there != "" {
+			writeFile(t, filepath.Join(dir, tc.there), tensorsFile())
+		}
+		log := newScreen()
+		r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: openShelf(t, dir, tc.pattern), counts: &counts{}}
+		r.store.readRecords()
+		r.store.refresh(true)
+		r.bringBackGone(t.Context())
+		if _, err := os.Stat(filepath.Join(dir, tc.gone)); err == nil || log.String() != "" {
+			t.Errorf("%s: it is there again, or that is said: %v\n%s", name, err, log)
+		}
 	}
 }
 
@@ -286,5 +332,21 @@ func TestWrittenAgainAfterQuarantine(t *testing.T) {
 	}
 	if c, ok := s.newest(noCeiling); !ok || c.Step != 1 {
 		t.Errorf("the newest is %v", c)
+	}
+}
+
+// TestKeptWhy has what `ckpt ls` and the report of a run say of checkpoints that no policy
+// decides about.
+func TestKeptWhy(t *testing.T) {
+	dir := logdirOf(t, "c-1.bin", "c.bin", "c-10/w")
+	s := openShelf(t, dir, "c*")
+	s.isPast = func(c *Checkpoint) bool { return c.Step == 1 || c.Step == NoStep }
+	s.refresh(true)
+	var got []string
+	for _, k := range s.kept() {
+		got = append(got, strings.Join(k.Why, ", "))
+	}
+	if want := []string{"its name has no step", "all are kept", "the program has not continued from it yet"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
