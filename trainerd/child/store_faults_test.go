@@ -166,6 +166,20 @@ func TestOneOfTwoIsBroughtBack(t *testing.T) {
 	}
 }
 
+// TestDeletedStaysDeleted has a checkpoint that the user has deleted, to begin again.
+func TestDeletedStaysDeleted(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "last.safetensors"), tensorsFile())
+	s := openShelf(t, dir, "last*")
+	s.refresh(true)
+	must(t, os.Remove(filepath.Join(dir, "last.safetensors")))
+	s.refresh(true)
+	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	if _, err := os.Stat(filepath.Join(dir, "last.safetensors")); err == nil {
+		t.Error("it is there again")
+	}
+}
+
 // TestNothingIsBroughtBack has records of checkpoints that are gone, of which none is the one
 // that the program was about to replace: another is there, it is none of the pattern, or it
 // has no copy.
