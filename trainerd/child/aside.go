@@ -44,9 +44,9 @@ func (r *run) putBack() {
 	r.aside = nil
 	if err := r.store.putBack(a); err != nil {
 		r.log.Error("cannot move the checkpoint back", "checkpoint", a.Path, "from", a.dir, "err", err)
-		return
+	} else {
+		r.log.Warn("the program has done no step without the checkpoint; moved it back", "checkpoint", a.Path)
 	}
-	r.log.Warn("the program has done no step without the checkpoint; moved it back", "checkpoint", a.Path)
 	r.refresh(true)
 	r.trust()
 }

@@ -3,6 +3,8 @@
 package child
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,15 +24,20 @@ func TestBadDisk(t *testing.T) {
 		fails func(op, name string) bool
 		code  int    // of the program
 		log   string // has this
-		given string // to the last start
+		given string // to the starts
 		left  string // is in the logdir
 	}{
 		"setting aside": {map[string]string{base: "weights"},
-			func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 1, "cannot move damaged checkpoint aside", base, base},
+			func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 1, "cannot move damaged checkpoint aside", "ckpt-10 ckpt-10 ckpt-10 ckpt-10", base},
 		"setting aside what a file names": {map[string]string{base: "weights", "latest": base},
-			func(op, name string) bool { return op == "remove" && name == "latest" }, 1, "cannot correct what names the damaged checkpoint", base, "latest"},
+			func(op, name string) bool { return op == "remove" && name == "latest" }, 1, "cannot correct what names the damaged checkpoint", "ckpt-10 ckpt-10 none ckpt-10", "latest"},
 		"moving back": {map[string]string{base: "weights"},
-			func(op, name string) bool { return op == "rename" && name == base }, 1, "cannot move the checkpoint back", "", "damaged/" + base},
+			func(op, name string) bool { return op == "rename" && name == base }, 1, "cannot move the checkpoint back", "ckpt-10 ckpt-10 none none", "damaged/" + base},
+		"moving back what a file names": {map[string]string{base: "weights", "latest": base},
+			func(op, name string) bool {
+				return op == "create" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
+			}, 1,
+			"cannot move the checkpoint back", "ckpt-10 ckpt-10 none ckpt-10", base},
 		"moving aside": {map[string]string{intact: tensorsFile(), damaged: "x"},
 			func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 0, "cannot move damaged checkpoint aside", intact, damaged},
 		"moving aside what a file names": {map[string]string{intact: tensorsFile(), damaged: "x", "latest": damaged},
@@ -45,9 +52,9 @@ func TestBadDisk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				given := ""
+				var given []string
 				sv, log := simulate(t, func(p *simProgram) int {
-					given = filepath.Base(p.variable("TRAINERD_CHECKPOINT"))
+					given = append(given, filepath.Base(cmp.Or(p.variable("TRAINERD_CHECKPOINT"), "none")))
 					return tc.code
 				})
 				for file, text := range tc.files {
@@ -58,11 +65,11 @@ func TestBadDisk(t *testing.T) {
 				if _, err := sv.Run(t.Context()); (err == nil) != (tc.code == 0) {
 					t.Errorf("Run = %v", err)
 				}
-				if !strings.Contains(log.String(), tc.log) {
-					t.Errorf("the log lacks %q:\n%s", tc.log, log)
+				if !strings.Contains(log.String(), tc.log) || strings.Contains(tc.log, "back") && strings.Contains(log.String(), "moved it back") {
+					t.Errorf("the log lacks %q, or says that it is back:\n%s", tc.log, log)
 				}
-				if strings.TrimPrefix(given, ".") != tc.given {
-					t.Errorf("the last start was given %q, want %q", given, tc.given)
+				if got := strings.Join(given, " "); got != tc.given {
+					t.Errorf("the starts were given %q, want %q", got, tc.given)
 				}
 				if !slices.ContainsFunc(below(t, sv.Logdir), func(name string) bool { return name == tc.left || withoutTime(name) == tc.left }) {
 					t.Errorf("%s is not in %v", tc.left, below(t, sv.Logdir))
@@ -83,11 +90,11 @@ func withoutTime(name string) string {
 func TestAsideComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var given []string
-		sv, _ := simulate(t, func(p *simProgram) int {
+		sv, log := simulate(t, func(p *simProgram) int {
 			given = append(given, p.variable("TRAINERD_STEP"))
 			return 1
 		})
-		sv.Checkpoints, sv.Restarts.Max = "{a,b}/w_*", 3
+		sv.Checkpoints, sv.Restarts.Max = "{a,b}/w_*", 5
 		files := map[string]string{"a/w_10": "one", "b/w_10": "two", "a/latest": "w_10"}
 		for file, text := range files {
 			writeFile(t, filepath.Join(sv.Logdir, file), text)
@@ -95,8 +102,14 @@ func TestAsideComesBack(t *testing.T) {
 		if _, err := sv.Run(t.Context()); !is[*ExitError](err) {
 			t.Errorf("Run = %v", err)
 		}
-		if want := []string{"10", "10", "", "10"}; !slices.Equal(given, want) {
+		if want := []string{"10", "10", "", "10", "10", "10"}; !slices.Equal(given, want) { // it was not to blame
 			t.Errorf("the starts were given %q, want %q", given, want)
+		}
+		if left, err := os.ReadDir(filepath.Join(sv.Logdir, "damaged")); err != nil || len(left) != 0 {
+			t.Errorf("left in damaged: %v, %v", left, err)
+		}
+		if strings.Contains(log.String(), "cannot move the checkpoint back") {
+			t.Errorf("it is moved back twice:\n%s", log)
 		}
 		for file, want := range files {
 			if got := readFile(t, filepath.Join(sv.Logdir, file)); got != want {
@@ -104,6 +117,33 @@ func TestAsideComesBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAsideNext has a checkpoint that is set aside, with an older one: the log says which
+// one is next, and the run counts that it went back.
+func TestAsideNext(t *testing.T) {
+	for _, older := range []string{"", "ckpt-5.safetensors"} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				if p.variable("TRAINERD_STEP") == "10" {
+					return 1
+				}
+				return 0
+			})
+			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+			next := `next="the beginning"`
+			if sv.Checkpoints = "ckpt-*"; older != "" {
+				writeFile(t, filepath.Join(sv.Logdir, older), tensorsFile())
+				next = "next=" + filepath.Join(sv.Logdir, older)
+			}
+			if _, err := sv.Run(t.Context()); err != nil || !strings.Contains(log.String(), next) {
+				t.Errorf("Run = %v; want %s in the log:\n%s", err, next, log)
+			}
+			if got := sv.Stats().Rewinds; got != 1 {
+				t.Errorf("counted %d rewinds", got)
+			}
+		})
+	}
 }
 
 // TestRecordsCannotBeKept has a file in the place of the folder of manifests: checkpoints

@@ -118,9 +118,8 @@ type checkpointStore struct {
 	// finished writing a checkpoint; nil where there is no program.
 	now    func() moment
 	isPast func(c *Checkpoint) bool
-	// isGood reports whether the loss was finite after a checkpoint; nil where nobody
-	// watches it.
-	isGood func(c *Checkpoint) bool
+	// spared returns the paths of those that a rewind may need; nil where there is none.
+	spared func() []string
 
 	known   []Checkpoint       // that are verified and durable, by step
 	seen    map[key]Checkpoint // as the last look found them

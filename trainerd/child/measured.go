@@ -74,7 +74,7 @@ func (r *run) newStore(root *os.Root) *checkpointStore {
 	s.now = r.moment
 	s.isPast = r.isPast
 	if r.MaxRewinds > 0 {
-		s.isGood = r.rewinds.trusts
+		s.spared = r.spared
 	}
 	return s
 }

@@ -149,10 +149,11 @@ func TestTooManyConnections(t *testing.T) {
 	a := &process{listener: ln, out: &output{}, reports: make(chan *Report, maxConnections), conns: map[deadliner]struct{}{}}
 	accepted := make(chan struct{})
 	go func() { a.accept(); close(accepted) }()
+	var conns []net.Conn
 	for n := range maxConnections {
 		conn, err := net.Dial("unix", ln.Addr().String())
 		must(t, err)
-		defer conn.Close()
+		conns = append(conns, conn)
 		fmt.Fprintf(conn, "step=%d\n", n)
 		<-a.reports // it has its place
 	}
@@ -162,11 +163,9 @@ func TestTooManyConnections(t *testing.T) {
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Errorf("one more is heard: %d bytes", n)
 	}
-	a.mu.Lock()
-	for d := range a.conns {
-		d.SetReadDeadline(time.Now())
+	for _, conn := range conns {
+		conn.Close()
 	}
-	a.mu.Unlock()
 	a.drain()
 	<-accepted
 	a.readers.Wait()

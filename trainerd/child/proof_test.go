@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
@@ -102,5 +105,53 @@ func TestFirstFolderAtAStop(t *testing.T) {
 				t.Errorf("Run = %v, want a lost save: %v", err, tc.lost)
 			}
 		})
+	}
+}
+
+// TestIsPast has what shows that a program has finished writing its first folder: it was
+// found at a step of a start, and the program is further now.
+func TestIsPast(t *testing.T) {
+	const name, epoch = "c-10", "epoch_10"
+	for what, tc := range map[string]struct {
+		file  string
+		found moment // some time ago
+		ago   time.Duration
+		now   attempt
+		want  bool
+	}{
+		"a step after it":              {name, moment{step: 10}, 0, attempt{step: 11}, true},
+		"its step":                     {name, moment{step: 10}, 0, attempt{step: 10}, false},
+		"a step before the name's":     {name, moment{step: 5}, 0, attempt{step: 9}, false},
+		"a step after an epoch":        {epoch, moment{step: 5}, 0, attempt{step: 6}, true},
+		"the step of an epoch":         {epoch, moment{step: 5}, 0, attempt{step: 5}, false},
+		"silent":                       {name, moment{attempt: 2}, silentSave, attempt{step: -1}, true},
+		"not silent for long":          {name, moment{attempt: 2}, silentSave - 1, attempt{step: -1}, false},
+		"silent, and suspended":        {name, moment{attempt: 2}, silentSave, attempt{step: -1, paused: true}, false},
+		"silent, of an earlier start":  {name, moment{attempt: 1}, silentSave, attempt{step: -1}, false},
+		"it reports":                   {epoch, moment{attempt: 2}, silentSave, attempt{step: 0}, false},
+		"it ended well":                {name, moment{attempt: 2}, 0, attempt{step: -1, endedWell: true}, true},
+		"a later one ended well":       {name, moment{attempt: 1}, 0, attempt{step: -1, endedWell: true}, false},
+		"it ended well after its step": {name, moment{step: 10, attempt: 2}, 0, attempt{step: 10, endedWell: true}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &run{attempts: 2, attempt: tc.now}
+			c := &Checkpoint{Step: 10, files: []string{tc.file}, first: tc.found}
+			c.first.at = time.Now()
+			time.Sleep(tc.ago)
+			if got := r.isPast(c); got != tc.want {
+				t.Errorf("%s: %v", what, got)
+			}
+		})
+	}
+}
+
+func TestEndsWell(t *testing.T) {
+	for e, want := range map[*Exit]bool{
+		{Code: 0}: true, {Code: exitTempFail}: true, {Code: 143}: true,
+		{Code: 1}: false, {Code: 137}: false, {Code: -1, Signal: syscall.SIGTERM}: false, {Signal: syscall.SIGKILL}: false,
+	} {
+		if got := endsWell(e); got != want {
+			t.Errorf("%v: %v", e, got)
+		}
 	}
 }

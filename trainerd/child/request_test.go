@@ -171,7 +171,27 @@ func TestSignalsThatFail(t *testing.T) {
 	if err := (&process{alive: true, program: ended}).terminate(); err != nil {
 		t.Errorf("terminate of one that has just ended: %v", err)
 	}
+	if err := (&process{program: ended}).send(system.SigTerm); err != nil {
+		t.Errorf("send after the end: %v", err)
+	}
 	if err := (&process{program: ended}).sendLeader(system.SigTerm); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("sendLeader after the end: %v", err)
 	}
+}
+
+// groupStays is a program that has ended, and whose group takes no notice of SIGTERM.
+type groupStays struct{ *simProgram }
+
+func (groupStays) GroupEnded() bool { return false }
+
+// TestKilledGroup: once a group is killed, nobody waits for it any longer.
+func TestKilledGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &process{alive: true, told: true, killed: make(chan struct{}), program: groupStays{&simProgram{ended: make(chan struct{}), told: make(chan struct{})}}}
+		begun := time.Now()
+		time.AfterFunc(time.Minute, func() { close(a.killed) })
+		if a.awaitGroup(false); time.Since(begun) != time.Minute {
+			t.Errorf("it is waited for %v", time.Since(begun))
+		}
+	})
 }

@@ -37,7 +37,10 @@ func (s *checkpointStore) kept() []Kept {
 		}
 		all = append(all, k)
 	}
-	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, linked(s.symlinks()), s.lastGood()}, s.policy...)
+	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, linked(s.symlinks())}, s.policy...)
+	if s.spared != nil {
+		policies = append(policies, spared(s.spared()))
+	}
 	for i, why := range checkpoint.Reasons(policies, numbered) {
 		all[at[i]].Why = why
 	}
@@ -54,24 +57,14 @@ func (c *Checkpoint) stored() retention.Checkpoint {
 	return x
 }
 
-// lastGood is a policy that keeps the newest checkpoint after which the loss was finite:
-// a rewind goes there if it is NaN in all that came later.
-type lastGood string
-
-func (s *checkpointStore) lastGood() lastGood {
-	for _, c := range slices.Backward(s.known) {
-		if s.isGood != nil && !c.onTrial && s.isGood(&c) {
-			return lastGood(c.Path)
-		}
-	}
-	return ""
-}
+// spared is a policy that keeps what a rewind may need, by path.
+type spared []string
 
 // Keep implements [retention.Policy].
-func (l lastGood) Keep(all []retention.Checkpoint) []string {
+func (s spared) Keep(all []retention.Checkpoint) []string {
 	why := make([]string, len(all))
 	for i, c := range all {
-		if c.Prefix == string(l) {
+		if slices.Contains(s, c.Prefix) {
 			why[i] = "the loss was finite after it"
 		}
 	}

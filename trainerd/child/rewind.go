@@ -36,6 +36,22 @@ func (b *rewinds) trusts(c *Checkpoint) bool {
 	return c.at() <= b.good
 }
 
+// spared returns the checkpoints that a rewind may need: the newest after which the loss was
+// finite, and until it was in this start, the one before. The program may have been killed
+// before it had reported that the loss was NaN.
+func (r *run) spared() (paths []string) {
+	n := 2
+	if r.rewinds.proven {
+		n = 1
+	}
+	for _, c := range slices.Backward(r.store.known) {
+		if len(paths) < n && !c.onTrial && r.rewinds.trusts(&c) {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths
+}
+
 // watchLoss kills the program when its loss is NaN or infinite: what it does from
 // there on has no use, and what it saves does harm.
 func (r *run) watchLoss(report *Report, now time.Time) {

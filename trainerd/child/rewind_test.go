@@ -174,3 +174,43 @@ func TestRewindOnBadDisk(t *testing.T) {
 		}
 	})
 }
+
+// TestRewindAfterKill has a checkpoint that was saved after the fault, by a run that ended
+// before it knew that: the next one still has the checkpoint before, and goes back there.
+func TestRewindAfterKill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		save := func(p *simProgram, step int) {
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("ckpt-%d", step)), "weights")
+		}
+		sv, _ := simulate(t, func(p *simProgram) int {
+			switch given = append(given, p.variable("TRAINERD_STEP")); len(given) {
+			case 1:
+				p.say("step=20 loss=1")
+				save(p, 20)
+				p.sleep(time.Minute)
+				p.say("step=22 loss=1")
+				save(p, 23)
+			case 2:
+				save(p, 30) // before it says anything
+				p.sleep(time.Minute)
+				p.say("step=31 loss=nan")
+			default:
+				return 0
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.MaxRewinds, sv.Retention = 1, []retention.Policy{retention.Last(1)}
+		for range 2 {
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+			if exit, err := sv.Run(ctx); err != nil && !is[*SaveLostError](err) {
+				t.Fatalf("Run = %+v, %v", exit, err)
+			}
+			stop()
+		}
+		if want := []string{"", "23", "20"}; !slices.Equal(given, want) {
+			t.Errorf("the starts were given %q, want %q", given, want)
+		}
+	})
+}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
@@ -135,13 +137,73 @@ func TestRefusedThatGoes(t *testing.T) {
 // TestDamagedWithoutStep has damaged checkpoints without a step, of which one is newer than
 // the verified one: that alone is moved aside.
 func TestDamagedWithoutStep(t *testing.T) {
-	dir := logdirOf(t, "old.safetensors", "last.bin", "new.safetensors")
-	s := openShelf(t, dir, "*.*")
+	for _, verified := range []string{"last.bin", "ckpt-10.bin"} {
+		dir := logdirOf(t, "old.safetensors", verified, "new.safetensors")
+		s := openShelf(t, dir, "*.*")
+		s.refresh(true)
+		(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+		got := below(t, dir)
+		if !slices.Contains(got, "old.safetensors") || !slices.Contains(got, verified) || slices.Contains(got, "new.safetensors") {
+			t.Errorf("left %v", got)
+		}
+	}
+}
+
+// TestOneOfTwoIsBroughtBack has two checkpoints that a program overwrites, one of which is
+// damaged.
+func TestOneOfTwoIsBroughtBack(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.safetensors", "b.safetensors"} {
+		writeFile(t, filepath.Join(dir, name), tensorsFile())
+	}
+	s := openShelf(t, dir, "*.safetensors")
+	s.refresh(true)
+	writeFile(t, filepath.Join(dir, "b.safetensors"), "x")
 	s.refresh(true)
 	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
-	got := below(t, dir)
-	if !slices.Contains(got, "old.safetensors") || !slices.Contains(got, "last.bin") || slices.Contains(got, "new.safetensors") {
-		t.Errorf("left %v", got)
+	if got := readFile(t, filepath.Join(dir, "b.safetensors")); got != tensorsFile() {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// TestDeletedStaysDeleted has a checkpoint that the user has deleted, to begin again.
+func TestDeletedStaysDeleted(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "last.safetensors"), tensorsFile())
+	s := openShelf(t, dir, "last*")
+	s.refresh(true)
+	must(t, os.Remove(filepath.Join(dir, "last.safetensors")))
+	s.refresh(true)
+	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	if _, err := os.Stat(filepath.Join(dir, "last.safetensors")); err == nil {
+		t.Error("it is there again")
+	}
+}
+
+// TestNothingIsBroughtBack has records of checkpoints that are gone, of which none is the one
+// that the program was about to replace: another is there, it is none of the pattern, or it
+// has no copy.
+func TestNothingIsBroughtBack(t *testing.T) {
+	for name, tc := range map[string]struct{ gone, there, pattern string }{
+		"another is there":    {"last.safetensors", "last-b.safetensors", "last*"},
+		"none of the pattern": {"last.safetensors", "", "ckpt*"},
+		"without a copy":      {"ckpt-1.safetensors", "", "ckpt*"},
+	} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, tc.gone), tensorsFile())
+		openShelf(t, dir, tc.gone).refresh(true)
+		must(t, os.Remove(filepath.Join(dir, tc.gone)))
+		if tc.there != "" {
+			writeFile(t, filepath.Join(dir, tc.there), tensorsFile())
+		}
+		log := newScreen()
+		r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: openShelf(t, dir, tc.pattern), counts: &counts{}}
+		r.store.readRecords()
+		r.store.refresh(true)
+		r.bringBackGone(t.Context())
+		if _, err := os.Stat(filepath.Join(dir, tc.gone)); err == nil || log.String() != "" {
+			t.Errorf("%s: it is there again, or that is said: %v\n%s", name, err, log)
+		}
 	}
 }
 
@@ -181,29 +243,40 @@ func TestNoCopy(t *testing.T) {
 	}
 }
 
-// TestCopyIsDamagedToo has a checkpoint and its copy that are both damaged: neither is
-// brought back, and no record says that there is one.
-func TestCopyIsDamagedToo(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "last.safetensors")
-	writeFile(t, name, tensorsFile())
-	openShelf(t, dir, "last*").refresh(true)
-	copies, err := filepath.Glob(filepath.Join(dir, copiesDir, "*", "last.safetensors"))
-	if err != nil || len(copies) != 1 {
-		t.Fatal(copies, err)
-	}
-	for _, file := range append(copies, name) {
-		writeFile(t, file, "x")
-	}
-	s := openShelf(t, dir, "last*")
-	s.readRecords()
-	s.refresh(true)
-	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
-	if c, ok := s.newest(noCeiling); ok {
-		t.Errorf("the newest is %v", c)
-	}
-	if records, bad := manifest.Records(dir); len(records) != 0 || bad != nil {
-		t.Errorf("records %v, %v", records, bad)
+// TestCopyIsBroughtBack has a damaged checkpoint that the program overwrites, whose copy is
+// intact, or damaged too: then neither is given to the program, and no record is left.
+func TestCopyIsBroughtBack(t *testing.T) {
+	const name, done, failed = "last.safetensors", "brought back the last verified copy", "cannot bring back the copy"
+	for _, intact := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			given := ""
+			sv, log := simulate(t, func(p *simProgram) int {
+				given = p.variable("TRAINERD_CHECKPOINT")
+				return 0
+			})
+			sv.Checkpoints = "last*"
+			file := filepath.Join(sv.Logdir, name)
+			writeFile(t, file, tensorsFile())
+			openShelf(t, sv.Logdir, "last*").refresh(true)
+			copies, err := filepath.Glob(filepath.Join(sv.Logdir, copiesDir, "*", name))
+			if err != nil || len(copies) != 1 {
+				t.Fatal(copies, err)
+			}
+			want := file
+			if writeFile(t, file, "x"); !intact {
+				writeFile(t, copies[0], "x")
+				want = ""
+			}
+			if _, err := sv.Run(t.Context()); err != nil || given != want {
+				t.Errorf("Run = %v; the program was given %q, want %q", err, given, want)
+			}
+			if strings.Contains(log.String(), done) != intact || strings.Contains(log.String(), failed) == intact {
+				t.Errorf("intact: %v; log:\n%s", intact, log)
+			}
+			if records, bad := manifest.Records(sv.Logdir); (len(records) == 1) != intact || bad != nil {
+				t.Errorf("intact: %v; records %v, %v", intact, records, bad)
+			}
+		})
 	}
 }
 
@@ -256,5 +329,38 @@ func TestMeasuredIsLimited(t *testing.T) {
 		if got := m.of(&Checkpoint{Step: step, files: []string{"ckpt"}}); len(got) != want {
 			t.Errorf("step %d has %v", step, got)
 		}
+	}
+}
+
+// TestWrittenAgainAfterQuarantine has a damaged checkpoint that was moved aside, and an
+// intact one of the same name, size and time, as a copy that is brought back may be.
+func TestWrittenAgainAfterQuarantine(t *testing.T) {
+	dir, text := t.TempDir(), tensorsFile()
+	name, at := filepath.Join(dir, "ckpt-1.safetensors"), time.Unix(1_700_000_000, 0)
+	s := openShelf(t, dir, "ckpt-*")
+	for _, text := range []string{strings.Replace(text, "{", "x", 1), text} {
+		writeFile(t, name, text)
+		must(t, os.Chtimes(name, at, at))
+		s.refresh(true)
+		(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	}
+	if c, ok := s.newest(noCeiling); !ok || c.Step != 1 {
+		t.Errorf("the newest is %v", c)
+	}
+}
+
+// TestKeptWhy has what `ckpt ls` and the report of a run say of checkpoints that no policy
+// decides about.
+func TestKeptWhy(t *testing.T) {
+	dir := logdirOf(t, "c-1.bin", "c.bin", "c-10/w")
+	s := openShelf(t, dir, "c*")
+	s.isPast = func(c *Checkpoint) bool { return c.Step == 1 || c.Step == NoStep }
+	s.refresh(true)
+	var got []string
+	for _, k := range s.kept() {
+		got = append(got, strings.Join(k.Why, ", "))
+	}
+	if want := []string{"its name has no step", "all are kept", "the program has not continued from it yet"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

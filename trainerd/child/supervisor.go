@@ -312,7 +312,9 @@ func (r *run) scan(ctx context.Context) {
 	if n := len(known); n > 0 {
 		r.maxStep = known[n-1].Step
 	}
-	r.rotate()
+	if r.MaxRewinds <= 0 { // else the next save has that done, when it is known which are good
+		r.rotate()
+	}
 }
 
 // close ends what open has begun.
