@@ -19,6 +19,8 @@ type KernelContext struct {
 	step *step
 	// strings says that the kernel has an output of strings.
 	strings bool
+	// alone says that a product is not to be computed with others of its sum.
+	alone bool
 }
 
 // bail carries a failure out of a kernel's depth, where an error return at

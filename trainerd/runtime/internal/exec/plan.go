@@ -49,10 +49,12 @@ type step struct {
 	control  []int32 // slots whose death kills the step
 	flags    OpFlags
 	mayDie   bool
-	calls    bool  // runs functions, whose variables are not known here
-	copyRead bool  // a read whose value must survive a later write
-	takes    uint8 // bits of the first inputs whose memory no later step needs
-	sum      inSum
+	calls    bool        // runs functions, whose variables are not known here
+	copyRead bool        // a read whose value must survive a later write
+	takes    uint8       // bits of the first inputs whose memory no later step needs
+	sum      *productSum // nil for none
+	turn     Kernel      // transposes input 1,
+	turned   Kernel      // with which this computes the same; nil for none
 }
 
 type constSlot struct {
@@ -241,11 +243,12 @@ func (c *compiler) finish() {
 		p.consts = append(p.consts, constSlot{slot, v})
 	}
 	sort.Slice(p.consts, func(i, j int) bool { return p.consts[i].slot < p.consts[j].slot })
+	c.turnFactors()
+	c.markSums()
 	p.last = c.lastUses()
 	c.markCopies(p.last)
 	c.assignBuffers(p.last)
 	c.markTakes(p.last)
-	c.markSums()
 }
 
 // acquire returns a frame that no other run uses.
