@@ -35,7 +35,7 @@ func (c *compiler) foldInto(st *step, index, outputs int) (bool, error) {
 // fold runs a step whose inputs are constants. An error is no failure: the
 // step stays in the plan, and reports it if it is reached.
 func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
-	f := &frame{plan: &Plan{bufOf: make([]int32, len(st.in)+outputs)}, bufs: make([]buffer, len(st.in)+outputs), slots: make([]Tensor, len(st.in)+outputs)}
+	f := &frame{plan: &Plan{}, bufOf: make([]int32, len(st.in)+outputs), bufs: make([]buffer, len(st.in)+outputs), slots: make([]Tensor, len(st.in)+outputs)}
 	tmp := *st
 	tmp.in, tmp.out = nil, nil
 	for i, in := range st.in {
@@ -44,7 +44,7 @@ func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
 	}
 	for i := range outputs {
 		slot := len(st.in) + i
-		f.plan.bufOf[slot] = int32(slot)
+		f.bufOf[slot] = int32(slot)
 		tmp.out = append(tmp.out, int32(slot))
 	}
 	r := &run{sess: c.sess, limit: foldLimit}

@@ -86,7 +86,7 @@ func (w *widening) acquire(s *step) *wideFrame {
 }
 
 func (w *widening) release(f *wideFrame, r *run) {
-	if r.exhausted {
+	if r.exhausted.Load() {
 		f.frame.drop(&r.sess.memory)
 		return
 	}
@@ -146,7 +146,7 @@ func (w *widening) run(c *KernelContext) error {
 	defer w.release(f, c.run)
 	f.step.name = c.step.name
 	inner := &f.frame.call
-	*inner = KernelContext{ctx: c.ctx, run: c.run, f: f.frame, step: &f.step}
+	*inner = KernelContext{ctx: c.ctx, run: c.run, f: f.frame, step: &f.step, lane: &f.frame.lane}
 	for i := range c.NumInputs() {
 		t := c.In(i)
 		to := &f.frame.slots[i]
