@@ -1,6 +1,7 @@
 package blas
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/trainerd/trainerd/internal/parallel"
@@ -167,6 +168,9 @@ func (w *workspace[T]) block(p *product[T]) {
 		p.scale()
 	}
 	kc := even(p.k, e.kc, 4)
+	if p.segment > 0 {
+		kc = even(p.k/p.segment, e.kc/p.segment, 1) * p.segment
+	}
 	mc, nc := even(p.m, e.mc, e.rows), even(p.n, e.nc, e.cols)
 	// Panels of b that are copied for few rows are used while the second cache has
 	// them; those of a, all in one block, stay.
@@ -250,7 +254,8 @@ func (w *workspace[T]) packColumns(out panels[T], p *product[T], i, m, l, k int)
 // a copy unless it is full: tiles read whole panels.
 func (w *workspace[T]) panelsB(p *product[T], l, k, j, n int) panels[T] {
 	e := w.e
-	if !p.tb && n%e.cols == 0 && (p.m <= 2*e.rows || k*p.ldb <= e.kc*e.cols) {
+	full := n%e.cols == 0 || n%e.cols == e.cols/2 && e.narrow != nil
+	if !p.tb && full && (p.m <= 2*e.rows || k*p.ldb <= e.kc*e.cols) {
 		return panels[T]{data: p.b[l*p.ldb+j:], panel: e.cols, cs: p.ldb}
 	}
 	count := (n + e.cols - 1) / e.cols
@@ -295,42 +300,43 @@ func (w *workspace[T]) pack(dst, src []T, ld, x, width, l, k int, rows bool, ful
 // panels of the factors.
 func (w *workspace[T]) tiles(p *product[T], a, b panels[T], i, m, j, n, k int, add bool) {
 	e := w.e
+	segment := cmp.Or(p.segment, k)
 	for y := 0; y < n; y += e.cols {
-		bs := &b.data[y/e.cols*b.panel]
+		kernels, cols := e.tiles, e.cols
+		if n-y <= e.cols/2 && e.narrow != nil {
+			kernels, cols = e.narrow, e.cols/2
+		}
+		bs := b.data[y/e.cols*b.panel:]
 		for x := 0; x < m; x += e.rows {
-			as := &a.data[x/e.rows*a.panel]
+			as := a.data[x/e.rows*a.panel:]
 			rows := min(e.rows, m-x)
-			at := (i+x)*p.ldc + j + y
-			if n-y == e.cols/2 && e.narrow != nil {
-				e.narrow[rows-1](k, as, a.rs, a.cs, bs, b.cs, &p.c[at], p.ldc, flag(add), 1, 0, 0)
-				continue
+			c, ldc := p.c[(i+x)*p.ldc+j+y:], p.ldc
+			if n-y < cols {
+				c, ldc = w.corner(c, ldc, rows, n-y, add), e.cols
 			}
-			if n-y < e.cols/2 && e.narrow != nil {
-				e.narrow[rows-1](k, as, a.rs, a.cs, bs, b.cs, &w.tile[0], e.cols, 0, 1, 0, 0)
-				w.corner(p.c[at:], p.ldc, rows, n-y, add)
-				continue
+			for s := 0; s < k; s += segment {
+				kernels[rows-1](segment, &as[s*a.cs], a.rs, a.cs, &bs[s*b.cs], b.cs, &c[0], ldc, flag(add || s > 0), 1, 0, 0)
 			}
-			if n-y < e.cols {
-				e.tiles[rows-1](k, as, a.rs, a.cs, bs, b.cs, &w.tile[0], e.cols, 0, 1, 0, 0)
-				w.corner(p.c[at:], p.ldc, rows, n-y, add)
-				continue
+			if n-y < cols {
+				w.store(p.c[(i+x)*p.ldc+j+y:], p.ldc, rows, n-y)
 			}
-			e.tiles[rows-1](k, as, a.rs, a.cs, bs, b.cs, &p.c[at], p.ldc, flag(add), 1, 0, 0)
 		}
 	}
 }
 
-// corner stores the part of the tile in w that belongs to c.
-func (w *workspace[T]) corner(c []T, ldc, rows, cols int, add bool) {
+// corner returns the tile in w for a part of c that is less than one: with what
+// c holds, if the product is added to that.
+func (w *workspace[T]) corner(c []T, ldc, rows, cols int, add bool) []T {
+	for r := 0; add && r < rows; r++ {
+		copy(w.tile[r*w.e.cols:][:cols], c[r*ldc:])
+	}
+	return w.tile
+}
+
+// store copies the part of the tile in w that belongs to c.
+func (w *workspace[T]) store(c []T, ldc, rows, cols int) {
 	for r := range rows {
-		from, to := w.tile[r*w.e.cols:][:cols], c[r*ldc:][:cols]
-		if !add {
-			copy(to, from)
-			continue
-		}
-		for i, v := range from {
-			to[i] += v
-		}
+		copy(c[r*ldc:][:cols], w.tile[r*w.e.cols:])
 	}
 }
 

@@ -132,10 +132,10 @@ func TestEveryEngine(t *testing.T) {
 	for name, e := range enginesHere() {
 		t.Run(name, func(t *testing.T) {
 			testShapes(t, func(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-				e.single.multiply(&product[float32]{tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc})
+				e.single.multiply(&product[float32]{tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, 0})
 			})
 			testShapes(t, func(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
-				e.double.multiply(&product[float64]{tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc})
+				e.double.multiply(&product[float64]{tA != blas.NoTrans, tB != blas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, 0})
 			})
 		})
 	}
@@ -175,7 +175,7 @@ func sumProducts[T float32 | float64](sum io.Writer, e *engine[T], s [3]int) {
 		if form.tb {
 			ldb = k
 		}
-		e.multiply(&product[T]{form.ta, form.tb, m, n, k, .75, a, lda, b, ldb, 1, c, n})
+		e.multiply(&product[T]{form.ta, form.tb, m, n, k, .75, a, lda, b, ldb, 1, c, n, 0})
 		binary.Write(sum, binary.LittleEndian, c)
 	}
 }
@@ -211,11 +211,11 @@ func addsWhole[T float32 | float64](t *testing.T, e *engine[T], s [3]int) {
 			b, ldb := matrix[T](r, k, n, 0, tb)
 			sum, ldc := matrix[T](r, m, n, 0, false)
 			want, alone := make([]T, len(sum)), make([]T, len(sum))
-			e.multiply(&product[T]{ta, tb, m, n, k, 1, a, lda, b, ldb, 0, alone, ldc})
+			e.multiply(&product[T]{ta, tb, m, n, k, 1, a, lda, b, ldb, 0, alone, ldc, 0})
 			for i := range want {
 				want[i] = sum[i] + alone[i]
 			}
-			e.multiply(&product[T]{ta, tb, m, n, k, 1, a, lda, b, ldb, 1, sum, ldc})
+			e.multiply(&product[T]{ta, tb, m, n, k, 1, a, lda, b, ldb, 1, sum, ldc, 0})
 			for i := range want {
 				if sum[i] != want[i] {
 					t.Fatalf("%v, transposed %t %t: element %d is %v, alone and added %v", s, ta, tb, i, sum[i], want[i])

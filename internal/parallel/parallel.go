@@ -7,8 +7,10 @@
 //
 // A helper is started by the call that needs it, which also waits for its part,
 // or does it itself if the helper has not got a processor by then. The helper
-// then spins for about 50 microseconds, waiting for the next call, because waking
-// a processor takes longer than many parts, and ends. It spins with the
+// then spins for about 20 microseconds, waiting for the next call, because waking
+// a processor takes longer than many parts, and ends. Where calls come soon after
+// it has ended, again and again, it spins longer, up to some 200 microseconds: one
+// that is woken each time comes too late each time. It spins with the
 // processor's pause instruction, and only now and then asks the scheduler whether
 // another goroutine is ready to run, because that takes a lock that all share. A
 // hand-off to a spinning helper takes less than a microsecond.
@@ -20,6 +22,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Job is work that can be split.
@@ -42,10 +45,14 @@ const (
 // looks a helper makes way for other goroutines, and how long it pauses between
 // two, in instructions of some 20 to 50 nanoseconds.
 const (
-	looks   = 400
-	makeWay = 128
-	pauses  = 2
+	looks     = 400
+	mostLooks = 8 * looks
+	makeWay   = 128
+	pauses    = 2
 )
+
+// soon is how long after its end a helper would have been wanted.
+const soon = 200 * time.Microsecond
 
 // helper is one further goroutine of a call, and its memory between calls.
 type helper struct {
@@ -56,19 +63,39 @@ type helper struct {
 	undone sync.Mutex
 	job    Job
 	i, n   int
-	failed any    // what a panic of the part carried
-	run    func() // made once, so that starting it allocates nothing
+	// patience is how often it looks, and ended when it last gave up, in
+	// nanoseconds from start.
+	patience, ended atomic.Int64
+	failed          any    // what a panic of the part carried
+	run             func() // made once, so that starting it allocates nothing
 }
 
 // team is the helpers of a call, kept for the next.
 type team struct{ helpers []*helper }
 
 var (
-	busy atomic.Int64 // helpers at work
+	busy   atomic.Int64 // helpers at work
+	splits atomic.Int64
+	start  = time.Now()
 
 	mu    sync.Mutex
 	teams []*team // idle; the one last used is last
 )
+
+// Splits returns how often a job was done in more than one part.
+func Splits() int64 { return splits.Load() }
+
+// Pause lets a moment pass in a loop that waits for other goroutines, whose turns i
+// counts. Now and then it lets others have the processor.
+func Pause(i int) {
+	pause(pauses)
+	if i%makeWay == makeWay-1 {
+		runtime.Gosched()
+	}
+	if i%looks == looks-1 {
+		yieldThread()
+	}
+}
 
 // Run does a job in at most max parts; the caller does the first. It
 // returns when all are done. The number of parts is smaller when other calls
@@ -79,6 +106,7 @@ func Run(max int, job Job) {
 		job.Part(0, 1)
 		return
 	}
+	splits.Add(1)
 	t := idleTeam(n - 1)
 	defer t.finish(n - 1)
 	for i, h := range t.helpers[:n-1] {
@@ -141,9 +169,22 @@ func (h *helper) give(job Job, i, n int) {
 	h.job, h.i, h.n = job, i, n
 	h.undone.Lock()
 	if !h.state.CompareAndSwap(looking, given) {
+		h.adapt(time.Since(start) - time.Duration(h.ended.Load()))
 		h.state.Store(given)
 		go h.run()
 	}
+}
+
+// adapt makes a helper that gave up some time ago look longer the next time if that
+// was soon before it is wanted, else less long.
+func (h *helper) adapt(ago time.Duration) {
+	n := h.patience.Load()
+	if ago < soon {
+		n *= 2
+	} else {
+		n /= 2
+	}
+	h.patience.Store(min(max(n, looks), mostLooks))
 }
 
 // wait returns when the part is done.
@@ -163,7 +204,7 @@ func (h *helper) wait() {
 // work does the parts that there are while it looks out. It does not look for as
 // long as its caller does the part: that may take any time.
 func (h *helper) work() {
-	for i := 0; i < looks || !h.leave(); i++ {
+	for i := 0; int64(i) < h.patience.Load() || !h.leave(); i++ {
 		if h.state.Load() == given && h.state.CompareAndSwap(given, working) {
 			h.part()
 			i = 0
@@ -177,6 +218,7 @@ func (h *helper) work() {
 
 // leave reports whether the helper's goroutine may end.
 func (h *helper) leave() bool {
+	h.ended.Store(int64(time.Since(start)))
 	return h.state.CompareAndSwap(looking, asleep) || h.state.CompareAndSwap(taken, deserted)
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // coverage counts how often each of some numbers is in a part.
@@ -184,5 +185,19 @@ func TestHelperLeavesItsPartToTheCaller(t *testing.T) {
 	h.state.Store(working)
 	if h.leave() {
 		t.Error("a helper ends during its part")
+	}
+}
+
+// A helper that was wanted soon after it had given up looks longer the next time.
+func TestPatience(t *testing.T) {
+	h := &helper{}
+	for _, tt := range []struct {
+		ago  time.Duration
+		want int64
+	}{{0, looks}, {0, 2 * looks}, {0, 4 * looks}, {0, mostLooks}, {0, mostLooks}, {time.Hour, mostLooks / 2}, {time.Hour, 2 * looks}, {time.Hour, looks}, {time.Hour, looks}} {
+		h.adapt(tt.ago)
+		if got := h.patience.Load(); got != tt.want {
+			t.Errorf("given up %v ago: %d looks, want %d", tt.ago, got, tt.want)
+		}
 	}
 }

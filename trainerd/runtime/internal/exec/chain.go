@@ -89,7 +89,7 @@ const (
 )
 
 // runChain runs a chain, if everything is as it was when it was found.
-func (r *run) runChain(f *frame, ch *chain) (done bool, err error) {
+func (r *run) runChain(l *lane, f *frame, ch *chain) (done bool, err error) {
 	if r.trace != nil || r.sess.observes {
 		return false, nil
 	}
@@ -99,14 +99,16 @@ func (r *run) runChain(f *frame, ch *chain) (done bool, err error) {
 	if !ch.fits(f) {
 		return false, nil
 	}
-	c := &f.call
-	c.ctx, c.run, c.f, c.step = r.ctx, r, f, ch.links[0].step
+	c := &l.call
+	c.ctx, c.run, c.f, c.step, c.lane = r.ctx, r, f, ch.links[0].step, l
 	defer func() {
 		if p := recover(); p != nil {
 			err = recovered(c.step, p)
 		}
 	}()
-	r.pass.wrote = r.pass.wrote || ch.access&WritesState != 0
+	if ch.access&WritesState != 0 && !r.pass.wrote {
+		r.pass.wrote = true
+	}
 	// What may fail for want of memory comes before what changes variables.
 	for i := range ch.links {
 		c.step = ch.links[i].step
@@ -160,7 +162,7 @@ func (l *link) makeRoom(c *KernelContext) {
 	}
 	for k := range l.in {
 		if o := &l.in[k]; o.form == whole && o.reg < 0 && c.mayTake(o.index) {
-			c.f.swap(c.f.plan.bufOf[l.step.in[o.index]], c.f.plan.bufOf[l.step.out[0]])
+			c.f.swap(c.f.bufOf[l.step.in[o.index]], c.f.bufOf[l.step.out[0]])
 			break
 		}
 	}

@@ -209,7 +209,7 @@ func (c *KernelContext) Detached(f func(sub *KernelContext) error) error {
 	return c.run.unlocked(func() (err error) {
 		r := &run{sess: c.run.sess, ctx: c.ctx, limit: c.run.limit, lock: ReadsState | WritesState, pass: gatePassage{nested: c.run.pass.in || c.run.pass.nested}}
 		defer r.releaseLock()
-		if err = f(&KernelContext{ctx: c.ctx, run: r, f: c.f, step: c.step}); err == nil {
+		if err = f(&KernelContext{ctx: c.ctx, run: r, f: c.f, step: c.step, lane: c.lane}); err == nil {
 			r.settleStreams()
 		}
 		return err

@@ -13,7 +13,7 @@ import (
 func (c *KernelContext) OutOver(i int, list ...int) *Tensor {
 	for _, k := range list {
 		if c.mayTake(k) {
-			c.f.swap(c.f.plan.bufOf[c.step.in[k]], c.f.plan.bufOf[c.step.out[i]])
+			c.f.swap(c.f.bufOf[c.step.in[k]], c.f.bufOf[c.step.out[i]])
 			break
 		}
 	}
@@ -30,7 +30,7 @@ func (c *KernelContext) mayTake(k int) bool {
 	}
 	slot := c.step.in[k]
 	x := c.f.slots[slot].Data
-	own := c.f.bufs[c.f.plan.bufOf[slot]].words
+	own := c.f.bufs[c.f.bufOf[slot]].words
 	if len(x) == 0 || cap(own) == 0 || unsafe.Pointer(unsafe.SliceData(x)) != unsafe.Pointer(unsafe.SliceData(own)) {
 		return false
 	}
@@ -53,6 +53,8 @@ func overlap(x, y []byte) bool {
 
 // swap lets two buffers change places until the first step runs again.
 func (f *frame) swap(a, b int32) {
+	f.swapping.Lock()
+	defer f.swapping.Unlock()
 	f.bufs[a], f.bufs[b] = f.bufs[b], f.bufs[a]
 	f.swaps = append(f.swaps, [2]int32{a, b})
 }

@@ -17,8 +17,11 @@ type KernelContext struct {
 	run  *run
 	f    *frame
 	step *step
+	lane *lane
 	// strings says that the kernel has an output of strings.
 	strings bool
+	// alone says that a product is not to be computed with others of its sum.
+	alone bool
 }
 
 // bail carries a failure out of a kernel's depth, where an error return at
@@ -94,7 +97,7 @@ func (c *KernelContext) Out(i int, dt tfpb.DataType, shape ...int) *Tensor {
 	}
 	size := ElemSize(dt)
 	n := c.CheckSize(shape, size) * size
-	b := &c.f.bufs[c.f.plan.bufOf[slot]]
+	b := &c.f.bufs[c.f.bufOf[slot]]
 	c.account(n - b.size())
 	t.Data = b.bytes(n)
 	return t
@@ -131,22 +134,22 @@ func Scratch[T Element](c *KernelContext, k, n int) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
 	c.CheckSize([]int{n}, size)
-	c.account(n*size - c.f.scratch[k].size())
-	b := c.f.scratch[k].bytes(n * size)
+	c.account(n*size - c.lane.scratch[k].size())
+	b := c.lane.scratch[k].bytes(n * size)
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
 // InFrame returns the T that kernels keep in the frame of a call, so that a step
 // does not allocate it. It is zero at first, and the same for all kernels of the
-// plan, which run one after the other.
+// plan, but for those that run at the same time.
 func InFrame[T any](c *KernelContext) *T {
-	for _, kept := range c.f.inFrame {
+	for _, kept := range c.lane.inFrame {
 		if p, ok := kept.(*T); ok {
 			return p
 		}
 	}
 	p := new(T)
-	c.f.inFrame = append(c.f.inFrame, p)
+	c.lane.inFrame = append(c.lane.inFrame, p)
 	return p
 }
 
@@ -166,24 +169,24 @@ func (c *KernelContext) IntsOf(k int, t *Tensor) []int {
 		panic(bail{c.Invalid("integers expected, not %s", t.Describe()).(*session.OpError)})
 	}
 	n := t.NumElements()
-	out := c.f.ints[k][:0]
+	out := c.lane.ints[k][:0]
 	for i := range n {
 		out = append(out, t.IntAt(i))
 	}
-	c.f.ints[k] = out
+	c.lane.ints[k] = out
 	return out
 }
 
 // KeepInts makes s, which may have grown, scratch memory k of the call.
-func (c *KernelContext) KeepInts(k int, s []int) { c.f.ints[k] = s }
+func (c *KernelContext) KeepInts(k int, s []int) { c.lane.ints[k] = s }
 
 // ScratchInts returns n integers of scratch memory k.
 func (c *KernelContext) ScratchInts(k, n int) []int {
-	if cap(c.f.ints[k]) < n {
-		c.f.ints[k] = make([]int, n)
+	if cap(c.lane.ints[k]) < n {
+		c.lane.ints[k] = make([]int, n)
 	}
-	c.f.ints[k] = c.f.ints[k][:n]
-	return c.f.ints[k]
+	c.lane.ints[k] = c.lane.ints[k][:n]
+	return c.lane.ints[k]
 }
 
 // IntScalar returns an input that must hold one int32 or int64.

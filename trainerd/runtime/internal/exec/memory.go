@@ -211,7 +211,7 @@ func (c *KernelContext) NewTensor(dt tfpb.DataType, shape []int) *Tensor {
 
 // exhausted ends the run, and gives its memory back at its end.
 func (c *KernelContext) exhausted(n int) {
-	c.run.exhausted = true
+	c.run.exhausted.Store(true)
 	panic(bail{c.Errorf(tfpb.Code_RESOURCE_EXHAUSTED, "%s", c.run.sess.memory.shortage(n)).(*session.OpError)})
 }
 
@@ -225,7 +225,11 @@ func (m *memory) shortage(n int) string {
 // comes first, was not counted.
 func (f *frame) drop(m *memory) {
 	n := 0
-	for _, list := range [][]buffer{f.bufs[len(f.plan.feeds):], f.scratch[:], f.loop.bufs[0], f.loop.bufs[1]} {
+	lists := [][]buffer{f.bufs[len(f.plan.feeds):], f.scratch[:], f.loop.bufs[0], f.loop.bufs[1]}
+	for _, l := range f.more {
+		lists = append(lists, l.scratch[:])
+	}
+	for _, list := range lists {
 		for i := range list {
 			n += list[i].size()
 		}

@@ -21,8 +21,13 @@ type OpConstruction struct {
 	budget  *budget // of the step that is being compiled
 	err     error
 	// elements is what the build function says of the kernel, for chains.
-	elements *Elements
+	elements     *Elements
+	turn, turned Kernel // see TakesTurned
 }
+
+// TakesTurned says that turned computes what the kernel that is built does, and has
+// its bits, if input 1 is what the kernel turn makes of it.
+func (b *OpConstruction) TakesTurned(turn, turned Kernel) { b.turn, b.turned = turn, turned }
 
 // Op returns the op of the node.
 func (b *OpConstruction) Op() string { return b.node.op }

@@ -48,12 +48,16 @@ type step struct {
 	in, out  []int32
 	types    []inputType
 	control  []int32 // slots whose death kills the step
+	id       int32   // from 1, for those that come from nodes
+	after    []int32 // the steps that the graph has run before it, by id
 	flags    OpFlags
 	mayDie   bool
-	calls    bool  // runs functions, whose variables are not known here
-	copyRead bool  // a read whose value must survive a later write
-	takes    uint8 // bits of the first inputs whose memory no later step needs
-	sum      inSum
+	calls    bool        // runs functions, whose variables are not known here
+	copyRead bool        // a read whose value must survive a later write
+	takes    uint8       // bits of the first inputs whose memory no later step needs
+	sum      *productSum // nil for none
+	turn     Kernel      // transposes input 1,
+	turned   Kernel      // with which this computes the same; nil for none
 }
 
 type constSlot struct {
@@ -86,6 +90,7 @@ type compiler struct {
 	alive  map[int]int32   // by node that may die: a slot that dies with it
 	idle   map[string]bool // nodes that others only run after
 	folded *frame          // in which constants are computed; nil before the first
+	done   map[int][]int32 // by node: the steps after which it is done, by id
 }
 
 // compile builds the plan for the named feeds, fetches and targets.
@@ -132,7 +137,7 @@ func (s *Session) compileAt(g *graph, prefix string, depth int, b *budget, feeds
 
 func newCompiler(s *Session, g *graph, prefix string, depth int, b *budget) *compiler {
 	return &compiler{sess: s, g: g, prefix: prefix, depth: depth, budget: b, plan: &Plan{}, fed: map[output]int32{}, slotOf: map[output]int32{},
-		consts: map[int32]*Tensor{}, refs: map[int32]bool{}, reads: map[int32]int32{}, alive: map[int]int32{}}
+		consts: map[int32]*Tensor{}, refs: map[int32]bool{}, reads: map[int32]int32{}, alive: map[int]int32{}, done: map[int][]int32{}}
 }
 
 // addNodes appends the steps of the needed nodes.
@@ -151,9 +156,11 @@ func (c *compiler) addNodes(needed []bool) error {
 				return err
 			}
 		}
+		from := len(c.plan.steps)
 		if err := c.addNode(&c.g.nodes[n], n); err != nil {
 			return err
 		}
+		c.orderAfter(n, from)
 	}
 	return nil
 }
@@ -246,11 +253,12 @@ func (c *compiler) finish() {
 		p.consts = append(p.consts, constSlot{slot, v})
 	}
 	sort.Slice(p.consts, func(i, j int) bool { return p.consts[i].slot < p.consts[j].slot })
+	c.turnFactors()
+	c.markSums()
 	p.last = c.lastUses()
 	c.markCopies(p.last)
 	c.assignBuffers(p.last)
 	c.markTakes(p.last)
-	c.markSums()
 }
 
 // acquire returns a frame that no other run uses.
@@ -268,7 +276,7 @@ func (p *Plan) acquire() *frame {
 // release lets other runs use a frame, or drops it at the end of a run that
 // needed too much memory.
 func (p *Plan) release(f *frame, r *run) {
-	if r.exhausted {
+	if r.exhausted.Load() {
 		f.drop(&r.sess.memory)
 		return
 	}

@@ -39,8 +39,7 @@ func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
 		c.folded = &frame{plan: &Plan{}}
 	}
 	f := c.folded // it is large, and used again for each constant
-	*f = frame{plan: f.plan, bufs: make([]buffer, len(st.in)+outputs), slots: make([]Tensor, len(st.in)+outputs)}
-	f.plan.bufOf = make([]int32, len(st.in)+outputs)
+	*f = frame{plan: f.plan, bufOf: make([]int32, len(st.in)+outputs), bufs: make([]buffer, len(st.in)+outputs), slots: make([]Tensor, len(st.in)+outputs)}
 	tmp := *st
 	tmp.in, tmp.out = nil, nil
 	for i, in := range st.in {
@@ -49,7 +48,7 @@ func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
 	}
 	for i := range outputs {
 		slot := len(st.in) + i
-		f.plan.bufOf[slot] = int32(slot)
+		f.bufOf[slot] = int32(slot)
 		tmp.out = append(tmp.out, int32(slot))
 	}
 	f.run = run{sess: c.sess, limit: foldLimit}

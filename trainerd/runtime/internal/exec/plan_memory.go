@@ -13,6 +13,13 @@ func (c *compiler) lastUses() []int {
 	for _, slot := range p.fetches {
 		last[slot] = math.MaxInt
 	}
+	for i := range p.steps {
+		if sum := p.steps[i].sum; sum != nil {
+			for _, in := range p.steps[i].in {
+				last[in] = max(last[in], sum.last)
+			}
+		}
+	}
 	for i := len(p.steps) - 1; i >= 0; i-- {
 		st := &p.steps[i]
 		reach := i

@@ -102,6 +102,35 @@ func (d *dependencies) order(first []bool, later map[int][]int) (order, pending 
 	return order, pending
 }
 
+// orderAfter notes what the steps of a node, those from from on, run after by the edges
+// of the graph, and for a node without steps what its users run after.
+func (c *compiler) orderAfter(node, from int) {
+	var before []int32
+	merged := false
+	for _, d := range c.appendDeps(nil, node) {
+		switch list := c.done[d]; {
+		case len(list) == 0:
+		case before == nil:
+			before = list
+		default:
+			before, merged = append(slices.Clip(before), list...), true
+		}
+	}
+	if merged {
+		slices.Sort(before)
+		before = slices.Compact(before)
+	}
+	steps := c.plan.steps[from:]
+	if len(steps) == 0 {
+		c.done[node] = before
+		return
+	}
+	for i := range steps {
+		steps[i].id, steps[i].after = int32(from+i+1), before
+		c.done[node] = append(c.done[node], steps[i].id)
+	}
+}
+
 // appendControls appends the nodes that n runs after, without placeholders that are
 // fed: those need not run.
 func (c *compiler) appendControls(list []int, n *node) []int {

@@ -6,40 +6,39 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// inSum is the place of a product in a sum.
-type inSum struct {
-	joins  bool  // output 0 may be added to the first product,
-	first  int32 // which is in this slot,
-	before int32 // if the product in this slot, the one before, was
+// productSum is products that one AddN takes, and nothing else. The one that runs
+// last computes the sum of all: the factors of the others are kept until then.
+type productSum struct {
+	steps []int // in the order of the sum
+	last  int
 }
 
-// markSums lets products that only a sum takes be added to its first one as they
-// are computed. The gradients of a variable that is used often are such products,
-// each as large as the variable: so they are never all in memory.
+// markSums lets products that only a sum takes be computed with it. The gradients of a
+// variable that is used often are such products, each as large as the variable:
+// so they are never all in memory, and memory is not read and written for each.
 //
 // The sum has the bits that it has without this, which depends on what a run
-// fetches: only products at the beginning of its list are added, and only while
-// they are computed in its order.
+// fetches: only products at the beginning of its list are computed with it.
 func (c *compiler) markSums() {
 	steps := c.plan.steps
 	makers, uses := c.makers(), c.uses()
 	for i := range steps {
-		sum := &steps[i]
-		if sum.op != "AddN" || sum.mayDie {
+		if steps[i].op != "AddN" || steps[i].mayDie {
 			continue
 		}
-		first, before := -1, -1
-		for _, in := range sum.in {
-			m := c.productOf(in, makers, uses)
-			if m <= before {
+		sum := &productSum{}
+		for _, in := range steps[i].in {
+			m := makers[in]
+			if m < 0 || uses[in] != 1 || steps[m].op != "MatMul" || steps[m].mayDie {
 				break
 			}
-			if first < 0 {
-				first = m
-			} else {
-				steps[m].sum = inSum{joins: true, first: steps[first].out[0], before: steps[before].out[0]}
+			sum.steps = append(sum.steps, m)
+			sum.last = max(sum.last, m)
+		}
+		for _, m := range sum.steps {
+			if len(sum.steps) > 1 {
+				steps[m].sum = sum
 			}
-			before = m
 		}
 	}
 }
@@ -73,46 +72,83 @@ func (c *compiler) uses() []int {
 	return uses
 }
 
-// productOf returns the step of the product in a slot that has one user, looking
-// through identities; -1 if there is none.
-func (c *compiler) productOf(slot int32, makers, uses []int) int {
-	for {
-		m := makers[slot]
-		if m < 0 || uses[slot] != 1 || c.plan.steps[m].mayDie {
-			return -1
-		}
-		switch st := &c.plan.steps[m]; st.op {
-		case "MatMul":
-			return m
-		case "Identity":
-			slot = st.in[0]
-		default:
-			return -1
-		}
-	}
-}
-
-// added is the value of an output that was added to another one.
+// added is the value of an output that is part of another one.
 type added struct{}
 
-// AddTo returns the tensor that output 0, which would have the given type and
-// shape, may be added to instead of being made; nil if it has to be made.
-func (c *KernelContext) AddTo(dt tfpb.DataType, shape ...int) *Tensor {
+// Joining says how the product of a step is computed.
+type Joining int
+
+const (
+	Alone Joining = iota // as if there were no sum
+	Later                // not by this step
+	All                  // with all others of its sum, as output 0
+)
+
+// Join says how the product of this step, which has the given type and shape, is
+// computed. adds reports whether it can be computed with others. Where one of a
+// sum cannot be, or the shapes of the factors differ, each is computed alone.
+func (c *KernelContext) Join(adds bool, dt tfpb.DataType, shape ...int) (Joining, error) {
 	s := c.step.sum
-	if !s.joins || s.before != s.first && !isAdded(&c.f.slots[s.before]) {
-		return nil
+	if s == nil || c.alone {
+		return Alone, nil
 	}
-	t := &c.f.slots[s.first]
-	if t.DType != dt || !slices.Equal(t.Shape, shape) {
-		return nil
+	if c.step != &c.f.plan.steps[s.last] {
+		if !adds {
+			return Alone, nil
+		}
+		o := c.Slot(0)
+		o.DType, o.Data, o.Strings, o.Value = dt, nil, nil, added{}
+		o.Shape = append(o.Shape[:0], shape...)
+		return Later, nil
 	}
-	o := c.Slot(0)
-	o.DType, o.Data, o.Strings, o.Value = dt, nil, nil, added{}
-	o.Shape = append(o.Shape[:0], shape...)
-	return t
+	if adds && c.joined() {
+		return All, nil
+	}
+	return Alone, c.separate()
 }
 
-// Added reports whether input i was added to an input before it.
+// joined reports whether all other products of the sum have factors of the same
+// shapes, and were left to this step.
+func (c *KernelContext) joined() bool {
+	x, y := c.In(0), c.In(1)
+	for i := range c.Terms() {
+		st := &c.f.plan.steps[c.step.sum.steps[i]]
+		a, b := c.Term(i)
+		if st != c.step && !isAdded(&c.f.slots[st.out[0]]) || !SameShape(a.Shape, x.Shape) || !SameShape(b.Shape, y.Shape) {
+			return false
+		}
+	}
+	return true
+}
+
+// separate computes the other products of the sum that were left to this step,
+// each as its step's output.
+func (c *KernelContext) separate() error {
+	last := c.step
+	defer func() { c.step, c.alone = last, false }()
+	c.alone = true
+	for _, i := range last.sum.steps {
+		c.step = &c.f.plan.steps[i]
+		if c.step == last || !isAdded(c.Output(0)) {
+			continue
+		}
+		if err := c.step.kernel(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Terms returns how many products the sum of this step has.
+func (c *KernelContext) Terms() int { return len(c.step.sum.steps) }
+
+// Term returns the factors of product i of the sum.
+func (c *KernelContext) Term(i int) (x, y *Tensor) {
+	st := &c.f.plan.steps[c.step.sum.steps[i]]
+	return &c.f.slots[st.in[0]], &c.f.slots[st.in[1]]
+}
+
+// Added reports whether input i is part of another one.
 func (c *KernelContext) Added(i int) bool { return isAdded(c.In(i)) }
 
 func isAdded(t *Tensor) bool {

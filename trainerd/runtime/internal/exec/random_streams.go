@@ -68,7 +68,7 @@ func (c *KernelContext) Draw(st *RandomStream) *philox.Generator {
 // values; those nodes do not run again, and a checkpoint without their
 // positions is the one TensorFlow would have written.
 func (r *run) settleStreams() {
-	if r.inited {
+	if r.inited.Load() {
 		return
 	}
 	for _, st := range r.drawn {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -17,28 +19,28 @@ type frame struct {
 	plan     *Plan
 	slots    []Tensor
 	bufs     []buffer
+	bufOf    []int32    // by slot: its buffer, as in the plan but for small values of regions
+	swapping sync.Mutex // guards what follows
 	swaps    [][2]int32 // buffers that have changed places since the first step
-	scratch  [scratchCount]buffer
-	ints     [8][]int
-	inFrame  []any     // by InFrame
-	chains   []*chain  // by step: the chain that begins with it; nil for none
-	kept     kept      // of the runs that begin with this frame
-	searched bool      // for chains
-	handed   []*Tensor // by HandOut
+	chains   []*chain   // by step: the chain that begins with it; nil for none
+	kept     kept       // of the runs that begin with this frame
+	searched bool       // for chains
+	handed   []*Tensor  // by HandOut
+	times    *times     // of the steps, while they are measured
+	regions  []*region  // by step: the region that begins with it; nil for none
 
-	call KernelContext
+	lane         // of steps that run alone
+	more []*lane // for those that run with others
 	run  run
 	loop loopState
 }
 
 func newFrame(p *Plan) *frame {
-	f := &frame{plan: p, slots: make([]Tensor, p.slots), bufs: make([]buffer, p.bufs)}
+	f := &frame{plan: p, slots: make([]Tensor, p.slots), bufs: make([]buffer, p.bufs), bufOf: p.bufOf}
 	for _, c := range p.consts {
 		f.slots[c.slot] = *c.value
 	}
-	for k := range f.ints {
-		f.ints[k] = make([]int, 0, 2*MaxRank) // enough for any shape
-	}
+	f.lane.init()
 	return f
 }
 
@@ -51,15 +53,15 @@ type run struct {
 	limit  int     // bytes of the largest tensor
 	lock   OpFlags // which form of the state lock the run takes: ReadsState, WritesState or 0
 	held   bool
-	frozen bool // snapshots may need what variables hold; while the lock is held for writing
-	inited bool // a variable got its first value
+	frozen bool        // snapshots may need what variables hold; while the lock is held for writing
+	inited atomic.Bool // a variable got its first value
 	drawn  []*RandomStream
 	undo   []undo // what an observer's run has changed
 	fed    bool   // values were fed
 	pass   gatePassage
 	trace  *trace // nil for none
 	// exhausted says that a kernel needed more memory than the session may take.
-	exhausted bool
+	exhausted atomic.Bool
 }
 
 // acquire takes the state lock in the form that the whole run needs.
@@ -153,7 +155,7 @@ func (r *run) fetch(f *frame, slot int32) (*ckptfmt.Tensor, error) {
 		return nil, &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("a tensor of type %s cannot be fetched", TypeName(t.DType))}
 	}
 	if len(t.Data) >= manyBytes && !r.sess.memory.fits(int64(len(t.Data))) {
-		r.exhausted = true
+		r.exhausted.Store(true)
 		return nil, &session.OpError{Code: tfpb.Code_RESOURCE_EXHAUSTED, Message: "a fetched tensor: " + r.sess.memory.shortage(len(t.Data))}
 	}
 	return t.Export(), nil
@@ -166,6 +168,10 @@ func (r *run) steps(f *frame) error {
 	if r.trace != nil {
 		return r.tracedSteps(f)
 	}
+	next := r.next
+	if f.measures(r) {
+		next = r.measured
+	}
 	done := r.ctx.Done()
 	for i := 0; i < len(f.plan.steps); {
 		st := &f.plan.steps[i]
@@ -176,7 +182,7 @@ func (r *run) steps(f *frame) error {
 			}
 		default:
 		}
-		n, err := r.next(f, i)
+		n, err := next(f, i)
 		if err != nil {
 			return err
 		}
@@ -185,17 +191,27 @@ func (r *run) steps(f *frame) error {
 	if !f.searched {
 		f.findChains()
 	}
+	f.endMeasuring()
 	return nil
 }
 
-// next runs step i, or the chain that begins with it, and returns the step after.
+// next runs step i, or the region or the chain that begins with it, and returns the
+// step after.
 func (r *run) next(f *frame, i int) (int, error) {
+	if f.regions != nil && f.regions[i] != nil && !r.sess.observes {
+		return f.regions[i].end, r.runRegion(f, f.regions[i])
+	}
+	return r.nextIn(&f.lane, f, i)
+}
+
+// nextIn is next in a lane, without regions.
+func (r *run) nextIn(l *lane, f *frame, i int) (int, error) {
 	if f.chains != nil && f.chains[i] != nil {
-		if done, err := r.runChain(f, f.chains[i]); done || err != nil {
+		if done, err := r.runChain(l, f, f.chains[i]); done || err != nil {
 			return f.chains[i].end, err
 		}
 	}
-	return i + 1, r.step(f, &f.plan.steps[i])
+	return i + 1, r.stepIn(l, f, &f.plan.steps[i])
 }
 
 // cancelled returns the error of a run whose context is done.
@@ -207,15 +223,20 @@ func (r *run) cancelled(st *step) error {
 	return &session.OpError{Code: code, Node: st.name, Op: st.op, Err: r.ctx.Err()}
 }
 
-// step runs one step. It is the boundary at which a kernel's bail, or a panic
+// step runs one step while no other one does.
+func (r *run) step(f *frame, st *step) error { return r.stepIn(&f.lane, f, st) }
+
+// stepIn runs one step. It is the boundary at which a kernel's bail, or a panic
 // that no check foresaw, becomes an error.
-func (r *run) step(f *frame, st *step) (err error) {
+func (r *run) stepIn(l *lane, f *frame, st *step) (err error) {
 	if st.mayDie && st.flags&SeesDead == 0 && f.killed(st) {
 		return nil
 	}
 	if st.flags&(ReadsState|WritesState) != 0 {
 		r.acquire()
-		r.pass.wrote = r.pass.wrote || st.flags&WritesState != 0 && !st.calls
+		if st.flags&WritesState != 0 && !st.calls && !r.pass.wrote {
+			r.pass.wrote = true
+		}
 	}
 	for i, slot := range st.in {
 		if want := st.types[i].dtype; want != NoType && f.slots[slot].DType != want && !f.slots[slot].Dead {
@@ -228,8 +249,8 @@ func (r *run) step(f *frame, st *step) (err error) {
 			err = recovered(st, p)
 		}
 	}()
-	c := &f.call
-	c.ctx, c.run, c.f, c.step = r.ctx, r, f, st
+	c := &l.call
+	c.ctx, c.run, c.f, c.step, c.lane = r.ctx, r, f, st, l
 	if st.flags&WritesState != 0 {
 		f.willChange(st, r.frozen)
 	}

@@ -179,7 +179,9 @@ func ReadVariable(c *KernelContext) error {
 
 // Assign gives a variable a value.
 func (c *KernelContext) Assign(v *Variable, t *Tensor) {
-	c.run.inited = c.run.inited || !v.Initialized
+	if !v.Initialized {
+		c.run.inited.Store(true)
+	}
 	c.account(len(t.Data) - v.own.size())
 	v.set(t)
 }

@@ -86,7 +86,7 @@ func (w *widening) acquire(s *step) *wideFrame {
 }
 
 func (w *widening) release(f *wideFrame, r *run) {
-	if r.exhausted {
+	if r.exhausted.Load() {
 		f.frame.drop(&r.sess.memory)
 		return
 	}
@@ -112,7 +112,7 @@ func (b *OpConstruction) buildAs(attr string, build func(*OpConstruction) (Kerne
 	narrow := b.node
 	b.node = &n
 	k, err := build(b)
-	b.node = narrow
+	b.node, b.turn, b.turned = narrow, nil, nil
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func newWideFrame(s *step) *wideFrame {
 	in, all := len(s.in), len(s.in)+len(s.out)
 	p := &Plan{slots: all, bufs: all, bufOf: make([]int32, all)}
 	w := &wideFrame{step: *s}
-	w.step.takes, w.step.sum = 0, inSum{} // its slots are others
+	w.step.takes, w.step.sum = 0, nil // its slots are others
 	w.step.in, w.step.out = make([]int32, in), make([]int32, len(s.out))
 	for i := range p.bufOf {
 		p.bufOf[i] = int32(i)
@@ -146,7 +146,7 @@ func (w *widening) run(c *KernelContext) error {
 	defer w.release(f, c.run)
 	f.step.name = c.step.name
 	inner := &f.frame.call
-	*inner = KernelContext{ctx: c.ctx, run: c.run, f: f.frame, step: &f.step}
+	*inner = KernelContext{ctx: c.ctx, run: c.run, f: f.frame, step: &f.step, lane: &f.frame.lane}
 	for i := range c.NumInputs() {
 		t := c.In(i)
 		to := &f.frame.slots[i]

@@ -1,6 +1,7 @@
 package array
 
 import (
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -25,7 +26,7 @@ func selectRows[T exec.Element](c *exec.KernelContext) error {
 	}
 	xs, ys, d := exec.Elems[T](x), exec.Elems[T](y), exec.Elems[T](c.OutLike(0, x.DType, x))
 	if row == 1 {
-		pick(d, conds, xs, ys)
+		picks[T]{d: d, cond: conds, x: xs, y: ys}.do(c)
 		return nil
 	}
 	for o := 0; o < len(d); o += row {
@@ -36,6 +37,36 @@ func selectRows[T exec.Element](c *exec.KernelContext) error {
 		copy(d[o:o+row], from[o:o+row])
 	}
 	return nil
+}
+
+// picks chooses between the elements of x and of y, or of x and v where y is nil. It is
+// kept in the frame, so that a step does not allocate it.
+type picks[T exec.Element] struct {
+	cond    []bool
+	want    bool // where cond is so, x is taken
+	d, x, y []T
+	v       T
+}
+
+func (w picks[T]) do(c *exec.KernelContext) {
+	kept := exec.InFrame[picks[T]](c)
+	*kept = w
+	if len(w.d) < elem.ParallelElements {
+		kept.Part(0, 1)
+	} else {
+		parallel.Run(exec.MaxParts, kept)
+	}
+	*kept = picks[T]{}
+}
+
+// Part implements [parallel.Job].
+func (w *picks[T]) Part(i, n int) {
+	from, to := parallel.Span(len(w.d), elem.SpreadStep, i, n)
+	if w.y == nil {
+		pickOr(w.d[from:to], w.cond[from:to], w.want, w.x[from:to], w.v)
+		return
+	}
+	pick(w.d[from:to], w.cond[from:to], w.x[from:to], w.y[from:to])
 }
 
 // pick takes each element from x where the condition holds, else from y. It has
@@ -70,11 +101,11 @@ func selectV2[T exec.Element](c *exec.KernelContext) error {
 	fits := func(t *exec.Tensor) bool { return exec.SameShape(t.Shape, cond.Shape) }
 	switch {
 	case fits(x) && fits(y):
-		pick(exec.Elems[T](c.OutLike(0, x.DType, x)), conds, xs, ys)
+		picks[T]{d: exec.Elems[T](c.OutLike(0, x.DType, x)), cond: conds, x: xs, y: ys}.do(c)
 	case fits(x) && len(y.Shape) == 0:
-		pickOr(exec.Elems[T](c.OutLike(0, x.DType, x)), conds, true, xs, ys[0])
+		picks[T]{d: exec.Elems[T](c.OutLike(0, x.DType, x)), cond: conds, want: true, x: xs, v: ys[0]}.do(c)
 	case len(x.Shape) == 0 && fits(y):
-		pickOr(exec.Elems[T](c.OutLike(0, x.DType, y)), conds, false, ys, xs[0])
+		picks[T]{d: exec.Elems[T](c.OutLike(0, x.DType, y)), cond: conds, x: ys, v: xs[0]}.do(c)
 	default:
 		return selectBroadcast(c, conds, xs, ys)
 	}

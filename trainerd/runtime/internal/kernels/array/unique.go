@@ -66,7 +66,7 @@ func uniqueOf(t, dt tfpb.DataType, counted bool) exec.Kernel {
 	case t == exec.Uint64:
 		return unique(dt, counted, func(t *exec.Tensor, i int) uint64 { return exec.Elems[uint64](t)[i] }).vector
 	case exec.Indices.Has(t):
-		return unique(dt, counted, func(t *exec.Tensor, i int) int { return t.IntAt(i) }).vector
+		return uniqueInts(dt, counted)
 	case exec.Halves.Has(t):
 		return unique(dt, counted, halfKey(exec.Widener(t))).vector
 	}
@@ -147,14 +147,25 @@ func (u *uniqueBy[K]) along(c *exec.KernelContext, axis int) error {
 // of x, and returns which of them are kept.
 func (u *uniqueBy[K]) find(c *exec.KernelContext, x *exec.Tensor) []int {
 	seen := seenIn[K](c)
-	first, counts := c.ScratchInts(0, 0), c.ScratchInts(1, 0)
-	idx := c.Out(1, u.dt, x.Shape[0])
-	for i := range x.Shape[0] {
+	return findFirst(c, u.dt, u.counted, x.Shape[0], func(i, next int) int {
 		k := u.key(x, i)
 		at, ok := seen[k]
 		if !ok {
-			at = len(first)
+			at = next
 			seen[k] = at
+		}
+		return at
+	})
+}
+
+// findFirst is find for n entries, of which number returns for each the number of
+// its value, which is next for a new one.
+func findFirst(c *exec.KernelContext, dt tfpb.DataType, counted bool, n int, number func(i, next int) int) []int {
+	first, counts := c.ScratchInts(0, 0), c.ScratchInts(1, 0)
+	idx := c.Out(1, dt, n)
+	for i := range n {
+		at := number(i, len(first))
+		if at == len(first) {
 			first = append(first, i)
 			counts = append(counts, 0)
 		}
@@ -163,13 +174,35 @@ func (u *uniqueBy[K]) find(c *exec.KernelContext, x *exec.Tensor) []int {
 	}
 	c.KeepInts(0, first)
 	c.KeepInts(1, counts)
-	if u.counted {
-		d := c.Out(2, u.dt, len(counts))
+	if counted {
+		d := c.Out(2, dt, len(counts))
 		for i, n := range counts {
 			exec.SetInt(d, i, n)
 		}
 	}
 	return first
+}
+
+// uniqueInts is the kernel for vectors of int32 and int64. Its table takes a few
+// nanoseconds for each, a fifth of a Go map.
+func uniqueInts(dt tfpb.DataType, counted bool) exec.Kernel {
+	return func(c *exec.KernelContext) error {
+		x := c.In(0)
+		if len(x.Shape) != 1 {
+			return c.Invalid("the input must be a vector, not %s", x.Describe())
+		}
+		numbers := exec.InFrame[elem.Numbers](c)
+		numbers.Reset(x.Shape[0])
+		first := findFirst(c, dt, counted, x.Shape[0], func(i, _ int) int {
+			at, _ := numbers.Of(x.IntAt(i))
+			return at
+		})
+		values := c.Out(0, x.DType, len(first))
+		for at, v := range numbers.Values() {
+			exec.SetInt(values, at, v)
+		}
+		return nil
+	}
 }
 
 // sliceKey returns what is equal for equal rows of a matrix: the zeros of both

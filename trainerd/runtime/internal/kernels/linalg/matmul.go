@@ -3,6 +3,7 @@ package linalg
 import (
 	"fmt"
 
+	"github.com/trainerd/trainerd/internal/parallel"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -14,12 +15,6 @@ var matmulOps = exec.OpTable{
 	"BatchMatMul":   {Types: exec.Numbers, Build: buildBatchMatMulV1},
 	"BatchMatMulV2": {Types: exec.Numbers, Build: buildBatchMatMul},
 	"BatchMatMulV3": {Types: exec.Numbers | bytes8, TypeAttr: "Ta", Build: buildBatchMatMulV3},
-}
-
-func buildMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
-	ta, tb := b.Bool("transpose_a"), b.Bool("transpose_b")
-	return exec.ByType(b.DType("T"), matMul(ta, tb, gemm.Float32s, gemm.Float32sAdd), matMul(ta, tb, gemm.Float64s, gemm.Float64sAdd),
-		matMul(ta, tb, gemm.Integers[int32], gemm.IntegersAdd), matMul(ta, tb, gemm.Integers[int64], gemm.IntegersAdd))
 }
 
 // matrixDims returns the dimensions of a product of the last two dimensions of
@@ -34,30 +29,6 @@ func matrixDims(x, y []int, tx, ty bool) (m, n, k int, ok bool) {
 		k2, n = n, k2
 	}
 	return m, n, k, k == k2
-}
-
-// matMul multiplies matrices. adds reports for which inner dimensions a product
-// that mul adds to a matrix has the bits of one that is added later.
-func matMul[T exec.Number](ta, tb bool, mul gemm.Func[T], adds func(k int) bool) exec.Kernel {
-	return func(c *exec.KernelContext) error {
-		x, y := c.In(0), c.In(1)
-		if len(x.Shape) != 2 || len(y.Shape) != 2 {
-			return c.Invalid("the factors must be matrices, not %s and %s", x.Describe(), y.Describe())
-		}
-		m, n, k, ok := matrixDims(x.Shape, y.Shape, ta, tb)
-		if !ok {
-			return c.Invalid("shapes %s and %s (transposed: %t, %t) cannot be multiplied", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape), ta, tb)
-		}
-		xs, ys := exec.Elems[T](x), exec.Elems[T](y)
-		if adds(k) {
-			if sum := c.AddTo(x.DType, m, n); sum != nil {
-				mul(ta, tb, m, n, k, xs, ys, 1, exec.Elems[T](sum))
-				return nil
-			}
-		}
-		mul(ta, tb, m, n, k, xs, ys, 0, exec.Elems[T](c.Out(0, x.DType, m, n)))
-		return nil
-	}
 }
 
 func buildBatchMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -125,10 +96,49 @@ func batchMatMul[T exec.Number](tx, ty bool, elements func(*exec.Tensor) []T, mu
 			return c.Invalid("batch dimensions: %v", err)
 		}
 		shape := append(append(c.ScratchInts(0, 0), b.Shape()...), m, n)
-		xs, ys, d := elements(x), elements(y), exec.Elems[T](c.Out(0, exec.DTypeOf[T](), shape...))
-		b.Pairs(func(o, i, j int) {
-			mul(tx, ty, m, n, k, xs[i*m*k:(i+1)*m*k], ys[j*k*n:(j+1)*k*n], 0, d[o*m*n:(o+1)*m*n])
-		})
+		w := exec.InFrame[matrixPairs[T]](c)
+		*w = matrixPairs[T]{mul: mul, tx: tx, ty: ty, m: m, n: n, k: k, batch: b, x: elements(x), y: elements(y)}
+		w.d = exec.Elems[T](c.Out(0, exec.DTypeOf[T](), shape...))
+		w.do(exec.NumElements(b.Shape()))
+		*w = matrixPairs[T]{}
 		return nil
 	}
+}
+
+// matrixPairs is matrices that are multiplied pairwise. It is kept in the frame, so
+// that a step does not allocate it.
+type matrixPairs[T exec.Number] struct {
+	mul     gemm.Func[T]
+	tx, ty  bool
+	m, n, k int
+	batch   elem.Broadcast
+	x, y, d []T
+	count   int
+}
+
+// Products with fewer multiplications than this are shared between processors
+// pair by pair, if they have so many in all: a larger one is shared by itself.
+const (
+	sharedPair  = 1 << 22
+	sharedPairs = 1 << 20
+)
+
+func (w *matrixPairs[T]) do(count int) {
+	w.count = count
+	if size := w.m * w.n * w.k; size >= sharedPair || size*count < sharedPairs {
+		w.Part(0, 1)
+		return
+	}
+	parallel.Run(min(count, exec.MaxParts), w)
+}
+
+// Part implements [parallel.Job].
+func (w *matrixPairs[T]) Part(i, n int) {
+	from, to := parallel.Span(w.count, 1, i, n)
+	a, b, c := w.m*w.k, w.k*w.n, w.m*w.n
+	w.batch.Pairs(func(o, i, j int) {
+		if from <= o && o < to {
+			w.mul(w.tx, w.ty, w.m, w.n, w.k, w.x[i*a:(i+1)*a], w.y[j*b:(j+1)*b], 0, w.d[o*c:(o+1)*c])
+		}
+	})
 }

@@ -1,9 +1,6 @@
 package linalg
 
-import (
-	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
-	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/gemm"
-)
+import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 
 var sparseMatmulOps = exec.OpTable{
 	"SparseMatMul": {Build: buildMatMulOfZeros},
@@ -17,5 +14,5 @@ func buildMatMulOfZeros(b *exec.OpConstruction) (exec.Kernel, error) {
 			b.Fail("no kernel for %s=%s", name, exec.TypeName(dt))
 		}
 	}
-	return matMul(b.Bool("transpose_a"), b.Bool("transpose_b"), gemm.Float32s, gemm.Float32sAdd), nil
+	return floats32(b.Bool("transpose_a"), b.Bool("transpose_b")).run, nil
 }

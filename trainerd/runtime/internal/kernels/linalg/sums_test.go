@@ -126,3 +126,49 @@ func TestSumOfProductsMemory(t *testing.T) {
 		t.Errorf("the first run allocates %d bytes, the products alone have %d", grown, terms*4*size*size)
 	}
 }
+
+// TestTurnedFactor compares products with a factor that is transposed once for all of
+// them with runs of one product, which transposes it itself.
+func TestTurnedFactor(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 21))
+	for _, dims := range [][3]int{{20, 80, 33}, {5, 400, 48}, {1, 1, 1}, {30, 7, 0}} {
+		m, k, n := dims[0], dims[1], dims[2]
+		s := &sums[float32]{Graph: kerneltest.New(t), r: r, value: func() float32 { return float32(r.NormFloat64()) }}
+		factor := s.matrix(k, n, true)
+		var list []string
+		for i := range 4 {
+			list = append(list, s.Node("MatMul", []string{s.matrix(m, k, i == 2), factor}, "transpose_a", i == 2, "transpose_b", true))
+		}
+		for i, got := range s.Run(list) {
+			if alone := s.Run(list[i : i+1])[0]; !slices.Equal(got.Data, alone.Data) || !slices.Equal(got.Shape, alone.Shape) {
+				t.Errorf("%v: product %d has other bits with the others than alone", dims, i)
+			}
+		}
+	}
+}
+
+// TestMatrixPairs multiplies many small matrices by one processor and by several.
+func TestMatrixPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 21))
+	s := &sums[float32]{Graph: kerneltest.New(t), r: r}
+	values := func(shape ...int64) string {
+		v := make([]float32, shape[0]*shape[1]*shape[2]*shape[3])
+		for i := range v {
+			v[i] = float32(r.NormFloat64())
+		}
+		return kerneltest.Tensor(s.Graph, shape, v...)
+	}
+	list := []string{
+		s.Node("BatchMatMulV2", []string{values(5, 3, 48, 40), values(5, 3, 40, 48)}),
+		s.Node("BatchMatMulV2", []string{values(1, 7, 40, 64), values(4, 1, 40, 33)}, "adj_x", true),
+	}
+	before := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(before)
+	want := s.Run(list)
+	runtime.GOMAXPROCS(4)
+	for i, got := range s.Run(list) {
+		if !slices.Equal(got.Data, want[i].Data) {
+			t.Errorf("products %d have other bits with four processors", i)
+		}
+	}
+}

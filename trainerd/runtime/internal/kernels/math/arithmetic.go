@@ -185,17 +185,21 @@ func addN[T exec.Arithmetic](c *exec.KernelContext) error {
 	if c.NumInputs() == 0 {
 		return c.Invalid("no inputs")
 	}
-	x := c.In(0)
-	y := c.OutOver(0, 0)
+	first := 0
+	for c.Added(first) {
+		first++
+	}
+	x := c.In(first)
+	y := c.OutOver(0, first)
 	ys := exec.Elems[T](y)
-	whole := true // input 0 is the sum
-	for i := 1; i < c.NumInputs(); i++ {
-		if c.Added(i) {
-			continue
-		}
+	whole := true // x is the sum
+	for i := range c.NumInputs() {
 		z := c.In(i)
 		if !exec.SameShape(z.Shape, x.Shape) {
-			return c.Invalid("input %d has the shape %s, input 0 %s", i, exec.ShapeString(z.Shape), exec.ShapeString(x.Shape))
+			return c.Invalid("input %d has the shape %s, input %d %s", i, exec.ShapeString(z.Shape), first, exec.ShapeString(x.Shape))
+		}
+		if i == first || c.Added(i) {
+			continue
 		}
 		elem.AddShared(c, ys, exec.Elems[T](x), exec.Elems[T](z))
 		x, whole = y, false

@@ -34,6 +34,8 @@ type reducer[T exec.Element] struct {
 	run  func(acc T, x []T) T // folds x into one value
 	vec  func(acc, x []T)     // folds x into acc, element by element
 	done func(acc []T, n int) // after n elements were folded into each; may be nil
+	// whole folds a long tensor into one value; nil for no other way than run.
+	whole func(c *exec.KernelContext, x []T) T
 }
 
 // reduceInto folds x into d.
@@ -41,9 +43,15 @@ func reduceInto[T exec.Element](c *exec.KernelContext, r *elem.Reduction, d, x [
 	for i := range d {
 		d[i] = f.init
 	}
-	if r.Loops == 2 && r.So[0] == 0 && r.So[1] != 0 && len(x) > len(d) {
+	long := len(x) >= elem.ParallelElements
+	switch {
+	case long && len(d) == 1 && f.whole != nil:
+		d[0] = f.whole(c, x)
+	case long && r.Loops == 2 && r.So[1] == 0:
+		foldEach(c, d, x, f)
+	case r.Loops == 2 && r.So[0] == 0 && len(x) > len(d):
 		foldRows(c, d, x, f)
-	} else {
+	default:
 		foldRuns(r, d, x, f)
 	}
 	if f.done != nil {
@@ -119,7 +127,7 @@ func buildSum(b *exec.OpConstruction) (exec.Kernel, error) {
 	case exec.Complex128:
 		return summing[complex128](keep), nil
 	default:
-		return byNumber(dt, reduce(keep, &reducer[float32]{run: sumFloat32, vec: elem.AddTo[float32]}),
+		return byNumber(dt, reduce(keep, &reducer[float32]{run: sumFloat32, vec: elem.AddTo[float32], whole: wholeSum}),
 			summing[float64](keep), summing[int32](keep), summing[int64](keep), summing[int8](keep), summing[int16](keep),
 			summing[uint8](keep), summing[uint16](keep), summing[uint32](keep), summing[uint64](keep))
 	}
@@ -147,7 +155,7 @@ func divideIntBy[T exec.Integer](acc []T, n int) {
 func buildMean(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep := keepDims(b)
 	return exec.ByType(b.DType("T"),
-		reduce(keep, &reducer[float32]{run: sumFloat32, vec: elem.AddTo[float32], done: divideBy[float32]}),
+		reduce(keep, &reducer[float32]{run: sumFloat32, vec: elem.AddTo[float32], done: divideBy[float32], whole: wholeSum}),
 		reduce(keep, &reducer[float64]{run: elem.Sum[float64], vec: elem.AddTo[float64], done: divideBy[float64]}),
 		reduce(keep, &reducer[int32]{run: elem.Sum[int32], vec: elem.AddTo[int32], done: divideIntBy[int32]}),
 		reduce(keep, &reducer[int64]{run: elem.Sum[int64], vec: elem.AddTo[int64], done: divideIntBy[int64]}))
@@ -218,7 +226,7 @@ func norm[T exec.Float]() *reducer[T] {
 
 func l2Loss[T exec.Float](c *exec.KernelContext) error {
 	x := c.In(0)
-	exec.Elems[T](c.Out(0, x.DType))[0] = T(vec.SumSquares(exec.Elems[T](x)) / 2)
+	exec.Elems[T](c.Out(0, x.DType))[0] = T(sumOfBlocks(c, exec.Elems[T](x), vec.SumSquares[T]) / 2)
 	return nil
 }
 

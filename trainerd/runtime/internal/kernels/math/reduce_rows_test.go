@@ -1,6 +1,9 @@
 package math_test
 
 import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kerneltest"
@@ -24,5 +27,40 @@ func TestColumnsFold(t *testing.T) {
 		got := b.Run([]string{b.Node("Sum", []string{images, axis}), b.Node("Max", []string{images, axis})})
 		kerneltest.WantValues(t, kerneltest.Values[float32](t, got[0]), sum)
 		kerneltest.WantValues(t, kerneltest.Values[float32](t, got[1]), largest)
+	}
+}
+
+// TestLongReductions reduces tensors that several processors share.
+func TestLongReductions(t *testing.T) {
+	const rows, columns = 600, 250
+	r := rand.New(rand.NewPCG(2, 21))
+	x := make([]float32, rows*columns)
+	all, squares, row := 0.0, 0.0, 0.0
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+		all += float64(x[i])
+		squares += float64(x[i]) * float64(x[i])
+		if i >= (rows-1)*columns {
+			row += float64(x[i])
+		}
+	}
+	b := kerneltest.New(t)
+	images, both, last := kerneltest.Tensor(b, []int64{rows, columns}, x...), kerneltest.Vector(b, int32(0), int32(1)), kerneltest.Vector(b, int32(1))
+	list := []string{b.Node("Sum", []string{images, both}), b.Node("L2Loss", []string{images}), b.Node("Sum", []string{images, last}),
+		b.Node("Mean", []string{images, last}), b.Node("Max", []string{images, last})}
+	before := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(before)
+	want := b.Run(list)
+	sums := kerneltest.Values[float32](t, want[2])
+	for i, v := range []float32{kerneltest.Values[float32](t, want[0])[0], kerneltest.Values[float32](t, want[1])[0], sums[rows-1]} {
+		if w := []float32{float32(all), float32(squares / 2), float32(row)}[i]; v != w {
+			t.Errorf("sum %d is %v, want %v", i, v, w)
+		}
+	}
+	runtime.GOMAXPROCS(4)
+	for i, got := range b.Run(list) {
+		if !slices.Equal(got.Data, want[i].Data) {
+			t.Errorf("reduction %d has other bits with four processors", i)
+		}
 	}
 }

@@ -1,13 +1,14 @@
 package random
 
 import (
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/philox"
 )
 
 var randomOps = exec.OpTable{
-	"RandomUniform":        {Types: exec.Floats | exec.Halves, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildRandom(uniform)},
+	"RandomUniform":        {Types: exec.Floats | exec.Halves, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildUniform},
 	"RandomStandardNormal": {Types: exec.Floats | exec.Halves, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: exec.Widened("dtype", buildRandom(normal))},
 	"TruncatedNormal":      {Types: exec.Floats | exec.Halves, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: exec.Widened("dtype", buildRandom(truncatedNormal))},
 	"RandomUniformInt":     {Types: exec.Indices, TypeAttr: "Tout", Flags: exec.Stateful | exec.WritesState, Build: buildRandomInt},
@@ -62,6 +63,48 @@ func truncatedNormal(g *philox.Generator, t *exec.Tensor) {
 		return
 	}
 	g.TruncatedNormal64(exec.Elems[float64](t))
+}
+
+// uniforms fills d with numbers in [0, 1), on several processors. It is kept in the
+// frame, so that a step does not allocate it.
+type uniforms struct {
+	g philox.Generator
+	d []float32
+}
+
+// Part implements [parallel.Job].
+func (w *uniforms) Part(i, n int) {
+	from, to := parallel.Span(len(w.d), elem.SpreadStep, i, n) // whole blocks of the generator
+	g := w.g
+	g.Skip(uint64(from / 4))
+	g.Uniform32(w.d[from:to])
+}
+
+// buildUniform is buildRandom for the op that dropout draws large tensors with.
+func buildUniform(b *exec.OpConstruction) (exec.Kernel, error) {
+	if b.DType("dtype") != exec.Float32 {
+		return buildRandom(uniform)(b)
+	}
+	st := b.RandomStream()
+	return func(c *exec.KernelContext) error {
+		t, err := elem.OutShaped(c, 0, exec.Float32)
+		if err != nil {
+			return err
+		}
+		g := c.Draw(st).Reserve(t.NumElements())
+		switch {
+		case isLarge(t):
+			return draw(c, g, t, uniform)
+		case t.NumElements() < elem.ParallelElements:
+			uniform(&g, t)
+			return nil
+		}
+		w := exec.InFrame[uniforms](c)
+		w.g, w.d = g, exec.Elems[float32](t)
+		parallel.Run(exec.MaxParts, w)
+		w.d = nil
+		return nil
+	}, nil
 }
 
 func buildRandom(fill distribution) func(*exec.OpConstruction) (exec.Kernel, error) {

@@ -104,6 +104,8 @@ type operands[T exec.Float] struct {
 	width int
 	grad  []T
 	parts [][maxOperands][]T
+
+	short shortRows[T]
 }
 
 // apply runs a rule on the first vars variables.
@@ -153,29 +155,8 @@ func applyRule[T exec.Float](vars, grad, rows int, f rule[T]) exec.Kernel {
 // allocate them.
 func operandsIn[T exec.Float](c *exec.KernelContext) *operands[T] {
 	p := exec.InFrame[operands[T]](c)
-	*p = operands[T]{parts: p.parts}
+	*p = operands[T]{parts: p.parts, short: p.short}
 	return p
-}
-
-// applyRows applies a rule to the rows of the variables that idx names.
-func applyRows[T exec.Float](c *exec.KernelContext, o *operands[T], vars int, g, idx *exec.Tensor, f rule[T]) error {
-	row, err := checkRows(c, o.first, g, idx)
-	if err != nil {
-		return err
-	}
-	gs := exec.Elems[T](g)
-	whole := o.vars
-	for k := range idx.Shape[0] {
-		i, err := rowAt(c, o.first, idx, k)
-		if err != nil {
-			return err
-		}
-		for j := range vars {
-			o.vars[j] = whole[j][i*row : (i+1)*row]
-		}
-		f(o.vars[:vars], o.scalars[:o.n], gs[k*row:(k+1)*row])
-	}
-	return nil
 }
 
 func power[T exec.Float](x, y T) T {

@@ -1,0 +1,33 @@
+package exec
+
+// turnedUses is how many products have to take a matrix transposed for it to be
+// transposed once for all of them.
+const turnedUses = 3
+
+// turnFactors transposes matrices that several products take transposed, such as
+// the weights of a cell that is unrolled in the gradient of each of its inputs: a
+// product has to copy such a factor, while it may read another one where it is.
+func (c *compiler) turnFactors() {
+	users := map[int32]int{}
+	for i := range c.plan.steps {
+		if st := &c.plan.steps[i]; st.turned != nil && !st.mayDie {
+			users[st.in[1]]++
+		}
+	}
+	var steps []step
+	turned := map[int32]int32{}
+	for _, st := range c.plan.steps {
+		if st.turned == nil || st.mayDie || users[st.in[1]] < turnedUses {
+			steps = append(steps, st)
+			continue
+		}
+		factor := st.in[1]
+		if _, ok := turned[factor]; !ok {
+			turned[factor] = c.newSlot()
+			steps = append(steps, step{name: st.name, op: st.op, kernel: st.turn, in: []int32{factor}, types: st.types[1:], out: []int32{turned[factor]}})
+		}
+		st.kernel, st.in = st.turned, []int32{st.in[0], turned[factor]}
+		steps = append(steps, st)
+	}
+	c.plan.steps = steps
+}

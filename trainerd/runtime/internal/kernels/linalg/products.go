@@ -1,0 +1,93 @@
+package linalg
+
+import (
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/gemm"
+)
+
+func buildMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
+	dt, ta, tb := b.DType("T"), b.Bool("transpose_a"), b.Bool("transpose_b")
+	switch {
+	case dt == exec.Float32 && tb && gemm.Float32sAdd(1):
+		b.TakesTurned(turn[float32], floats32(ta, false).run)
+	case dt == exec.Float64 && tb && gemm.Float64sAdd(1):
+		b.TakesTurned(turn[float64], floats64(ta, false).run)
+	}
+	return exec.ByType(dt, floats32(ta, tb).run, floats64(ta, tb).run, integers[int32](ta, tb).run, integers[int64](ta, tb).run)
+}
+
+// matMul multiplies matrices.
+type matMul[T exec.Number] struct {
+	ta, tb   bool
+	multiply gemm.Func[T]
+	sum      gemm.SumFunc[T]
+	// adds reports for which inner dimensions a product that is added to a matrix
+	// has the bits of one that is added later.
+	adds func(k int) bool
+}
+
+func floats32(ta, tb bool) *matMul[float32] {
+	return &matMul[float32]{ta, tb, gemm.Float32s, gemm.FloatsSum[float32], gemm.Float32sAdd}
+}
+
+func floats64(ta, tb bool) *matMul[float64] {
+	return &matMul[float64]{ta, tb, gemm.Float64s, gemm.FloatsSum[float64], gemm.Float64sAdd}
+}
+
+func integers[T exec.Integer](ta, tb bool) *matMul[T] {
+	return &matMul[T]{ta, tb, gemm.Integers[T], gemm.IntegersSum[T], gemm.IntegersAdd}
+}
+
+func (p *matMul[T]) run(c *exec.KernelContext) error {
+	x, y := c.In(0), c.In(1)
+	if len(x.Shape) != 2 || len(y.Shape) != 2 {
+		return c.Invalid("the factors must be matrices, not %s and %s", x.Describe(), y.Describe())
+	}
+	m, n, k, ok := matrixDims(x.Shape, y.Shape, p.ta, p.tb)
+	if !ok {
+		return c.Invalid("shapes %s and %s (transposed: %t, %t) cannot be multiplied", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape), p.ta, p.tb)
+	}
+	joining, err := c.Join(k > 0 && p.adds(k), x.DType, m, n)
+	switch {
+	case err != nil || joining == exec.Later:
+		return err
+	case joining == exec.All:
+		p.addUp(c, m, n, k)
+	default:
+		p.multiply(p.ta, p.tb, m, n, k, exec.Elems[T](x), exec.Elems[T](y), 0, exec.Elems[T](c.Out(0, x.DType, m, n)))
+	}
+	return nil
+}
+
+// addUp computes all products of a sum. Those of a weight's gradient, with the rows
+// of a batch as the inner dimension, become one: the sum, which is larger than what
+// it is made of, then passes through memory once instead of once for each.
+func (p *matMul[T]) addUp(c *exec.KernelContext, m, n, k int) {
+	d := exec.Elems[T](c.Out(0, c.In(0).DType, m, n))
+	terms := c.Terms()
+	if !p.ta || p.tb {
+		for i := range terms {
+			x, y := c.Term(i)
+			p.multiply(p.ta, p.tb, m, n, k, exec.Elems[T](x), exec.Elems[T](y), min(T(i), 1), d)
+		}
+		return
+	}
+	a, b := exec.Scratch[T](c, exec.ScratchA, terms*k*m), exec.Scratch[T](c, exec.ScratchB, terms*k*n)
+	for i := range terms {
+		x, y := c.Term(i)
+		copy(a[i*k*m:], exec.Elems[T](x))
+		copy(b[i*k*n:], exec.Elems[T](y))
+	}
+	p.sum(true, false, m, n, terms*k, k, a, b, d)
+}
+
+// turn is the kernel that transposes a matrix.
+func turn[T float32 | float64](c *exec.KernelContext) error {
+	x := c.In(0)
+	if len(x.Shape) != 2 {
+		return c.Invalid("the factors must be matrices, not %s", x.Describe())
+	}
+	m, n := x.Shape[0], x.Shape[1]
+	gemm.Turn(exec.Elems[T](c.Out(0, x.DType, n, m)), exec.Elems[T](x), m, n)
+	return nil
+}
