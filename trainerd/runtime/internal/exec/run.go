@@ -161,13 +161,34 @@ func (r *run) fetch(f *frame, slot int32) (*ckptfmt.Tensor, error) {
 
 // steps runs all steps of a frame's plan.
 func (r *run) steps(f *frame) error {
-	f.settle()
-	r.takeBack(f)
+	r.begin(f)
 	if r.trace != nil {
 		return r.tracedSteps(f)
 	}
+	if err := r.stepsBetween(f, 0, len(f.plan.steps)); err != nil {
+		return err
+	}
+	r.end(f)
+	return nil
+}
+
+// begin makes a frame ready for its first step.
+func (r *run) begin(f *frame) {
+	f.settle()
+	r.takeBack(f)
+}
+
+// end is called after the last step of a frame.
+func (r *run) end(f *frame) {
+	if !f.searched {
+		f.findChains()
+	}
+}
+
+// stepsBetween runs the steps from number from to before number to.
+func (r *run) stepsBetween(f *frame, from, to int) error {
 	done := r.ctx.Done()
-	for i := 0; i < len(f.plan.steps); {
+	for i := from; i < to; {
 		st := &f.plan.steps[i]
 		select {
 		case <-done:
@@ -176,21 +197,19 @@ func (r *run) steps(f *frame) error {
 			}
 		default:
 		}
-		n, err := r.next(f, i)
+		n, err := r.next(f, i, to)
 		if err != nil {
 			return err
 		}
 		i = n
 	}
-	if !f.searched {
-		f.findChains()
-	}
 	return nil
 }
 
-// next runs step i, or the chain that begins with it, and returns the step after.
-func (r *run) next(f *frame, i int) (int, error) {
-	if f.chains != nil && f.chains[i] != nil {
+// next runs step i, or the chain that begins with it if that ends before number to,
+// and returns the step after.
+func (r *run) next(f *frame, i, to int) (int, error) {
+	if f.chains != nil && f.chains[i] != nil && f.chains[i].end <= to {
 		if done, err := r.runChain(f, f.chains[i]); done || err != nil {
 			return f.chains[i].end, err
 		}
