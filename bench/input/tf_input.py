@@ -85,10 +85,9 @@ def numbers_batched(columns, batch):
 
 
 def words(folder):
-    defaults = [tf.int64, tf.string] + [[b"none"]] * 6 + [[0.0]] * 8
-
     def parse(line):
-        return tf.io.decode_csv(line, defaults)
+        required = [tf.zeros([0], tf.int64), tf.zeros([0], tf.string)]
+        return tf.io.decode_csv(line, required + [[b"none"]] * 6 + [[0.0]] * 8)
 
     ds = tf.data.TextLineDataset(os.path.join(folder, "table.csv")).skip(1)
     return ds.map(parse, num_parallel_calls=AUTOTUNE).batch(256).prefetch(AUTOTUNE)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // Method is an inverse transform.
@@ -89,8 +88,8 @@ func DecodeTo(data []byte, o Options, room func(width, height, channels int) []b
 	if err := d.scale(); err != nil {
 		return nil, err
 	}
-	d.memory = memories.Get().(*memory)
-	defer memories.Put(d.memory)
+	d.memory = takeMemory()
+	defer d.memory.giveBack()
 	err := d.readScans()
 	lines := d.outHeight
 	if errors.Is(err, ErrTruncated) {
@@ -157,7 +156,31 @@ type memory struct {
 	pix  []byte
 }
 
-var memories = sync.Pool{New: func() any { return new(memory) }}
+// memories are idle. Pictures are decoded in between garbage collections that would
+// empty a pool.
+var memories = make(chan *memory, 4)
+
+// mostKept bounds the bytes of an idle memory.
+const mostKept = 8 << 20
+
+func takeMemory() *memory {
+	select {
+	case m := <-memories:
+		return m
+	default:
+		return new(memory)
+	}
+}
+
+func (m *memory) giveBack() {
+	if 2*cap(m.coef)+cap(m.pix) > mostKept {
+		return
+	}
+	select {
+	case memories <- m:
+	default:
+	}
+}
 
 // coefficients returns n zeros.
 func (m *memory) coefficients(n int) []int16 {
@@ -181,6 +204,7 @@ type component struct {
 	wide, high int         // blocks that hold samples of the picture
 	stride     int         // blocks of a line of coef
 	coef       []int16     // 64 for each block, in natural order
+	there      []uint64    // by block of a progressive file: bits of the coefficients that are not zero, in zigzag order
 
 	scaled        int // samples of a block's side after the transform
 	width, height int // samples after the transform that belong to the picture

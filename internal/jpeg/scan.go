@@ -21,6 +21,9 @@ func (d *decoder) readScans() error {
 	for _, c := range d.comps {
 		n := c.coefficients(d)
 		c.coef, all = all[:n:n], all[n:]
+		if d.progressive {
+			c.there = make([]uint64, n/64)
+		}
 	}
 	scans := 0
 	for {
@@ -164,24 +167,25 @@ func (c *component) coefficients(d *decoder) int { return 64 * c.stride * d.mcus
 func (d *decoder) mcu(h *scanHeader, x, y int) {
 	if len(h.comps) == 1 {
 		c := h.comps[0]
-		d.block(h, c, c.block(x, y))
+		d.block(h, c, y*c.stride+x)
 		return
 	}
 	for _, c := range h.comps {
 		for v := range c.v {
 			for u := range c.h {
-				d.block(h, c, c.block(x*c.h+u, y*c.v+v))
+				d.block(h, c, (y*c.v+v)*c.stride+x*c.h+u)
 			}
 		}
 	}
 }
 
 // block returns the coefficients of a block.
-func (c *component) block(x, y int) *[64]int16 {
-	return (*[64]int16)(c.coef[64*(y*c.stride+x):])
-}
+func (c *component) block(x, y int) *[64]int16 { return c.blockAt(y*c.stride + x) }
 
-func (d *decoder) block(h *scanHeader, c *component, b *[64]int16) {
+func (c *component) blockAt(at int) *[64]int16 { return (*[64]int16)(c.coef[64*at:]) }
+
+func (d *decoder) block(h *scanHeader, c *component, at int) {
+	b := c.blockAt(at)
 	switch {
 	case !d.progressive:
 		d.bits.sequential(c, b)
@@ -193,9 +197,9 @@ func (d *decoder) block(h *scanHeader, c *component, b *[64]int16) {
 			b[0] |= 1 << h.low
 		}
 	case h.high == 0:
-		d.firstAC(h, c, b)
+		d.firstAC(h, c, at)
 	default:
-		d.refineAC(h, c, b)
+		d.refineAC(h, c, at)
 	}
 }
 
