@@ -254,7 +254,7 @@ def record_training(race, folder, name, held):
         logits, labels = TRAININGS[race](*(element if isinstance(element, tuple) else (element,)))
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
         tf1.train.AdamOptimizer(1e-3).minimize(loss, name="train")
-        tf.group(tf1.global_variables_initializer(), iterator.initializer, name="init")
+        tf.group(tf1.global_variables_initializer(), iterator.initializer, name="start")
         tf1.train.export_meta_graph(os.path.join(folder, name), graph=graph)
 
 
@@ -296,7 +296,7 @@ def train(args):
 def steps(args, graph):
     with tf1.Graph().as_default(), tf1.Session() as sess:
         tf1.train.import_meta_graph(os.path.join(args.dir, graph))
-        sess.run("init")
+        sess.run("start")
         step = sess.make_callable("train")
         for _ in range(WARM_UP):
             step()

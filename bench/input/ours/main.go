@@ -149,7 +149,7 @@ func (a *args) trainOn(ctx context.Context, graph string) (*measure.Result, erro
 		return nil, err
 	}
 	defer sess.Close()
-	if _, err := sess.Run(ctx, nil, nil, []string{"init"}); err != nil {
+	if _, err := sess.Run(ctx, nil, nil, []string{"start"}); err != nil {
 		return nil, err
 	}
 	step, err := sess.MakeCallable(nil, nil, []string{"train"})
