@@ -66,6 +66,20 @@ func TestAtOnce(t *testing.T) {
 			of := p.parsed(p.node("TensorSliceDataset", []string{p.names(texts...)}, "Toutput_types", []tfpb.DataType{dtString}))
 			return p.node("IgnoreErrorsDataset", []string{of})
 		},
+		"shuffled":            func(p *pipe) string { return p.shuffled(p.mapped(p.numbers(0, 100), p.noisy()), 23) },
+		"shuffled as a whole": func(p *pipe) string { return p.shuffled(p.mapped(p.numbers(0, 100), p.noisy()), -1) },
+		"shuffled many rounds": func(p *pipe) string {
+			return p.node("ShuffleAndRepeatDataset", []string{p.mapped(p.numbers(0, 5), p.noisy()), p.long(50), p.long(5), p.long(6), p.long(9)})
+		},
+		"shuffled errors": func(p *pipe) string {
+			return p.shuffled(p.parsed(p.node("TensorSliceDataset", []string{p.names(texts...)}, "Toutput_types", []tfpb.DataType{dtString})), 20)
+		},
+		"repeated": func(p *pipe) string {
+			return p.node("RepeatDataset", []string{p.mapped(p.numbers(0, 7), p.noisy()), p.long(12)})
+		},
+		"taken": func(p *pipe) string {
+			return p.node("TakeDataset", []string{p.mapped(p.numbers(0, 100), p.noisy()), p.long(45)})
+		},
 	} {
 		for _, size := range []int{1, 3, 16, 33, 100, 2000} {
 			t.Run(fmt.Sprintf("%s, batches of %d", name, size), func(t *testing.T) {

@@ -9,9 +9,12 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/variant"
 )
 
-// mostStacked bounds the batches whose memory is allocated with their first element,
-// before it is known how many there are.
-const mostStacked = 1024
+// mostStacked and mostStackedBytes bound the batches whose memory is allocated with
+// their first element, before it is known how many there are.
+const (
+	mostStacked      = 1024
+	mostStackedBytes = 64 << 20
+)
 
 // canStack reports whether a batch of results can be made by nextStacked.
 func (m *mapIterator) canStack(size int) bool {
@@ -59,8 +62,7 @@ type stacker struct {
 // batch, unless it does not fit.
 func (s *stacker) place(c *exec.KernelContext, row, k int, t *exec.Tensor) *exec.Tensor {
 	part := s.part(c, k, t)
-	isPlain := t.DType == exec.String || exec.ElemSize(t.DType) > 0
-	if !isPlain || part.DType != t.DType || !exec.SameShape(part.Shape[1:], t.Shape) {
+	if part == nil || part.DType != t.DType || !exec.SameShape(part.Shape[1:], t.Shape) {
 		s.mixed.Store(true)
 		return c.Keep(t)
 	}
@@ -69,7 +71,13 @@ func (s *stacker) place(c *exec.KernelContext, row, k int, t *exec.Tensor) *exec
 	return rowsOf(part, row, t.Shape)
 }
 
+// part returns component k of the batch, nil if elements like this one are not to be
+// part of it.
 func (s *stacker) part(c *exec.KernelContext, k int, like *exec.Tensor) *exec.Tensor {
+	isPlain := like.DType == exec.String || exec.ElemSize(like.DType) > 0
+	if !isPlain || len(like.Data) > mostStackedBytes/s.rows {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.parts[k] == nil {

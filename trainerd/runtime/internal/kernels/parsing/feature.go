@@ -44,6 +44,11 @@ var kinds = [...]tfpb.DataType{1: exec.String, 2: exec.Float32, 3: exec.Int64}
 // field reads the next field of a message. Its value is nil unless it is of the
 // type of bytes.
 func field(data []byte) (num protowire.Number, value, rest []byte, err error) {
+	// Most fields are small messages or strings with a tag and a length of one byte.
+	if len(data) >= 2 && data[0]&^0x78 == byte(protowire.BytesType) && data[0] >= 8 && data[1] < 0x80 && int(data[1]) <= len(data)-2 {
+		end := 2 + int(data[1])
+		return protowire.Number(data[0] >> 3), data[2:end:end], data[end:], nil
+	}
 	num, kind, n := protowire.ConsumeTag(data)
 	if n < 0 {
 		return 0, nil, nil, errEncoding
@@ -167,11 +172,17 @@ func countVarints(part []byte) (n int) {
 	return n
 }
 
+// listTag begins a string, or numbers that are packed.
+const listTag = 1<<3 | byte(protowire.BytesType)
+
 // each calls use with each string, or with each run of encoded numbers.
 func (f *feature) each(use func(part []byte) error) error {
 	single := protowire.VarintType
 	if f.dtype == exec.Float32 {
 		single = protowire.Fixed32Type
+	}
+	if data := f.values; len(data) >= 2 && data[0] == listTag && int(data[1]) == len(data)-2 && data[1] < 0x80 {
+		return use(data[2:])
 	}
 	for data := f.values; len(data) > 0; {
 		num, kind, n := protowire.ConsumeTag(data)

@@ -1,9 +1,11 @@
 package parsing
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
@@ -99,11 +101,39 @@ type featureTable struct {
 // newFeatureTable reads the features of examples, or the context of sequence
 // examples.
 func newFeatureTable(c *exec.KernelContext, in *exec.Tensor, keys *exampleKeys) (*featureTable, error) {
-	n := len(keys.names)
-	t := &featureTable{exampleKeys: keys, rows: len(in.Strings), cells: make([]feature, len(in.Strings)*n)}
-	finder := newKeyFinder(c, keys)
-	for i, data := range in.Strings {
-		row := t.cells[i*n:][:n]
+	t := &featureTable{exampleKeys: keys, rows: len(in.Strings), cells: make([]feature, len(in.Strings)*len(keys.names))}
+	parts := min(len(in.Strings)/partExamples, exec.MaxParts)
+	if parts <= 1 {
+		finder := newKeyFinder(c, keys)
+		return t, t.read(c, in.Strings, 0, len(in.Strings), &finder)
+	}
+	j := &readJob{t: t, c: c, examples: in.Strings}
+	parallel.Run(parts, j)
+	return t, cmp.Or(j.errs[:]...)
+}
+
+// partExamples is how many examples are worth a hand-off to another processor.
+const partExamples = 8
+
+// readJob reads examples. Its parts are spans of them.
+type readJob struct {
+	t        *featureTable
+	c        *exec.KernelContext
+	examples [][]byte
+	errs     [exec.MaxParts]error // of each part the first
+}
+
+// Part implements [parallel.Job].
+func (j *readJob) Part(i, n int) {
+	from, to := parallel.Span(len(j.examples), partExamples, i, n)
+	j.errs[i] = j.t.read(j.c, j.examples, from, to, &keyFinder{exampleKeys: j.t.exampleKeys, order: &keyOrder{}})
+}
+
+// read reads some of the examples.
+func (t *featureTable) read(c *exec.KernelContext, examples [][]byte, from, to int, finder *keyFinder) error {
+	n := len(t.names)
+	for i, data := range examples[from:to] {
+		row := t.cells[(from+i)*n:][:n]
 		finder.begin()
 		err := eachEntry(data, 1, func(key, value []byte) (err error) {
 			if k := finder.find(key); k >= 0 {
@@ -112,10 +142,10 @@ func newFeatureTable(c *exec.KernelContext, in *exec.Tensor, keys *exampleKeys) 
 			return err
 		})
 		if err != nil {
-			return nil, c.Invalid("example %d cannot be parsed: %v", i, err)
+			return c.Invalid("example %d cannot be parsed: %v", from+i, err)
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // column returns the feature of a name, of each example.
