@@ -67,7 +67,7 @@ lint: ## formatting, vet, staticcheck, unused functions, known vulnerabilities, 
 	cd tools && go mod tidy -diff
 	cd tools && go test ./...
 	@$(MAKE) --no-print-directory asm
-	@git diff --exit-code --stat -- internal/blas internal/crc32c internal/parallel internal/vec trainerd/runtime/internal/philox || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
+	@git diff --exit-code --stat -- internal/blas internal/crc32c internal/jpeg internal/parallel internal/vec trainerd/runtime/internal/philox || { echo "asm: the assembly differs from its generator; commit what 'make asm' wrote" >&2; exit 1; }
 	@$(MAKE) --no-print-directory proto
 	@git diff --exit-code --stat -- proto || { echo "proto: the generated code differs from the .proto files; commit what 'make proto' wrote" >&2; exit 1; }
 
@@ -90,7 +90,7 @@ microbench: ## run the Go benchmarks COUNT times each (6) and summarise them wit
 proto: ## regenerate the Go code of proto/*.proto
 	cd tools && go run ./protogen ..
 
-asm: ## regenerate the assembly of internal/blas, internal/crc32c, internal/parallel, internal/vec and philox
+asm: ## regenerate the assembly of internal/blas, internal/crc32c, internal/jpeg, internal/parallel, internal/vec and philox
 	cd tools && go run ./asmgen ..
 
 golden: ## make the fixtures again that real TensorFlow writes, and show what changed

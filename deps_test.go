@@ -140,7 +140,7 @@ func TestDependencies(t *testing.T) {
 		"github.com/charmbracelet/bubbletea":  {"cmd/internal/browse"},
 		"github.com/fsnotify/fsnotify":        {"tfevents/dataserver"},
 		"github.com/golang/protobuf":          {"internal/tfproto"},
-		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime"},
+		"github.com/klauspost/compress":       {"tfevents", "ckptfmt", "trainerd/dataset", "trainerd/runtime", "internal/picture"},
 		"github.com/parquet-go/parquet-go":    {"cmd/tfevents", "trainerd/dataset/table"},
 		"github.com/prometheus/client_golang": {"trainerd/control", "trainerd/serve", "tfevents/dataserver"},
 		"github.com/schollz/progressbar":      {"trainerd/daemon", "cmd/internal/terminal"},

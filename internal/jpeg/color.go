@@ -77,7 +77,7 @@ func (d *decoder) convert(out []byte, p [][]byte) {
 			out[i] = byte((19595*int32(p[0][i]) + 38470*int32(p[1][i]) + 7471*int32(p[2][i]) + half) >> 16)
 		}
 	case d.space == ycc:
-		for i := range len(out) / 3 {
+		for i := coloursWide(out, p[0], p[1], p[2]); i < len(out)/3; i++ {
 			out[3*i], out[3*i+1], out[3*i+2] = fromYCC(p[0][i], p[1][i], p[2][i])
 		}
 	case d.space == rgb:

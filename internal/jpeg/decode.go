@@ -3,6 +3,7 @@ package jpeg
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Method is an inverse transform.
@@ -69,6 +70,11 @@ func ReadConfig(data []byte) (Config, error) {
 
 // Decode decodes a file.
 func Decode(data []byte, o Options) (*Image, error) {
+	return DecodeTo(data, o, func(width, height, channels int) []byte { return make([]byte, width*height*channels) })
+}
+
+// DecodeTo is Decode into memory for a picture of some size, which room returns.
+func DecodeTo(data []byte, o Options, room func(width, height, channels int) []byte) (*Image, error) {
 	if o.Ratio == 0 {
 		o.Ratio = 1
 	}
@@ -82,6 +88,8 @@ func Decode(data []byte, o Options) (*Image, error) {
 	if err := d.scale(); err != nil {
 		return nil, err
 	}
+	d.memory = takeMemory()
+	defer d.memory.giveBack()
 	err := d.readScans()
 	lines := d.outHeight
 	if errors.Is(err, ErrTruncated) {
@@ -93,8 +101,9 @@ func Decode(data []byte, o Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img := &Image{Width: d.outWidth, Height: d.outHeight, Channels: d.channels, Pix: make([]byte, d.outWidth*d.outHeight*d.channels)}
+	img := &Image{Width: d.outWidth, Height: d.outHeight, Channels: d.channels, Pix: room(d.outWidth, d.outHeight, d.channels)}
 	d.render(img, lines)
+	clear(img.Pix[lines*d.outWidth*d.channels:])
 	return img, nil
 }
 
@@ -134,9 +143,56 @@ type decoder struct {
 	minScaled           int // samples of a block's side in the picture
 	outWidth, outHeight int
 
+	memory   *memory
 	bits     bitReader
 	eobRun   int
 	rowsDone int // rows of MCUs that the first scan has completed
+}
+
+// memory is what decoders give back for the next one: coefficients, and samples before
+// they have the size of the picture.
+type memory struct {
+	coef []int16
+	pix  []byte
+}
+
+// memories are idle. Pictures are decoded in between garbage collections that would
+// empty a pool.
+var memories = make(chan *memory, 4)
+
+// mostKept bounds the bytes of an idle memory.
+const mostKept = 8 << 20
+
+func takeMemory() *memory {
+	select {
+	case m := <-memories:
+		return m
+	default:
+		return new(memory)
+	}
+}
+
+func (m *memory) giveBack() {
+	if 2*cap(m.coef)+cap(m.pix) > mostKept {
+		return
+	}
+	select {
+	case memories <- m:
+	default:
+	}
+}
+
+// coefficients returns n zeros.
+func (m *memory) coefficients(n int) []int16 {
+	m.coef = slices.Grow(m.coef[:0], n)[:n]
+	clear(m.coef)
+	return m.coef
+}
+
+// samples returns n unspecified bytes.
+func (m *memory) samples(n int) []byte {
+	m.pix = slices.Grow(m.pix[:0], n)[:n]
+	return m.pix
 }
 
 // component is one of a picture's planes.
@@ -148,6 +204,7 @@ type component struct {
 	wide, high int         // blocks that hold samples of the picture
 	stride     int         // blocks of a line of coef
 	coef       []int16     // 64 for each block, in natural order
+	there      []uint64    // by block of a progressive file: bits of the coefficients that are not zero, in zigzag order
 
 	scaled        int // samples of a block's side after the transform
 	width, height int // samples after the transform that belong to the picture

@@ -122,7 +122,7 @@ func (e *encoder) head() {
 	for i := range min(len(e.planes), 2) {
 		q := quantTable(i, e.Quality)
 		d := []byte{byte(i)}
-		for _, n := range natural {
+		for _, n := range natural[:64] {
 			d = append(d, byte(q[n]))
 		}
 		e.segmentOf(dqt, d...)

@@ -87,7 +87,7 @@ func (e *encoder) eachBlock(s scan, f func(s scan, p *plane, block []int16)) {
 func (e *encoder) baselineBlock(_ scan, p *plane, block []int16) {
 	e.difference(p, int(block[0]))
 	run := 0
-	for _, at := range natural[1:] {
+	for _, at := range natural[1:64] {
 		v := int(block[at])
 		if v == 0 {
 			run++

@@ -1,5 +1,7 @@
 package jpeg
 
+import "encoding/binary"
+
 // lookBits is how many bits a code may have to be found at once.
 const lookBits = 8
 
@@ -9,6 +11,35 @@ type huffman struct {
 	maxCode [17]int32             // by length: the largest code, -1 for none
 	first   [17]int32             // by length: what to add to a code for its place in values
 	values  []byte
+	// both has by the next bits a code of an AC coefficient and its value, where they
+	// have no more bits together: value<<16 | run<<8 | bits, 0 for all others.
+	both *[1 << bothBits]int32
+}
+
+// bothBits is how many bits a code and the value that follows it may have to be found
+// at once.
+const bothBits = 10
+
+// findBoth makes the table both.
+func (t *huffman) findBoth() {
+	t.both = new([1 << bothBits]int32)
+	for i := range t.both {
+		e := t.look[i>>(bothBits-lookBits)]
+		length, run, size := int(e>>8), int32(e>>4&15), int(e&15)
+		if e == 0 || size == 0 || length+size > bothBits {
+			continue
+		}
+		v := int32(i>>(bothBits-length-size)) & (1<<size - 1)
+		t.both[i] = extend(v, size)<<16 | run<<8 | int32(length+size)
+	}
+}
+
+// extend returns the number that s bits are, whose first one is 0 for the negative ones.
+func extend(v int32, s int) int32 {
+	if v < 1<<(s-1) {
+		v += -1<<s + 1
+	}
+	return v
 }
 
 // newHuffman makes a table of the number of codes of each length, and their
@@ -72,6 +103,9 @@ func (b *bitReader) starved() bool { return b.n < b.fake }
 
 // fill reads ahead, and makes at least want bits available.
 func (b *bitReader) fill(want int) {
+	if b.fillWhole() {
+		return
+	}
 	for b.n < 57 {
 		if b.at >= len(b.data) && !b.rewind() {
 			break
@@ -149,9 +183,23 @@ func (b *bitReader) extended(s int) int32 {
 	if s == 0 {
 		return 0
 	}
-	v := b.bitsOf(s)
-	if v < 1<<(s-1) {
-		v += -1<<s + 1
+	return extend(b.bitsOf(s), s)
+}
+
+// fillWhole reads ahead where neither the end of the data is near nor a marker. It is
+// false if one may be.
+func (b *bitReader) fillWhole() bool {
+	if b.at+8 > len(b.data) {
+		return false
 	}
-	return v
+	word := binary.BigEndian.Uint64(b.data[b.at:])
+	const ones = 0x0101010101010101
+	if (^word-ones)&word&(ones<<7) != 0 { // some byte is FF
+		return false
+	}
+	more := (64 - b.n) >> 3
+	b.at += more
+	b.acc = b.acc<<(8*more) | word>>(64-8*more)
+	b.n += 8 * more
+	return true
 }

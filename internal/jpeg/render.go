@@ -34,7 +34,16 @@ func (d *decoder) times(c *component) (h, v int) {
 
 // render makes the first lines of the picture.
 func (d *decoder) render(img *Image, lines int) {
-	for _, c := range d.comps[:d.usedComponents()] {
+	comps := d.comps[:d.usedComponents()]
+	total := 0
+	for _, c := range comps {
+		c.lineBytes = c.stride * c.scaled
+		total += c.lineBytes * c.high * c.scaled
+	}
+	pix := d.memory.samples(total)
+	for _, c := range comps {
+		n := c.lineBytes * c.high * c.scaled
+		c.pix, pix = pix[:n:n], pix[n:]
 		d.transformComponent(c)
 	}
 	rows := make([]*upsampler, d.usedComponents())
@@ -52,18 +61,18 @@ func (d *decoder) render(img *Image, lines int) {
 
 // transformComponent makes the samples of a component.
 func (d *decoder) transformComponent(c *component) {
-	c.lineBytes = c.stride * c.scaled
-	c.pix = make([]byte, c.lineBytes*c.high*c.scaled)
 	isFast := d.Method == Fast && c.scaled == 8
 	table := c.table32(isFast)
-	var w block8
 	for y := range c.high {
 		for x := range c.wide {
-			b := c.block(x, y)
+			b, out := c.block(x, y), c.pix[y*c.scaled*c.lineBytes+x*c.scaled:]
+			if c.scaled == 8 && transformWide(isFast, b, table, out, c.lineBytes) {
+				continue
+			}
+			var w block8
 			for i, q := range table {
 				w[i] = int32(b[i]) * q
 			}
-			out := c.pix[y*c.scaled*c.lineBytes+x*c.scaled:]
 			switch {
 			case isFast:
 				fast(&w, out, c.lineBytes)

@@ -13,8 +13,17 @@ const maxScans = 500
 
 // readScans reads scans to the end of the image.
 func (d *decoder) readScans() error {
+	total := 0
 	for _, c := range d.comps {
-		c.coef = make([]int16, 64*c.stride*d.mcusY*c.v)
+		total += c.coefficients(d)
+	}
+	all := d.memory.coefficients(total)
+	for _, c := range d.comps {
+		n := c.coefficients(d)
+		c.coef, all = all[:n:n], all[n:]
+		if d.progressive {
+			c.there = make([]uint64, n/64)
+		}
 	}
 	scans := 0
 	for {
@@ -109,6 +118,9 @@ func (d *decoder) scanComponent(h *scanHeader, id, tables byte, start int) (*com
 			return nil, d.fail(start, "component %d has tables %d and %d", id, dc, ac)
 		}
 		c.dc, c.ac = d.huff[0][dc], d.huff[1][ac]
+		if !d.progressive && c.ac != nil && c.ac.both == nil {
+			c.ac.findBoth()
+		}
 		if h.from == 0 && h.high == 0 && c.dc == nil || h.to > 0 && c.ac == nil {
 			return nil, d.fail(start, "component %d has no Huffman table", id)
 		}
@@ -148,28 +160,32 @@ func (d *decoder) scanData(h *scanHeader) error {
 	return nil
 }
 
+// coefficients returns how many a component has.
+func (c *component) coefficients(d *decoder) int { return 64 * c.stride * d.mcusY * c.v }
+
 // mcu reads the blocks of one MCU.
 func (d *decoder) mcu(h *scanHeader, x, y int) {
 	if len(h.comps) == 1 {
 		c := h.comps[0]
-		d.block(h, c, c.block(x, y))
+		d.block(h, c, y*c.stride+x)
 		return
 	}
 	for _, c := range h.comps {
 		for v := range c.v {
 			for u := range c.h {
-				d.block(h, c, c.block(x*c.h+u, y*c.v+v))
+				d.block(h, c, (y*c.v+v)*c.stride+x*c.h+u)
 			}
 		}
 	}
 }
 
 // block returns the coefficients of a block.
-func (c *component) block(x, y int) *[64]int16 {
-	return (*[64]int16)(c.coef[64*(y*c.stride+x):])
-}
+func (c *component) block(x, y int) *[64]int16 { return c.blockAt(y*c.stride + x) }
 
-func (d *decoder) block(h *scanHeader, c *component, b *[64]int16) {
+func (c *component) blockAt(at int) *[64]int16 { return (*[64]int16)(c.coef[64*at:]) }
+
+func (d *decoder) block(h *scanHeader, c *component, at int) {
+	b := c.blockAt(at)
 	switch {
 	case !d.progressive:
 		d.bits.sequential(c, b)
@@ -181,14 +197,59 @@ func (d *decoder) block(h *scanHeader, c *component, b *[64]int16) {
 			b[0] |= 1 << h.low
 		}
 	case h.high == 0:
-		d.firstAC(h, c, b)
+		d.firstAC(h, c, at)
 	default:
-		d.refineAC(h, c, b)
+		d.refineAC(h, c, at)
 	}
+}
+
+// blockBytes is more than the data of a block take, and what is read ahead of it.
+const blockBytes = 1024
+
+// sequentialWithin is sequential where the end of the data is not near, so that it need
+// not be found exactly. The bits are in variables, which are registers.
+func (r *bitReader) sequentialWithin(c *component, b *[64]int16) {
+	c.pred += int(r.extended(int(r.symbol(c.dc))))
+	b[0] = int16(c.pred)
+	both, look := c.ac.both, &c.ac.look
+	acc, n := r.acc, r.n
+	for k := 1; k < 64; k++ {
+		if n < 32 {
+			r.acc, r.n = acc, n
+			r.fill(32)
+			acc, n = r.acc, r.n
+		}
+		if e := both[acc>>((n-bothBits)&63)&(1<<bothBits-1)]; e != 0 {
+			k += int(e >> 8 & 15)
+			b[natural[k&127]&63] = int16(e >> 16)
+			n -= int(e & 0xff)
+			continue
+		}
+		e := look[acc>>((n-lookBits)&63)&(1<<lookBits-1)]
+		rs := int(e & 0xff)
+		if n -= int(e >> 8); e == 0 {
+			r.acc, r.n = acc, n
+			rs = int(r.symbol(c.ac))
+			acc, n = r.acc, r.n
+		}
+		size := rs & 15
+		k += rs >> 4
+		if size != 0 {
+			n -= size
+			b[natural[k&127]&63] = int16(extend(int32(acc>>(n&63))&(1<<size-1), size))
+		} else if rs != 0xf0 {
+			break
+		}
+	}
+	r.acc, r.n = acc, n
 }
 
 // sequential reads a block of a baseline file.
 func (r *bitReader) sequential(c *component, b *[64]int16) {
+	if r.at+blockBytes < len(r.data) {
+		r.sequentialWithin(c, b)
+		return
+	}
 	c.pred += int(r.extended(int(r.symbol(c.dc))))
 	b[0] = int16(c.pred)
 	for k := 1; k < 64; k++ {

@@ -25,9 +25,12 @@ const (
 
 // natural is the place in a block of each coefficient of a file, which come in
 // zigzag order.
-var natural = [64]uint8{
+var natural = [128]uint8{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
 	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+	// A run may lead beyond the last one, which then gets the value, as in libjpeg.
+	63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
+	63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63,
 }
 
 // nextMarker finds the next marker and returns it with its offset; 0 at the end
@@ -118,7 +121,7 @@ func (d *decoder) quantTables(b []byte, start int) error {
 			return d.fail(start, "a bad quantization table")
 		}
 		t := &[64]uint16{}
-		for i, n := range natural {
+		for i, n := range natural[:64] {
 			if size == 1 {
 				t[n] = uint16(b[1+i])
 			} else {

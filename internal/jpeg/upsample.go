@@ -6,13 +6,12 @@ type upsampler struct {
 	h, v  int // samples of the picture for one of the component
 	fancy bool
 	out   []byte
-	sums  []int32
 }
 
 func (d *decoder) newUpsampler(c *component) *upsampler {
 	u := &upsampler{c: c, fancy: d.fancy(c)}
 	u.h, u.v = d.times(c)
-	u.out, u.sums = make([]byte, (c.width+1)*u.h), make([]int32, c.width)
+	u.out = make([]byte, (c.width+1)*u.h)
 	return u
 }
 
@@ -102,12 +101,14 @@ func (u *upsampler) wide(line []byte) {
 
 // wideHigh doubles width and height.
 func (u *upsampler) wideHigh(near, far []byte) {
-	for i, v := range near {
-		u.sums[i] = 3*int32(v) + int32(far[i])
-	}
+	sum := func(i int) int32 { return 3*int32(near[i]) + int32(far[i]) }
 	last := len(near) - 1
-	for i, s := range u.sums {
-		left, right := u.sums[max(i-1, 0)], u.sums[min(i+1, last)]
-		u.out[2*i], u.out[2*i+1] = byte((3*s+left+8)>>4), byte((3*s+right+7)>>4)
+	u.out[0], u.out[1] = byte((4*sum(0)+8)>>4), byte((3*sum(0)+sum(min(1, last))+7)>>4)
+	i := wideHighWide(u.out, near, far)
+	left, here := sum(i-1), sum(min(i, last))
+	for ; i <= last; i++ {
+		right := sum(min(i+1, last))
+		u.out[2*i], u.out[2*i+1] = byte((3*here+left+8)>>4), byte((3*here+right+7)>>4)
+		left, here = here, right
 	}
 }

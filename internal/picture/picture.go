@@ -34,7 +34,7 @@ package picture
 import (
 	"bytes"
 	"fmt"
-	"image"
+	"image/png"
 
 	"github.com/trainerd/trainerd/internal/jpeg"
 )
@@ -105,7 +105,7 @@ func ReadConfig(data []byte) (Config, error) {
 		c, err := jpeg.ReadConfig(data)
 		return Config{f, 1, c.Width, c.Height, c.Components}, err
 	case PNG:
-		c, _, err := image.DecodeConfig(bytes.NewReader(data))
+		c, err := png.DecodeConfig(bytes.NewReader(data))
 		if err != nil {
 			return Config{}, err
 		}

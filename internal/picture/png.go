@@ -60,6 +60,14 @@ func (k pngKind) channels() int {
 
 // decodePNG makes the picture as libpng gives it to TensorFlow.
 func decodePNG(data []byte, channels int) (*Image, error) {
+	if m := decodePlainPNG(data, channels); m != nil {
+		return m, nil
+	}
+	return decodeStandardPNG(data, channels)
+}
+
+// decodeStandardPNG has the standard library decode it.
+func decodeStandardPNG(data []byte, channels int) (*Image, error) {
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
 // Command asmgen writes the assembly of internal/blas, internal/crc32c,
-// internal/parallel, internal/vec and philox, and the Go declarations of its
+// internal/jpeg, internal/parallel, internal/vec and philox, and the Go declarations of its
 // functions: for amd64 with avo, which knows its instructions and allocates
 // registers, and for arm64 by itself.
 //
@@ -31,6 +31,7 @@ type unit struct {
 var units = []unit{
 	{"internal/blas", "blas", emitBLAS, emitNEONBLAS},
 	{"internal/crc32c", "crc32c", emitCRC, nil},
+	{"internal/jpeg", "jpeg", emitJPEG, nil},
 	{"internal/parallel", "parallel", emitPause, nil},
 	{"internal/vec", "vec", emitVec, emitNEONVec},
 	{"trainerd/runtime/internal/philox", "philox", emitPhilox, emitNEONPhilox},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/picture"
 )
 
@@ -119,16 +120,18 @@ func (r *imageRows) listClass(ctx context.Context, dir string, class int64) erro
 	return nil
 }
 
-// load decodes all images.
+// load decodes all images, as many at once as there are processors.
 func (r *imageRows) load(ctx context.Context, dir string, width int) (*byteRows, error) {
+	values, faults := make([]byte, len(r.files)*width), make([]error, len(r.files))
+	parallel.Each(ctx, len(r.files), func(i int) {
+		_, faults[i] = readImage(values[i*width:i*width:(i+1)*width], r.files[i], r.size)
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	errs := &Errors{File: dir}
-	values := make([]byte, 0, len(r.files)*width)
-	for _, name := range r.files {
-		err := ctx.Err()
+	for _, err := range faults {
 		if err != nil {
-			return nil, err
-		}
-		if values, err = readImage(values, name, r.size); err != nil {
 			errs.add(err.(*Error))
 		}
 	}

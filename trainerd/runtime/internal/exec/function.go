@@ -178,6 +178,10 @@ func (b *OpConstruction) FunctionNamed(name string) *Plan {
 		return nil
 	}
 	b.flags |= p.access
+	b.draws = b.draws || p.access&WritesState != 0
+	if p.ordered {
+		b.flags |= Ordered
+	}
 	if p.blocks {
 		b.flags |= Blocking
 	}
@@ -219,6 +223,10 @@ func (c *KernelContext) Detached(f func(sub *KernelContext) error) error {
 // ReleaseStateLock releases the state lock of a call that is [KernelContext.Detached].
 func (c *KernelContext) ReleaseStateLock() { c.run.releaseLock() }
 
+// Ordered reports whether calls of the plan must be made one after the other, because
+// they access variables, or other objects that they change.
+func (p *Plan) Ordered() bool { return p.ordered }
+
 // Invoke runs a function on tensors and calls use with each result, whose
 // memory is the function's again afterwards.
 func (c *KernelContext) Invoke(p *Plan, arg func(i int) *Tensor, args int, use func(i int, t *Tensor)) error {
@@ -233,6 +241,11 @@ func (c *KernelContext) Invoke(p *Plan, arg func(i int) *Tensor, args int, use f
 	if err := c.run.steps(f); err != nil {
 		return err
 	}
+	return c.results(p, f, use)
+}
+
+// results calls use with each result of a function whose steps have run.
+func (c *KernelContext) results(p *Plan, f *frame, use func(i int, t *Tensor)) error {
 	for i, slot := range p.fetches {
 		if f.slots[slot].Dead {
 			return c.Invalid("result %d of the function is on a branch that was not taken", i)

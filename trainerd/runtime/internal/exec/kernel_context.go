@@ -221,6 +221,15 @@ func (c *KernelContext) StringScalar(i int, what string) (string, error) {
 	return c.OneString(i, what)
 }
 
+// BytesScalar is [KernelContext.StringScalar] without a copy.
+func (c *KernelContext) BytesScalar(i int, what string) ([]byte, error) {
+	t := c.In(i)
+	if t.DType != String || len(t.Shape) > 0 || len(t.Strings) != 1 {
+		return nil, c.Invalid("%s must be one string, not %s", what, t.Describe())
+	}
+	return t.Strings[0], nil
+}
+
 // OneString is [KernelContext.StringScalar] for ops that take any tensor of one
 // element.
 func (c *KernelContext) OneString(i int, what string) (string, error) {

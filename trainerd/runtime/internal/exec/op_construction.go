@@ -20,6 +20,8 @@ type OpConstruction struct {
 	depth   int     // of those calls
 	budget  *budget // of the step that is being compiled
 	err     error
+	// draws says that the kernel's access to state is to random streams alone.
+	draws bool
 	// elements is what the build function says of the kernel, for chains.
 	elements     *Elements
 	turn, turned Kernel // see TakesTurned

@@ -29,6 +29,10 @@ type Plan struct {
 
 	access OpFlags // ReadsState, WritesState and TakesInput of any step
 	blocks bool    // some step may wait
+	// ordered says that some step accesses state that is no random stream. pure is the
+	// number of the step after which none accesses state.
+	ordered bool
+	pure    int
 
 	mu   sync.Mutex
 	free []*frame // idle frames, warm
@@ -53,6 +57,7 @@ type step struct {
 	flags    OpFlags
 	mayDie   bool
 	calls    bool        // runs functions, whose variables are not known here
+	draws    bool        // what it accesses of the state are random streams
 	copyRead bool        // a read whose value must survive a later write
 	takes    uint8       // bits of the first inputs whose memory no later step needs
 	sum      *productSum // nil for none
@@ -245,7 +250,12 @@ func (c *compiler) addFetches(names []string, outs []output) error {
 // which values share memory.
 func (c *compiler) finish() {
 	p := c.plan
-	for _, st := range p.steps {
+	for i, st := range p.steps {
+		usesState := st.flags&(ReadsState|WritesState) != 0
+		p.ordered = p.ordered || st.flags&(Ordered|Blocking|TakesInput) != 0 || usesState && !st.draws
+		if usesState {
+			p.pure = i + 1
+		}
 		p.access |= st.flags & (ReadsState | WritesState | TakesInput)
 		p.blocks = p.blocks || st.flags&Blocking != 0
 	}

@@ -26,6 +26,7 @@ type RandomStream struct {
 
 // RandomStream returns the stream of the builder's node, made at first use.
 func (b *OpConstruction) RandomStream() *RandomStream {
+	b.draws = true
 	b.sess.mu.Lock()
 	defer b.sess.mu.Unlock()
 	return b.sess.streamAt(b.path, uint64(b.Int("seed")), uint64(b.Int("seed2")))

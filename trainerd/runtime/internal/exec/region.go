@@ -205,7 +205,7 @@ func (g *region) do(l *lane, u *unit) error {
 		return g.run.cancelled(&g.f.plan.steps[u.first])
 	}
 	for i := u.first; i < u.end; {
-		n, err := g.run.nextIn(l, g.f, i)
+		n, err := g.run.nextIn(l, g.f, i, g.end)
 		if err != nil {
 			return err
 		}

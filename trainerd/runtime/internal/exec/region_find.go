@@ -32,9 +32,9 @@ func (f *frame) measures(r *run) bool {
 }
 
 // measured is nextIn with the time that it takes.
-func (r *run) measured(f *frame, i int) (int, error) {
+func (r *run) measured(f *frame, i, to int) (int, error) {
 	splits, began := parallel.Splits(), time.Now()
-	n, err := r.nextIn(&f.lane, f, i)
+	n, err := r.nextIn(&f.lane, f, i, to)
 	took, t := int64(time.Since(began)), f.times
 	if t.took[i] == 0 || took < t.took[i] {
 		t.took[i] = took

@@ -163,8 +163,7 @@ func (r *run) fetch(f *frame, slot int32) (*ckptfmt.Tensor, error) {
 
 // steps runs all steps of a frame's plan.
 func (r *run) steps(f *frame) error {
-	f.settle()
-	r.takeBack(f)
+	r.begin(f)
 	if r.trace != nil {
 		return r.tracedSteps(f)
 	}
@@ -172,8 +171,31 @@ func (r *run) steps(f *frame) error {
 	if f.measures(r) {
 		next = r.measured
 	}
+	if err := r.stepsBetween(f, 0, len(f.plan.steps), next); err != nil {
+		return err
+	}
+	r.end(f)
+	return nil
+}
+
+// begin makes a frame ready for its first step.
+func (r *run) begin(f *frame) {
+	f.settle()
+	r.takeBack(f)
+}
+
+// end is called after the last step of a frame.
+func (r *run) end(f *frame) {
+	if !f.searched {
+		f.findChains()
+	}
+	f.endMeasuring()
+}
+
+// stepsBetween runs the steps from number from to before number to, each by next.
+func (r *run) stepsBetween(f *frame, from, to int, next func(f *frame, i, to int) (int, error)) error {
 	done := r.ctx.Done()
-	for i := 0; i < len(f.plan.steps); {
+	for i := from; i < to; {
 		st := &f.plan.steps[i]
 		select {
 		case <-done:
@@ -182,31 +204,27 @@ func (r *run) steps(f *frame) error {
 			}
 		default:
 		}
-		n, err := next(f, i)
+		n, err := next(f, i, to)
 		if err != nil {
 			return err
 		}
 		i = n
 	}
-	if !f.searched {
-		f.findChains()
-	}
-	f.endMeasuring()
 	return nil
 }
 
-// next runs step i, or the region or the chain that begins with it, and returns the
-// step after.
-func (r *run) next(f *frame, i int) (int, error) {
-	if f.regions != nil && f.regions[i] != nil && !r.sess.observes {
+// next runs step i, or the region or the chain that begins with it if that ends before
+// number to, and returns the step after.
+func (r *run) next(f *frame, i, to int) (int, error) {
+	if f.regions != nil && f.regions[i] != nil && f.regions[i].end <= to && !r.sess.observes {
 		return f.regions[i].end, r.runRegion(f, f.regions[i])
 	}
-	return r.nextIn(&f.lane, f, i)
+	return r.nextIn(&f.lane, f, i, to)
 }
 
 // nextIn is next in a lane, without regions.
-func (r *run) nextIn(l *lane, f *frame, i int) (int, error) {
-	if f.chains != nil && f.chains[i] != nil {
+func (r *run) nextIn(l *lane, f *frame, i, to int) (int, error) {
+	if f.chains != nil && f.chains[i] != nil && f.chains[i].end <= to {
 		if done, err := r.runChain(l, f, f.chains[i]); done || err != nil {
 			return f.chains[i].end, err
 		}

@@ -141,16 +141,9 @@ func (w *windowIterator) Load(p *variant.IteratorContext, r *variant.StateReader
 // gather reads up to n elements. It returns io.EOF when there are none, or
 // fewer and only whole batches count.
 func gatherBatch(p *variant.IteratorContext, in variant.Iterator, n int, whole bool) ([]variant.Tuple, error) {
-	var list []variant.Tuple
-	for len(list) < n {
-		el, err := in.Next(p)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, el)
+	list, err := nextN(p, in, n)
+	if err != nil && err != io.EOF {
+		return nil, err
 	}
 	if len(list) == 0 || whole && len(list) < n {
 		return nil, io.EOF
@@ -186,18 +179,30 @@ type batchIterator struct {
 }
 
 func (b *batchIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) {
+	if m, ok := b.in.(*mapIterator); ok && b.fill == nil && m.canStack(b.size) {
+		return m.nextStacked(p, b.size, b.whole)
+	}
 	list, err := gatherBatch(p, b.in, b.size, b.whole)
 	if err != nil {
 		return nil, err
 	}
+	if b.fill == nil {
+		return stackAll(p, list)
+	}
 	out := make(variant.Tuple, len(list[0]))
 	for k := range out {
-		if b.fill == nil {
-			out[k], err = stackColumn(p.KernelContext, list, k)
-		} else {
-			out[k], err = b.pad(p, list, k)
+		if out[k], err = b.pad(p, list, k); err != nil {
+			return nil, err
 		}
-		if err != nil {
+	}
+	return out, nil
+}
+
+// stackAll stacks all components of elements.
+func stackAll(p *variant.IteratorContext, list []variant.Tuple) (out variant.Tuple, err error) {
+	out = make(variant.Tuple, len(list[0]))
+	for k := range out {
+		if out[k], err = stackColumn(p.KernelContext, list, k); err != nil {
 			return nil, err
 		}
 	}

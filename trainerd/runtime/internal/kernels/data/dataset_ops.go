@@ -118,14 +118,17 @@ func copies(c *exec.KernelContext, from, to int) variant.Tuple {
 // apply calls the function on an element.
 func (f *capturedFunction) apply(p *variant.IteratorContext, args variant.Tuple) (variant.Tuple, error) {
 	out := make(variant.Tuple, f.plan.NumResults())
-	err := p.Invoke(f.plan, func(i int) *exec.Tensor {
-		if i < len(args) {
-			return args[i]
-		}
-		return f.captured[i-len(args)]
-	}, len(args)+len(f.captured), func(i int, t *exec.Tensor) { out[i] = p.Keep(t) })
+	err := p.Invoke(f.plan, func(i int) *exec.Tensor { return f.arg(args, i) }, len(args)+len(f.captured), func(i int, t *exec.Tensor) { out[i] = p.Keep(t) })
 	p.ReleaseStateLock()
 	return out, err
+}
+
+// arg returns argument i of a call on an element.
+func (f *capturedFunction) arg(element variant.Tuple, i int) *exec.Tensor {
+	if i < len(element) {
+		return element[i]
+	}
+	return f.captured[i-len(element)]
 }
 
 // test calls a function that is a condition.

@@ -41,15 +41,24 @@ func buildMap(last int) func(*exec.OpConstruction) func(c *exec.KernelContext, o
 }
 
 func mapped(of variant.Dataset, f *capturedFunction) variant.Dataset {
-	return overInput(of, func(in variant.Iterator) variant.Iterator { return &mapIterator{forwardingIterator{"map", in}, f} })
+	return overInput(of, func(in variant.Iterator) variant.Iterator {
+		return &mapIterator{forwardingIterator: forwardingIterator{"map", in}, f: f}
+	})
 }
 
 type mapIterator struct {
 	forwardingIterator
 	f *capturedFunction
+	// made are elements after one that could not be made, if several were made at once.
+	made []outcome
 }
 
 func (m *mapIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) {
+	if len(m.made) > 0 {
+		first := m.made[0]
+		m.made = m.made[1:]
+		return first.element, first.err
+	}
 	el, err := m.in.Next(p)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,8 @@
 // walks through one, and belongs to the session. Nothing is fetched ahead: an
 // element is made by the run that asks for it. That gives the elements, and their
 // order, that TensorFlow's pipelines give when they are set to be deterministic.
-// One call moves an iterator or reader at a time.
+// Elements of one batch may be made at once, in the order of the calls. One call moves
+// an iterator or reader at a time.
 package data
 
 import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"

@@ -50,7 +50,10 @@ type record struct{ key, value []byte }
 
 // recordSource reads the records of one work item; io.EOF ends it.
 type recordSource interface {
-	next() (key string, value []byte, err error)
+	// next returns a record, which is valid until the next call.
+	next() (value []byte, err error)
+	// key returns the name of the last record.
+	key() string
 	// place says which record is next; moveTo, on a source that has just been
 	// opened, continues there.
 	place() filePlace
@@ -71,7 +74,7 @@ func pass(s recordSource, to filePlace) error {
 		if s.place().record > to.record {
 			return fmt.Errorf("has no record at byte %d any more", to.offset)
 		}
-		if _, _, err := s.next(); err != nil {
+		if _, err := s.next(); err != nil {
 			return fmt.Errorf("is shorter than it was: %w", err)
 		}
 	}
@@ -148,8 +151,9 @@ func (r *reader) read(c *exec.KernelContext, q *queue.Queue) (key string, value 
 // more returns the next record of the current work item. At its end it closes
 // it and returns io.EOF.
 func (r *reader) more(c *exec.KernelContext) (key string, value []byte, err error) {
-	key, value, err = r.source.next()
+	value, err = r.source.next()
 	if err == nil {
+		key = r.source.key()
 		r.records++
 		if _, ok := r.source.(*single); ok { // nothing to look for after it
 			r.source = nil

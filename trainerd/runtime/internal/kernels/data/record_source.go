@@ -3,12 +3,13 @@ package data
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
@@ -23,6 +24,7 @@ type recordFile struct {
 	r      *tfrecord.Reader
 	plain  bool  // not compressed
 	base   int64 // the offset at which r began to read
+	at     int64 // the offset of the last record
 	number int
 }
 
@@ -50,8 +52,8 @@ func recordOpener(compression string, limit int64) func(path, work string) (reco
 	}
 }
 
-func (f *recordFile) next() (string, []byte, error) {
-	at := f.base + f.r.Offset()
+func (f *recordFile) next() ([]byte, error) {
+	f.at = f.base + f.r.Offset()
 	value, err := f.r.Next()
 	var corrupt *tfrecord.CorruptError
 	if errors.As(err, &corrupt) {
@@ -60,8 +62,10 @@ func (f *recordFile) next() (string, []byte, error) {
 	if err == nil {
 		f.number++
 	}
-	return fmt.Sprintf("%s:%d", f.work, at), value, err
+	return value, err
 }
+
+func (f *recordFile) key() string { return fmt.Sprintf("%s:%d", f.work, f.at) }
 
 func (f *recordFile) place() filePlace { return filePlace{f.number, f.base + f.r.Offset()} }
 
@@ -102,6 +106,9 @@ type lineFile struct {
 	offset int64
 }
 
+// lineBuffer is how much of a file of lines is read at a time.
+const lineBuffer = 64 << 10
+
 func openLines(b *exec.OpConstruction) func(path, work string) (recordSource, error) {
 	return lineOpener("", b.Int("skip_header_lines"), b.MaxRead())
 }
@@ -117,9 +124,9 @@ func lineOpener(compression string, skip int, limit int64) func(path, work strin
 			f.Close()
 			return nil, err
 		}
-		l := &lineFile{File: f, work: work, r: bufio.NewReader(plain), plain: compression == "", limit: limit}
+		l := &lineFile{File: f, work: work, r: bufio.NewReaderSize(plain, lineBuffer), plain: compression == "", limit: limit}
 		for range skip {
-			_, _, err := l.next()
+			_, err := l.next()
 			if err == io.EOF {
 				break // a file shorter than its header has no lines
 			}
@@ -145,25 +152,31 @@ func decompressed(r io.Reader, compression string) (io.Reader, error) {
 	return nil, fmt.Errorf("unknown compression %q: it is GZIP, ZLIB or empty", compression)
 }
 
-func (l *lineFile) next() (string, []byte, error) {
+func (l *lineFile) next() ([]byte, error) {
 	line, err := l.readLine()
 	if err != nil && (err != io.EOF || len(line) == 0) {
-		return "", nil, err
+		return nil, err
 	}
 	l.line++
 	l.offset += int64(len(line))
-	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
-	return fmt.Sprintf("%s:%d", l.work, l.line), line, nil
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), nil
 }
 
-// readLine returns the next line with its end, if it has one.
+func (l *lineFile) key() string { return fmt.Sprintf("%s:%d", l.work, l.line) }
+
+// readLine returns the next line with its end, if it has one. It is valid until the
+// next call.
 func (l *lineFile) readLine() (line []byte, err error) {
 	for {
 		piece, err := l.r.ReadSlice('\n')
 		if int64(len(line)+len(piece)) > l.limit {
 			return nil, tooLong(fmt.Sprintf("line %d of %s", l.line+1, l.work), l.limit)
 		}
-		if line = append(line, piece...); !errors.Is(err, bufio.ErrBufferFull) {
+		whole := err != bufio.ErrBufferFull
+		if whole && line == nil {
+			return piece, err
+		}
+		if line = append(line, piece...); whole {
 			return line, err
 		}
 	}
@@ -190,20 +203,22 @@ func (l *lineFile) moveTo(to filePlace) error {
 
 // single is a source of one record.
 type single struct {
-	key   string
+	name  string
 	value []byte
 	done  bool
 }
 
 func (s *single) Close() error { return nil }
 
-func (s *single) next() (string, []byte, error) {
+func (s *single) next() ([]byte, error) {
 	if s.done {
-		return "", nil, io.EOF
+		return nil, io.EOF
 	}
 	s.done = true
-	return s.key, s.value, nil
+	return s.value, nil
 }
+
+func (s *single) key() string { return s.name }
 
 func (s *single) place() filePlace {
 	if s.done {
@@ -217,13 +232,13 @@ func (s *single) moveTo(to filePlace) error { return pass(s, to) }
 func openWhole(*exec.OpConstruction) func(path, work string) (recordSource, error) {
 	return func(path, work string) (recordSource, error) {
 		data, err := os.ReadFile(path)
-		return &single{key: work, value: data}, err
+		return &single{name: work, value: data}, err
 	}
 }
 
 func openIdentity(*exec.OpConstruction) func(path, work string) (recordSource, error) {
 	return func(_, work string) (recordSource, error) {
-		return &single{key: work, value: []byte(work)}, nil
+		return &single{name: work, value: []byte(work)}, nil
 	}
 }
 
@@ -301,15 +316,17 @@ func (f *fixedFile) place() filePlace { return filePlace{record: f.n} }
 
 func (f *fixedFile) moveTo(to filePlace) error { return pass(f, to) }
 
-func (f *fixedFile) next() (string, []byte, error) {
+func (f *fixedFile) next() ([]byte, error) {
 	if len(f.data) < f.record {
 		if f.whole && len(f.data) > 0 {
-			return "", nil, &session.OpError{Code: tfpb.Code_DATA_LOSS, Message: fmt.Sprintf("%s: %d bytes are left after the last record of %d", f.work, len(f.data), f.record)}
+			return nil, &session.OpError{Code: tfpb.Code_DATA_LOSS, Message: fmt.Sprintf("%s: %d bytes are left after the last record of %d", f.work, len(f.data), f.record)}
 		}
-		return "", nil, io.EOF
+		return nil, io.EOF
 	}
 	value := f.data[:f.record]
 	f.data = f.data[min(f.hop, len(f.data)):]
 	f.n++
-	return fmt.Sprintf("%s:%d", f.work, f.n-1), value, nil
+	return value, nil
 }
+
+func (f *fixedFile) key() string { return fmt.Sprintf("%s:%d", f.work, f.n-1) }

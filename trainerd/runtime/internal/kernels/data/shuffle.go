@@ -134,6 +134,49 @@ type shuffleIterator struct {
 	count  int
 	ended  bool
 	some   bool // the round had an element
+
+	pulled pulled
+	ahead  int // elements that will be drawn after the next one, in the same call
+}
+
+// pulled are elements that were read at once, to be added to the buffer in the same
+// call, and the error after them.
+type pulled struct {
+	list []variant.Tuple
+	err  error
+}
+
+// pull returns the next element of the walk.
+func (s *shuffleIterator) pull(p *variant.IteratorContext) (variant.Tuple, error) {
+	if len(s.pulled.list) == 0 && s.pulled.err == nil {
+		want := mostAtOnce
+		if s.size >= 0 {
+			want = min(want, s.size-s.count+s.ahead)
+		}
+		s.pulled.list, s.pulled.err = nextN(p, s.walk.in, want)
+	}
+	if len(s.pulled.list) == 0 {
+		err := s.pulled.err
+		s.pulled.err = nil
+		return nil, err
+	}
+	el := s.pulled.list[0]
+	s.pulled.list = s.pulled.list[1:]
+	return el, nil
+}
+
+// NextN implements [atOnce]: all that is read at once is drawn from in the same call.
+func (s *shuffleIterator) NextN(p *variant.IteratorContext, n int) (list []variant.Tuple, err error) {
+	defer func() { s.ahead = 0 }()
+	for len(list) < n {
+		s.ahead = n - len(list) - 1
+		el, err := s.Next(p)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, el)
+	}
+	return list, nil
 }
 
 // maxRounds is how many rounds the buffer holds at most, for data sets that are
@@ -178,7 +221,7 @@ func (s *shuffleIterator) fill(p *variant.IteratorContext) error {
 			}
 			s.some = false
 		}
-		el, err := s.walk.in.Next(p)
+		el, err := s.pull(p)
 		if err == io.EOF {
 			s.endRound()
 			continue

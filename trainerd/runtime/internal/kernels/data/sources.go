@@ -177,11 +177,9 @@ func (w *fileIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) {
 			}
 			w.begun++
 		}
-		_, value, err := w.file.next()
+		value, err := w.file.next()
 		if err == nil {
-			t := exec.NewTensor(exec.String, nil)
-			t.Strings[0] = append([]byte{}, value...)
-			return variant.Tuple{t}, nil
+			return stringElement(value), nil
 		}
 		p.Files.Remove(w.file)
 		w.file = nil
@@ -189,6 +187,20 @@ func (w *fileIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) {
 			return nil, readError(p.KernelContext, err)
 		}
 	}
+}
+
+// stringElement returns an element that is a copy of a string.
+func stringElement(value []byte) variant.Tuple {
+	var e struct {
+		tensor exec.Tensor
+		one    [1][]byte
+		tuple  [1]*exec.Tensor
+	}
+	p := &e
+	p.one[0] = append(make([]byte, 0, len(value)), value...)
+	p.tensor.DType, p.tensor.Strings = exec.String, p.one[:]
+	p.tuple[0] = &p.tensor
+	return p.tuple[:]
 }
 
 // begin opens file i.

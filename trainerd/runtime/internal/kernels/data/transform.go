@@ -71,27 +71,55 @@ type repeatIterator struct {
 
 func (r *repeatIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) {
 	for {
-		if r.walk.in == nil {
-			if r.left == 0 {
-				return nil, io.EOF
-			}
-			if err := r.walk.open(p); err != nil {
-				return nil, err
-			}
-			r.some = false
+		if err := r.begin(p); err != nil {
+			return nil, err
 		}
 		el, err := r.walk.in.Next(p)
 		if err != io.EOF {
 			r.some = true
 			return el, err
 		}
-		r.walk.end()
-		if r.left > 0 {
-			r.left--
+		r.end()
+	}
+}
+
+// NextN implements [atOnce].
+func (r *repeatIterator) NextN(p *variant.IteratorContext, n int) (list []variant.Tuple, err error) {
+	for len(list) < n {
+		if err := r.begin(p); err != nil {
+			return list, err
 		}
-		if !r.some {
-			r.left = 0 // nothing, forever, is nothing
+		more, err := nextN(p, r.walk.in, n-len(list))
+		list = append(list, more...)
+		r.some = r.some || len(more) > 0 || err != io.EOF
+		if err == io.EOF {
+			r.end()
+		} else if err != nil {
+			return list, err
 		}
+	}
+	return list, nil
+}
+
+// begin opens the next walk, unless one is open. It returns io.EOF after the last.
+func (r *repeatIterator) begin(p *variant.IteratorContext) error {
+	if r.walk.in != nil {
+		return nil
+	}
+	if r.left == 0 {
+		return io.EOF
+	}
+	r.some = false
+	return r.walk.open(p)
+}
+
+func (r *repeatIterator) end() {
+	r.walk.end()
+	if r.left > 0 {
+		r.left--
+	}
+	if !r.some {
+		r.left = 0 // nothing, forever, is nothing
 	}
 }
 
@@ -126,6 +154,22 @@ func (t *takeIterator) Next(p *variant.IteratorContext) (variant.Tuple, error) {
 	}
 	t.n--
 	return t.in.Next(p)
+}
+
+// NextN implements [atOnce].
+func (t *takeIterator) NextN(p *variant.IteratorContext, n int) (list []variant.Tuple, err error) {
+	want := n
+	if t.n >= 0 {
+		want = min(n, t.n)
+	}
+	list, err = nextN(p, t.in, want)
+	t.n -= len(list)
+	if err != nil {
+		t.n--
+	} else if want < n {
+		err = io.EOF
+	}
+	return list, err
 }
 
 func buildAssertCardinality(*exec.OpConstruction) func(c *exec.KernelContext, of variant.Dataset) (variant.Dataset, error) {
@@ -350,6 +394,18 @@ func (f *ignoreErrorsIterator) Next(p *variant.IteratorContext) (variant.Tuple, 
 			return el, err
 		}
 	}
+}
+
+// NextN implements [atOnce].
+func (f *ignoreErrorsIterator) NextN(p *variant.IteratorContext, n int) (list []variant.Tuple, err error) {
+	for len(list) < n {
+		more, err := nextN(p, f.in, n-len(list))
+		list = append(list, more...)
+		if err == io.EOF || err != nil && (!skippable(err) || p.Context().Err() != nil) {
+			return list, err
+		}
+	}
+	return list, nil
 }
 
 // skippable reports whether an error is about one element, and not that a run

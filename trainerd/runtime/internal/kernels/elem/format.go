@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
@@ -62,8 +63,9 @@ func nonFinite(v float64) string {
 	return "inf"
 }
 
-// ParseNumber stores the number that s spells as element i of t.
-func ParseNumber(t *exec.Tensor, i int, s string) (err error) {
+// ParseNumber stores the number that text spells as element i of t.
+func ParseNumber(t *exec.Tensor, i int, text []byte) (err error) {
+	s := unsafe.String(unsafe.SliceData(text), len(text)) // read, and not kept
 	var f float64
 	var n int64
 	var u uint64
@@ -95,6 +97,13 @@ func ParseNumber(t *exec.Tensor, i int, s string) (err error) {
 // parseReal parses a real number as TensorFlow does: one too large is an
 // infinity, a NaN may have a sign, and hexadecimal digits are an integer.
 func parseReal(s string, bits int) (float64, error) {
+	if isDecimal(s) {
+		f, err := strconv.ParseFloat(s, bits)
+		if errors.Is(err, strconv.ErrRange) {
+			err = nil
+		}
+		return f, err
+	}
 	digits := strings.TrimLeft(s, "+-")
 	if len(s)-len(digits) > 1 || strings.Contains(s, "_") {
 		return 0, strconv.ErrSyntax
@@ -110,6 +119,18 @@ func parseReal(s string, bits int) (float64, error) {
 		err = nil
 	}
 	return f, err
+}
+
+// isDecimal reports whether s has nothing but what ordinary numbers are made of.
+func isDecimal(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9', c == '.', c == '-', c == '+', c == 'e', c == 'E':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // appendEscaped escapes as C does in ASCII; other bytes stay.

@@ -37,36 +37,97 @@ func Walk(shape, stride []int, start int, f func(o, at int)) {
 // GatherStrided fills d, row by row, from x: the element at index i comes from
 // start + the sum of i*stride.
 func GatherStrided(d, x *exec.Tensor, stride []int, start int) {
-	last, n := 1, 1
-	if r := len(d.Shape); r > 0 {
-		last, n = stride[r-1], d.Shape[r-1]
-	}
-	Walk(d.Shape, stride, start, func(o, at int) {
-		if last == 1 {
-			exec.CopyElems(d, o, x, at, n)
-			return
-		}
-		for j := range n {
-			exec.CopyElems(d, o+j, x, at+j*last, 1)
-		}
-	})
+	moveStrided(d, x, layout{shape: d.Shape, stride: stride, start: start})
 }
 
 // ScatterStrided is the inverse: the elements of x go to places in d.
 func ScatterStrided(d, x *exec.Tensor, stride []int, start int) {
-	last, n := 1, 1
-	if r := len(x.Shape); r > 0 {
-		last, n = stride[r-1], x.Shape[r-1]
+	moveStrided(d, x, layout{shape: x.Shape, stride: stride, start: start, scatter: true})
+}
+
+// layout says where the elements of one tensor are in another one, from which they are
+// taken unless they are scattered.
+type layout struct {
+	shape, stride []int
+	start         int
+	scatter       bool
+}
+
+func moveStrided(d, x *exec.Tensor, l layout) {
+	var room [2][exec.MaxRank + 2]int
+	l.shape, l.stride = joined(l.shape, l.stride, room[0][:0], room[1][:0])
+	if x.DType == exec.String {
+		move(d.Strings, x.Strings, l)
+		return
 	}
-	Walk(x.Shape, stride, start, func(o, at int) {
-		if last == 1 {
-			exec.CopyElems(d, at, x, o, n)
-			return
+	switch exec.ElemSize(x.DType) {
+	case 1:
+		move(exec.Elems[uint8](d), exec.Elems[uint8](x), l)
+	case 2:
+		move(exec.Elems[uint16](d), exec.Elems[uint16](x), l)
+	case 4:
+		move(exec.Elems[uint32](d), exec.Elems[uint32](x), l)
+	case 8:
+		move(exec.Elems[uint64](d), exec.Elems[uint64](x), l)
+	case 16:
+		move(exec.Elems[complex128](d), exec.Elems[complex128](x), l)
+	}
+}
+
+// joined returns dimensions, two at least, in memory that is there for them: one for
+// those whose elements follow each other.
+func joined(of, by, shape, stride []int) ([]int, []int) {
+	shape, stride = append(shape, 1), append(stride, 0)
+	for i, n := range of {
+		last := len(shape) - 1
+		if stride[last] == n*by[i] {
+			shape[last], stride[last] = shape[last]*n, by[i]
+			continue
 		}
-		for j := range n {
-			exec.CopyElems(d, at+j*last, x, o+j, 1)
+		shape, stride = append(shape, n), append(stride, by[i])
+	}
+	if len(shape) == 1 {
+		shape, stride = append(shape, 1), append(stride, 1)
+	}
+	return shape, stride
+}
+
+// move moves the elements, those of the last two dimensions in loops of its own.
+func move[T any](d, x []T, l layout) {
+	r := len(l.shape) - 1
+	n, last := l.shape[r], l.stride[r]
+	rows, next := l.shape[r-1], l.stride[r-1]
+	Walk(l.shape[:r], l.stride[:r], l.start, func(o, at int) {
+		for i := range rows {
+			near, far := (o+i)*n, at+i*next
+			if l.scatter {
+				putRow(d, x[near:near+n], far, last)
+			} else {
+				takeRow(d[near:near+n], x, far, last)
+			}
 		}
 	})
+}
+func takeRow[T any](d, x []T, at, step int) {
+	if step == 1 && len(d) > 8 {
+		copy(d, x[at:at+len(d)])
+		return
+	}
+	for j := range d {
+		d[j] = x[at]
+		at += step
+	}
+}
+
+func putRow[T any](d, x []T, at, step int) {
+	if step == 1 && len(x) > 8 {
+		copy(d[at:at+len(x)], x)
+		return
+	}
+	for _, v := range x {
+		d[at] = v
+		at += step
+	}
 }
 
 // RowMajor returns the strides of a shape in scratch memory k.

@@ -58,11 +58,10 @@ type otherOptions struct {
 // decodeAny is the kernel of the ops that decode files of several formats.
 func decodeAny(o otherOptions) exec.Kernel {
 	return func(c *exec.KernelContext) error {
-		text, err := c.StringScalar(0, "the picture")
+		data, err := c.BytesScalar(0, "the picture")
 		if err != nil {
 			return err
 		}
-		data := []byte(text)
 		if isJPEG(data) && o.op != "DecodeBmp" && !o.frames {
 			return decodeJPEG(c, data, jpeg.Options{Channels: o.channels, Fancy: true, Method: defaultTransform}, o.dt)
 		}

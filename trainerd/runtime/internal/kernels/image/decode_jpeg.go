@@ -42,11 +42,10 @@ func buildDecodeJpeg(b *exec.OpConstruction) (exec.Kernel, error) {
 	}
 	crops := b.Op() == "DecodeAndCropJpeg"
 	return func(c *exec.KernelContext) error {
-		text, err := c.StringScalar(0, "the picture")
+		data, err := c.BytesScalar(0, "the picture")
 		if err != nil {
 			return err
 		}
-		data := []byte(text)
 		if crops {
 			return cropJPEG(c, data, o)
 		}
@@ -58,31 +57,33 @@ func buildDecodeJpeg(b *exec.OpConstruction) (exec.Kernel, error) {
 }
 
 // jpegImage decodes a file whose size is checked first.
-func jpegImage(c *exec.KernelContext, data []byte, o jpeg.Options) (*jpeg.Image, error) {
+func jpegImage(c *exec.KernelContext, data []byte, o jpeg.Options, room func(width, height, channels int) []byte) (*jpeg.Image, error) {
 	head, err := jpeg.ReadConfig(data)
 	if err != nil {
 		return nil, c.Invalid("the picture cannot be decoded: %v", err)
 	}
 	// Coefficients take two bytes, samples one, for up to four components.
 	c.CheckSize([]int{head.Height, head.Width}, 16)
-	img, err := jpeg.Decode(data, o)
+	img, err := jpeg.DecodeTo(data, o, room)
 	if err != nil {
 		return nil, c.Invalid("the picture cannot be decoded: %v", err)
 	}
 	return img, nil
 }
 
+func newPixels(width, height, channels int) []byte { return make([]byte, width*height*channels) }
+
 // decodeJPEG makes output 0 the picture of a JPEG file.
 func decodeJPEG(c *exec.KernelContext, data []byte, o jpeg.Options, dt tfpb.DataType) error {
-	img, err := jpegImage(c, data, o)
+	if dt == exec.Uint8 {
+		_, err := jpegImage(c, data, o, func(width, height, channels int) []byte { return c.Out(0, dt, height, width, channels).Data })
+		return err
+	}
+	img, err := jpegImage(c, data, o, newPixels)
 	if err != nil {
 		return err
 	}
 	d := c.Out(0, dt, img.Height, img.Width, img.Channels)
-	if dt == exec.Uint8 {
-		copy(d.Data, img.Pix)
-		return nil
-	}
 	for i, v := range img.Pix {
 		setSample(d, i, uint32(v))
 	}
@@ -104,7 +105,7 @@ func cropJPEG(c *exec.KernelContext, data []byte, o jpeg.Options) error {
 	if fullWide, fullHigh := head.Size(o.Ratio); y < 0 || x < 0 || high <= 0 || wide <= 0 || y+high > fullHigh || x+wide > fullWide {
 		return c.Invalid("crop_window %v is not within a picture of height %d and width %d", w, fullHigh, fullWide)
 	}
-	img, err := jpegImage(c, data, o)
+	img, err := jpegImage(c, data, o, newPixels)
 	if err != nil {
 		return err
 	}
@@ -121,11 +122,11 @@ func cropJPEG(c *exec.KernelContext, data []byte, o jpeg.Options) error {
 func buildJPEGShape(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt := b.DType("output_type")
 	return func(c *exec.KernelContext) error {
-		text, err := c.StringScalar(0, "the picture")
+		data, err := c.BytesScalar(0, "the picture")
 		if err != nil {
 			return err
 		}
-		head, err := jpeg.ReadConfig([]byte(text))
+		head, err := jpeg.ReadConfig(data)
 		if err != nil {
 			return c.Invalid("the picture cannot be decoded: %v", err)
 		}

@@ -150,27 +150,6 @@ func buildResizeBilinear(b *exec.OpConstruction) (exec.Kernel, error) {
 	}, nil
 }
 
-// bilinear fills d with images whose rows and columns lie at the given places
-// of x.
-func bilinear(d []float32, x *exec.Tensor, rows, cols []between) {
-	ih, iw, ch := x.Shape[1], x.Shape[2], x.Shape[3]
-	o := 0
-	for n := range x.Shape[0] {
-		for _, y := range rows {
-			top, bottom := (n*ih+y.lo)*iw, (n*ih+y.hi)*iw
-			for _, p := range cols {
-				for k := range ch {
-					at := func(row, col int) float32 { return float32(elem.RealAt(x, (row+col)*ch+k)) }
-					upper := at(top, p.lo) + float32((at(top, p.hi)-at(top, p.lo))*p.weight)
-					lower := at(bottom, p.lo) + float32((at(bottom, p.hi)-at(bottom, p.lo))*p.weight)
-					d[o] = upper + float32((lower-upper)*y.weight)
-					o++
-				}
-			}
-		}
-	}
-}
-
 // resizedGrad returns the gradient of resized images, the images, and where
 // their gradient is added up: zeros.
 func resizedGrad(c *exec.KernelContext) (g, x, d *exec.Tensor, err error) {

@@ -11,8 +11,8 @@ import (
 // Poolings whose windows are of different sizes, chosen at random (Graham,
 // 2014).
 var poolFractionalOps = exec.OpTable{
-	"FractionalMaxPool":     {Types: exec.Numbers, Flags: exec.Stateful, Build: buildFractional(fractionalMax[float32], fractionalMax[float64], fractionalMax[int32], fractionalMax[int64])},
-	"FractionalAvgPool":     {Types: exec.Numbers, Flags: exec.Stateful, Build: buildFractional(fractionalAvg[float32], fractionalAvg[float64], fractionalAvg[int32], fractionalAvg[int64])},
+	"FractionalMaxPool":     {Types: exec.Numbers, Flags: exec.Stateful | exec.Ordered, Build: buildFractional(fractionalMax[float32], fractionalMax[float64], fractionalMax[int32], fractionalMax[int64])},
+	"FractionalAvgPool":     {Types: exec.Numbers, Flags: exec.Stateful | exec.Ordered, Build: buildFractional(fractionalAvg[float32], fractionalAvg[float64], fractionalAvg[int32], fractionalAvg[int64])},
 	"FractionalMaxPoolGrad": {Types: exec.Numbers, Build: buildFractionalMaxGrad},
 	"FractionalAvgPoolGrad": {Types: exec.Numbers, Build: buildFractionalAvgGrad},
 }

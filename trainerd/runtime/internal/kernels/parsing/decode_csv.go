@@ -2,8 +2,10 @@ package parsing
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -46,44 +48,100 @@ func buildDecodeCSV(b *exec.OpConstruction) (exec.Kernel, error) {
 	if len(delim) != 1 || len(types) != b.NumInputs()-1 || len(cols) > 0 && len(cols) != len(types) {
 		b.Fail("%d types for %d defaults, %d columns, delimiter %q", len(types), b.NumInputs()-1, len(cols), delim)
 	}
+	format := csvFormat{delim: delim[0], quotes: quotes, na: na, cols: cols}
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
 		for k, dt := range types {
 			c.OutLike(k, dt, x)
-		}
-		for i, line := range x.Strings {
-			fields, err := splitCSV(line, delim[0], quotes)
-			if err != nil {
-				return c.Invalid("record %d: %v", i, err)
-			}
-			if len(cols) == 0 && len(fields) != len(types) {
-				return c.Invalid("record %d has %d fields, not %d", i, len(fields), len(types))
-			}
-			for k := range types {
-				at := k
-				if len(cols) > 0 {
-					at = cols[k]
-				}
-				if at < 0 || at >= len(fields) {
-					return c.Invalid("record %d has %d fields and no column %d", i, len(fields), at)
-				}
-				if err := csvField(c, k, i, fields[at], na); err != nil {
-					return err
-				}
+			if def := c.In(k + 1); def.DType != dt {
+				return c.Invalid("the default of column %d is %s, not %s", k, exec.TypeName(def.DType), exec.TypeName(dt))
 			}
 		}
-		return nil
+		j := csvJob{csvFormat: format, c: c, lines: x.Strings, columns: len(types)}
+		return j.run()
 	}, nil
+}
+
+// csvFormat says how lines are split.
+type csvFormat struct {
+	delim  byte
+	quotes bool
+	na     string
+	cols   []int // of the outputs; none: all
+}
+
+// csvJob decodes lines. Its parts are spans of them.
+type csvJob struct {
+	csvFormat
+	c       *exec.KernelContext
+	lines   [][]byte
+	columns int
+	errs    [exec.MaxParts]error // of each part the first
+}
+
+// partLines is how many lines are worth a hand-off to another processor.
+const partLines = 8
+
+func (j *csvJob) run() error {
+	parts := min(len(j.lines)/partLines, exec.MaxParts)
+	if parts <= 1 {
+		return j.span(0, len(j.lines))
+	}
+	parallel.Run(parts, j)
+	for _, err := range j.errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Part implements [parallel.Job].
+func (j *csvJob) Part(i, n int) {
+	from, to := parallel.Span(len(j.lines), partLines, i, n)
+	j.errs[i] = j.span(from, to)
+}
+
+func (j *csvJob) span(from, to int) error {
+	var fields [][]byte
+	for i := from; i < to; i++ {
+		var err error
+		if fields, err = splitCSV(fields[:0], j.lines[i], j.delim, j.quotes); err != nil {
+			return j.c.Invalid("record %d: %v", i, err)
+		}
+		if err := j.line(i, fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line stores the fields of line i.
+func (j *csvJob) line(i int, fields [][]byte) error {
+	if len(j.cols) == 0 && len(fields) != j.columns {
+		return j.c.Invalid("record %d has %d fields, not %d", i, len(fields), j.columns)
+	}
+	for k := range j.columns {
+		at := k
+		if len(j.cols) > 0 {
+			at = j.cols[k]
+		}
+		if at < 0 || at >= len(fields) {
+			return j.c.Invalid("record %d has %d fields and no column %d", i, len(fields), at)
+		}
+		if err := csvField(j.c, k, i, fields[at], j.na); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // csvField stores a field in element i of output k; an empty one gets the
 // default.
 func csvField(c *exec.KernelContext, k, i int, field []byte, na string) error {
-	d, def := c.Output(k), c.In(k+1)
-	if def.DType != d.DType {
-		return c.Invalid("the default of column %d is %s, not %s", k, exec.TypeName(def.DType), exec.TypeName(d.DType))
-	}
+	d := c.Output(k)
 	if len(field) == 0 || string(field) == na {
+		def := c.In(k + 1)
 		if def.NumElements() != 1 {
 			return c.Invalid("field %d is required but missing in record %d", k, i)
 		}
@@ -94,45 +152,55 @@ func csvField(c *exec.KernelContext, k, i int, field []byte, na string) error {
 		d.Strings[i] = field
 		return nil
 	}
-	if err := elem.ParseNumber(d, i, string(bytes.TrimSpace(field))); err != nil {
+	if err := elem.ParseNumber(d, i, bytes.TrimSpace(field)); err != nil {
 		return c.Invalid("field %d in record %d is not a valid %s: %s", k, i, exec.TypeName(d.DType), field)
 	}
 	return nil
 }
 
-// splitCSV splits one line as RFC 4180 has it.
-func splitCSV(line []byte, delim byte, quotes bool) ([][]byte, error) {
-	var fields [][]byte
+// splitCSV appends the fields of a line, split as RFC 4180 has it. They are parts of
+// the line where they can.
+func splitCSV(fields [][]byte, line []byte, delim byte, quotes bool) ([][]byte, error) {
 	for {
 		if !quotes || len(line) == 0 || line[0] != '"' {
 			i := bytes.IndexByte(line, delim)
 			if i < 0 {
-				return append(fields, line), nil
+				return append(fields, line[:len(line):len(line)]), nil
 			}
-			fields, line = append(fields, line[:i]), line[i+1:]
+			fields, line = append(fields, line[:i:i]), line[i+1:]
 			continue
 		}
-		field := []byte{}
-		rest := line[1:]
-		for {
-			i := bytes.IndexByte(rest, '"')
-			if i < 0 {
-				return nil, fmt.Errorf("a quote is not closed")
-			}
-			field = append(field, rest[:i]...)
-			rest = rest[i+1:]
-			if len(rest) == 0 || rest[0] != '"' {
-				break
-			}
-			field, rest = append(field, '"'), rest[1:]
+		field, rest, err := quoted(line[1:])
+		if err != nil {
+			return fields, err
 		}
 		fields = append(fields, field)
 		if len(rest) == 0 {
 			return fields, nil
 		}
 		if rest[0] != delim {
-			return nil, fmt.Errorf("a quoted field is followed by %q", rest[0])
+			return fields, fmt.Errorf("a quoted field is followed by %q", rest[0])
 		}
 		line = rest[1:]
+	}
+}
+
+// quoted returns a field that ends with a quote, and what follows.
+func quoted(line []byte) (field, rest []byte, err error) {
+	for {
+		i := bytes.IndexByte(line, '"')
+		if i < 0 {
+			return nil, nil, errors.New("a quote is not closed")
+		}
+		part := line[:i:i]
+		line = line[i+1:]
+		isDouble := len(line) > 0 && line[0] == '"'
+		if field == nil && !isDouble {
+			return part, line, nil
+		}
+		if field = append(field, part...); !isDouble {
+			return field, line, nil
+		}
+		field, line = append(field, '"'), line[1:]
 	}
 }

@@ -1,10 +1,7 @@
 package parsing
 
 import (
-	"fmt"
 	"slices"
-
-	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -78,73 +75,50 @@ func buildParseExampleV2(b *exec.OpConstruction) (exec.Kernel, error) {
 	s := newExampleSpec(b)
 	raggedSpec(b, &s, "ragged_value_types", "ragged_split_types")
 	b.CheckOutputs(s.outputs())
+	var keys keyCache
 	return func(c *exec.KernelContext) error {
-		keys := exampleKeys{stringsOf(c.In(2)), stringsOf(c.In(3)), stringsOf(c.In(4))}
-		return s.parse(c, keys, len(c.In(0).Shape) == 0)
+		return s.parse(c, keys.of(c.In(2).Strings, c.In(3).Strings, c.In(4).Strings), len(c.In(0).Shape) == 0)
 	}, nil
 }
 
 func buildParseExample(b *exec.OpConstruction) (exec.Kernel, error) {
 	s := newExampleSpec(b)
 	b.CheckOutputs(s.outputs())
+	var cache keyCache
 	return func(c *exec.KernelContext) error {
-		var keys []string
+		var keys [][]byte
 		for i := 2; i < s.defaults; i++ {
 			if c.In(i).DType != exec.String {
 				return c.Invalid("key %d is %s", i-2, c.In(i).Describe())
 			}
-			keys = append(keys, stringsOf(c.In(i))...)
+			keys = append(keys, c.In(i).Strings...)
 		}
 		if len(keys) != len(s.sparseTypes)+len(s.denseTypes) {
 			return c.Invalid("%d keys for %d features", len(keys), len(s.sparseTypes)+len(s.denseTypes))
 		}
-		return s.parse(c, exampleKeys{sparse: keys[:len(s.sparseTypes)], dense: keys[len(s.sparseTypes):]}, false)
+		return s.parse(c, cache.of(keys[:len(s.sparseTypes)], keys[len(s.sparseTypes):], nil), false)
 	}, nil
 }
 
 func buildParseSingleExample(b *exec.OpConstruction) (exec.Kernel, error) {
 	s := newExampleSpec(b)
 	b.CheckOutputs(s.outputs())
-	keys := exampleKeys{sparse: b.Strings("sparse_keys"), dense: b.Strings("dense_keys")}
+	keys := newExampleKeys(b.Strings("sparse_keys"), b.Strings("dense_keys"), nil)
 	return func(c *exec.KernelContext) error { return s.parse(c, keys, true) }, nil
 }
 
-func stringsOf(t *exec.Tensor) []string {
-	out := make([]string, len(t.Strings))
-	for i, s := range t.Strings {
-		out[i] = string(s)
-	}
-	return out
-}
-
-// exampleKeys are the names of the features of each kind.
-type exampleKeys struct{ sparse, dense, ragged []string }
-
 // parse decodes the examples of input 0. For a single one the outputs have no
 // batch dimension.
-func (s *exampleSpec) parse(c *exec.KernelContext, keys exampleKeys, single bool) error {
+func (s *exampleSpec) parse(c *exec.KernelContext, keys *exampleKeys, single bool) error {
 	in := c.In(0)
 	if single && len(in.Strings) != 1 || !single && len(in.Shape) != 1 {
 		return c.Invalid("the examples have the shape %s", exec.ShapeString(in.Shape))
 	}
-	features, err := featuresOf(c, in)
+	features, err := newFeatureTable(c, in, keys)
 	if err != nil {
 		return err
 	}
 	return s.features(s.into(c), keys, features, single)
-}
-
-// featuresOf decodes examples.
-func featuresOf(c *exec.KernelContext, in *exec.Tensor) ([]map[string]*tfpb.Feature, error) {
-	features := make([]map[string]*tfpb.Feature, len(in.Strings))
-	for i, data := range in.Strings {
-		var e tfpb.Example
-		if err := proto.Unmarshal(data, &e); err != nil {
-			return nil, c.Invalid("example %d cannot be parsed: %v", i, err)
-		}
-		features[i] = e.GetFeatures().GetFeature()
-	}
-	return features, nil
 }
 
 // exampleTarget is where the defaults of dense features are, and where outputs go.
@@ -165,67 +139,34 @@ func (s *exampleSpec) into(c *exec.KernelContext) exampleTarget {
 }
 
 // features writes the outputs for the features of examples.
-func (s *exampleSpec) features(c exampleTarget, keys exampleKeys, features []map[string]*tfpb.Feature, single bool) error {
+func (s *exampleSpec) features(c exampleTarget, keys *exampleKeys, t *featureTable, single bool) error {
 	if len(keys.sparse) != len(s.sparseTypes) || len(keys.dense) != len(s.denseTypes) || len(keys.ragged) != len(s.raggedTypes) {
 		return c.Invalid("%d sparse, %d dense and %d ragged keys for %d, %d and %d features", len(keys.sparse), len(keys.dense), len(keys.ragged),
 			len(s.sparseTypes), len(s.denseTypes), len(s.raggedTypes))
 	}
 	for k, key := range keys.sparse {
-		if err := s.sparse(c, k, key, features, single); err != nil {
+		if err := s.sparse(c, k, key, t.column(key), single); err != nil {
 			return err
 		}
 	}
 	for k, key := range keys.dense {
-		if err := s.dense(c, k, key, features, single); err != nil {
+		if err := s.dense(c, k, key, t.column(key), single); err != nil {
 			return err
 		}
 	}
 	for k, key := range keys.ragged {
-		if err := s.ragged(c, k, key, features, single); err != nil {
+		if err := s.ragged(c, k, key, t.column(key), single); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// featureLen returns a feature's number of values, 0 when it is absent or empty.
-func featureLen(f *tfpb.Feature, dt tfpb.DataType) (int, error) {
-	switch kind := f.GetKind().(type) {
-	case nil:
-		return 0, nil
-	case *tfpb.Feature_FloatList:
-		if dt == exec.Float32 {
-			return len(kind.FloatList.GetValue()), nil
-		}
-	case *tfpb.Feature_Int64List:
-		if dt == exec.Int64 {
-			return len(kind.Int64List.GetValue()), nil
-		}
-	case *tfpb.Feature_BytesList:
-		if dt == exec.String {
-			return len(kind.BytesList.GetValue()), nil
-		}
-	}
-	return 0, fmt.Errorf("its values are %T, not %s", f.GetKind(), exec.TypeName(dt))
-}
-
-// copyFeature stores the values of a feature from element at on.
-func copyFeature(d *exec.Tensor, at int, f *tfpb.Feature) {
-	switch d.DType {
-	case exec.Float32:
-		copy(exec.Elems[float32](d)[at:], f.GetFloatList().GetValue())
-	case exec.Int64:
-		copy(exec.Elems[int64](d)[at:], f.GetInt64List().GetValue())
-	case exec.String:
-		copy(d.Strings[at:], f.GetBytesList().GetValue())
-	}
-}
-
-func (s *exampleSpec) sparse(c exampleTarget, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
+func (s *exampleSpec) sparse(c exampleTarget, k int, key string, features column, single bool) error {
 	dt := s.sparseTypes[k]
 	total, longest := 0, 0
-	for i, f := range features {
-		n, err := featureLen(f[key], dt)
+	for i := range features.rows {
+		n, err := features.of(i).len(dt)
 		if err != nil {
 			return c.Invalid("example %d, feature %q: %v", i, key, err)
 		}
@@ -240,11 +181,14 @@ func (s *exampleSpec) sparse(c exampleTarget, k int, key string, features []map[
 	idx := exec.Elems[int64](c.Out(k, exec.Int64, total, width))
 	values := c.Out(n+k, dt, total)
 	shape := exec.Elems[int64](c.Out(2*n+k, exec.Int64, width))
-	shape[0], shape[width-1] = int64(len(features)), int64(longest)
+	shape[0], shape[width-1] = int64(features.rows), int64(longest)
 	at := 0
-	for i, f := range features {
-		size, _ := featureLen(f[key], dt)
-		copyFeature(values, at, f[key])
+	for i := range features.rows {
+		f := features.of(i)
+		if err := f.copyTo(values, at); err != nil {
+			return c.Invalid("example %d, feature %q: %v", i, key, err)
+		}
+		size := f.n
 		for j := range size {
 			idx[(at+j)*width] = int64(i)
 			idx[(at+j)*width+width-1] = int64(j)
@@ -256,19 +200,21 @@ func (s *exampleSpec) sparse(c exampleTarget, k int, key string, features []map[
 
 // ragged writes the values of all examples, and where those of each begin and
 // end; for a single one there is no need to tell.
-func (s *exampleSpec) ragged(c exampleTarget, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
+func (s *exampleSpec) ragged(c exampleTarget, k int, key string, features column, single bool) error {
 	dt, first := s.raggedTypes[k], 3*len(s.sparseTypes)+len(s.denseTypes)
 	ends := []int{0}
-	for i, f := range features {
-		n, err := featureLen(f[key], dt)
+	for i := range features.rows {
+		n, err := features.of(i).len(dt)
 		if err != nil {
 			return c.Invalid("example %d, feature %q: %v", i, key, err)
 		}
 		ends = append(ends, ends[i]+n)
 	}
-	values := c.Out(first+k, dt, ends[len(features)])
-	for i, f := range features {
-		copyFeature(values, ends[i], f[key])
+	values := c.Out(first+k, dt, ends[features.rows])
+	for i := range features.rows {
+		if err := features.of(i).copyTo(values, ends[i]); err != nil {
+			return c.Invalid("example %d, feature %q: %v", i, key, err)
+		}
 	}
 	if single {
 		ends = nil
@@ -280,7 +226,7 @@ func (s *exampleSpec) ragged(c exampleTarget, k int, key string, features []map[
 	return nil
 }
 
-func (s *exampleSpec) dense(c exampleTarget, k int, key string, features []map[string]*tfpb.Feature, single bool) error {
+func (s *exampleSpec) dense(c exampleTarget, k int, key string, features column, single bool) error {
 	dt, shape := s.denseTypes[k], append([]int(nil), s.denseShapes[k]...)
 	def := c.defaultOf(k)
 	if def.DType != dt {
@@ -290,23 +236,22 @@ func (s *exampleSpec) dense(c exampleTarget, k int, key string, features []map[s
 	if varies {
 		shape[0] = 0
 		row := max(1, exec.NumElements(shape[1:]))
-		for _, f := range features {
-			n, _ := featureLen(f[key], dt)
-			shape[0] = max(shape[0], n/row)
+		for i := range features.rows {
+			shape[0] = max(shape[0], features.of(i).n/row)
 		}
 	}
 	out := shape
 	if !single {
-		out = append([]int{len(features)}, shape...)
+		out = append([]int{features.rows}, shape...)
 	}
 	d := c.Out(3*len(s.sparseTypes)+k, dt, out...)
 	size := exec.NumElements(shape)
-	for i, f := range features {
-		n, err := featureLen(f[key], dt)
+	for i := range features.rows {
+		n, err := features.of(i).len(dt)
 		if err != nil {
 			return c.Invalid("example %d, feature %q: %v", i, key, err)
 		}
-		if err := s.denseRow(c, d, i*size, size, n, def, f[key], key, varies); err != nil {
+		if err := s.denseRow(c, d, i*size, size, n, def, features.of(i), key, varies); err != nil {
 			return err
 		}
 	}
@@ -314,7 +259,7 @@ func (s *exampleSpec) dense(c exampleTarget, k int, key string, features []map[s
 }
 
 // denseRow stores the size values of one example, or the default.
-func (s *exampleSpec) denseRow(c exampleTarget, d *exec.Tensor, at, size, n int, def *exec.Tensor, f *tfpb.Feature, key string, varies bool) error {
+func (s *exampleSpec) denseRow(c exampleTarget, d *exec.Tensor, at, size, n int, def *exec.Tensor, f *feature, key string, varies bool) error {
 	switch {
 	case varies:
 		if n > size || size > 0 && def.NumElements() > 0 && def.NumElements() != 1 {
@@ -338,7 +283,9 @@ func (s *exampleSpec) denseRow(c exampleTarget, d *exec.Tensor, at, size, n int,
 	case n != size:
 		return c.Invalid("feature %q has %d values, its shape asks for %d", key, n, size)
 	}
-	copyFeature(d, at, f)
+	if err := f.copyTo(d, at); err != nil {
+		return c.Invalid("feature %q: %v", key, err)
+	}
 	return nil
 }
 

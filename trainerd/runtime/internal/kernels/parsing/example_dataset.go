@@ -12,14 +12,14 @@ import (
 // feature, ordered by name, with three variants for a sparse one. It does not change.
 type ExampleParser struct {
 	spec  exampleSpec
-	keys  exampleKeys
+	keys  *exampleKeys
 	order []int // of the sparse features, then the dense ones, the place in the element
 }
 
 // NewExampleParser reads the attributes of an op whose last inputs are the defaults of
 // the dense features.
 func NewExampleParser(b *exec.OpConstruction) *ExampleParser {
-	p := &ExampleParser{spec: newExampleSpec(b), keys: exampleKeys{sparse: b.Strings("sparse_keys"), dense: b.Strings("dense_keys")}}
+	p := &ExampleParser{spec: newExampleSpec(b), keys: newExampleKeys(b.Strings("sparse_keys"), b.Strings("dense_keys"), nil)}
 	if len(b.Strings("ragged_keys")) > 0 {
 		b.Fail("no kernel for ragged_keys")
 	}
@@ -46,7 +46,7 @@ func (p *ExampleParser) Parse(c *exec.KernelContext, in *exec.Tensor, defaults v
 	if in.DType != exec.String || len(in.Shape) != 1 {
 		return nil, c.Invalid("an element is %s; want a vector of serialized examples", in.Describe())
 	}
-	features, err := featuresOf(c, in)
+	features, err := newFeatureTable(c, in, p.keys)
 	if err != nil {
 		return nil, err
 	}

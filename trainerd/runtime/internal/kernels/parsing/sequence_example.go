@@ -1,8 +1,6 @@
 package parsing
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -26,7 +24,7 @@ type sequenceSpec struct {
 // sequenceKeys are the names of the features, and which of the dense lists may
 // be absent.
 type sequenceKeys struct {
-	context, lists exampleKeys
+	context, lists *exampleKeys
 	mayLack        map[string]bool
 }
 
@@ -70,8 +68,8 @@ func buildParseSequence(b *exec.OpConstruction) (exec.Kernel, error) {
 	s.lengths = true
 	b.CheckOutputs(s.outputs())
 	keys := sequenceKeys{mayLack: setOfStrings(b.Strings("feature_list_dense_missing_assumed_empty"))}
-	keys.context = exampleKeys{sparse: b.Strings("context_sparse_keys"), dense: b.Strings("context_dense_keys")}
-	keys.lists = exampleKeys{sparse: b.Strings("feature_list_sparse_keys"), dense: b.Strings("feature_list_dense_keys")}
+	keys.context = newExampleKeys(b.Strings("context_sparse_keys"), b.Strings("context_dense_keys"), nil)
+	keys.lists = newExampleKeys(b.Strings("feature_list_sparse_keys"), b.Strings("feature_list_dense_keys"), nil)
 	return func(c *exec.KernelContext) error { return s.parse(c, keys, false) }, nil
 }
 
@@ -79,10 +77,11 @@ func buildParseSequenceV2(b *exec.OpConstruction) (exec.Kernel, error) {
 	s := newSequenceSpec(b, 0)
 	s.lengths = true
 	b.CheckOutputs(s.outputs())
+	var context, lists keyCache
 	return func(c *exec.KernelContext) error {
 		keys := sequenceKeys{
-			context: exampleKeys{stringsOf(c.In(2)), stringsOf(c.In(3)), stringsOf(c.In(4))},
-			lists:   exampleKeys{stringsOf(c.In(5)), stringsOf(c.In(6)), stringsOf(c.In(7))},
+			context: context.of(c.In(2).Strings, c.In(3).Strings, c.In(4).Strings),
+			lists:   lists.of(c.In(5).Strings, c.In(6).Strings, c.In(7).Strings),
 			mayLack: map[string]bool{},
 		}
 		for i, may := range exec.Elems[bool](c.In(8)) {
@@ -115,12 +114,13 @@ func buildParseSingleSequence(b *exec.OpConstruction) (exec.Kernel, error) {
 		if s.context.defaults < 2 || c.In(1).DType != exec.String {
 			return c.Invalid("%d inputs where the op takes the names of lists that may be missing", c.NumInputs())
 		}
-		keys := sequenceKeys{mayLack: setOfStrings(stringsOf(c.In(1)))}
-		keys.context.sparse, keys.context.dense = read(len(s.context.sparseTypes)), read(len(s.context.denseTypes))
-		keys.lists.sparse, keys.lists.dense = read(len(s.lists.sparseTypes)), read(len(s.lists.denseTypes))
+		keys := sequenceKeys{mayLack: setOfStrings(stringsOf(c.In(1).Strings))}
+		contextSparse, contextDense := read(len(s.context.sparseTypes)), read(len(s.context.denseTypes))
+		listsSparse, listsDense := read(len(s.lists.sparseTypes)), read(len(s.lists.denseTypes))
 		if bad != nil {
 			return bad
 		}
+		keys.context, keys.lists = newExampleKeys(contextSparse, contextDense, nil), newExampleKeys(listsSparse, listsDense, nil)
 		return s.parse(c, keys, true)
 	}, nil
 }
@@ -131,14 +131,16 @@ func (s *sequenceSpec) parse(c *exec.KernelContext, keys sequenceKeys, single bo
 	if single && len(in.Strings) != 1 || !single && len(in.Shape) != 1 {
 		return c.Invalid("the examples have the shape %s", exec.ShapeString(in.Shape))
 	}
-	context := make([]map[string]*tfpb.Feature, len(in.Strings))
-	lists := make([]map[string]*tfpb.FeatureList, len(in.Strings))
+	context, err := newFeatureTable(c, in, keys.context)
+	if err != nil {
+		return err
+	}
+	all := make([]lists, len(in.Strings))
+	finder := newKeyFinder(c, keys.lists)
 	for i, data := range in.Strings {
-		var e tfpb.SequenceExample
-		if err := proto.Unmarshal(data, &e); err != nil {
+		if all[i], err = newLists(data, &finder); err != nil {
 			return c.Invalid("example %d cannot be parsed: %v", i, err)
 		}
-		context[i], lists[i] = e.GetContext().GetFeature(), e.GetFeatureLists().GetFeatureList()
 	}
 	if err := s.context.features(s.context.into(c), keys.context, context, single); err != nil {
 		return err
@@ -147,7 +149,7 @@ func (s *sequenceSpec) parse(c *exec.KernelContext, keys sequenceKeys, single bo
 		return c.Invalid("%d sparse, %d dense and %d ragged keys for %d, %d and %d lists of features", len(keys.lists.sparse), len(keys.lists.dense), len(keys.lists.ragged),
 			len(s.lists.sparseTypes), len(s.lists.denseTypes), len(s.lists.raggedTypes))
 	}
-	p := listParser{sequenceSpec: s, c: c, first: s.context.outputs(), lists: lists, single: single}
+	p := listParser{sequenceSpec: s, c: c, first: s.context.outputs(), lists: all, single: single}
 	for k, key := range keys.lists.sparse {
 		if err := p.sparse(k, key); err != nil {
 			return err
@@ -171,18 +173,18 @@ type listParser struct {
 	*sequenceSpec
 	c      *exec.KernelContext
 	first  int
-	lists  []map[string]*tfpb.FeatureList
+	lists  []lists
 	single bool
 }
 
 // sizes returns the number of values of every step of every example.
 func (p *listParser) sizes(key string, dt tfpb.DataType) (sizes [][]int, total, steps, widest int, err error) {
 	sizes = make([][]int, len(p.lists))
-	for i, lists := range p.lists {
-		list := lists[key].GetFeature()
+	for i, l := range p.lists {
+		list := l[key]
 		steps = max(steps, len(list))
-		for j, f := range list {
-			n, err := featureLen(f, dt)
+		for j := range list {
+			n, err := list[j].len(dt)
 			if err != nil {
 				return nil, 0, 0, 0, p.c.Invalid("Name: <unknown>, Feature list: %s, Index: %d (example %d): %v", key, j, i, err)
 			}
@@ -192,6 +194,14 @@ func (p *listParser) sizes(key string, dt tfpb.DataType) (sizes [][]int, total, 
 		}
 	}
 	return sizes, total, steps, widest, nil
+}
+
+// copy stores the values of step j of example i from element at on.
+func (p *listParser) copy(d *exec.Tensor, at int, key string, i, j int) error {
+	if err := p.lists[i][key][j].copyTo(d, at); err != nil {
+		return p.c.Invalid("Name: <unknown>, Feature list: %s, Index: %d (example %d): %v", key, j, i, err)
+	}
+	return nil
 }
 
 func (p *listParser) sparse(k int, key string) error {
@@ -209,7 +219,9 @@ func (p *listParser) sparse(k int, key string) error {
 	at := 0
 	for i, steps := range sizes {
 		for j, size := range steps {
-			copyFeature(values, at, p.lists[i][key].GetFeature()[j])
+			if err := p.copy(values, at, key, i, j); err != nil {
+				return err
+			}
 			for v := range size {
 				place := index[at*width : (at+1)*width]
 				place[0] = int64(i)
@@ -251,7 +263,9 @@ func (p *listParser) dense(k int, key string, mayLack bool) error {
 			if n != row {
 				return p.c.Invalid("Name: <unknown>, Key: %s, Index: %d.  Number of %s values != expected.  values size: %d but output shape: %s (example %d)", key, j, exec.TypeName(dt), n, exec.ShapeString(shape), i)
 			}
-			copyFeature(d, (i*steps+j)*row, list[key].GetFeature()[j])
+			if err := p.copy(d, (i*steps+j)*row, key, i, j); err != nil {
+				return err
+			}
 		}
 	}
 	if !p.lengths {
@@ -284,7 +298,9 @@ func (p *listParser) ragged(k int, key string) error {
 	at := 0
 	for i, steps := range sizes {
 		for j, size := range steps {
-			copyFeature(values, at, p.lists[i][key].GetFeature()[j])
+			if err := p.copy(values, at, key, i, j); err != nil {
+				return err
+			}
 			at += size
 			inner = append(inner, at)
 		}

@@ -12,11 +12,11 @@ import (
 // that are complete in the order in which their keys came.
 var barrierOps = exec.OpTable{
 	"Barrier":               {Build: buildBarrier},
-	"BarrierInsertMany":     {Flags: exec.Stateful, Build: buildBarrierInsert},
+	"BarrierInsertMany":     {Flags: exec.Stateful | exec.Ordered, Build: buildBarrierInsert},
 	"BarrierTakeMany":       {Flags: exec.Stateful | exec.Blocking, Build: buildBarrierTake},
-	"BarrierClose":          {Flags: exec.Stateful, Build: buildBarrierClose},
-	"BarrierReadySize":      {Flags: exec.Stateful, Build: exec.WithoutAttrs(barrierReady)},
-	"BarrierIncompleteSize": {Flags: exec.Stateful, Build: exec.WithoutAttrs(barrierIncomplete)},
+	"BarrierClose":          {Flags: exec.Stateful | exec.Ordered, Build: buildBarrierClose},
+	"BarrierReadySize":      {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(barrierReady)},
+	"BarrierIncompleteSize": {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(barrierIncomplete)},
 }
 
 // barrier holds incomplete elements; complete ones are in ready, with the

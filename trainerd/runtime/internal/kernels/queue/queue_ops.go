@@ -22,8 +22,8 @@ var queueOps = exec.OpTable{
 	"QueueDequeueManyV2":   {Flags: exec.Stateful | exec.Blocking | exec.TakesInput, Build: buildDequeueMany(false)},
 	"QueueDequeueUpToV2":   {Flags: exec.Stateful | exec.Blocking | exec.TakesInput, Build: buildDequeueMany(true)},
 	"QueueCloseV2":         {Flags: exec.Stateful | exec.TakesInput, Build: buildQueueClose},
-	"QueueSizeV2":          {Flags: exec.Stateful, Build: exec.WithoutAttrs(queueSize)},
-	"QueueIsClosedV2":      {Flags: exec.Stateful, Build: exec.WithoutAttrs(queueIsClosed)},
+	"QueueSizeV2":          {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(queueSize)},
+	"QueueIsClosedV2":      {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(queueIsClosed)},
 }
 
 func buildQueue(b *exec.OpConstruction) (exec.Kernel, error) {

@@ -11,7 +11,7 @@ var stageOps = exec.OpTable{
 	"Stage":      {Flags: exec.Stateful | exec.Blocking | exec.TakesInput, Build: buildStage(stage)},
 	"Unstage":    {Flags: exec.Stateful | exec.Blocking | exec.TakesInput, Build: buildStage(unstage)},
 	"StagePeek":  {Flags: exec.Stateful | exec.Blocking, Build: buildStage(stagePeek)},
-	"StageSize":  {Flags: exec.Stateful, Build: buildStage(stageSize)},
+	"StageSize":  {Flags: exec.Stateful | exec.Ordered, Build: buildStage(stageSize)},
 	"StageClear": {Flags: exec.Stateful | exec.TakesInput, Build: buildStage(stageClear)},
 }
 

@@ -33,9 +33,9 @@ func stageMapTable(stage, peek, unstage, noKey, size, incomplete, clear, kind st
 		peek:       {Flags: exec.Stateful | exec.Blocking, Build: build(mapTake(false))},
 		unstage:    {Flags: exec.Stateful | exec.Blocking, Build: build(mapTake(true))},
 		noKey:      {Flags: exec.Stateful | exec.Blocking, Build: build(mapTakeAny)},
-		size:       {Flags: exec.Stateful, Build: build(mapSize(func(m *stageMap) int { return len(m.ready) }))},
-		incomplete: {Flags: exec.Stateful, Build: build(mapSize(func(m *stageMap) int { return len(m.partial) }))},
-		clear:      {Flags: exec.Stateful, Build: build(mapClear)},
+		size:       {Flags: exec.Stateful | exec.Ordered, Build: build(mapSize(func(m *stageMap) int { return len(m.ready) }))},
+		incomplete: {Flags: exec.Stateful | exec.Ordered, Build: build(mapSize(func(m *stageMap) int { return len(m.partial) }))},
+		clear:      {Flags: exec.Stateful | exec.Ordered, Build: build(mapClear)},
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 // The ops by which queues of TensorFlow 1 carry sparse tensors: what is queued
 // is a handle.
 var tensorsMapOps = exec.OpTable{
-	"AddSparseToTensorsMap":        {Types: exec.ValueTypes, Flags: exec.Stateful, Build: buildSparseStore(false)},
-	"AddManySparseToTensorsMap":    {Types: exec.ValueTypes, Flags: exec.Stateful, Build: buildSparseStore(true)},
-	"TakeManySparseFromTensorsMap": {Flags: exec.Stateful, Build: buildTakeStored},
+	"AddSparseToTensorsMap":        {Types: exec.ValueTypes, Flags: exec.Stateful | exec.Ordered, Build: buildSparseStore(false)},
+	"AddManySparseToTensorsMap":    {Types: exec.ValueTypes, Flags: exec.Stateful | exec.Ordered, Build: buildSparseStore(true)},
+	"TakeManySparseFromTensorsMap": {Flags: exec.Stateful | exec.Ordered, Build: buildTakeStored},
 }
 
 // tensorsMap keeps sparse tensors between steps, by handle.

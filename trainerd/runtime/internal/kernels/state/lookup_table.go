@@ -19,12 +19,12 @@ var lookupTableOps = exec.OpTable{
 	"HashTableV2":                   {Build: buildTable},
 	"MutableHashTableV2":            {Build: buildTable},
 	"LookupTableFindV2":             {Flags: exec.Stateful, Build: exec.WithoutAttrs(tableFind)},
-	"LookupTableInsertV2":           {Flags: exec.Stateful, Build: exec.WithoutAttrs(tableInsert)},
-	"LookupTableImportV2":           {Flags: exec.Stateful, Build: exec.WithoutAttrs(tableImport)},
-	"InitializeTableV2":             {Flags: exec.Stateful, Build: exec.WithoutAttrs(tableImport)},
-	"InitializeTableFromTextFileV2": {Flags: exec.Stateful, Build: buildTableFromFile},
+	"LookupTableInsertV2":           {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(tableInsert)},
+	"LookupTableImportV2":           {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(tableImport)},
+	"InitializeTableV2":             {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(tableImport)},
+	"InitializeTableFromTextFileV2": {Flags: exec.Stateful | exec.Ordered, Build: buildTableFromFile},
 	"LookupTableExportV2":           {Flags: exec.Stateful, Build: buildTableExport},
-	"LookupTableRemoveV2":           {Flags: exec.Stateful, Build: exec.WithoutAttrs(tableRemove)},
+	"LookupTableRemoveV2":           {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(tableRemove)},
 	"MutableDenseHashTableV2":       {Flags: exec.Stateful, Build: buildDenseTable},
 	"MutableHashTableOfTensorsV2":   {Build: buildTable},
 	"LookupTableSizeV2":             {Flags: exec.Stateful, Build: exec.WithoutAttrs(tableSize)},
@@ -362,7 +362,7 @@ func appendField(t *exec.Tensor, line []byte, delim string, index, number int) e
 		return nil
 	}
 	one := exec.NewTensor(t.DType, nil)
-	if err := elem.ParseNumber(one, 0, text); err != nil {
+	if err := elem.ParseNumber(one, 0, []byte(text)); err != nil {
 		return fmt.Errorf("%q is no %s", text, exec.TypeName(t.DType))
 	}
 	t.Data = append(t.Data, one.Data...)

@@ -64,7 +64,7 @@ func buildStringToNumber(b *exec.OpConstruction) (exec.Kernel, error) {
 		x := c.In(0)
 		d := c.OutLike(0, dt, x)
 		for i, s := range x.Strings {
-			if err := elem.ParseNumber(d, i, string(trimSpaces(s))); err != nil {
+			if err := elem.ParseNumber(d, i, trimSpaces(s)); err != nil {
 				return c.Invalid("element %d, %q, is no %s", i, s, exec.TypeName(dt))
 			}
 		}
