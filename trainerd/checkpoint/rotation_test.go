@@ -100,6 +100,7 @@ func TestRotationVectors(t *testing.T) {
 		{"keep 1", 1, seq(0, 3), []int64{3}, []int64{3, 3}, []int64{3}},
 		{"default is 5", 0, seq(0, 7), seq(3, 7), []int64{7, 3, 4, 5, 6, 7}, seq(3, 7)},
 		{"SA21 keep all lists the newest", -1, seq(0, 3), seq(0, 3), []int64{3, 3}, nil},
+		{"saving again makes newest of three", 3, []int64{1, 2, 1, 3}, seq(1, 3), []int64{3, 2, 1, 3}, []int64{2, 1, 3}},
 		{"saving again makes newest", 2, []int64{1, 2, 1, 3}, []int64{1, 3}, []int64{3, 1, 3}, []int64{1, 3}},
 	}
 	for _, tt := range tests {
@@ -294,7 +295,7 @@ func TestSA10Prefix(t *testing.T) {
 		pad  bool
 		want string
 	}{
-		{0, false, "m-0"}, {42, false, "m-42"}, {42, true, "m-00000042"}, {123456789, true, "m-123456789"},
+		{0, false, "m-0"}, {42, false, "m-42"}, {42, true, "m-00000042"}, {1234567, true, "m-01234567"}, {123456789, true, "m-123456789"},
 		{session.NoStep, false, "m"}, {session.NoStep, true, "m"},
 	}
 	for _, tt := range tests {
