@@ -222,6 +222,19 @@ func (r *rotationRig) setClock(by float64) {
 	sessiontest.MustNoErr(r.t, os.WriteFile(name, ckptdir.FormatState(state), 0o666))
 }
 
+// A preservation that a clock which was wrong has put far into the future does not keep
+// later checkpoints from being preserved.
+func TestKeepEveryAfterTheFuture(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := rotation{lastPreserved: now.AddDate(1, 0, 0)}
+	for i := range 3 {
+		r.add(stored{prefix: fmt.Sprint(i), saved: now.Add(time.Duration(i) * 2 * time.Hour)}, 1, time.Hour)
+	}
+	if len(r.outside) != 1 || r.outside[0].Prefix != "1" {
+		t.Errorf("preserved %v, want the one two hours after the first", r.outside)
+	}
+}
+
 // A state file that was written before the clock of a machine was set at all names
 // a time long ago: the points of a short period since then are not gone through
 // one by one.
