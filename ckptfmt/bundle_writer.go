@@ -128,6 +128,9 @@ func (w *BundleWriter) add(name string, fullShape []int64, s TensorSlice, e *bun
 	if w.err != nil {
 		return 0, w.err
 	}
+	if w.finished {
+		return 0, w.refuse(name, os.ErrClosed)
+	}
 	if name == headerKey || isSliceKey([]byte(name)) {
 		return 0, w.refuse(name, errors.New("not a name that a checkpoint can hold"))
 	}
@@ -222,7 +225,7 @@ func (w *BundleWriter) writeStream(from io.Reader, size int64) uint32 {
 		piece := buf[:min(size, sumPiece)]
 		if _, err := io.ReadFull(from, piece); err != nil {
 			w.err = fmt.Errorf("writing checkpoint %s: %w", w.prefix, err)
-			return 0
+			break
 		}
 		crc = crc32c.Extend(crc, piece)
 		w.write(piece)
@@ -246,7 +249,8 @@ func (w *BundleWriter) pad() {
 	}
 }
 
-// Finish publishes the checkpoint: data and index are made durable under
+// Finish publishes the checkpoint, to which nothing can be added after that: data and
+// index are made durable under
 // temporary names, then the data file gets its name, then the index. A
 // checkpoint is complete if it has its index, and is not a checkpoint without
 // it. Once Finish has returned nil, the checkpoint survives a power cut.

@@ -144,6 +144,12 @@ func failOnce(t *testing.T, action diskAction, fault faultfs.Fault, over bool) b
 	if got != "" && got != "ab" && (got != "old" || !over) {
 		t.Errorf("%s: %q is there", when, got)
 	}
+	switch fsys.FailedKind() {
+	case "create", "write", "sync", "mkdir": // nothing is published before all of this is done
+		if over && got != "old" {
+			t.Errorf("%s: %q is there instead of the old one", when, got)
+		}
+	}
 	if source := whatIs(t, filepath.Join(dir, "from")); source != "ab" {
 		t.Errorf("%s: the source has %q", when, source)
 	}
@@ -206,6 +212,34 @@ func TestAnnouncedIsDurable(t *testing.T) {
 					}
 					if got := whatIs(t, filepath.Join(dst, "to")); got != "ab" {
 						t.Errorf("%s failed, %s: %q is there", fsys.Failed(), state, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPowerCutMidway cuts the power after each operation of what writes checkpoints: what
+// there is is whole.
+func TestPowerCutMidway(t *testing.T) {
+	for what, action := range diskActions {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dir, dst, fsys := t.TempDir(), filepath.Join(t.TempDir(), "disk"), faultfs.New(0)
+			if err := writeSources(fsys, dir); err != nil {
+				t.Fatal(err)
+			}
+			first := fsys.Ops()
+			if err := action(t.Context(), fsys, dir); err != nil {
+				t.Fatal(err)
+			}
+			for n := first + 1; n <= fsys.Ops(); n++ {
+				for state, err := range fsys.Crashes(n, dir, dst) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := whatIs(t, filepath.Join(dst, "to")); got != "" && got != "ab" {
+						t.Errorf("%s: %q is there", state, got)
 					}
 				}
 			}

@@ -84,12 +84,12 @@ type merge struct {
 
 // add takes the entries of one bundle. A data file gets its number when the
 // first entry refers to it.
-func (m *merge) add(prefix string) (err error) {
+func (m *merge) add(prefix string) error {
 	r, err := OpenBundle(prefix, &ReaderOptions{FS: m.fsys})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer r.Close() // it was only read
 	if err := m.addHeader(r.header); err != nil {
 		return err
 	}
@@ -222,12 +222,8 @@ func (m *merge) removeInputs(prefixes []string, dirs bool) error {
 	if !dirs {
 		return failed
 	}
-	var old []string
 	for _, p := range prefixes {
-		if dir := filepath.Dir(p); dir != filepath.Dir(m.to) && !slices.Contains(old, dir) {
-			old = append(old, dir)
-			_ = m.fsys.Remove(dir) // refused when it is not empty
-		}
+		_ = m.fsys.Remove(filepath.Dir(p)) // refused when it is not empty, as that of the merged one
 	}
 	return failed
 }

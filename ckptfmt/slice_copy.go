@@ -130,8 +130,11 @@ func checkCover(boxes []box, whole box) error {
 
 // overlap reports whether any two boxes have an element in common.
 func overlap(boxes []box) bool {
-	if len(boxes) == 0 || len(boxes[0].start) == 0 {
-		return len(boxes) > 1
+	if len(boxes) < 2 {
+		return false
+	}
+	if len(boxes[0].start) == 0 {
+		return true // all are the one element of a scalar
 	}
 	// Ordered by where they begin, a box need only be compared with those that
 	// begin before it ends.

@@ -299,3 +299,19 @@ func TestMissingOfMany(t *testing.T) {
 		t.Errorf("of %d: %s", maxMissing-1, text)
 	}
 }
+
+// Slices of a tensor without elements, and of a scalar.
+func TestSliceOfNothingAndOfOne(t *testing.T) {
+	w, prefix := newBundle(t, &BundleWriterOptions{NoSync: true})
+	none, err := FromValues([]int64{0, 5}, []string{})
+	if err := errors.Join(err, w.Add("none", none), w.Add("one", Scalar("x")), w.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	r := openBundle(t, prefix, nil)
+	if got, err := r.LookupSlice("none", TensorSlice{[]int64{0, 1}, []int64{full, 2}}); err != nil || !slices.Equal(got.Shape, []int64{0, 2}) || len(got.Strings) > 0 {
+		t.Errorf("of no elements: %v, %v", got, err)
+	}
+	if got, err := r.LookupSlice("one", FullSlice(0)); err != nil || len(got.Shape) > 0 || string(got.Strings[0]) != "x" {
+		t.Errorf("of a scalar: %v, %v", got, err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,5 +123,34 @@ func TestV1SaveFails(t *testing.T) {
 		if left > 1 { // one whose removal was what failed
 			t.Errorf("operation %d: left %q", n, list(t, dir))
 		}
+	}
+}
+
+// What a tensor may take at most in a message is what the longest elements of its type
+// take, and is held to the byte.
+func TestV1SizeBound(t *testing.T) {
+	size := func(d tfpb.DataType, n int) int64 {
+		return newV1Record("x", nil, &Tensor{DType: d, Data: bytes.Repeat([]byte{0xff}, n*int(dtype.Size(d)))}).size
+	}
+	const header = 7
+	for d, each := range maxV1Bytes {
+		if d != tfpb.DataType_DT_STRING {
+			if took := (size(d, 400) - size(d, 300)) / 100; took != each {
+				t.Errorf("%s: an element takes %d bytes, want at most %d", dtype.Name(d), took, each)
+			}
+		}
+		most := (maxMessage - 1024 - header) / each
+		fits, more := checkV1Size(&Tensor{DType: d, Shape: []int64{most}}, header), checkV1Size(&Tensor{DType: d, Shape: []int64{most + 1}}, header)
+		if fits != nil || more == nil {
+			t.Errorf("%s: %d elements: %v; one more: %v", dtype.Name(d), most, fits, more)
+		}
+	}
+	if err := checkV1Size(&Tensor{DType: tfpb.DataType_DT_BOOL, Shape: []int64{maxMessage - 1024}}, 0); err != nil {
+		t.Errorf("just as many bytes as a message holds: %v", err)
+	}
+	long := make([]byte, 1<<20)
+	text := &Tensor{DType: tfpb.DataType_DT_STRING, Shape: []int64{2048}, Strings: slices.Repeat([][]byte{long}, 2048)}
+	if checkV1Size(text, 0) == nil {
+		t.Error("2 GiB of text fit into a message")
 	}
 }

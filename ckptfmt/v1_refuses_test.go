@@ -42,7 +42,8 @@ func TestV1WriterRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, c.err, c.want)
 		}
 	}
-	if err := errors.Join(w.Add("x", one), w.Finish()); err != nil {
+	deepest := &Tensor{DType: deep.DType, Shape: deep.Shape[1:], Data: deep.Data}
+	if err := errors.Join(w.Add("x", one), w.Add("deepest", deepest), w.Finish()); err != nil {
 		t.Errorf("the writer is no longer good: %v", err)
 	}
 }
@@ -130,6 +131,23 @@ func TestV1WaysToReadDamage(t *testing.T) {
 		}
 		if v, err := r.Lookup("y"); err != nil || len(v.Data) != 8 || verdicts["y"] != nil || len(verdicts) != 2 {
 			t.Errorf("%s: the other one: %v, %v; verdicts %v", what, v, err, verdicts)
+		}
+	}
+}
+
+// A list that has a tensor twice, whole, does not say which of them it is.
+func TestV1ListedTwice(t *testing.T) {
+	for _, shape := range [][]int64{nil, {2}} {
+		name, meta := filepath.Join(t.TempDir(), "v1"), v1Meta("x", tfpb.DataType_DT_FLOAT, shape...)
+		meta.Slice = append(meta.Slice, meta.Slice[0])
+		v1Table(t, name, map[string][]byte{string(sliceKey("x", FullSlice(len(shape)))): v1Floats(1 + len(shape))}, meta)
+		r, err := OpenV1(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if v, err := r.Lookup("x"); !errors.Is(err, ErrSlices) {
+			t.Errorf("shape %v: %v, %v", shape, v, err)
 		}
 	}
 }

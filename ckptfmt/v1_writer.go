@@ -205,7 +205,7 @@ func (w *V1Writer) publish() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, from.Close()) }()
+	defer from.Close() // it was only read
 	p, err := atomicfile.Create(w.fsys, w.name, layout.TempName(w.name))
 	if err != nil {
 		return err

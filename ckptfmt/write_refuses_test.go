@@ -80,7 +80,7 @@ func TestWritersStayFailed(t *testing.T) {
 	calls := func(w *BundleWriter) []error {
 		return []error{w.Add("b", one), w.AddFrom("c", tfpb.DataType_DT_FLOAT, nil, bytes.NewReader(one.Data)), w.Finish()}
 	}
-	failed, prefix := newBundle(t, nil)
+	failed, prefix := newBundle(t, &BundleWriterOptions{Alignment: 64}) // after which there is padding to write
 	cut := failed.AddFrom("a", tfpb.DataType_DT_FLOAT, []int64{2}, bytes.NewReader(one.Data))
 	closed, _ := newBundle(t, nil)
 	if err := closed.Close(); err != nil {
@@ -99,6 +99,26 @@ func TestWritersStayFailed(t *testing.T) {
 	if err := failed.Close(); err != nil || len(list(t, filepath.Dir(prefix))) > 0 {
 		t.Errorf("%q is left, %v", list(t, filepath.Dir(prefix)), err)
 	}
+	if err := failed.Finish(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("after %v and Close: %v", cut, err)
+	}
+}
+
+// A writer that has finished takes nothing more, which nobody would read, and leaves
+// alone what it has written.
+func TestWritersStayFinished(t *testing.T) {
+	one, fsys := Scalar(float32(1)), faultfs.New(0)
+	w, _ := newBundle(t, &BundleWriterOptions{FS: fsys})
+	if err := errors.Join(w.Add("a", one), w.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	ops := fsys.Ops()
+	if err, again := w.Add("b", one), w.Finish(); !errors.Is(err, os.ErrClosed) || again != nil {
+		t.Errorf("after Finish: %v, %v", err, again)
+	}
+	if closed, again := w.Close(), w.Finish(); closed != nil || again != nil || fsys.Ops() != ops {
+		t.Errorf("after Finish and Close: %v, %v, %d operations more", closed, again, fsys.Ops()-ops)
+	}
 
 	v1, err := CreateV1(filepath.Join(t.TempDir(), "v1"), nil)
 	if err == nil {
@@ -109,6 +129,77 @@ func TestWritersStayFailed(t *testing.T) {
 	}
 	if err, again := v1.Add("b", one), v1.Finish(); !errors.Is(err, os.ErrClosed) || !errors.Is(again, os.ErrClosed) {
 		t.Errorf("V1 after Finish: %v, %v", err, again)
+	}
+	closed, err := CreateV1(filepath.Join(t.TempDir(), "v1"), nil)
+	if err == nil {
+		err = closed.Close()
+	}
+	if add := closed.Add("b", one); err != nil || !errors.Is(add, os.ErrClosed) {
+		t.Errorf("V1 after Close, %v: %v", err, add)
+	}
+}
+
+// A temporary file that cannot be removed is named.
+func TestWritersCannotRemove(t *testing.T) {
+	fsys := stickyFS{atomicfile.OrOS(nil), ""}
+	w, _ := newBundle(t, &BundleWriterOptions{FS: fsys})
+	v1, err := CreateV1(filepath.Join(t.TempDir(), "v1"), &V1WriterOptions{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err, v1 := w.Close(), v1.Close(); !errors.Is(err, fs.ErrPermission) || !errors.Is(v1, fs.ErrPermission) {
+		t.Errorf("Close: %v, %v", err, v1)
+	}
+}
+
+// Without syncs nothing waits for the disk.
+func TestNoSyncSyncsNothing(t *testing.T) {
+	w, prefix := newBundle(t, &BundleWriterOptions{NoSync: true, FS: unsyncedFS{atomicfile.OrOS(nil)}})
+	if err := errors.Join(w.Add("a", Scalar(float32(1))), w.Finish()); err != nil || len(tensorNames(t, prefix)) != 1 {
+		t.Errorf("%v; tensors %q", err, tensorNames(t, prefix))
+	}
+}
+
+type unsyncedFS struct{ atomicfile.FS }
+
+func (unsyncedFS) SyncDir(string) error { return errors.New("it was synced") }
+
+// A tensor that one bundle has whole is not joined with slices of it in another.
+func TestMergeRefusesWholeAndSlices(t *testing.T) {
+	dir := t.TempDir()
+	prefixes := []string{filepath.Join(dir, "whole"), filepath.Join(dir, "cut")}
+	tensor := &Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{4, 2}, Data: make([]byte, 32)}
+	for _, prefix := range prefixes {
+		w, err := CreateBundle(prefix, &BundleWriterOptions{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if prefix == prefixes[0] {
+			err = w.Add("w", tensor)
+		} else {
+			addCut(t, w, "w", tensor, rowSlice(0, 2))
+		}
+		if err := errors.Join(err, w.Finish()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := MergeBundles(t.Context(), prefixes, filepath.Join(dir, "m"), nil); !errors.Is(err, ErrExists) {
+			t.Errorf("%q: %v", prefixes, err)
+		}
+		slices.Reverse(prefixes)
+	}
+}
+
+// As many shards are merged as the names of data files have room for.
+func TestMergeManyShards(t *testing.T) {
+	m, half := &merge{}, &tfpb.BundleHeaderProto{NumShards: maxShards / 2}
+	rest := &tfpb.BundleHeaderProto{NumShards: maxShards - half.NumShards}
+	if err := errors.Join(m.addHeader(half), m.addHeader(rest)); err != nil {
+		t.Error(err)
+	}
+	if err := m.addHeader(&tfpb.BundleHeaderProto{NumShards: 1}); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("one more: %v", err)
 	}
 }
 

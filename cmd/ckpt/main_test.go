@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -112,17 +111,6 @@ func TestRenames(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-}
-
-// lock FILE: holds the lock of a training until the script ends.
-func lock(ts *testscript.TestScript, neg bool, words []string) {
-	if neg || len(words) != 1 {
-		ts.Fatalf("usage: lock FILE")
-	}
-	f, err := os.OpenFile(ts.MkAbs(words[0]), os.O_RDWR|os.O_CREATE, 0o666)
-	ts.Check(err)
-	ts.Defer(func() { f.Close() })
-	ts.Check(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB))
 }
 
 // The lock file has the name that package trainerd gives it.

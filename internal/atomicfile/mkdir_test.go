@@ -182,6 +182,11 @@ func TestWithoutMaking(t *testing.T) {
 	if err := atomicfile.MkdirAllSync(fsys, filepath.Join(dir, "c")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without the folder: %v", err)
 	}
+	for _, name := range []string{dir, filepath.Join(root, "none", "below")} {
+		if err := fsys.Mkdir(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("without what is above it, %s: %v", name, err)
+		}
+	}
 	if err := errors.Join(os.MkdirAll(dir, 0o777), atomicfile.MkdirAllSync(fsys, filepath.Join(dir, "c"))); err != nil {
 		t.Errorf("within the folder: %v", err)
 	}

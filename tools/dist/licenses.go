@@ -66,13 +66,14 @@ func (t *target) licenseFiles() ([]licenseFile, error) {
 		return nil, err
 	}
 	all := []licenseFile{{"the library of Go", filepath.Join(strings.TrimSpace(goroot), "LICENSE")}}
-	licensed := map[string]bool{}
+	licensed, roots := map[string]bool{}, map[string]string{}
 	for line := range strings.Lines(packages) {
 		parts := strings.Split(strings.TrimSpace(line), "\t")
 		if len(parts) != 3 {
 			continue // of the library, or ours
 		}
 		module, root, dir := parts[0], parts[1], parts[2]
+		roots[module] = root
 		for ; strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 			files, err := licensesIn(dir)
 			if err != nil {
@@ -89,9 +90,14 @@ func (t *target) licenseFiles() ([]licenseFile, error) {
 		}
 	}
 	for module, ok := range licensed {
-		if !ok {
+		if ok {
+			continue
+		}
+		readme := filepath.Join(roots[module], "README.md") // some name their license nowhere else
+		if text, err := os.ReadFile(readme); err != nil || !bytes.Contains(text, []byte("License")) {
 			return nil, fmt.Errorf("%s has no license", module)
 		}
+		all = append(all, licenseFile{path.Join(module, "README.md"), readme})
 	}
 	slices.SortFunc(all, func(a, b licenseFile) int { return strings.Compare(a.what, b.what) })
 	return slices.Compact(all), nil

@@ -100,6 +100,7 @@ func TestRotationVectors(t *testing.T) {
 		{"keep 1", 1, seq(0, 3), []int64{3}, []int64{3, 3}, []int64{3}},
 		{"default is 5", 0, seq(0, 7), seq(3, 7), []int64{7, 3, 4, 5, 6, 7}, seq(3, 7)},
 		{"SA21 keep all lists the newest", -1, seq(0, 3), seq(0, 3), []int64{3, 3}, nil},
+		{"saving again makes newest of three", 3, []int64{1, 2, 1, 3}, seq(1, 3), []int64{3, 2, 1, 3}, []int64{2, 1, 3}},
 		{"saving again makes newest", 2, []int64{1, 2, 1, 3}, []int64{1, 3}, []int64{3, 1, 3}, []int64{1, 3}},
 	}
 	for _, tt := range tests {
@@ -221,6 +222,19 @@ func (r *rotationRig) setClock(by float64) {
 	sessiontest.MustNoErr(r.t, os.WriteFile(name, ckptdir.FormatState(state), 0o666))
 }
 
+// A preservation that a clock which was wrong has put far into the future does not keep
+// later checkpoints from being preserved.
+func TestKeepEveryAfterTheFuture(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := rotation{lastPreserved: now.AddDate(1, 0, 0)}
+	for i := range 3 {
+		r.add(stored{prefix: fmt.Sprint(i), saved: now.Add(time.Duration(i) * 2 * time.Hour)}, 1, time.Hour)
+	}
+	if len(r.outside) != 1 || r.outside[0].Prefix != "1" {
+		t.Errorf("preserved %v, want the one two hours after the first", r.outside)
+	}
+}
+
 // A state file that was written before the clock of a machine was set at all names
 // a time long ago: the points of a short period since then are not gone through
 // one by one.
@@ -294,7 +308,7 @@ func TestSA10Prefix(t *testing.T) {
 		pad  bool
 		want string
 	}{
-		{0, false, "m-0"}, {42, false, "m-42"}, {42, true, "m-00000042"}, {123456789, true, "m-123456789"},
+		{0, false, "m-0"}, {42, false, "m-42"}, {42, true, "m-00000042"}, {1234567, true, "m-01234567"}, {123456789, true, "m-123456789"},
 		{session.NoStep, false, "m"}, {session.NoStep, true, "m"},
 	}
 	for _, tt := range tests {
