@@ -34,7 +34,7 @@ func TestFileWriterSyncedIsDurable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkPromised(t, state, dst, promised)
+			checkSteps(t, state, dst, promised)
 		}
 	}
 }

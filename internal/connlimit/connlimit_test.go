@@ -54,8 +54,10 @@ func TestCloseWhileFull(t *testing.T) {
 		ln.dial().Write([]byte("x"))
 		waiting := ln.dial()
 		synctest.Wait()
-		if ln.limited.Close() != nil || ln.limited.Close() != nil {
-			t.Error("a second Close fails")
+		for range 2 {
+			if err := ln.limited.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 		synctest.Wait()
 		wantOpen(t, "the connection that waited", waiting, false)
