@@ -9,13 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
-	"github.com/trainerd/trainerd/trainerd/session"
-
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // clusterEvents are what may happen to a cluster. Each deed returns what ends it; nil
@@ -129,12 +130,19 @@ func (h *clusterHistory) stopAll(ctx context.Context, rnd *rand.Rand) (undo, err
 }
 
 // stopsWithin is how long a task may take to stop while all servers answer: a step,
-// and for a chief two saves on a slow disk.
+// and for a chief two saves on a slow disk, and an evaluation, which ends with the grace.
 func (t *trainer) stopsWithin() time.Duration {
-	if t.task == 0 {
-		return 2*time.Minute + 4*t.plan.stepTime
+	if t.task > 0 {
+		return 40*time.Second + 4*t.plan.stepTime
 	}
-	return 40*time.Second + 4*t.plan.stepTime
+	most := 2*time.Minute + 4*t.plan.stepTime
+	if t.keys["data.test_fraction"] == "" {
+		return most
+	}
+	if secs, err := strconv.Atoi(t.keys["supervisor.stop_grace_secs"]); err == nil {
+		return most + time.Duration(secs)*time.Second
+	}
+	return most + trainerd.DefaultStopGrace
 }
 
 // removeLogdir removes the logdir of a chief that saves by itself: a server makes it
