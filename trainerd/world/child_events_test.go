@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,8 +54,9 @@ var laterChildEvents = []*event{{name: "NaN, reported late", program: (*program)
 // divergeUnseen is diverge with a save before the report of the loss, as that of a
 // program whose lines wait in a buffer.
 func (p *program) divergeUnseen() error {
-	// Else it would be killed as one that hangs, or there is nothing to go back to.
-	p.late = p.keys["child.hang_secs"] == "" && p.floor() > 0
+	// Else it would be killed as one that hangs, or there is nothing to go back to, as where
+	// it has saved over its only checkpoint.
+	p.late = p.keys["child.hang_secs"] == "" && p.floor() > 0 && strings.Contains(p.plan.way.pattern, "*")
 	return p.diverge()
 }
 
