@@ -64,6 +64,9 @@ const handOff = int64(200 * time.Nanosecond)
 
 // findRegions finds the neighbouring steps that are worth several processors.
 func (f *frame) findRegions() {
+	if f.takesVariables() {
+		return
+	}
 	candidates := f.candidates()
 	if len(candidates) == 0 {
 		return
@@ -80,6 +83,17 @@ func (f *frame) findRegions() {
 		}
 	}
 	f.makeLanes(min(runtime.GOMAXPROCS(0), maxLanes))
+}
+
+// takesVariables reports whether variables are arguments of the plan: another call may
+// have one variable where this one had two.
+func (f *frame) takesVariables() bool {
+	for i := range f.plan.feeds {
+		if f.variable(int32(f.plan.feeds[i].slot)) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // candidates returns the units of what may be regions.
