@@ -104,12 +104,20 @@ func product(shape []int64) int64 {
 type recounting struct{ *watched }
 
 func (s *recounting) Restore(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	return s.watched.Restore(ctx, recounted(values))
+}
+
+func (s *recounting) Adopt(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	return s.watched.Adopt(ctx, recounted(values))
+}
+
+func recounted(values []ckptfmt.NamedTensor) []ckptfmt.NamedTensor {
 	for i, v := range values {
 		if n, err := session.ScalarInt(v.Tensor); err == nil && v.Name == session.DefaultGlobalStep {
 			values[i].Tensor = ckptfmt.Scalar(n + 1)
 		}
 	}
-	return s.watched.Restore(ctx, values)
+	return values
 }
 
 // leaking opens a file and forgets it.
