@@ -68,7 +68,7 @@ var fixed = map[string]string{
 	"LocalInitOp": "of the job", "LocalInitTimeout": "of servers", "ReadyForLocalInitOp": "of workers", "ReadyOp": "of the job",
 	"SummaryOp": "of the job", "GlobalStep": "of the job", "Saver": "of the history, with the options of Saver", "NoSaver": "there would be nothing to judge",
 	"MaxSaveFailures": "of the history: a disk that fails for long must not end a life before its time", "OnSave": "of the history: the announcements",
-	"OnRelock": "of programs that keep files in the logdir",
+	"OnRelock":  "of programs that keep files in the logdir",
 	"Listeners": "OnSave is one", "SummaryWriter": "of the history, on its disk", "NoSummaryWriter": "there would be no curve",
 	"KeepSummaryWriter": "of programs with a writer of their own", "StartAtRestoredStep": "drops a point by design, as TensorFlow does",
 	"SessionManager": "made from the options", "RecoveryWait": "of workers", "MaxWait": "of workers", "WaitForCheckpoint": "of evaluators",
