@@ -13,7 +13,7 @@ import (
 )
 
 // licensesFile is where, below share, the licenses of what is linked into the commands
-// are: most ask that whoever passes on a program passes on their text.
+// are: most require that a program is passed on with their text.
 const licensesFile = "doc/trainerd/third-party-licenses.txt"
 
 var licenseName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)(\.(txt|md)|-[a-z0-9]+)?$`)

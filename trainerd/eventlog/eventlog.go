@@ -352,9 +352,9 @@ func (l *Log) Renew() {
 
 func (l *Log) renew() { l.broken, l.retryAt = true, time.Time{} }
 
-// Restart is Renew for a folder that was deleted and made again. The new file begins
-// with START, at a step that has no points yet: TensorBoard's Python loader ignores the
-// first of a run, which must not be that of a later resume.
+// Restart is Renew for a folder that was deleted and made again. The new file has a START
+// at a step that has no points yet: TensorBoard's Python loader ignores the first of a
+// run, which must not be that of a later resume.
 func (l *Log) Restart(step int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

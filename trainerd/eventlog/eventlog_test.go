@@ -158,16 +158,23 @@ func TestStartDropsWhatWaits(t *testing.T) {
 	})
 }
 
-// What waits for a file when the folder is deleted comes in the first file of the new one,
-// after its START.
-func TestWaitingInDeletedFolder(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "logdir")
+// brokenLog returns a Log that has dropped an event, because a file has the name of its
+// folder.
+func brokenLog(t *testing.T) (l *Log, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "logdir")
 	w, err := tfevents.NewFileWriter(dir, nil)
 	mustNoErr(t, err)
 	mustNoErr(t, errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o666)))
 	log, _ := newLog()
-	l := New(w, log)
+	l = New(w, log)
 	mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", 0))
+	return l, dir
+}
+
+// What waits for a file when the folder is deleted comes in the first file of the new one.
+func TestWaitingInDeletedFolder(t *testing.T) {
+	l, dir := brokenLog(t)
 	mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 1))
 	if l.Ready(t.Context()) {
 		t.Error("it is ready while the disk takes nothing")
@@ -187,13 +194,7 @@ func TestWaitingInDeletedFolder(t *testing.T) {
 // What a session could not write by its end, the next one of the same folder does, but for
 // what it makes again.
 func TestContinue(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "logdir")
-	w, err := tfevents.NewFileWriter(dir, nil)
-	mustNoErr(t, err)
-	mustNoErr(t, errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o666)))
-	log, _ := newLog()
-	before := New(w, log)
-	mustNoErr(t, before.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", 0))
+	before, dir := brokenLog(t)
 	for step := range int64(5) {
 		mustNoErr(t, before.AddScalar(t.Context(), "loss", 1, step))
 	}
@@ -204,8 +205,8 @@ func TestContinue(t *testing.T) {
 	mustNoErr(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o777)))
 	other, err := tfevents.NewFileWriter(t.TempDir(), nil)
 	mustNoErr(t, err)
-	next := New(w, log)
-	for _, l := range []*Log{New(other, log), next} { // one of another folder takes nothing
+	log, _ := newLog()
+	for _, l := range []*Log{New(other, log), New(before.writer, log)} { // one of another folder takes nothing
 		l.Continue(before, 3)
 		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 3))
 		mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 3))
@@ -221,13 +222,7 @@ func TestContinue(t *testing.T) {
 
 // What waits has a limit.
 func TestWaitingIsLimited(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "logdir")
-	w, err := tfevents.NewFileWriter(dir, nil)
-	mustNoErr(t, err)
-	mustNoErr(t, errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o666)))
-	log, _ := newLog()
-	l := New(w, log)
-	mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", 0))
+	l, _ := brokenLog(t)
 	large := summary.New(summary.Text("text", strings.Repeat("x", maxWaiting/4)))
 	for step := range int64(6) {
 		mustNoErr(t, l.AddSummary(t.Context(), large, step))

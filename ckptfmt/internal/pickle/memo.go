@@ -23,11 +23,11 @@ type memoized struct {
 	v     any
 }
 
-// earlyPlaces is how many places have a list of their own, of which a value that is not
-// kept is dropped.
+// earlyPlaces is how many of the first places have a list of their own. A value there that
+// is not kept is dropped.
 const earlyPlaces = 4096
 
-// dropped stands for a value that is not kept.
+// dropped is what a value that is not kept is replaced by.
 type dropped struct{}
 
 // errDropped says that such a value is fetched.
