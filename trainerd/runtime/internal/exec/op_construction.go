@@ -24,12 +24,20 @@ type OpConstruction struct {
 	draws bool
 	// elements is what the build function says of the kernel, for chains.
 	elements     *Elements
+	form         int    // see JoinsAs
 	turn, turned Kernel // see TakesTurned
+	turnedForm   int
 }
 
-// TakesTurned says that turned computes what the kernel that is built does, and has
-// its bits, if input 1 is what the kernel turn makes of it.
-func (b *OpConstruction) TakesTurned(turn, turned Kernel) { b.turn, b.turned = turn, turned }
+// JoinsAs says that the kernel computes a product, also a sum of products of the same
+// form, which is not 0: see [KernelContext.Join].
+func (b *OpConstruction) JoinsAs(form int) { b.form = form }
+
+// TakesTurned says that turned, of the given form, computes what the kernel that is built
+// does, and has its bits, if input 1 is what the kernel turn makes of it.
+func (b *OpConstruction) TakesTurned(turn, turned Kernel, form int) {
+	b.turn, b.turned, b.turnedForm = turn, turned, form
+}
 
 // Op returns the op of the node.
 func (b *OpConstruction) Op() string { return b.node.op }

@@ -60,9 +60,12 @@ type step struct {
 	draws    bool        // what it accesses of the state are random streams
 	copyRead bool        // a read whose value must survive a later write
 	takes    uint8       // bits of the first inputs whose memory no later step needs
+	form     int         // of a product, 0 for none
 	sum      *productSum // nil for none
 	turn     Kernel      // transposes input 1,
 	turned   Kernel      // with which this computes the same; nil for none
+
+	turnedForm int // of turned
 }
 
 type constSlot struct {

@@ -6,8 +6,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// productSum is products that one AddN takes, and nothing else. The one that runs
-// last computes the sum of all: the factors of the others are kept until then.
+// productSum is products of one form that one AddN takes, and nothing else. The one that
+// runs last computes the sum of all: the factors of the others are kept until then.
 type productSum struct {
 	steps []int // in the order of the sum
 	last  int
@@ -29,7 +29,10 @@ func (c *compiler) markSums() {
 		sum := &productSum{}
 		for _, in := range steps[i].in {
 			m := makers[in]
-			if m < 0 || uses[in] != 1 || steps[m].op != "MatMul" || steps[m].mayDie {
+			if m < 0 || uses[in] != 1 || steps[m].form == 0 || steps[m].mayDie {
+				break
+			}
+			if len(sum.steps) > 0 && steps[m].form != steps[sum.last].form {
 				break
 			}
 			sum.steps = append(sum.steps, m)

@@ -26,7 +26,7 @@ func (c *compiler) turnFactors() {
 			turned[factor] = c.newSlot()
 			steps = append(steps, step{name: st.name, op: st.op, kernel: st.turn, in: []int32{factor}, types: st.types[1:], out: []int32{turned[factor]}})
 		}
-		st.kernel, st.in = st.turned, []int32{st.in[0], turned[factor]}
+		st.kernel, st.form, st.in = st.turned, st.turnedForm, []int32{st.in[0], turned[factor]}
 		steps = append(steps, st)
 	}
 	c.plan.steps = steps

@@ -7,13 +7,26 @@ import (
 
 func buildMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt, ta, tb := b.DType("T"), b.Bool("transpose_a"), b.Bool("transpose_b")
+	b.JoinsAs(formOf(ta, tb))
 	switch {
 	case dt == exec.Float32 && tb && gemm.Float32sAdd(1):
-		b.TakesTurned(turn[float32], floats32(ta, false).run)
+		b.TakesTurned(turn[float32], floats32(ta, false).run, formOf(ta, false))
 	case dt == exec.Float64 && tb && gemm.Float64sAdd(1):
-		b.TakesTurned(turn[float64], floats64(ta, false).run)
+		b.TakesTurned(turn[float64], floats64(ta, false).run, formOf(ta, false))
 	}
 	return exec.ByType(dt, floats32(ta, tb).run, floats64(ta, tb).run, integers[int32](ta, tb).run, integers[int64](ta, tb).run)
+}
+
+// formOf numbers the products by which factors they transpose.
+func formOf(ta, tb bool) (form int) {
+	form = 1
+	if ta {
+		form += 1
+	}
+	if tb {
+		form += 2
+	}
+	return form
 }
 
 // matMul multiplies matrices.

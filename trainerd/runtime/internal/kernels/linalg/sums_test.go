@@ -102,6 +102,25 @@ func testSums[T ckptfmt.Element](t *testing.T, value func(r *rand.Rand) T) {
 	}
 }
 
+// TestSumOfForms sums products of square matrices, whose shapes do not say which of the
+// factors are transposed.
+func TestSumOfForms(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 21))
+	for range 20 {
+		s := &sums[float32]{Graph: kerneltest.New(t), r: r, value: func() float32 { return float32(r.NormFloat64()) }}
+		x, y := s.matrix(columns, columns, false), s.matrix(columns, columns, false)
+		for range 4 {
+			ta, tb := r.IntN(2) == 0, r.IntN(2) == 0
+			s.terms = append(s.terms, s.Node("MatMul", []string{x, y}, "transpose_a", ta, "transpose_b", tb))
+		}
+		list := []string{s.Node("AddN", s.terms, "N", len(s.terms))}
+		all, sum := s.Run(slices.Concat(list, s.terms)), s.Run(list)
+		if !slices.Equal(sum[0].Data, all[0].Data) {
+			t.Fatal("the sum has other bits where its products are not fetched")
+		}
+	}
+}
+
 // TestSumOfProductsMemory sums products that take much more memory than their sum.
 func TestSumOfProductsMemory(t *testing.T) {
 	if !gemm.Float32sAdd(1) {
