@@ -153,7 +153,10 @@ func (r *BundleReader) verifyRun(list []verdictOf) bool {
 	first, last := &list[0].entry, &list[len(list)-1].entry
 	file, err := r.shard(int(first.shard))
 	if err != nil {
-		return false
+		for i := range list {
+			list[i].err = err
+		}
+		return true
 	}
 	b := buf[:last.offset+last.size-first.offset]
 	failed := readFullAt(file, b, first.offset)
