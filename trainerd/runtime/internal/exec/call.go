@@ -14,18 +14,15 @@ type Call struct {
 // BeginCall begins a call of a plan that is not [Plan.Ordered]. The calls that one
 // kernel makes are begun one after the other.
 func (c *KernelContext) BeginCall(p *Plan, args int, arg func(i int) *Tensor) (*Call, error) {
-	if len(p.feeds) != args {
-		return nil, c.Invalid("%d arguments where the function takes %d", args, len(p.feeds))
+	f, err := c.frameOf(p, args, arg)
+	if err != nil {
+		return nil, err
 	}
-	call := &Call{plan: p, run: run{sess: c.run.sess, ctx: c.ctx, limit: c.run.limit, lock: ReadsState | WritesState,
-		pass: gatePassage{nested: c.run.pass.in || c.run.pass.nested}}}
-	f := p.acquire()
+	call := &Call{plan: p}
+	c.detach(&call.run)
 	call.c = KernelContext{ctx: c.ctx, run: &call.run, f: f, step: c.step}
-	for i, fd := range p.feeds {
-		f.slots[fd.slot] = *arg(i)
-	}
 	call.run.begin(f)
-	err := call.run.stepsBetween(f, 0, p.pure, call.run.next)
+	err = call.run.stepsBetween(f, 0, p.pure, call.run.next)
 	call.run.releaseLock()
 	c.run.drawn = append(c.run.drawn, call.run.drawn...)
 	if err != nil {

@@ -211,13 +211,20 @@ func (b *OpConstruction) DetachedFunction(attr string) *Plan {
 // what f runs may take the state lock in its own way.
 func (c *KernelContext) Detached(f func(sub *KernelContext) error) error {
 	return c.run.unlocked(func() (err error) {
-		r := &run{sess: c.run.sess, ctx: c.ctx, limit: c.run.limit, lock: ReadsState | WritesState, pass: gatePassage{nested: c.run.pass.in || c.run.pass.nested}}
+		r := new(run)
+		c.detach(r)
 		defer r.releaseLock()
 		if err = f(&KernelContext{ctx: c.ctx, run: r, f: c.f, step: c.step, lane: c.lane}); err == nil {
 			r.settleStreams()
 		}
 		return err
 	})
+}
+
+// detach makes r a run next to that of c, which takes the state lock in its own way.
+func (c *KernelContext) detach(r *run) {
+	r.sess, r.ctx, r.limit, r.lock = c.run.sess, c.ctx, c.run.limit, ReadsState|WritesState
+	r.pass.nested = c.run.pass.in || c.run.pass.nested
 }
 
 // ReleaseStateLock releases the state lock of a call that is [KernelContext.Detached].
@@ -230,18 +237,27 @@ func (p *Plan) Ordered() bool { return p.ordered }
 // Invoke runs a function on tensors and calls use with each result, whose
 // memory is the function's again afterwards.
 func (c *KernelContext) Invoke(p *Plan, arg func(i int) *Tensor, args int, use func(i int, t *Tensor)) error {
-	if len(p.feeds) != args {
-		return c.Invalid("%d arguments where the function takes %d", args, len(p.feeds))
+	f, err := c.frameOf(p, args, arg)
+	if err != nil {
+		return err
 	}
-	f := p.acquire()
 	defer p.release(f, c.run)
-	for i, fd := range p.feeds {
-		f.slots[fd.slot] = *arg(i)
-	}
 	if err := c.run.steps(f); err != nil {
 		return err
 	}
 	return c.results(p, f, use)
+}
+
+// frameOf returns a frame of a function that has its arguments.
+func (c *KernelContext) frameOf(p *Plan, args int, arg func(i int) *Tensor) (*frame, error) {
+	if len(p.feeds) != args {
+		return nil, c.Invalid("%d arguments where the function takes %d", args, len(p.feeds))
+	}
+	f := p.acquire()
+	for i, fd := range p.feeds {
+		f.slots[fd.slot] = *arg(i)
+	}
+	return f, nil
 }
 
 // results calls use with each result of a function whose steps have run.
