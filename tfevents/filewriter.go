@@ -2,8 +2,12 @@ package tfevents
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -228,6 +232,18 @@ func (w *FileWriter) beginFile(records []byte) error {
 
 // Dir returns the log directory.
 func (w *FileWriter) Dir() string { return w.dir }
+
+// HasFile reports whether the log directory has a file of this writer, or of an earlier one
+// with such names. It is true where that cannot be known.
+func (w *FileWriter) HasFile() bool {
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return IsEventsFile(e.Name()) && strings.HasSuffix(e.Name(), "."+w.tail)
+	})
+}
 
 // Dropped returns how many summaries the Overflow policy has dropped.
 func (w *FileWriter) Dropped() int64 {

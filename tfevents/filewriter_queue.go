@@ -234,16 +234,12 @@ func (w *FileWriter) keep(records []byte) {
 	}
 }
 
-// appendRecords adds records that wait no longer than others.
+// appendRecords adds records that must not be dropped.
 func (w *FileWriter) appendRecords(records []byte) {
 	for len(records) > 0 {
-		n := recordLen(records)
-		start := len(w.active.buf)
+		n, start := recordLen(records), len(w.active.buf)
 		w.active.buf = append(w.active.buf, records[:n]...)
-		w.file.bytes += int64(n)
-		if w.o.Overflow != Block {
-			w.active.recs = append(w.active.recs, queued{start: start})
-		}
+		w.added(start, false)
 		records = records[n:]
 	}
 }

@@ -351,3 +351,34 @@ func TestSyncNeverSyncsNoDirectory(t *testing.T) {
 		}
 	}
 }
+
+func TestFileWriterHasFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "logdir")
+	w := newTestWriter(t, dir, &FileWriterOptions{Host: "h"})
+	defer w.Close()
+	want := func(when string, has bool) {
+		t.Helper()
+		if w.HasFile() != has {
+			t.Errorf("%s: HasFile is %t", when, !has)
+		}
+	}
+	want("at first", false)
+	mustAdd(t, w, 1)
+	if err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want("with a point", true)
+	name, _ := onlyFile(t, dir)
+	if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, name[:len(name)-1]+"other.h-h")); err != nil {
+		t.Fatal(err)
+	}
+	want("with another's", false)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	want("without a folder", false)
+	if err := os.WriteFile(dir, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want("where the folder cannot be read", true)
+}

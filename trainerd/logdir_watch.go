@@ -3,13 +3,9 @@ package trainerd
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -75,15 +71,9 @@ func (h *logdirWatch) renew() {
 		dir := h.lock.Dir()
 		r.checkpoints.moveTo(dir, dir) // those that exist
 	}
-	if r.events != nil && !hasEvents(r.events.Dir()) {
+	if r.events != nil && !r.events.HasFile() {
 		r.events.Restart(r.stepsDone.Load() + 2) // the points of the step that is being made may be there
 	}
-}
-
-// hasEvents reports whether a folder has events files, or cannot be read.
-func hasEvents(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return tfevents.IsEventsFile(e.Name()) })
 }
 
 // leave has the run end, after it has saved where that is safe. The caller holds

@@ -6,12 +6,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 )
 
 // isLost reports whether the logdir has just been lost. That is so once.
@@ -39,7 +36,7 @@ func (r *run) follow() {
 		r.checkFolder(r.store.mkdirAll(path.Join(nodesDir, filepath.Base(r.groupDir))))
 		r.publish(r.job.Phase, "")
 	}
-	if !hasOwnEvents(r.events.Dir()) {
+	if !r.events.HasFile() {
 		r.renewEvents()
 	}
 }
@@ -71,14 +68,6 @@ func (r *run) reopenLogdir() error {
 	r.root, r.store = root, r.newStore(root)
 	r.aside = nil
 	return nil
-}
-
-// hasOwnEvents reports whether a folder has events files of trainerd.
-func hasOwnEvents(dir string) bool {
-	entries, _ := os.ReadDir(dir)
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return tfevents.IsEventsFile(e.Name()) && strings.HasSuffix(e.Name(), ownSuffix)
-	})
 }
 
 // checkFolder logs what should not go wrong in a logdir that was made again.

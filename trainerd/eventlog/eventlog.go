@@ -106,6 +106,10 @@ func (l *Log) take() []late {
 // Dir returns the folder of the events.
 func (l *Log) Dir() string { return l.writer.Dir() }
 
+// HasFile reports whether a file with events is in the folder: see
+// [tfevents.FileWriter.HasFile].
+func (l *Log) HasFile() bool { return l.writer.HasFile() }
+
 // AddSummary writes a summary.
 func (l *Log) AddSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
 	if err := l.overtakeSummary(ctx, s, step); err != nil {

@@ -118,7 +118,7 @@ func TestWaitingIsWrittenOnce(t *testing.T) {
 			}
 		}
 		add(2)
-		for wait := range 4 { // the disk fails for good with the waiting point of that number
+		for wait := range 4 { // the disk fails permanently with the waiting point of that number
 			fsys.Heal()
 			fsys.Break(1, faultfs.Fault{Lasting: true, Err: syscall.ENOSPC})
 			add(5)
