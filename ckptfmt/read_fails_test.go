@@ -269,7 +269,7 @@ func (w watchedFile) ReadAt(b []byte, at int64) (int, error) {
 func TestVerifyEndsWithItsContext(t *testing.T) {
 	w, prefix := newBundle(t, nil)
 	large := &Tensor{DType: tfpb.DataType_DT_UINT8, Shape: []int64{sumPiece}, Data: make([]byte, sumPiece)}
-	for i := range 3 { // each of which is read alone
+	for i := range 3 { // each is read alone
 		if err := w.Add(fmt.Sprint(i), large); err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.attempt.process, r.attempt.started = a, true
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
-	r.passEnd(&a.exit)
+	r.tellNodesOfEnd(&a.exit)
 	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
@@ -242,6 +242,15 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 // takeReports takes what the program has said up to now, and reports whether it may
 // say more.
 func (r *run) takeReports() bool {
+	if !r.takeOwnReports() {
+		return false
+	}
+	r.takeForwarded(false)
+	return true
+}
+
+// takeOwnReports is takeReports for the program on this node.
+func (r *run) takeOwnReports() bool {
 	for range cap(r.attempt.process.reports) { // it may say more all the time
 		select {
 		case report, ok := <-r.attempt.process.reports:
@@ -250,11 +259,9 @@ func (r *run) takeReports() bool {
 			}
 			r.onOwnReport(report)
 		default:
-			r.takeForwarded(false)
 			return true
 		}
 	}
-	r.takeForwarded(false)
 	return true
 }
 

@@ -146,7 +146,7 @@
 // With [Supervisor.Nodes] there is a Supervisor on each node, and all have the same
 // logdir. The one that has its lock is the chief: only it manages checkpoints,
 // events and reports. The others are workers. They find each other through small
-// files in the folder trainerd.nodes, the first two of which are replaced atomically:
+// files in the folder trainerd.nodes. job.json and nodeN.json are replaced atomically:
 //
 //	job.json            by the chief: its life and attempt, the checkpoint of that attempt,
 //	                    whether it is running, ending, ended, or the job has ended, and

@@ -179,9 +179,9 @@ func hostname() string {
 // newsTime is how long it may take until the nodes know what the chief has published.
 const newsTime = 2 * time.Second
 
-// passEnd has the other nodes end the program, which has ended here, or lets them come
+// tellNodesOfEnd has the other nodes end the program, which has ended here, or lets them come
 // to its end if it has succeeded.
-func (r *run) passEnd(e *Exit) {
+func (r *run) tellNodesOfEnd(e *Exit) {
 	if e.Code == 0 && r.attempt.ending == nil {
 		r.publish(nodeClosing, "")
 	} else {

@@ -200,10 +200,10 @@ func (l *Lock) lose() *LostError {
 	} else if _, err := l.handle.ReadDir(1); err == nil {
 		return lost // it has files, but nobody knows where
 	}
-	err := l.remake()
-	for range 2 {
-		if errors.Is(err, fs.ErrNotExist) { // somebody is still deleting
-			err = l.remake()
+	var err error
+	for range remakeAttempts {
+		if err = l.remake(); !errors.Is(err, fs.ErrNotExist) {
+			break
 		}
 	}
 	if err != nil {
@@ -213,6 +213,10 @@ func (l *Lock) lose() *LostError {
 	l.log.Error("logdir was deleted, with its checkpoints and events; it is made again", "logdir", l.dir)
 	return nil
 }
+
+// remakeAttempts is how often a deleted logdir is made again while somebody is still
+// deleting it.
+const remakeAttempts = 3
 
 // remake makes a deleted logdir again and locks it. A folder that has come in
 // its place is taken only if it is empty.

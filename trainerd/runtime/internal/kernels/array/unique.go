@@ -158,8 +158,8 @@ func (u *uniqueBy[K]) find(c *exec.KernelContext, x *exec.Tensor) []int {
 	})
 }
 
-// findFirst is find for n entries, of which number returns for each the number of
-// its value, which is next for a new one.
+// findFirst is find for n entries: number returns the number of an entry's value, and
+// next for a new one.
 func findFirst(c *exec.KernelContext, dt tfpb.DataType, counted bool, n int, number func(i, next int) int) []int {
 	first, counts := c.ScratchInts(0, 0), c.ScratchInts(1, 0)
 	idx := c.Out(1, dt, n)

@@ -211,7 +211,7 @@ func (f *feature) each(use func(part []byte) error) error {
 	return nil
 }
 
-// len returns the number of values, of which there are none if the feature is absent.
+// len returns the number of values: 0 if the feature is absent.
 func (f *feature) len(dt tfpb.DataType) (int, error) {
 	if f.dtype != exec.NoType && f.dtype != dt {
 		return 0, fmt.Errorf("its values are %s, not %s", exec.TypeName(f.dtype), exec.TypeName(dt))
