@@ -35,6 +35,37 @@ func TestVerifyFindsSharedBytes(t *testing.T) {
 	}
 }
 
+// Where the file of many small tensors cannot be opened, each of them is told so.
+func TestVerifySmallTensorsWithoutFile(t *testing.T) {
+	w, prefix := newBundle(t, nil)
+	for _, name := range []string{"a", "b", "c"} {
+		if err := w.Add(name, &Tensor{DType: tfpb.DataType_DT_UINT8, Shape: []int64{1}, Data: []byte{1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	file := layout.DataName(prefix, 0, 1)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenBundle(prefix, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	verified := 0
+	for name, err := range r.Verify(t.Context()) {
+		if verified++; !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if verified != 3 {
+		t.Errorf("%d tensors have a verdict", verified)
+	}
+}
+
 // TestVerifySmallTensors damages one of many small tensors, which are read together, and
 // cuts the file within another.
 func TestVerifySmallTensors(t *testing.T) {

@@ -57,6 +57,30 @@ func (f *frozen) Tensor(i int) (*ckptfmt.Tensor, error) {
 func (f *frozen) State() []ckptfmt.NamedTensor { return f.store.Session.State }
 func (f *frozen) Close()                       { f.store.closed++ }
 
+// adopter takes over the memory of what it is given.
+type adopter struct {
+	*sessiontest.Session
+	adopted []ckptfmt.NamedTensor
+}
+
+func (s *adopter) Adopt(ctx context.Context, values []ckptfmt.NamedTensor) error {
+	s.adopted = values
+	return s.Restore(ctx, values)
+}
+
+// A session that takes over memory is given it, whole.
+func TestRestoreAdopts(t *testing.T) {
+	s := new(Saver)
+	model := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2)})
+	prefix, err := s.Save(t.Context(), model, filepath.Join(t.TempDir(), "m"), 1)
+	sessiontest.MustNoErr(t, err)
+	sess := &adopter{Session: sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](0, 0)})}
+	sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, prefix))
+	if len(sess.adopted) != 1 || cmp.Diff(model.Get("v"), sess.Get("v")) != "" {
+		t.Errorf("adopted %v, the variable is %v", sess.adopted, sess.Get("v"))
+	}
+}
+
 // fewValues gives one value too few.
 type fewValues struct{ *sessiontest.Session }
 

@@ -3,10 +3,13 @@
 package child
 
 import (
+	"bytes"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -94,9 +97,14 @@ func TestForwarded(t *testing.T) {
 		must(t, w.send(n, s))
 		f.read(name)
 	}
-	w.waiting = []byte(`{"step": 9`)
+	w.waiting = []byte(`not a report` + "\n" + `{"step": 4, "values": [{"tag": "loss", "value": "?"}]}` + "\n" + `{"step": 9`)
 	must(t, w.send(n, s))
 	f.read(name)
+	last := f.reports[len(f.reports)-1]
+	f.reports = f.reports[:len(f.reports)-1]
+	if loss, ok := last.Value("loss"); last.Step != 4 || !ok || !math.IsNaN(loss) {
+		t.Errorf("a number that is none: %+v", last)
+	}
 	var got []int64
 	for _, r := range f.reports {
 		inf, _ := r.Value("inf")
@@ -110,5 +118,34 @@ func TestForwarded(t *testing.T) {
 	}
 	if _, err := os.Stat(name(0)); err == nil {
 		t.Error("the file that was read is still there")
+	}
+}
+
+// What a full disk did not take is kept for the next time, and the log says so once.
+func TestForwardOnFullDisk(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	sv, _ := supervise(t, "")
+	sv.Nodes, sv.Node = 2, 1
+	log := new(bytes.Buffer)
+	r := &run{Supervisor: sv, log: slog.New(slog.NewTextHandler(log, nil)), logdir: sv.Logdir}
+	must(t, r.joinNodes())
+	f := &follower{run: r}
+	file := r.nodes.reportsFile(f.at, 1, 0)
+	must(t, os.Symlink("/dev/full", file))
+	for i := range int64(3) {
+		f.passes.add(&Report{Step: i})
+		f.forward()
+	}
+	if n := strings.Count(log.String(), "cannot pass the reports"); n != 1 {
+		t.Errorf("the log says it %d times:\n%s", n, log)
+	}
+	must(t, os.Remove(file))
+	f.forward()
+	passed := &forwarded{}
+	passed.read(func(part int) string { return r.nodes.reportsFile(f.at, 1, part) })
+	if len(passed.reports) != 3 {
+		t.Errorf("the chief has %d reports", len(passed.reports))
 	}
 }

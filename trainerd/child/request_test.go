@@ -158,6 +158,9 @@ func TestSignalsThatFail(t *testing.T) {
 		sv.Checkpoints = ""
 		stop, end := begin(t, sv)
 		time.Sleep(time.Second)
+		if err := sv.Pause(t.Context()); !errors.Is(err, syscall.EPERM) {
+			t.Errorf("Pause: %v", err)
+		}
 		stop()
 		if exit, err := end(); err != nil || exit.Cause != Stopped {
 			t.Errorf("Run = %+v, %v", exit, err)

@@ -152,7 +152,9 @@ func (p *simProgram) Signal(sig syscall.Signal) error {
 }
 
 func (p *simProgram) SignalGroup(sig syscall.Signal) error {
-	p.Signal(sig)
+	if err := p.Signal(sig); err != os.ErrProcessDone {
+		return err
+	}
 	return nil
 }
 
