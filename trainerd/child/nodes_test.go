@@ -221,3 +221,27 @@ func TestFollowerCannotStart(t *testing.T) {
 		})
 	}
 }
+
+// A program has ended well only if it has on every node.
+func TestNodesEndedWell(t *testing.T) {
+	sv, _ := supervise(t, "")
+	sv.Nodes, sv.Node = 2, 0
+	lead(t, sv.Logdir)
+	r := &run{Supervisor: sv, log: discard, logdir: sv.Logdir, attempts: 2}
+	must(t, r.joinNodes())
+	for _, tc := range []struct {
+		worker nodeState
+		well   bool
+	}{
+		{nodeState{start: r.start(), Phase: nodeEnded}, true},
+		{nodeState{start: r.start(), Phase: nodeEnded, Code: 143}, true},
+		{nodeState{start: r.start(), Phase: nodeEnded, Code: 1}, false},
+		{nodeState{start: r.start(), Phase: nodeRunning}, false},
+		{nodeState{start: start{r.start().Chief, 1}, Phase: nodeEnded, Code: 1}, true}, // of the start before
+	} {
+		must(t, writeJSON(r.nodes.nodeFile(1), tc.worker))
+		if got := r.endedWellOnNodes(); got != tc.well {
+			t.Errorf("with %+v on the worker: %v", tc.worker, got)
+		}
+	}
+}
