@@ -69,6 +69,7 @@ func newJobWith(ctx context.Context, c *config.Config, data *dataset.Dataset) (*
 func (j *job) attach(log *slog.Logger, served, waiting func(string)) {
 	j.log = log
 	j.task = cluster.NewTask(j.config, j.program, log, waiting)
+	j.tester.task = j.task
 	j.sessions = &sessions{config: j.config, program: j.program, task: j.task, log: log, served: served}
 }
 

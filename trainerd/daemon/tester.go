@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/runtime"
@@ -17,6 +18,7 @@ type tester struct {
 	config   *config.Config
 	program  *program.Program
 	input    program.Input
+	task     *cluster.Task
 	observer *observer // of the newest evaluation, nil before the first
 }
 
@@ -30,6 +32,7 @@ func (t *tester) evaluate(ctx context.Context, sess session.Session) (evaluation
 	for i, m := range t.program.Metrics {
 		e.names, fetches[i] = append(e.names, m.Name), m.Tensor
 	}
+	trained := sess
 	sess, done, err := t.observe(ctx, sess, fetches)
 	if err != nil {
 		return e, err
@@ -38,6 +41,7 @@ func (t *tester) evaluate(ctx context.Context, sess session.Session) (evaluation
 	_, tests := t.input.Rows()
 	feeds := make(program.Feed)
 	for e.rows < tests {
+		t.task.GiveSign(ctx, trained)
 		clear(feeds)
 		n, err := t.input.Test(e.rows, t.config.Eval.BatchSize, feeds)
 		if err != nil {

@@ -30,7 +30,10 @@ func (s remoteSession) Run(ctx context.Context, feeds program.Feed, fetches, tar
 	return s.watch.call(ctx, s.Session.Run, feeds, fetches, targets)
 }
 
-func (s remoteSession) silent(ctx context.Context) string { return s.watch.reason(ctx) }
+func (s remoteSession) silent(ctx context.Context) string {
+	who, _ := s.watch.reason(ctx)
+	return who
+}
 
 // remoteStore is a remoteSession whose variables this process copies.
 type remoteStore struct {
@@ -57,7 +60,10 @@ func (s remoteStore) Restore(ctx context.Context, values []ckptfmt.NamedTensor) 
 	})
 }
 
-func (s remoteStore) silent(ctx context.Context) string { return s.watch.reason(ctx) }
+func (s remoteStore) silent(ctx context.Context) string {
+	who, _ := s.watch.reason(ctx)
+	return who
+}
 
 // errOutOfPatience ends the making of a session that takes too long, unless the
 // SessionManager, which has the same patience with all attempts, does.

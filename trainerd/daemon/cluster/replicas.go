@@ -256,6 +256,7 @@ type wait struct {
 	sess   session.Session
 	step   int64
 	began  time.Time
+	left   patience
 	next   time.Time // when it is said again who is waited for
 	said   bool
 	passed int // looks in a row at which the model was ahead
@@ -264,7 +265,8 @@ type wait struct {
 func (r *Replicas) newWait(sess session.Session, step int64) *wait {
 	now := time.Now()
 	// Only the wait itself knows when to end a step.
-	return &wait{Replicas: r, sess: unmanaged(sess), step: step, began: now, next: now.Add(ReportAfter)}
+	return &wait{Replicas: r, sess: unmanaged(sess), step: step, began: now,
+		left: patience{limit: r.config.Cluster.PatienceSecs.Duration(), since: now}, next: now.Add(ReportAfter)}
 }
 
 // run runs a part of the step that waits for a token.
@@ -312,8 +314,7 @@ func (w *wait) watch(ctx context.Context, done <-chan struct{}) error {
 func (w *wait) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	waited, patience := time.Since(w.began), w.config.Cluster.PatienceSecs.Duration()
-	over := patience > 0 && waited >= patience
+	_, over := w.left.left()
 	now, err := w.CurrentStep(ctx, w.sess)
 	if err != nil {
 		return w.unanswered(err, over)
@@ -326,17 +327,19 @@ func (w *wait) poll(ctx context.Context) error {
 	if time.Now().Before(w.next) && !over {
 		return nil
 	}
-	missing, err := w.missing(ctx, w.sess, w.step)
+	progress, err := w.readProgress(ctx, w.sess)
 	if err != nil {
 		return w.unanswered(err, over)
 	}
-	if over {
+	w.left.see(progress.sign)
+	waited, missing := time.Since(w.began), progress.missing(w.step)
+	if _, over = w.left.left(); over {
 		return &session.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Message: fmt.Sprintf(
 			"waited %v for %s; start what is missing, or set cluster.patience_secs", waited.Round(time.Second), missing)}
 	}
 	w.said, w.next = true, time.Now().Add(min(waited, ReportEvery))
 	w.ReportWait(fmt.Sprintf("%s to do their part of step %d", missing, w.step+1))
-	w.log.Warn("waiting for others to do their part of the step", "step", w.step+1, "for", missing, "waited", waited.Round(time.Second), "patience", patience)
+	w.log.Warn("waiting for others to do their part of the step", "step", w.step+1, "for", missing, "waited", waited.Round(time.Second), "patience", w.left.limit)
 	return nil
 }
 
@@ -360,7 +363,7 @@ func (w *wait) unanswered(err error, over bool) error {
 	}
 	w.said, w.next = true, time.Now().Add(min(time.Since(w.began), ReportEvery))
 	w.ReportWait(fmt.Sprintf("step %d: %s", w.step+1, who))
-	w.log.Warn("the servers take long", "for", "a step", "step", w.step+1, "since", waited, "reason", who, "patience", w.config.Cluster.PatienceSecs.Duration())
+	w.log.Warn("the servers take long", "for", "a step", "step", w.step+1, "since", waited, "reason", who, "patience", w.left.limit)
 	return nil
 }
 

@@ -2,8 +2,12 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -53,4 +57,48 @@ func TestWaitIsOverOnceTheModelHasAdvanced(t *testing.T) {
 			t.Errorf("look %d at a model that has advanced gives %v", look, err)
 		}
 	}
+}
+
+// evaluating is a session of a training whose chief evaluates, and gives signs until a
+// time.
+type evaluating struct {
+	session.Session
+	until time.Time
+	sign  int64
+}
+
+func (s *evaluating) Run(_ context.Context, _ map[string]*ckptfmt.Tensor, fetches, _ []string) ([]*ckptfmt.Tensor, error) {
+	switch {
+	case slices.Contains(fetches, progressHas):
+		return []*ckptfmt.Tensor{{Data: []byte{1}}}, nil
+	case slices.Contains(fetches, progressRead):
+		if time.Now().Before(s.until) {
+			s.sign++
+		}
+		return []*ckptfmt.Tensor{int64s(8, 9, s.sign)}, nil
+	}
+	return []*ckptfmt.Tensor{ckptfmt.Scalar(int64(9))}, nil
+}
+
+// A chief that evaluates for longer than the patience is waited for, but not one that
+// gives no sign any more.
+func TestWaitForChiefThatEvaluates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &config.Config{Master: "grpc://worker1:2222"}
+		c.Cluster.PatienceSecs = 600
+		p := &program.Program{GlobalStep: "global_step:0", ApplyGrads: []string{"apply"}}
+		r := &Replicas{Task: NewTask(c, p, slog.New(slog.DiscardHandler), nil)}
+		begun := time.Now()
+		w := r.newWait(&evaluating{until: begun.Add(time.Hour)}, 9)
+		var err error
+		for ; err == nil; time.Sleep(pollEvery) {
+			err = w.poll(t.Context())
+		}
+		if waited := time.Since(begun); waited < 70*time.Minute-ReportEvery || waited > 70*time.Minute+ReportEvery {
+			t.Errorf("it was waited for %v", waited)
+		}
+		if !errors.Is(err, session.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "worker 0 (its last step was 9)") {
+			t.Errorf("error %v", err)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -20,6 +21,7 @@ type Task struct {
 	log     *slog.Logger
 	waiting func(reason string) // called with what the job waits for, "" when it no longer does; may be nil
 	marked  []markedOp          // in the graph of the session
+	signed  time.Time           // when GiveSign last did
 	id      atomic.Value        // the run's ID, a string; none before the model has it
 
 	// FS is what the run's ID is written through; nil for the operating system's.

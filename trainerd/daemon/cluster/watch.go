@@ -39,8 +39,9 @@ type watch struct {
 	waits    map[string]bool
 	skip     map[string]bool // see sharedCancels
 	log      *slog.Logger
-	report   func(reason string)              // see task.waitsFor
-	missing  func(ctx context.Context) string // whose gradients are; "" if that is not known
+	report   func(reason string)                         // see task.waitsFor
+	trains   map[string]bool                             // ops that only a step of the training runs
+	progress func(ctx context.Context) (progress, error) // nil where a call waits for no other worker
 	sess     *remote.Session
 	client   *remote.Client
 	tag      string // with which a worker's session began; "" for a chief's
@@ -62,18 +63,16 @@ func watchOf(sess session.Session) *watch {
 // others of a training whose workers are waited for elsewhere.
 func (t *Task) newWatch(s *target.Session, servers []string) *watch {
 	w := &watch{patience: t.config.Cluster.PatienceSecs.Duration(), servers: servers, waits: map[string]bool{},
-		log: t.log, report: t.ReportWait, sess: s.Session, client: s.Client}
+		trains: map[string]bool{},
+		log:    t.log, report: t.ReportWait, sess: s.Session, client: s.Client}
 	if t.tracksWorkers() {
-		w.missing = func(ctx context.Context) string {
-			who, err := t.missing(ctx, s.Session, -1)
-			if err != nil {
-				return ""
-			}
-			return who
-		}
+		w.progress = func(ctx context.Context) (progress, error) { return t.readProgress(ctx, s.Session) }
 	}
 	for _, name := range t.feedOps() {
 		w.waits[name] = true
+	}
+	for _, name := range t.program.Train {
+		w.trains[name] = true
 	}
 	if t.program.Sync != nil {
 		for _, name := range append(t.program.Train, t.program.Sync.Take, t.program.Sync.Update) {
@@ -113,6 +112,11 @@ func (w *watch) call(ctx context.Context, run runFunc, feeds program.Feed, fetch
 	}
 	if w == nil || slices.ContainsFunc(targets, func(name string) bool { return w.waits[name] }) {
 		return run(ctx, feeds, fetches, targets)
+	}
+	if !slices.ContainsFunc(targets, func(name string) bool { return w.trains[name] }) {
+		alone := *w
+		alone.progress = nil
+		w = &alone
 	}
 	what := "a step"
 	if names := slices.Concat(targets, fetches); len(names) > 0 {
@@ -162,7 +166,8 @@ func (w *watch) supervise(ctx context.Context, what string) error {
 		}
 	}()
 	began, next := time.Now(), longCall
-	tick := time.NewTimer(w.pause(0, next))
+	left := patience{limit: w.patience, since: began}
+	tick := time.NewTimer(w.pause(&left, next))
 	defer tick.Stop()
 	for {
 		select {
@@ -174,33 +179,34 @@ func (w *watch) supervise(ctx context.Context, what string) error {
 			return &endedByWatch{ErrReplaced}
 		}
 		waited := time.Since(began)
-		last := w.patience > 0 && waited >= w.patience
-		if waited >= next || last {
-			reason := w.reason(ctx)
+		if _, over := left.left(); waited >= next || over {
+			reason, sign := w.reason(ctx)
+			left.see(sign)
+			_, over = left.left()
 			switch {
 			case ctx.Err() != nil:
 				return nil
-			case last:
+			case over:
 				return &endedByWatch{&session.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED,
-					Message: fmt.Sprintf("%s has not ended within %v: %s; check it, or set cluster.patience_secs", what, w.patience, reason)}}
+					Message: fmt.Sprintf("%s has not ended within %v: %s; check it, or set cluster.patience_secs", what, waited.Round(min(time.Second, w.patience)), reason)}}
 			}
 			said, next = true, waited+ReportEvery
 			w.report("the servers, " + what + ": " + reason)
 			w.log.Warn("the servers take long", "for", what, "since", waited.Round(time.Second), "reason", reason, "patience", w.patience)
 		}
-		tick.Reset(w.pause(time.Since(began), next))
+		tick.Reset(w.pause(&left, next-time.Since(began)))
 	}
 }
 
 // pause returns how long to wait before the next look at a call.
-func (w *watch) pause(waited, next time.Duration) time.Duration {
-	if w.patience > 0 {
-		next = min(next, w.patience)
-	}
+func (w *watch) pause(left *patience, next time.Duration) time.Duration {
 	if w.tag != "" {
-		next = min(next, waited+pollEvery)
+		next = min(next, pollEvery)
 	}
-	return max(next-waited, 0)
+	if rest, _ := left.left(); w.patience > 0 {
+		next = min(next, rest)
+	}
+	return max(next, 0)
 }
 
 // replaced reports whether the generation with which a worker's session began is
@@ -215,8 +221,8 @@ func (w *watch) replaced(ctx context.Context) bool {
 	return err == nil && tag != w.tag
 }
 
-// reason says who does not answer.
-func (w *watch) reason(ctx context.Context) string {
+// reason says who does not answer. The sign is the chief's.
+func (w *watch) reason(ctx context.Context) (who string, sign int64) {
 	limit := pingTimeout
 	if w.patience > 0 {
 		limit = min(limit, w.patience/2)
@@ -224,7 +230,7 @@ func (w *watch) reason(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := w.client.Wait(ctx); err != nil {
-		return "the server " + w.client.Target() + " does not answer"
+		return "the server " + w.client.Target() + " does not answer", 0
 	}
 	answers := make(chan string, len(w.servers))
 	for i, s := range w.servers {
@@ -241,16 +247,18 @@ func (w *watch) reason(ctx context.Context) string {
 			silent = append(silent, s)
 		}
 	}
-	if len(silent) == 0 && w.missing != nil {
-		if who := w.missing(ctx); who != "" {
-			return "all servers answer; it waits for " + who
-		}
+	if len(silent) > 0 {
+		slices.Sort(silent)
+		return "no answer from " + strings.Join(silent, ", "), 0
 	}
-	if len(silent) == 0 {
-		return "all servers answer, so an op in it waits, as for the input of a queue or the gradients of another worker"
+	if w.progress == nil {
+		return "all servers answer, so an op in it computes, or waits, as for the input of a queue", 0
 	}
-	slices.Sort(silent)
-	return "no answer from " + strings.Join(silent, ", ")
+	p, err := w.progress(ctx)
+	if err != nil || p.steps == nil {
+		return "all servers answer, so an op in it waits, as for the input of a queue or the gradients of another worker", 0
+	}
+	return "all servers answer; it waits for " + p.missing(-1), p.sign
 }
 
 // feedOps returns the ops by which queue runners fill queues.
