@@ -10,9 +10,10 @@
 // All mutants of a package are compiled into one test binary, and an
 // environment variable selects one. Each of the package's tests first runs
 // alone, without a mutant, and records which mutants it reaches; a mutant is
-// then judged by these tests only. It is killed if one of them fails, or takes
-// far longer than it did. Code that no test reaches is the job of the command
-// uncovered.
+// then judged by these tests only: those that have killed others of the same
+// function come first, then the quick ones. It is killed if one of them fails, or
+// takes far longer than it did. Code that no test reaches is the job of the command
+// uncovered. An interrupt ends the judging, and what was found is reported.
 //
 // A mutant that no test can kill, because it changes nothing that anyone can
 // observe, has a line with the reason in excused.txt.
@@ -32,13 +33,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/tools/internal/excuse"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ok, err := run(ctx, os.Args[1:])
 	if err != nil {
@@ -139,8 +141,5 @@ func mutatePackage(ctx context.Context, o options, pattern string, excused *excu
 		}
 	}
 	p.judgeAll(ctx, o)
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	return p.report(os.Stdout, excused, o.only == nil, o.verbose), nil
+	return p.report(os.Stdout, excused, o.only == nil, o.verbose), ctx.Err()
 }
