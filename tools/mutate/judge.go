@@ -50,22 +50,25 @@ func (b *binary) runTests(ctx context.Context, limit time.Duration, mutant int, 
 }
 
 // measure runs each test alone without a mutant, and finds how long it takes and
-// which mutants it reaches. Tests that take longer than longest judge none.
-func (b *binary) measure(ctx context.Context, mutants []*mutant, longest time.Duration) error {
+// which mutants it reaches. Those that take too long judge none.
+func (b *binary) measure(ctx context.Context, mutants []*mutant, o options) error {
 	for _, t := range b.tests {
-		o, err := b.runTests(ctx, 10*time.Minute, 0, t)
+		if !o.tests.MatchString(t.name) {
+			continue
+		}
+		out, err := b.runTests(ctx, 10*time.Minute, 0, t)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil { // some count allocations, for instance
-			fmt.Fprintf(os.Stderr, "mutate: left out: %s, which fails without a mutant: %v\n%s", t.name, err, o.output)
+			fmt.Fprintf(os.Stderr, "mutate: left out: %s, which fails without a mutant: %v\n%s", t.name, err, out.output)
 			continue
 		}
-		if t.took = testTime(o.output); t.took > longest {
+		if t.took = testTime(out.output); t.took > o.longest {
 			fmt.Fprintf(os.Stderr, "mutate: left out: %s, which takes %v\n", t.name, t.took.Round(time.Second))
 			continue
 		}
-		for id := range strings.FieldsSeq(o.reached) {
+		for id := range strings.FieldsSeq(out.reached) {
 			n, err := strconv.Atoi(id)
 			if err != nil || n < 1 || n > len(mutants) {
 				return fmt.Errorf("%s: reached mutant %q, of %d", t.name, id, len(mutants))
@@ -132,7 +135,9 @@ func (p *pkg) judgeAll(ctx context.Context, o options) {
 	for range max(1, o.jobs) {
 		done.Go(func() {
 			for m := range work {
-				m.verdict = judge(ctx, m, known)
+				if m.verdict = judge(ctx, m, known); m.verdict == survived {
+					fmt.Fprintf(os.Stderr, "mutate: survived: %s\n", m)
+				}
 			}
 		})
 	}

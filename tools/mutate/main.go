@@ -1,7 +1,7 @@
 // Command mutate tests the tests of a package: it plants small mistakes, one at
 // a time, and reports those that no test of the package notices.
 //
-// Usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-longest 1m] ROOT PACKAGE...
+// Usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...
 //
 // The mistakes are: a condition negated; < for <=, and the reverse; && for ||;
 // + for -, * for /; an integer one nearer to 0, and 0 one more; true for false; an
@@ -60,6 +60,7 @@ type options struct {
 	with    []string // folders of other packages with tests
 	longest time.Duration
 	only    *regexp.Regexp // of the descriptions of mutants; nil means all
+	tests   *regexp.Regexp // of the names of tests that judge
 }
 
 // run reports whether every mutant is killed or excused.
@@ -72,11 +73,12 @@ func run(ctx context.Context, args []string) (bool, error) {
 	flags.DurationVar(&o.longest, "longest", time.Minute, "leave out tests that take longer")
 	with := flags.String("with", "", "folders of packages whose tests judge too, separated by commas")
 	only := flags.String("run", "", "only mutants whose description matches this")
+	tests := flags.String("tests", "", "judge by tests of these names only, as by those of a slow package that are new")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
 	if flags.NArg() < 2 {
-		return false, fmt.Errorf("usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-longest 1m] ROOT PACKAGE...")
+		return false, fmt.Errorf("usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...")
 	}
 	var err error
 	if o.root, err = filepath.Abs(flags.Arg(0)); err != nil {
@@ -91,6 +93,9 @@ func run(ctx context.Context, args []string) (bool, error) {
 		if o.only, err = regexp.Compile(*only); err != nil {
 			return false, err
 		}
+	}
+	if o.tests, err = regexp.Compile(*tests); err != nil {
+		return false, err
 	}
 	excused, err := excuse.Read(filepath.Join(o.root, "tools", "mutate", "excused.txt"))
 	if err != nil {
@@ -136,7 +141,7 @@ func mutatePackage(ctx context.Context, o options, pattern string, excused *excu
 		if err != nil {
 			return false, err
 		}
-		if err := b.measure(ctx, p.mutants, o.longest); err != nil {
+		if err := b.measure(ctx, p.mutants, o); err != nil {
 			return false, err
 		}
 	}

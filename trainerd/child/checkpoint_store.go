@@ -180,8 +180,6 @@ func (e *notDurableError) Error() string {
 	return fmt.Sprintf("it cannot be made durable: %v", e.err)
 }
 
-func (e *notDurableError) Unwrap() error { return e.err }
-
 // refresh finds checkpoints that are new and verified, oldest first, and those that
 // are damaged. settled says that nothing is being written any more, so that one
 // look is enough.

@@ -1,15 +1,18 @@
 package child
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
@@ -241,6 +244,45 @@ func TestLookWaitsForTheEnd(t *testing.T) {
 	}
 	if c, ok := s.newest(2); !ok || c.Path != filepath.Join(s.root.Name(), "ckpt-1") {
 		t.Errorf("before step 2 there is %v", c)
+	}
+}
+
+// TestLookDecidesNothingElse has a file that grows next to one that is damaged, and next to
+// a folder on trial: verdicts about these do not let it count.
+func TestLookDecidesNothingElse(t *testing.T) {
+	for name, text := range map[string]string{"ckpt-1.safetensors": "x", "ckpt-1/model.safetensors": tensorsFile()} {
+		dir := t.TempDir()
+		s := openShelf(t, dir, "ckpt-*")
+		writeFile(t, filepath.Join(dir, name), text)
+		if name != "ckpt-1.safetensors" {
+			s.refresh(true)
+		}
+		for i := range 3 {
+			writeFile(t, filepath.Join(dir, "ckpt-2"), strings.Repeat("x", i+1))
+			if added, _ := s.refresh(false); added != nil {
+				t.Errorf("next to %s: added %v while it grows", name, added)
+			}
+		}
+	}
+}
+
+// TestRejectedForTheSystem tells damage from what the system did not let happen: only the
+// first may be moved aside.
+func TestRejectedForTheSystem(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{errEmpty, true},
+		{&ckptfmt.CorruptError{Err: fs.ErrNotExist}, true},
+		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
+		{fs.ErrPermission, false},
+		{fs.ErrNotExist, false},
+		{&notDurableError{errEmpty}, false},
+	} {
+		if got := (rejected{err: tc.err}).damaged(); got != tc.want {
+			t.Errorf("%v: damaged = %v", tc.err, got)
+		}
 	}
 }
 

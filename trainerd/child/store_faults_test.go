@@ -42,6 +42,9 @@ func TestLook(t *testing.T) {
 	if why := CheckPattern(strings.Repeat("{a,b}", 7)); !strings.Contains(why, "more than 64 alternatives") {
 		t.Errorf("a pattern of 128 alternatives: %q", why)
 	}
+	if why := CheckPattern(strings.Repeat("{a,b}", 6)); why != "" {
+		t.Errorf("a pattern of 64 alternatives: %q", why)
+	}
 }
 
 // TestLinksInFolders has a folder with a symbolic link: its checkpoint counts, and the
@@ -304,8 +307,17 @@ func TestLinkToNoSuchFile(t *testing.T) {
 	}
 }
 
-// TestAtOfEpoch has a checkpoint of an epoch of which no step is known.
+// TestAtOfEpoch has checkpoints of epochs: the step is that of its record, or else of the
+// look that has found it. Of one, no step is known.
 func TestAtOfEpoch(t *testing.T) {
+	for _, tc := range []struct{ epoch, recorded, found, want int64 }{
+		{1, 40, 50, 40}, {1, 2, 0, 2}, {1, 0, 50, 50}, {1, 0, 0, NoStep}, {0, 1, 0, 1}, {0, 0, 1, 1},
+	} {
+		c := &Checkpoint{Step: tc.epoch, files: []string{"epoch_1"}, record: &manifest.Record{Reported: tc.recorded}, first: moment{step: tc.found}}
+		if got := c.at(); got != tc.want {
+			t.Errorf("%+v: it is of step %d", tc, got)
+		}
+	}
 	c := &Checkpoint{Step: 10, files: []string{"epoch_010"}}
 	if got := c.at(); got != NoStep {
 		t.Errorf("it is of step %d", got)
