@@ -79,6 +79,33 @@ func TestFollowerEnds(t *testing.T) {
 	}
 }
 
+// TestFollowerOfChiefWithoutLockFile has a lock file that is removed, which the chief makes
+// again with its next look: the worker does not take its place meanwhile.
+func TestFollowerOfChiefWithoutLockFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told time.Time
+		sv, log := simulateFollower(t, func(p *simProgram) int {
+			p.sleep(time.Hour)
+			told = time.Now()
+			return 0
+		})
+		_, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		name := filepath.Join(sv.Logdir, lock.LockFile)
+		for range 3 {
+			must(t, os.Rename(name, name+".gone"))
+			time.Sleep(2 * sv.lookEvery())
+			must(t, os.Rename(name+".gone", name))
+			time.Sleep(10 * time.Second)
+		}
+		stopped := time.Now()
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = jobStopped })
+		if exit, err := end(); err != nil || exit.Cause != Stopped || told.Before(stopped) || strings.Contains(log.String(), "takes its place") {
+			t.Errorf("Run = %+v, %v; the program was ended %v before the job; log:\n%s", exit, err, stopped.Sub(told), log)
+		}
+	})
+}
+
 // TestFollowerOfNewChief has another chief take the lock while the program runs for the
 // one before: it is ended, and started for the new one.
 func TestFollowerOfNewChief(t *testing.T) {
