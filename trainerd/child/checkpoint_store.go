@@ -347,7 +347,6 @@ func (s *checkpointStore) newestRead(ctx context.Context, below int64) (c Checkp
 			return c, ok, bad
 		}
 		s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
-		c.unread = false
 		_, more := s.accept(s.verify(ctx, []Checkpoint{c}))
 		if bad = append(bad, more...); ctx.Err() != nil {
 			return Checkpoint{}, false, bad

@@ -158,6 +158,20 @@ func TestFollowerCannotBegin(t *testing.T) {
 	}
 }
 
+// TestOneNode has a job of one node: there is nobody to be told anything.
+func TestOneNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { return 0 })
+		sv.Nodes = 1
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(filepath.Join(sv.Logdir, nodesDir)); err == nil {
+			t.Error("there is a folder for nodes")
+		}
+	})
+}
+
 // TestNodesAreNotTold has folders in the place of the files by which nodes find each other:
 // the log says so, and the program runs.
 func TestNodesAreNotTold(t *testing.T) {

@@ -4,7 +4,6 @@ package child
 
 import (
 	"context"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // TestLook has a look from outside: it finds what is verified, and leaves no trace.
@@ -35,6 +35,12 @@ func TestLook(t *testing.T) {
 	}
 	if _, err := Look(filepath.Join(dir, "none"), "ckpt-*"); err == nil {
 		t.Error("a logdir that is not there is no error")
+	}
+	openShelf(t, dir, "ckpt-*").refresh(true)
+	writeFile(t, filepath.Join(dir, "ckpt-2.bin"), "CKPT-2.bin") // a changed byte, in a file of the same time
+	must(t, os.Chtimes(filepath.Join(dir, "ckpt-2.bin"), time.Time{}, time.Unix(1_000_060, 0)))
+	if found, err := Look(dir, "ckpt-*.bin"); err != nil || !slices.Equal(steps(found), []int64{1}) {
+		t.Errorf("next to a record: %v, %v", found, err)
 	}
 	if got := StepOf(filepath.Join(dir, "ckpt-3.safetensors")); got != 3 {
 		t.Errorf("StepOf = %d", got)
@@ -241,7 +247,9 @@ func TestNoCopy(t *testing.T) {
 		}
 	}
 	s := openShelf(t, t.TempDir(), name)
-	if _, err := s.copyAside(t.Context(), Checkpoint{Size: math.MaxInt64 / 4}, &manifest.Record{}); err == nil || !strings.Contains(err.Error(), "are left") {
+	free, err := logdir.FreeSpace(s.root.Name())
+	must(t, err)
+	if _, err := s.copyAside(t.Context(), Checkpoint{Size: free / 3 * 2}, &manifest.Record{}); err == nil || !strings.Contains(err.Error(), "are left") {
 		t.Errorf("without the space: %v", err)
 	}
 }
