@@ -172,6 +172,55 @@ func TestOneNode(t *testing.T) {
 	})
 }
 
+// nodesOf returns a chief that is node 1 of two, and what node 0 has told it.
+func nodesOf(t *testing.T, state nodeState) *run {
+	t.Helper()
+	n := &nodes{dir: t.TempDir(), count: 2, own: 1}
+	must(t, writeJSON(n.nodeFile(0), state))
+	r := &run{Supervisor: &Supervisor{Grace: 100 * time.Second}, log: discard, nodes: n, logdir: n.dir}
+	r.ectx = t.Context()
+	return r
+}
+
+// TestAwaitParts has a node that does not end its part: it is given the time that the
+// chief has, and at a stop what is left of it, but for a tenth.
+func TestAwaitParts(t *testing.T) {
+	for _, tc := range []struct{ since, want time.Duration }{{-1, 100 * time.Second}, {10 * time.Second, 80 * time.Second}, {200 * time.Second, newsTime}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := nodesOf(t, nodeState{start: start{Chief: lifeOf(lock.Holder{})}, Phase: nodeRunning})
+			if tc.since >= 0 {
+				r.attempt.ending = &ending{begun: time.Now().Add(-tc.since)}
+			}
+			begun := time.Now()
+			if r.awaitParts(t.Context()); time.Since(begun) != tc.want {
+				t.Errorf("stopped %v ago: it took %v, want %v", tc.since, time.Since(begun), tc.want)
+			}
+		})
+	}
+}
+
+// TestEndedWellOnNodes has what another node says of its part of a start.
+func TestEndedWellOnNodes(t *testing.T) {
+	this := start{Chief: lifeOf(lock.Holder{})}
+	for _, tc := range []struct {
+		state nodeState
+		want  bool
+	}{
+		{nodeState{start: this, Phase: nodeEnded}, true},
+		{nodeState{start: this, Phase: nodeEnded, Code: 1}, false},
+		{nodeState{start: this, Phase: nodeRunning}, false},
+		{nodeState{start: start{this.Chief, 7}, Phase: nodeEnded, Code: 1}, true}, // of another start
+		{nodeState{}, true}, // it says nothing
+	} {
+		if got := nodesOf(t, tc.state).endedWellOnNodes(); got != tc.want {
+			t.Errorf("%+v: %v", tc.state, got)
+		}
+	}
+	if !(&run{}).endedWellOnNodes() {
+		t.Error("there is one node, and another has not ended well")
+	}
+}
+
 // TestNodesAreNotTold has folders in the place of the files by which nodes find each other:
 // the log says so, and the program runs.
 func TestNodesAreNotTold(t *testing.T) {
