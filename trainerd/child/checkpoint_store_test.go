@@ -156,6 +156,7 @@ func TestRotate(t *testing.T) {
 		{"without a step", "*.pt", []retention.Policy{retention.Last(1)}, "best.pt ckpt-1.pt ckpt-2.pt", "best.pt ckpt-2.pt"},
 		{"pinned", "ckpt-*", []retention.Policy{retention.Last(1)}, "ckpt-1.pt ckpt-1.pt.pin ckpt-2.pt", "ckpt-1.pt ckpt-1.pt.pin ckpt-2.pt"},
 		{"several files", "s/*", []retention.Policy{retention.Last(1)}, "s/1.json s/1.npy s/2.json s/2.npy", "s/2.json s/2.npy"},
+		{"one of several files is pinned", "s/*", []retention.Policy{retention.Last(1)}, "s/1.a s/1.b s/1.b.pin s/2.a s/2.b s/3.a s/3.b", "s/1.a s/1.b s/1.b.pin s/3.a s/3.b"},
 		{"folders", "step_*", []retention.Policy{retention.Last(1)}, "step_1/a/b step_1/c step_2/a", "step_2/a"},
 		{"ours", "*", []retention.Policy{retention.Last(1)},
 			"events.out.tfevents.1700000000.host run-report.1 trainerd.9 .hidden-3 ckpt-4.tmp ckpt-5~ ckpt-6 ckpt-7",

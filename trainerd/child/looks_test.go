@@ -38,7 +38,7 @@ func TestNothingIsOnTrialMeanwhile(t *testing.T) {
 			t.Fatalf("added %v, bad %v, known %v", added, bad, s.known)
 		}
 	}
-	if added, _ := s.refresh(true); added != nil || len(s.known) != 1 {
+	if added, _ := s.refresh(true); added != nil || len(s.known) != 1 || s.known[0].record != nil {
 		t.Errorf("at the end: added %v, known %v", added, s.known)
 	}
 }
