@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +22,9 @@ type test struct {
 	took   time.Duration
 }
 
-// Tests that take less than this are run together.
-const short = 300 * time.Millisecond
+// The tests of a mutant run in groups, each in one process: the first takes about
+// this long, each further one twice as long as the one before.
+const firstGroup = 300 * time.Millisecond
 
 // Even the shortest test has this long before it counts as stuck.
 const minimum = 10 * time.Second
@@ -44,27 +46,29 @@ func (b *binary) runTests(ctx context.Context, limit time.Duration, mutant int, 
 		names = append(names, t.name)
 	}
 	pattern := "^(" + strings.Join(names, "|") + ")$"
-	return b.start(ctx, limit, mutant, b.name, "-test.run", pattern, "-test.failfast")
+	return b.start(ctx, limit, mutant, b.name, "-test.run", pattern, "-test.failfast", "-test.v")
 }
 
 // measure runs each test alone without a mutant, and finds how long it takes and
-// which mutants it reaches. Tests that take longer than longest judge none.
-func (b *binary) measure(ctx context.Context, mutants []*mutant, longest time.Duration) error {
+// which mutants it reaches. Those that take too long judge none.
+func (b *binary) measure(ctx context.Context, mutants []*mutant, o options) error {
 	for _, t := range b.tests {
-		start := time.Now()
-		o, err := b.runTests(ctx, 10*time.Minute, 0, t)
+		if !o.tests.MatchString(t.name) {
+			continue
+		}
+		out, err := b.runTests(ctx, 10*time.Minute, 0, t)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil { // some count allocations, for instance
-			fmt.Fprintf(os.Stderr, "mutate: left out: %s, which fails without a mutant: %v\n%s", t.name, err, o.output)
+			fmt.Fprintf(os.Stderr, "mutate: left out: %s, which fails without a mutant: %v\n%s", t.name, err, out.output)
 			continue
 		}
-		if t.took = time.Since(start); t.took > longest {
+		if t.took = testTime(out.output); t.took > o.longest {
 			fmt.Fprintf(os.Stderr, "mutate: left out: %s, which takes %v\n", t.name, t.took.Round(time.Second))
 			continue
 		}
-		for id := range strings.FieldsSeq(o.reached) {
+		for id := range strings.FieldsSeq(out.reached) {
 			n, err := strconv.Atoi(id)
 			if err != nil || n < 1 || n > len(mutants) {
 				return fmt.Errorf("%s: reached mutant %q, of %d", t.name, id, len(mutants))
@@ -75,20 +79,65 @@ func (b *binary) measure(ctx context.Context, mutants []*mutant, longest time.Du
 	return nil
 }
 
+var (
+	passed = regexp.MustCompile(`(?m)^--- PASS: \S+ \(([\d.]+s)\)`)
+	failed = regexp.MustCompile(`(?m)^ *--- FAIL: ([^/\s]+)`)
+)
+
+// testTime returns how long a test took, without the start of its process.
+func testTime(output string) time.Duration {
+	if m := passed.FindStringSubmatch(output); m != nil {
+		d, _ := time.ParseDuration(m[1])
+		return d
+	}
+	return 0 // it was skipped
+}
+
+// killers are the tests that have killed mutants of each function, the last one
+// first: it is the most likely to kill the next one.
+type killers struct {
+	mu sync.Mutex
+	of map[string][]*test
+}
+
+func (k *killers) add(m *mutant, t *test) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	others := slices.DeleteFunc(k.of[m.function], func(o *test) bool { return o == t })
+	k.of[m.function] = slices.Insert(others, 0, t)
+}
+
+// order puts the tests of a mutant in the order in which they are to judge it: those
+// that have killed mutants of the same function, then those of the same package,
+// and the quick ones first.
+func (k *killers) order(m *mutant) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	rank := map[*test]int{}
+	for i, t := range slices.Backward(k.of[m.function]) {
+		rank[t] = i - len(k.of[m.function])
+	}
+	slices.SortStableFunc(m.tests, func(x, y *test) int {
+		return cmp.Or(cmp.Compare(rank[x], rank[y]), cmp.Compare(x.binary.name, y.binary.name), cmp.Compare(x.took, y.took))
+	})
+}
+
 // judgeAll runs the tests of each mutant that some test reaches.
 func (p *pkg) judgeAll(ctx context.Context, o options) {
 	for _, m := range p.mutants {
-		slices.SortStableFunc(m.tests, func(x, y *test) int { return cmp.Compare(x.took, y.took) })
 		if len(m.tests) > 0 {
 			m.verdict = pending
 		}
 	}
+	known := &killers{of: map[string][]*test{}}
 	work := make(chan *mutant)
 	var done sync.WaitGroup
 	for range max(1, o.jobs) {
 		done.Go(func() {
 			for m := range work {
-				m.verdict = judge(ctx, m)
+				if m.verdict = judge(ctx, m, known); m.verdict == survived {
+					fmt.Fprintf(os.Stderr, "mutate: survived: %s\n", m)
+				}
 			}
 		})
 	}
@@ -109,38 +158,64 @@ func (p *pkg) judgeAll(ctx context.Context, o options) {
 	done.Wait()
 }
 
-// judge runs the tests that reach a mutant, the quick ones first.
-func judge(ctx context.Context, m *mutant) verdict {
+// judge runs the tests that reach a mutant. Where it is interrupted, the mutant has
+// not been judged.
+func judge(ctx context.Context, m *mutant, known *killers) verdict {
+	known.order(m)
 	for _, group := range groups(m.tests) {
 		limit := minimum
 		for _, t := range group {
 			limit += 5 * t.took
 		}
-		_, err := group[0].binary.runTests(ctx, limit, m.id, group...)
+		o, err := group[0].binary.runTests(ctx, limit, m.id, group...)
+		if ctx.Err() != nil {
+			return pending
+		}
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == unconfined {
 			continue // it was not run
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil {
+			if t := killer(group, o.output); t != nil {
+				known.add(m, t)
+			}
 			return killed
 		}
 	}
 	return survived
 }
 
-// groups returns the tests that run in one process: the short ones of a binary.
+// killer returns the test of a group that has failed, nil where that is not known.
+func killer(group []*test, output string) *test {
+	if len(group) == 1 {
+		return group[0]
+	}
+	if name := failed.FindStringSubmatch(output); name != nil {
+		for _, t := range group {
+			if t.name == name[1] {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// groups returns the tests that run in one process. Small groups come first: most
+// mutants are killed at once, and the others need few processes.
 func groups(tests []*test) [][]*test {
 	var all [][]*test
-	together := map[*binary]int{}
+	took, limit := time.Duration(0), firstGroup
 	for _, t := range tests {
-		at, some := together[t.binary]
-		switch {
-		case t.took < short && some:
-			all[at] = append(all[at], t)
+		n := len(all)
+		if n > 0 && all[n-1][0].binary == t.binary && took+t.took <= limit {
+			all[n-1] = append(all[n-1], t)
+			took += t.took
 			continue
-		case t.took < short:
-			together[t.binary] = len(all)
+		}
+		if n > 0 {
+			limit *= 2
 		}
 		all = append(all, []*test{t})
+		took = t.took
 	}
 	return all
 }

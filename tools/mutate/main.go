@@ -1,7 +1,7 @@
 // Command mutate tests the tests of a package: it plants small mistakes, one at
 // a time, and reports those that no test of the package notices.
 //
-// Usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-longest 1m] ROOT PACKAGE...
+// Usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...
 //
 // The mistakes are: a condition negated; < for <=, and the reverse; && for ||;
 // + for -, * for /; an integer one nearer to 0, and 0 one more; true for false; an
@@ -10,9 +10,10 @@
 // All mutants of a package are compiled into one test binary, and an
 // environment variable selects one. Each of the package's tests first runs
 // alone, without a mutant, and records which mutants it reaches; a mutant is
-// then judged by these tests only. It is killed if one of them fails, or takes
-// far longer than it did. Code that no test reaches is the job of the command
-// uncovered.
+// then judged by these tests only: those that have killed others of the same
+// function come first, then the quick ones. It is killed if one of them fails, or
+// takes far longer than it did. Code that no test reaches is the job of the command
+// uncovered. An interrupt ends the judging, and what was found is reported.
 //
 // A mutant that no test can kill, because it changes nothing that anyone can
 // observe, has a line with the reason in excused.txt.
@@ -32,13 +33,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/tools/internal/excuse"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ok, err := run(ctx, os.Args[1:])
 	if err != nil {
@@ -58,6 +60,7 @@ type options struct {
 	with    []string // folders of other packages with tests
 	longest time.Duration
 	only    *regexp.Regexp // of the descriptions of mutants; nil means all
+	tests   *regexp.Regexp // of the names of tests that judge
 }
 
 // run reports whether every mutant is killed or excused.
@@ -70,11 +73,12 @@ func run(ctx context.Context, args []string) (bool, error) {
 	flags.DurationVar(&o.longest, "longest", time.Minute, "leave out tests that take longer")
 	with := flags.String("with", "", "folders of packages whose tests judge too, separated by commas")
 	only := flags.String("run", "", "only mutants whose description matches this")
+	tests := flags.String("tests", "", "judge by tests of these names only, as by those of a slow package that are new")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
 	if flags.NArg() < 2 {
-		return false, fmt.Errorf("usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-longest 1m] ROOT PACKAGE...")
+		return false, fmt.Errorf("usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...")
 	}
 	var err error
 	if o.root, err = filepath.Abs(flags.Arg(0)); err != nil {
@@ -89,6 +93,9 @@ func run(ctx context.Context, args []string) (bool, error) {
 		if o.only, err = regexp.Compile(*only); err != nil {
 			return false, err
 		}
+	}
+	if o.tests, err = regexp.Compile(*tests); err != nil {
+		return false, err
 	}
 	excused, err := excuse.Read(filepath.Join(o.root, "tools", "mutate", "excused.txt"))
 	if err != nil {
@@ -134,13 +141,10 @@ func mutatePackage(ctx context.Context, o options, pattern string, excused *excu
 		if err != nil {
 			return false, err
 		}
-		if err := b.measure(ctx, p.mutants, o.longest); err != nil {
+		if err := b.measure(ctx, p.mutants, o); err != nil {
 			return false, err
 		}
 	}
 	p.judgeAll(ctx, o)
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	return p.report(os.Stdout, excused, o.only == nil, o.verbose), nil
+	return p.report(os.Stdout, excused, o.only == nil, o.verbose), ctx.Err()
 }

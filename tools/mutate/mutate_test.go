@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,10 +23,11 @@ func TestSurvivors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.measure(t.Context(), p.mutants, time.Hour); err != nil {
+	o := options{jobs: 2, longest: time.Hour, tests: regexp.MustCompile("")}
+	if err := b.measure(t.Context(), p.mutants, o); err != nil {
 		t.Fatal(err)
 	}
-	p.judgeAll(t.Context(), options{jobs: 2})
+	p.judgeAll(t.Context(), o)
 	excuses := filepath.Join(t.TempDir(), "excused.txt")
 	text := "# why\n\nexample.com/planted spread: a - b -> a + b # for the test\nexample.com/planted both: gone -> away # too old\n"
 	if err := os.WriteFile(excuses, []byte(text), 0o666); err != nil {

@@ -33,7 +33,11 @@ func (p *pkg) report(w io.Writer, excused *excuse.List, all, verbose bool) bool 
 			fmt.Fprintf(w, "excused, but there is no such mutant: %s\n", key)
 		}
 	}
-	fmt.Fprintf(w, "%s: %d mutants: %d killed, %d survived (%d of them excused), %d not reached by a test\n",
-		p.path, len(p.mutants), count[killed], count[survived], excuses, count[uncovered])
+	unjudged := ""
+	if n := count[pending]; n > 0 {
+		unjudged = fmt.Sprintf(", %d not judged", n)
+	}
+	fmt.Fprintf(w, "%s: %d mutants: %d killed, %d survived (%d of them excused), %d not reached by a test%s\n",
+		p.path, len(p.mutants), count[killed], count[survived], excuses, count[uncovered], unjudged)
 	return fine
 }

@@ -21,7 +21,7 @@ func (f *finder) statement(s ast.Stmt, function *ast.FuncType) {
 			f.leaveOut(s)
 		}
 	case *ast.DeferStmt:
-		if !f.skipped(s.Call) && !closes(s.Call) {
+		if !f.skipped(s.Call) && !f.collected(s.Call) {
 			f.leaveOut(s)
 		}
 	case *ast.BranchStmt:
@@ -81,11 +81,19 @@ func (f *finder) fails(s ast.Stmt) bool {
 	return !last.IsNil() && last.Type != nil && last.Type.String() == "error"
 }
 
-// closes reports whether a deferred call closes something. The collector does so
-// too, if later; that a job leaves no file open is tested as a whole.
-func closes(call *ast.CallExpr) bool {
+// collected reports whether a deferred call does what the collector would do, if later:
+// it closes something, or stops a timer. That a job leaves no file open is tested as a
+// whole.
+func (f *finder) collected(call *ast.CallExpr) bool {
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && method.Sel.Name == "Close"
+	if !ok {
+		return false
+	}
+	if method.Sel.Name == "Stop" {
+		t := f.info.TypeOf(method.X)
+		return t != nil && (t.String() == "*time.Timer" || t.String() == "*time.Ticker")
+	}
+	return method.Sel.Name == "Close"
 }
 
 // returned makes the mutant that returns nil for an error.

@@ -41,7 +41,6 @@ func (r *run) setAside(c Checkpoint) {
 // come further.
 func (r *run) putBack() {
 	a := r.aside
-	r.aside = nil
 	if err := r.store.putBack(a); err != nil {
 		r.log.Error("cannot move the checkpoint back", "checkpoint", a.Path, "from", a.dir, "err", err)
 	} else {

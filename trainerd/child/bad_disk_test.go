@@ -86,37 +86,42 @@ func withoutTime(name string) string {
 }
 
 // TestAsideComesBack has a checkpoint of two files of one name, in two folders, which
-// another file names: all is as it was once the program has failed without it, too.
+// another file names, and a folder of which nothing shows that it is finished: all is as
+// it was once the program has failed without it, too, and stays so.
 func TestAsideComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var given []string
-		sv, log := simulate(t, func(p *simProgram) int {
-			given = append(given, p.variable("TRAINERD_STEP"))
-			return 1
-		})
-		sv.Checkpoints, sv.Restarts.Max = "{a,b}/w_*", 5
-		files := map[string]string{"a/w_10": "one", "b/w_10": "two", "a/latest": "w_10"}
-		for file, text := range files {
-			writeFile(t, filepath.Join(sv.Logdir, file), text)
-		}
-		if _, err := sv.Run(t.Context()); !is[*ExitError](err) {
-			t.Errorf("Run = %v", err)
-		}
-		if want := []string{"10", "10", "", "10", "10", "10"}; !slices.Equal(given, want) { // it was not to blame
-			t.Errorf("the starts were given %q, want %q", given, want)
-		}
-		if left, err := os.ReadDir(filepath.Join(sv.Logdir, "damaged")); err != nil || len(left) != 0 {
-			t.Errorf("left in damaged: %v, %v", left, err)
-		}
-		if strings.Contains(log.String(), "cannot move the checkpoint back") {
-			t.Errorf("it is moved back twice:\n%s", log)
-		}
-		for file, want := range files {
-			if got := readFile(t, filepath.Join(sv.Logdir, file)); got != want {
-				t.Errorf("%s has %q, want %q", file, got, want)
+	for pattern, files := range map[string]map[string]string{
+		"{a,b}/w_*": {"a/w_10": "one", "b/w_10": "two", "a/latest": "w_10"},
+		"w_*":       {"w_10/model.safetensors": tensorsFile()},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var given []string
+			sv, log := simulate(t, func(p *simProgram) int {
+				given = append(given, p.variable("TRAINERD_STEP"))
+				return 1
+			})
+			sv.Checkpoints, sv.Restarts.Max = pattern, 6
+			for file, text := range files {
+				writeFile(t, filepath.Join(sv.Logdir, file), text)
 			}
-		}
-	})
+			if _, err := sv.Run(t.Context()); !is[*ExitError](err) {
+				t.Errorf("Run = %v", err)
+			}
+			if want := []string{"10", "10", "", "10", "10", "10", "10"}; !slices.Equal(given, want) { // it was not to blame
+				t.Errorf("%s: the starts were given %q, want %q", pattern, given, want)
+			}
+			if left, err := os.ReadDir(filepath.Join(sv.Logdir, "damaged")); err != nil || len(left) != 0 {
+				t.Errorf("left in damaged: %v, %v", left, err)
+			}
+			if strings.Contains(log.String(), "cannot move the checkpoint back") {
+				t.Errorf("it is moved back twice:\n%s", log)
+			}
+			for file, want := range files {
+				if got := readFile(t, filepath.Join(sv.Logdir, file)); got != want {
+					t.Errorf("%s has %q, want %q", file, got, want)
+				}
+			}
+		})
+	}
 }
 
 // TestAsideNext has a checkpoint that is set aside, with an older one: the log says which

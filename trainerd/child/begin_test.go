@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,6 +127,121 @@ func TestProcessesThatCome(t *testing.T) {
 	})
 }
 
+// TestLeftoversAreGivenTime has a process of an earlier start: it gets SIGTERM, and as much
+// time as the program would have, but no more than it takes to save.
+func TestLeftoversAreGivenTime(t *testing.T) {
+	for _, tc := range []struct {
+		grace  time.Duration
+		endsOn syscall.Signal
+		want   []syscall.Signal
+		took   time.Duration
+	}{
+		{0, system.SigTerm, []syscall.Signal{system.SigTerm}, 0},
+		{0, system.SigKill, []syscall.Signal{system.SigTerm, system.SigKill}, leftoverGrace},
+		{time.Second, system.SigKill, []syscall.Signal{system.SigTerm, system.SigKill}, time.Second},
+		{-1, system.SigKill, []syscall.Signal{system.SigKill}, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(*simProgram) int { return 0 })
+			left := &leftover{simulated: sv.System.(*simulated), endsOn: tc.endsOn, alive: true}
+			sv.System, sv.Grace = left, tc.grace
+			begun := time.Now()
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Errorf("Run = %v", err)
+			}
+			if took := left.ended.Sub(begun); !slices.Equal(left.got, tc.want) || took != tc.took {
+				t.Errorf("%+v: it got %v, and has ended after %v", tc, left.got, took)
+			}
+		})
+	}
+}
+
+// TestLeftRunningIsSaid has a program that ends well and leaves a process, and one that
+// leaves none: the log names the first.
+func TestLeftRunningIsSaid(t *testing.T) {
+	for _, leaves := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, nil)
+			left := &leftover{simulated: sv.System.(*simulated)}
+			left.program = func(*simProgram) int { left.alive = leaves; return 0 }
+			sv.System = left
+			exit, err := sv.Run(t.Context())
+			if err != nil || exit.Cause != Completed || len(exit.Left) > 0 != leaves || len(left.got) > 0 {
+				t.Errorf("Run = %+v, %v; signals %v", exit, err, left.got)
+			}
+			if strings.Contains(log.String(), "still running") != leaves {
+				t.Errorf("it leaves one: %v; log:\n%s", leaves, log)
+			}
+		})
+	}
+}
+
+// leftover is a system with a process of an earlier start that ends on a signal.
+type leftover struct {
+	*simulated
+	endsOn syscall.Signal
+	alive  bool
+	ended  time.Time
+	got    []syscall.Signal
+}
+
+func (l *leftover) Leftovers(string) []int {
+	if l.alive {
+		return []int{7}
+	}
+	return nil
+}
+
+func (l *leftover) SignalAll(_ string, pids []int, sig syscall.Signal) {
+	if len(pids) == 0 {
+		return
+	}
+	l.got = append(l.got, sig)
+	if sig == l.endsOn {
+		l.alive, l.ended = false, time.Now()
+	}
+}
+
+// TestCauseOf has how programs end, and what that means for the next start.
+func TestCauseOf(t *testing.T) {
+	for _, tc := range []struct {
+		exit Exit
+		want Cause
+	}{
+		{Exit{Code: 0}, Completed}, {Exit{Code: 1}, Failed}, {Exit{Code: -1, Signal: syscall.SIGKILL}, Failed},
+		{Exit{Code: exitTempFail}, Preempted}, {Exit{Code: -1, Signal: syscall.SIGTERM}, Preempted},
+		{Exit{Code: 63}, Failed}, {Exit{Code: 64}, Final}, {Exit{Code: 65}, Final}, {Exit{Code: 78}, Final},
+		{Exit{Code: 125}, Failed}, {Exit{Code: 126}, Final}, {Exit{Code: 127}, Final}, {Exit{Code: 128}, Failed},
+		{Exit{Code: exitUsage, Attempt: 1, Step: -1}, Final}, {Exit{Code: exitUsage, Attempt: 2, Step: -1}, Failed}, {Exit{Code: exitUsage, Attempt: 1}, Failed},
+	} {
+		if got := causeOf(&tc.exit, false, false); got != tc.want {
+			t.Errorf("%+v: %v, want %v", tc.exit, got, tc.want)
+		}
+		if stopped, hung := causeOf(&tc.exit, true, true), causeOf(&tc.exit, false, true); stopped != Stopped || hung != Hung {
+			t.Errorf("%+v: %v at a stop, %v when it hung", tc.exit, stopped, hung)
+		}
+	}
+}
+
+// TestNoGroupLock has a folder that cannot be locked for a program: none is started.
+func TestNoGroupLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { t.Error("the program is started"); return 0 })
+		must(t, os.MkdirAll(filepath.Join(sv.Logdir, lock.GroupFile), 0o777))
+		if _, err := sv.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "locking logdir for a program") {
+			t.Errorf("Run = %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // while another has it
+		sv, _ := simulate(t, nil)
+		holdGroup(t, sv)
+		time.AfterFunc(time.Second, func() { os.RemoveAll(sv.Logdir) })
+		if held, err := awaitGroup(t.Context(), sv.Logdir, time.Minute); held != nil || !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %v, %v", held, err)
+		}
+	})
+}
+
 // comesLate has leftovers after the first look.
 type comesLate struct {
 	*simulated
@@ -157,7 +274,10 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	for c, want := range map[Cause]string{Completed: "completed", Diverged: "diverged", 99: "Cause(99)", -1: "Cause(-1)"} {
+	if why := errors.New("why"); !errors.Is(&StartError{nil, why}, why) {
+		t.Error("the cause of a failed start is not to be found")
+	}
+	for c, want := range map[Cause]string{Completed: "completed", Diverged: "diverged", Diverged + 1: "Cause(7)", 99: "Cause(99)", -1: "Cause(-1)"} {
 		if c.String() != want {
 			t.Errorf("cause %d is %q, want %q", int(c), c, want)
 		}

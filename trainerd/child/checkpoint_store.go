@@ -180,8 +180,6 @@ func (e *notDurableError) Error() string {
 	return fmt.Sprintf("it cannot be made durable: %v", e.err)
 }
 
-func (e *notDurableError) Unwrap() error { return e.err }
-
 // refresh finds checkpoints that are new and verified, oldest first, and those that
 // are damaged. settled says that nothing is being written any more, so that one
 // look is enough.
@@ -349,7 +347,6 @@ func (s *checkpointStore) newestRead(ctx context.Context, below int64) (c Checkp
 			return c, ok, bad
 		}
 		s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
-		c.unread = false
 		_, more := s.accept(s.verify(ctx, []Checkpoint{c}))
 		if bad = append(bad, more...); ctx.Err() != nil {
 			return Checkpoint{}, false, bad

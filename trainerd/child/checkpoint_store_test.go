@@ -1,15 +1,18 @@
 package child
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
@@ -153,6 +156,7 @@ func TestRotate(t *testing.T) {
 		{"without a step", "*.pt", []retention.Policy{retention.Last(1)}, "best.pt ckpt-1.pt ckpt-2.pt", "best.pt ckpt-2.pt"},
 		{"pinned", "ckpt-*", []retention.Policy{retention.Last(1)}, "ckpt-1.pt ckpt-1.pt.pin ckpt-2.pt", "ckpt-1.pt ckpt-1.pt.pin ckpt-2.pt"},
 		{"several files", "s/*", []retention.Policy{retention.Last(1)}, "s/1.json s/1.npy s/2.json s/2.npy", "s/2.json s/2.npy"},
+		{"one of several files is pinned", "s/*", []retention.Policy{retention.Last(1)}, "s/1.a s/1.b s/1.b.pin s/2.a s/2.b s/3.a s/3.b", "s/1.a s/1.b s/1.b.pin s/3.a s/3.b"},
 		{"folders", "step_*", []retention.Policy{retention.Last(1)}, "step_1/a/b step_1/c step_2/a", "step_2/a"},
 		{"ours", "*", []retention.Policy{retention.Last(1)},
 			"events.out.tfevents.1700000000.host run-report.1 trainerd.9 .hidden-3 ckpt-4.tmp ckpt-5~ ckpt-6 ckpt-7",
@@ -241,6 +245,45 @@ func TestLookWaitsForTheEnd(t *testing.T) {
 	}
 	if c, ok := s.newest(2); !ok || c.Path != filepath.Join(s.root.Name(), "ckpt-1") {
 		t.Errorf("before step 2 there is %v", c)
+	}
+}
+
+// TestLookDecidesNothingElse has a file that grows next to one that is damaged, and next to
+// a folder on trial: verdicts about these do not let it count.
+func TestLookDecidesNothingElse(t *testing.T) {
+	for name, text := range map[string]string{"ckpt-1.safetensors": "x", "ckpt-1/model.safetensors": tensorsFile()} {
+		dir := t.TempDir()
+		s := openShelf(t, dir, "ckpt-*")
+		writeFile(t, filepath.Join(dir, name), text)
+		if name != "ckpt-1.safetensors" {
+			s.refresh(true)
+		}
+		for i := range 3 {
+			writeFile(t, filepath.Join(dir, "ckpt-2"), strings.Repeat("x", i+1))
+			if added, _ := s.refresh(false); added != nil {
+				t.Errorf("next to %s: added %v while it grows", name, added)
+			}
+		}
+	}
+}
+
+// TestRejectedForTheSystem tells damage from what the system did not let happen: only the
+// first may be moved aside.
+func TestRejectedForTheSystem(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{errEmpty, true},
+		{&ckptfmt.CorruptError{Err: fs.ErrNotExist}, true},
+		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
+		{fs.ErrPermission, false},
+		{fs.ErrNotExist, false},
+		{&notDurableError{errEmpty}, false},
+	} {
+		if got := (rejected{err: tc.err}).damaged(); got != tc.want {
+			t.Errorf("%v: damaged = %v", tc.err, got)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -241,17 +242,32 @@ func (d failingDisk) SyncDir(name string) error {
 // TestStopOnBadDisk has a program that saves at a stop, while the disk takes nothing from
 // trainerd: what cannot be made durable is no checkpoint to promise, and stays where it is.
 func TestStopOnBadDisk(t *testing.T) {
-	sv, out := supervise(t, "write ckpt-1;await trainerd.manifests;onsignal ckpt-3 steps 1 3;sleep")
-	broken := new(atomic.Bool)
-	sv.SaveSignal, sv.Grace, sv.FS = syscall.SIGUSR1, time.Second, failingDisk{atomicfile.OrOS(nil), broken}
-	sv.Observer = whenSaved{nobody{}, func() { broken.Store(true) }}
-	exit, err := stopAt(t, sv, out)
-	if lost, is := errors.AsType[*SaveLostError](err); !is || lost.Saved != 1 || exit.Cause != Stopped {
-		t.Errorf("Run = %+v, %v; want that the steps after 1 are lost", exit, err)
-	}
-	if got := checkpointsIn(t, sv.Logdir); !slices.Equal(got, []string{"ckpt-1", "ckpt-3"}) {
-		t.Errorf("checkpoints %v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1"), "weights")
+			p.sleep(time.Minute)
+			p.say("step=3")
+			for !slices.Contains(p.signals(), syscall.SIGUSR1) {
+				p.sleepDeaf(time.Second)
+			}
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			p.sleep(time.Hour)
+			return 0
+		})
+		broken := new(atomic.Bool)
+		sv.SaveSignal, sv.FS = syscall.SIGUSR1, failingDisk{atomicfile.OrOS(nil), broken}
+		sv.Observer = whenSaved{nobody{}, func() { broken.Store(true) }}
+		stop, end := begin(t, sv)
+		time.Sleep(2 * time.Minute)
+		stop()
+		exit, err := end()
+		if lost, is := errors.AsType[*SaveLostError](err); !is || lost.Saved != 1 || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v; want that the steps after 1 are lost", exit, err)
+		}
+		if got := checkpointsIn(t, sv.Logdir); !slices.Equal(got, []string{"ckpt-1", "ckpt-3"}) {
+			t.Errorf("checkpoints %v", got)
+		}
+	})
 }
 
 // TestNaNBeforeHang has a program that hangs after its loss was NaN: it goes back, and

@@ -20,12 +20,17 @@ type follower struct {
 	at      start     // that was begun last
 	told    time.Time // when this process was asked to stop, zero before
 	closing time.Time // when the chief's program was seen to have succeeded, zero before
+	unled   time.Time // when no chief was there any more, zero while there is one
 	passes  forwarder
 	passErr error // of the last try
 	mute    bool  // the reports of another node count
 	exit    Exit  // of the newest start
 	result  error
 }
+
+// unledLooks is how many looks in a row must find no chief before a worker takes its
+// place: a chief notices with its next look that its lock file was removed.
+const unledLooks = 3
 
 // follow is a worker until the job ends, ctx is done, or no chief is left: then it
 // is promoted, and the caller tries to be the chief.
@@ -111,6 +116,8 @@ func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) 
 		return false, false, nil
 	case known && job.Phase.final():
 		return f.finish(job), false, nil
+	case !led && time.Since(f.unled) < unledLooks*f.lookEvery():
+		return false, false, nil // it may be making its lock file again, which somebody has removed
 	case !led:
 		return f.end(), true, nil
 	case !known:
@@ -135,6 +142,12 @@ func (f *follower) findChief() (led bool, err error) {
 	locked, led := errors.AsType[*logdir.LockedError](logdir.Check(f.logdir))
 	if led && locked.Holder.PID != 0 { // else it is about to come, or to go
 		f.chief = lifeOf(locked.Holder)
+	}
+	switch {
+	case led:
+		f.unled = time.Time{}
+	case f.unled.IsZero():
+		f.unled = time.Now()
 	}
 	return led, nil
 }

@@ -79,6 +79,33 @@ func TestFollowerEnds(t *testing.T) {
 	}
 }
 
+// TestFollowerOfChiefWithoutLockFile has a lock file that is removed, which the chief makes
+// again with its next look: the worker does not take its place meanwhile.
+func TestFollowerOfChiefWithoutLockFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told time.Time
+		sv, log := simulateFollower(t, func(p *simProgram) int {
+			p.sleep(time.Hour)
+			told = time.Now()
+			return 0
+		})
+		_, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		name := filepath.Join(sv.Logdir, lock.LockFile)
+		for range 3 {
+			must(t, os.Rename(name, name+".gone"))
+			time.Sleep(2 * sv.lookEvery())
+			must(t, os.Rename(name+".gone", name))
+			time.Sleep(10 * time.Second)
+		}
+		stopped := time.Now()
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = jobStopped })
+		if exit, err := end(); err != nil || exit.Cause != Stopped || told.Before(stopped) || strings.Contains(log.String(), "takes its place") {
+			t.Errorf("Run = %+v, %v; the program was ended %v before the job; log:\n%s", exit, err, stopped.Sub(told), log)
+		}
+	})
+}
+
 // TestFollowerOfNewChief has another chief take the lock while the program runs for the
 // one before: it is ended, and started for the new one.
 func TestFollowerOfNewChief(t *testing.T) {
@@ -128,6 +155,69 @@ func TestFollowerCannotBegin(t *testing.T) {
 				t.Errorf("%s: Run = %+v, %v", name, exit, err)
 			}
 		})
+	}
+}
+
+// TestOneNode has a job of one node: there is nobody to be told anything.
+func TestOneNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { return 0 })
+		sv.Nodes = 1
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(filepath.Join(sv.Logdir, nodesDir)); err == nil {
+			t.Error("there is a folder for nodes")
+		}
+	})
+}
+
+// nodesOf returns a chief that is node 1 of two, and what node 0 has told it.
+func nodesOf(t *testing.T, state nodeState) *run {
+	t.Helper()
+	n := &nodes{dir: t.TempDir(), count: 2, own: 1}
+	must(t, writeJSON(n.nodeFile(0), state))
+	r := &run{Supervisor: &Supervisor{Grace: 100 * time.Second}, log: discard, nodes: n, logdir: n.dir}
+	r.ectx = t.Context()
+	return r
+}
+
+// TestAwaitParts has a node that does not end its part: it is given the time that the
+// chief has, and at a stop what is left of it, but for a tenth.
+func TestAwaitParts(t *testing.T) {
+	for _, tc := range []struct{ since, want time.Duration }{{-1, 100 * time.Second}, {10 * time.Second, 80 * time.Second}, {200 * time.Second, newsTime}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := nodesOf(t, nodeState{start: start{Chief: lifeOf(lock.Holder{})}, Phase: nodeRunning})
+			if tc.since >= 0 {
+				r.attempt.ending = &ending{begun: time.Now().Add(-tc.since)}
+			}
+			begun := time.Now()
+			if r.awaitParts(t.Context()); time.Since(begun) != tc.want {
+				t.Errorf("stopped %v ago: it took %v, want %v", tc.since, time.Since(begun), tc.want)
+			}
+		})
+	}
+}
+
+// TestEndedWellOnNodes has what another node says of its part of a start.
+func TestEndedWellOnNodes(t *testing.T) {
+	this := start{Chief: lifeOf(lock.Holder{})}
+	for _, tc := range []struct {
+		state nodeState
+		want  bool
+	}{
+		{nodeState{start: this, Phase: nodeEnded}, true},
+		{nodeState{start: this, Phase: nodeEnded, Code: 1}, false},
+		{nodeState{start: this, Phase: nodeRunning}, false},
+		{nodeState{start: start{this.Chief, 7}, Phase: nodeEnded, Code: 1}, true}, // of another start
+		{nodeState{}, true}, // it says nothing
+	} {
+		if got := nodesOf(t, tc.state).endedWellOnNodes(); got != tc.want {
+			t.Errorf("%+v: %v", tc.state, got)
+		}
+	}
+	if !(&run{}).endedWellOnNodes() {
+		t.Error("there is one node, and another has not ended well")
 	}
 }
 

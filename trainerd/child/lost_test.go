@@ -59,6 +59,84 @@ func TestLogdirIsLost(t *testing.T) {
 	}
 }
 
+// TestLostOnce has a logdir that was moved, and another folder of its name later: the
+// program keeps its time to save where the logdir is now.
+func TestLostOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var program *simProgram
+		sv, _ := simulate(t, func(p *simProgram) int {
+			program = p
+			p.sleep(time.Hour)
+			p.sleepDeaf(time.Minute)
+			return 0
+		})
+		_, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		must(t, os.Rename(sv.Logdir, sv.Logdir+"2"))
+		time.Sleep(10 * time.Second)
+		must(t, os.Mkdir(sv.Logdir, 0o777))
+		if _, err := end(); !is[*logdir.LostError](err) {
+			t.Errorf("Run = %v", err)
+		}
+		if got := program.signals(); slices.Contains(got, syscall.SIGKILL) || !slices.Contains(got, syscall.SIGTERM) {
+			t.Errorf("it got %v", got)
+		}
+	})
+}
+
+// TestLockFileIsRemoved has somebody remove the lock file of a run: it is made again, once,
+// and what the run knows stays.
+func TestLockFileIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1"), "weights")
+			p.say("step=1")
+			p.sleep(time.Minute)
+			return 0
+		})
+		sv.Config = []byte("# a config\n")
+		_, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		must(t, os.Remove(filepath.Join(sv.Logdir, logdir.LockFile)))
+		time.Sleep(10 * time.Second)
+		writeFile(t, filepath.Join(sv.Logdir, ConfigName), "# a note")
+		time.Sleep(10 * time.Second)
+		if got := readFile(t, filepath.Join(sv.Logdir, ConfigName)); got != "# a note" {
+			t.Errorf("the config has %q", got)
+		}
+		if exit, err := end(); err != nil || exit.Cause != Completed || strings.Count(log.String(), "msg=saved") != 1 {
+			t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
+		}
+	})
+}
+
+// TestLogdirDeletedWithoutReport has a logdir that is deleted before the program has
+// reported anything, in the start after a checkpoint was set aside: the events begin at the
+// first step, and nothing is moved back.
+func TestLogdirDeletedWithoutReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		sv, log := simulate(t, func(p *simProgram) int {
+			if starts++; starts == 3 {
+				deleteLogdir(p.variable("TRAINERD_LOGDIR"))
+				p.sleep(10 * time.Second)
+			}
+			return 1
+		})
+		sv.Restarts.Max = 2
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+		if _, err := sv.Run(t.Context()); !is[*ExitError](err) || starts != 3 {
+			t.Errorf("Run = %v after %d starts", err, starts)
+		}
+		if got := marks(t, sv.Logdir); len(got) == 0 || got[0] != "START@1" {
+			t.Errorf("marks %v", got)
+		}
+		if !strings.Contains(log.String(), "moved it aside") || strings.Contains(log.String(), "cannot move the checkpoint back") {
+			t.Errorf("the log:\n%s", log)
+		}
+	})
+}
+
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok

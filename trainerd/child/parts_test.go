@@ -74,7 +74,9 @@ func TestAlternativesThatNeverCome(t *testing.T) {
 		t.Fatalf("added %v, bad %v", added, bad)
 	}
 	writeFile(t, filepath.Join(dir, "a_2"), "weights")
-	s.refresh(true)
+	if added, bad := s.refresh(true); len(added) != 2 || len(bad) > 0 {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
 	if c, ok := s.newest(noCeiling); !ok || c.Step != 2 {
 		t.Errorf("the newest is %v", c)
 	}

@@ -33,7 +33,8 @@ const maxPointer = 4 << 10
 type alias struct {
 	name   string                    // below the logdir
 	nameOf func(c Checkpoint) string // what a file says; nil for a link
-	part   int                       // the file of the checkpoint that a link is to
+	part   string                    // the general name of the file of the checkpoint that a link is to
+	only   bool                      // the checkpoint has no other
 	rest   string                    // the rest of its name, if that is a folder
 	text   string                    // of a symbolic link; "" for a hard link
 }
@@ -43,7 +44,7 @@ func (s *checkpointStore) aliases(c Checkpoint) (all []alias) {
 	dir := path.Dir(c.files[0])
 	for base, nameOf := range pointers {
 		name := path.Join(dir, base)
-		if text, err := s.readPointer(name); err == nil && text == nameOf(c) {
+		if s.readPointer(name) == nameOf(c) {
 			all = append(all, alias{name: name, nameOf: nameOf})
 		}
 	}
@@ -98,7 +99,7 @@ func (s *checkpointStore) infosOf(c Checkpoint) map[string]fs.FileInfo {
 		return nil
 	}
 	for _, name := range files {
-		if info, err := s.root.Lstat(name); err == nil && info.Mode().IsRegular() {
+		if info, err := s.root.Lstat(name); err == nil {
 			own[name] = info
 		}
 	}
@@ -118,7 +119,7 @@ func (s *checkpointStore) linkTo(c Checkpoint, own map[string]fs.FileInfo, name 
 		return alias{}, false
 	}
 	for file, other := range own {
-		if info.Size() == other.Size() && os.SameFile(info, other) {
+		if os.SameFile(info, other) {
 			return s.aliasOf(c, name, file, "")
 		}
 	}
@@ -148,9 +149,9 @@ func (s *checkpointStore) target(name, text string) string {
 
 // aliasOf returns the alias that a link to a file is, if that is one of a checkpoint.
 func (s *checkpointStore) aliasOf(c Checkpoint, name, file, text string) (alias, bool) {
-	for i, part := range c.files {
+	for _, part := range c.files {
 		if rest, ok := strings.CutPrefix(file, part); ok && (rest == "" || rest[0] == '/') {
-			return alias{name: name, part: i, rest: rest, text: text}, true
+			return alias{name: name, part: integrity.General(part), only: len(c.files) == 1, rest: rest, text: text}, true
 		}
 	}
 	return alias{}, false
@@ -161,7 +162,11 @@ func (s *checkpointStore) point(a alias, to Checkpoint) error {
 	if a.nameOf != nil {
 		return atomicfile.WriteFile(s.disk, s.abs(a.name), []byte(a.nameOf(to)))
 	}
-	file := to.files[min(a.part, len(to.files)-1)] + a.rest
+	i := slices.IndexFunc(to.files, func(name string) bool { return integrity.General(name) == a.part })
+	if i < 0 && !a.only {
+		return s.unlink(a)
+	}
+	file := to.files[max(i, 0)] + a.rest
 	if _, err := s.root.Lstat(file); err != nil {
 		return s.unlink(a)
 	}
@@ -212,17 +217,14 @@ func (s *checkpointStore) repoint(gone Checkpoint, names []alias) error {
 	return errors.Join(append(errs, ckptdir.Forget(gone.Path, &ckptfmt.FileOptions{FS: s.disk}))...)
 }
 
-// readPointer returns what a pointer names.
-func (s *checkpointStore) readPointer(name string) (string, error) {
+// readPointer returns what a pointer names, "" for nothing.
+func (s *checkpointStore) readPointer(name string) string {
 	info, err := s.root.Lstat(name)
-	if err != nil {
-		return "", err
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPointer {
+		return ""
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxPointer {
-		return "", &fs.PathError{Op: "read", Path: name, Err: os.ErrInvalid}
-	}
-	b, err := s.root.ReadFile(name)
-	return strings.TrimSpace(string(b)), err
+	text, _ := s.root.ReadFile(name) // what cannot be read names nothing
+	return strings.TrimSpace(string(text))
 }
 
 // newestIn returns the newest verified checkpoint of a folder.

@@ -5,7 +5,11 @@ package child
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
@@ -54,14 +58,19 @@ func TestLinksFollow(t *testing.T) {
 		{"absolute", "step-*", "step-1/a.safetensors", "step-2/a.safetensors", "newest", "/step-2", "/step-1"},
 		{"to another", "step-*", "step-1/a.safetensors", "step-2/a.safetensors", "best", "step-1", "step-1"},
 		{"the only one", "step-*", "", "step-2/a.safetensors", "latest", "step-2", ""},
+		{"to one of two files, of which one is missing", "{a,b}-*.safetensors", "a-10.safetensors b-10.safetensors", "b-20.safetensors", "newest", "b-20.safetensors", "b-10.safetensors"},
+		{"to one of two files that the one before lacks", "s-*.*", "s-10.safetensors", "s-20.json s-20.safetensors", "newest", "s-20.json", ""},
+		{"of another name", "*.safetensors", "s-10.safetensors", "t-20.safetensors", "newest", "t-20.safetensors", "s-10.safetensors"},
 		{"hard", "runs/epoch_*", "runs/epoch_1/a.safetensors", "runs/epoch_2/a.safetensors", "runs/last.safetensors", "", "runs/epoch_1/a.safetensors"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, st := t.TempDir(), tensorsFile()
-			if tc.good != "" {
-				writeFile(t, filepath.Join(dir, tc.good), st)
+			for name := range strings.FieldsSeq(tc.good) {
+				writeFile(t, filepath.Join(dir, name), st)
 			}
-			writeFile(t, filepath.Join(dir, tc.bad), st[:20])
+			for name := range strings.FieldsSeq(tc.bad) {
+				writeFile(t, filepath.Join(dir, name), st[:20])
+			}
 			link := filepath.Join(dir, tc.link)
 			if filepath.IsAbs(tc.text) {
 				tc.text, tc.want = dir+tc.text, dir+tc.want
@@ -87,6 +96,101 @@ func TestLinksFollow(t *testing.T) {
 	}
 }
 
+// TestNoLinks has files next to a damaged checkpoint that look like second names of it and
+// are none: all stay as they are.
+func TestNoLinks(t *testing.T) {
+	dir, st := t.TempDir(), tensorsFile()
+	damaged := filepath.Join(dir, "s-20.safetensors")
+	writeFile(t, damaged, st[:20])
+	must(t, os.Link(damaged, filepath.Join(dir, "s-last.safetensors"))) // another checkpoint
+	files := map[string]string{"s-10.safetensors": st, "a.txt": st[len(st)-20:], "latest": "s-20.safetensors" + strings.Repeat(" ", maxPointer), "s-last.safetensors": st[:20]}
+	for name, text := range files {
+		if name != "s-last.safetensors" {
+			writeFile(t, filepath.Join(dir, name), text)
+		}
+	}
+	must(t, syscall.Mkfifo(filepath.Join(dir, "last_checkpoint"), 0o666)) // nobody writes into it
+	s := openShelf(t, dir, "s-*.safetensors")
+	s.refresh(true)
+	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	if _, err := os.Lstat(damaged); !os.IsNotExist(err) {
+		t.Fatalf("the damaged one is still there: %v", err)
+	}
+	for name, want := range files {
+		if got := readFile(t, filepath.Join(dir, name)); got != want {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestBundleHasNoLinks has a bundle of which the pattern means the index: its other files
+// are moved aside with that, and get no name of another.
+func TestBundleHasNoLinks(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "m-10.index.safetensors"), tensorsFile())
+	for _, name := range []string{"m-20.index", "m-20.data-00000-of-00001"} {
+		writeFile(t, filepath.Join(dir, name), "x")
+	}
+	s := openShelf(t, dir, "m-*.index*")
+	s.refresh(true)
+	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	if got := below(t, dir); slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "m-20") }) || len(got) != 3 {
+		t.Errorf("left %v", got)
+	}
+}
+
+// TestPointerToAnotherFolder has a damaged checkpoint that a file names, next to nothing that
+// it could name instead: what is in another folder, or has no step, is no such.
+func TestPointerToAnotherFolder(t *testing.T) {
+	for _, other := range []string{"b/s-10.safetensors", "a/best.safetensors"} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, other), tensorsFile())
+		must(t, os.Chtimes(filepath.Join(dir, other), time.Time{}, time.Unix(1_000_000, 0)))
+		writeFile(t, filepath.Join(dir, "a/s-20.safetensors"), "x")
+		name := filepath.Join(dir, "a/latest")
+		writeFile(t, name, "s-20.safetensors"+strings.Repeat(" ", maxPointer-len("s-20.safetensors")))
+		s := openShelf(t, dir, "*/*.safetensors")
+		s.refresh(true)
+		(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+		if text, err := os.ReadFile(name); !os.IsNotExist(err) {
+			t.Errorf("next to %s it has %q, %v", other, text, err)
+		}
+	}
+}
+
+// TestLinkToWhatIsBroughtBack has a link to a checkpoint that the program overwrites: it
+// stays when the copy takes its place.
+func TestLinkToWhatIsBroughtBack(t *testing.T) {
+	dir := t.TempDir()
+	name, link := filepath.Join(dir, "last.safetensors"), filepath.Join(dir, "latest.link")
+	writeFile(t, name, tensorsFile())
+	must(t, os.Symlink("last.safetensors", link))
+	s := openShelf(t, dir, "last.safetensors")
+	s.refresh(true)
+	writeFile(t, name, "x")
+	s.refresh(true)
+	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	if got := readFile(t, link); got != tensorsFile() {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// TestLinksThatCannotBeMade: that is an error.
+func TestLinksThatCannotBeMade(t *testing.T) {
+	s := openShelf(t, logdirOf(t, "s-1"), "s-*")
+	c := s.find()[key{step: 1}]
+	for _, a := range []alias{{name: "none/hard", only: true}, {name: "none/soft", text: "s-2", only: true}, {name: "none", rest: "/x", only: true}, {name: "none", part: "t-#"}} {
+		if s.point(a, c) == nil {
+			t.Errorf("%+v is no error", a)
+		}
+	}
+	must(t, os.Symlink("s-2", filepath.Join(s.root.Name(), "latest")))
+	s.disk = pickyDisk{s.disk, s.root.Name(), func(op, _ string) bool { return op == "rename" }}
+	if s.point(alias{name: "latest", text: "s-2", part: "s-#"}, c) == nil {
+		t.Error("a link that cannot be replaced is no error")
+	}
+}
+
 // TestLinkKeeps has a checkpoint that a link is to, and that no policy keeps.
 func TestLinkKeeps(t *testing.T) {
 	dir := t.TempDir()
@@ -103,6 +207,13 @@ func TestLinkKeeps(t *testing.T) {
 	}
 	if why := s.kept()[0].Why; len(why) != 1 || why[0] != "the link best is to it" {
 		t.Errorf("step 1 is kept because %q", why)
+	}
+	other := openShelf(t, logdirOf(t, "s-1", "s-10", "s-11"), "s-*")
+	must(t, os.Symlink("s-10", filepath.Join(other.root.Name(), "best")))
+	other.policy = s.policy
+	other.refresh(true)
+	if deleted, err := other.rotate(); err != nil || !slices.Equal(steps(deleted), []int64{1}) {
+		t.Errorf("deleted %v, %v; want step 1, whose name the other begins with", deleted, err)
 	}
 }
 

@@ -4,6 +4,7 @@ package child
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // TestRecordFindsDamage changes a byte of a checkpoint whose format has no
@@ -72,6 +74,48 @@ func TestRecordIsReadBeforeUse(t *testing.T) {
 	}
 	if c, ok, bad := s.newestRead(t.Context(), 3); !ok || c.Step != 1 || len(bad) != 1 {
 		t.Errorf("before step 3: %v, %v", c, bad)
+	}
+}
+
+// TestChangedBeforeUse has an older checkpoint that is written again before a program gets
+// it: what is there then is not known, and the one before is taken.
+func TestChangedBeforeUse(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin", "ckpt-2.bin", "ckpt-3.bin")
+	openShelf(t, dir, "ckpt-*").refresh(true)
+	s := openShelf(t, dir, "ckpt-*")
+	s.readRecords()
+	s.refresh(true)
+	writeFile(t, filepath.Join(dir, "ckpt-2.bin"), "about to be written")
+	if c, ok, bad := s.newestRead(t.Context(), 3); !ok || c.Step != 1 || bad != nil {
+		t.Errorf("got %v, %v", c, bad)
+	}
+}
+
+// TestMeasuredLater has metrics that are reported once the checkpoint of their step is
+// recorded, one after the other, and again by a run that continues.
+func TestMeasuredLater(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin", "ckpt-2.bin")
+	for _, names := range [][]string{{"loss", "acc"}, {"auc"}} {
+		s := openShelf(t, dir, "ckpt-*")
+		s.readRecords()
+		s.refresh(true)
+		for _, name := range names {
+			must(t, s.measure(2, checkpoint.Measurements{}.With(name, checkpoint.Measurement{Value: 0.5, Step: 7, Source: "eval"})))
+		}
+		if got := s.known[1].stored().Metrics; len(got) < len(names) || got[names[0]] != 0.5 {
+			t.Errorf("policies see %v", got)
+		}
+		if s.records[key{step: 2}] != s.known[1].record {
+			t.Error("the record that is known is another")
+		}
+	}
+	records, bad := manifest.Records(dir)
+	if len(records) != 2 || bad != nil || len(records[0].Metrics) > 0 {
+		t.Fatalf("records %+v, %v", records, bad)
+	}
+	want := map[string]manifest.Measurement{"loss": {Step: 2, Source: "eval"}, "acc": {Step: 2, Source: "eval"}, "auc": {Step: 2, Source: "eval"}}
+	if got := records[1]; !maps.Equal(got.Measured, want) || len(got.Metrics) != len(want) {
+		t.Errorf("recorded are %v of %v, want %v", got.Metrics, got.Measured, want)
 	}
 }
 

@@ -127,6 +127,7 @@ func TestStopWhilePaused(t *testing.T) {
 			program = p
 			p.say("step=1")
 			p.sleep(time.Hour)
+			p.sleepDeaf(time.Second) // it is suspended when SIGTERM comes
 			return 0
 		})
 		sv.Checkpoints = ""

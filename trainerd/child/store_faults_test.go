@@ -4,7 +4,6 @@ package child
 
 import (
 	"context"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // TestLook has a look from outside: it finds what is verified, and leaves no trace.
@@ -36,11 +36,20 @@ func TestLook(t *testing.T) {
 	if _, err := Look(filepath.Join(dir, "none"), "ckpt-*"); err == nil {
 		t.Error("a logdir that is not there is no error")
 	}
+	openShelf(t, dir, "ckpt-*").refresh(true)
+	writeFile(t, filepath.Join(dir, "ckpt-2.bin"), "CKPT-2.bin") // a changed byte, in a file of the same time
+	must(t, os.Chtimes(filepath.Join(dir, "ckpt-2.bin"), time.Time{}, time.Unix(1_000_060, 0)))
+	if found, err := Look(dir, "ckpt-*.bin"); err != nil || !slices.Equal(steps(found), []int64{1}) {
+		t.Errorf("next to a record: %v, %v", found, err)
+	}
 	if got := StepOf(filepath.Join(dir, "ckpt-3.safetensors")); got != 3 {
 		t.Errorf("StepOf = %d", got)
 	}
 	if why := CheckPattern(strings.Repeat("{a,b}", 7)); !strings.Contains(why, "more than 64 alternatives") {
 		t.Errorf("a pattern of 128 alternatives: %q", why)
+	}
+	if why := CheckPattern(strings.Repeat("{a,b}", 6)); why != "" {
+		t.Errorf("a pattern of 64 alternatives: %q", why)
 	}
 }
 
@@ -238,7 +247,9 @@ func TestNoCopy(t *testing.T) {
 		}
 	}
 	s := openShelf(t, t.TempDir(), name)
-	if _, err := s.copyAside(t.Context(), Checkpoint{Size: math.MaxInt64 / 4}, &manifest.Record{}); err == nil || !strings.Contains(err.Error(), "are left") {
+	free, err := logdir.FreeSpace(s.root.Name())
+	must(t, err)
+	if _, err := s.copyAside(t.Context(), Checkpoint{Size: free / 3 * 2}, &manifest.Record{}); err == nil || !strings.Contains(err.Error(), "are left") {
 		t.Errorf("without the space: %v", err)
 	}
 }
@@ -304,8 +315,17 @@ func TestLinkToNoSuchFile(t *testing.T) {
 	}
 }
 
-// TestAtOfEpoch has a checkpoint of an epoch of which no step is known.
+// TestAtOfEpoch has checkpoints of epochs: the step is that of its record, or else of the
+// look that has found it. Of one, no step is known.
 func TestAtOfEpoch(t *testing.T) {
+	for _, tc := range []struct{ epoch, recorded, found, want int64 }{
+		{1, 40, 50, 40}, {1, 2, 0, 2}, {1, 0, 50, 50}, {1, 0, 0, NoStep}, {0, 1, 0, 1}, {0, 0, 1, 1},
+	} {
+		c := &Checkpoint{Step: tc.epoch, files: []string{"epoch_1"}, record: &manifest.Record{Reported: tc.recorded}, first: moment{step: tc.found}}
+		if got := c.at(); got != tc.want {
+			t.Errorf("%+v: it is of step %d", tc, got)
+		}
+	}
 	c := &Checkpoint{Step: 10, files: []string{"epoch_010"}}
 	if got := c.at(); got != NoStep {
 		t.Errorf("it is of step %d", got)
