@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -307,6 +308,7 @@ func (c *checkpointer) saveInBackground(ctx context.Context, coord *coord.Coordi
 
 // write makes a cut durable. The caller holds busy.
 func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, started time.Time) (SavedCheckpoint, error) {
+	defer logging.Waiting(c.sayWaiting, "a checkpoint to be written")()
 	defer func() {
 		cut.Close()
 		c.held += cut.Held()
@@ -330,6 +332,15 @@ func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, star
 	c.warnRisk(saved.Took, cut.Held())
 	c.announce(ctx, saved)
 	return saved, nil
+}
+
+// sayWaiting logs that a save takes long, which somebody waits for once a stop is requested.
+func (c *checkpointer) sayWaiting(msg string, args ...any) {
+	level := slog.LevelInfo
+	if c.coord.ShouldStop() {
+		level = slog.LevelWarn
+	}
+	c.log.Log(context.Background(), level, msg, args...)
 }
 
 // syncEvents makes the points of the steps durable that the checkpoint will hold,

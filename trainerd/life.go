@@ -113,7 +113,7 @@ func (sv *Supervisor) clearStop() {
 }
 
 func (sv *Supervisor) begin(ctx context.Context, r *run) error {
-	if err := sv.openLogdir(r); err != nil {
+	if err := sv.await("the logdir", func() error { return sv.openLogdir(r) }); err != nil {
 		return err
 	}
 	r.home = sv.newHome(r)
@@ -126,7 +126,7 @@ func (sv *Supervisor) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	if !sv.NonChief {
-		if err := sv.announce(ctx, r, step); err != nil {
+		if err := sv.await("the events file", func() error { return sv.announce(ctx, r, step) }); err != nil {
 			return err
 		}
 	}
@@ -239,6 +239,12 @@ func (sv *Supervisor) prepareSession(ctx context.Context, r *run) (err error) {
 	if manager.Saver == nil || manager.CheckpointDir == "" {
 		return nil
 	}
+	return sv.await("the checkpoints in the logdir", func() error { return sv.settle(r, manager) })
+}
+
+// settle leaves in the logdir what the model was restored from, and nothing that is
+// damaged or half written.
+func (sv *Supervisor) settle(r *run, manager *SessionManager) error {
 	if r.prepared.Restored != "" {
 		if err := sv.quarantine(r); err != nil {
 			return err
@@ -392,7 +398,7 @@ func (sv *Supervisor) end(r *run) error {
 	}()
 	sv.stats.stopping()
 	idle := r.checkpoints == nil || sv.awaitSave(r.checkpoints) // the grace period is not for a save under way
-	errs := []error{sv.coord.Join(sv.stopGrace())}
+	errs := []error{sv.await("the services to end", func() error { return sv.coord.Join(sv.stopGrace()) })}
 	sv.stats.ended(r.lastStep())
 	if r.checkpoints != nil && idle && r.services.Load() && sv.saves() {
 		err := sv.finalSave(r, errs[0])

@@ -134,7 +134,10 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	trainCtx, cancel := trainContext(ctx, &sv.coord, sv.stopGrace())
 	defer cancel()
 	sv.stats.training()
-	err = coord.Guard("train", func() error { return sv.trainWithHooks(trainCtx, r, sess, train) })
+	err = coord.Guard("train", func() error {
+		defer sv.awaitTraining()()
+		return sv.trainWithHooks(trainCtx, r, sess, train)
+	})
 	returned = true
 	sv.stats.stopping()
 	if ctx.Err() != nil {

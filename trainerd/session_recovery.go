@@ -91,7 +91,7 @@ func (m *SessionManager) restore(ctx context.Context, sess session.Session) (*Pr
 		return prepared, nil
 	}
 	if m.CheckpointPath != "" {
-		if err := m.Saver.Restore(ctx, sess, m.CheckpointPath); err != nil {
+		if err := m.load(ctx, sess, m.CheckpointPath); err != nil {
 			var mismatch *checkpoint.MismatchError
 			if errors.As(err, &mismatch) {
 				mismatch.Named = true
@@ -173,12 +173,19 @@ func (m *SessionManager) restoreFound(ctx context.Context, sess session.Session,
 // given a second chance: the reason may have been a disk that was late, or too
 // many open files.
 func (m *SessionManager) restoreOne(ctx context.Context, sess session.Session, prefix string) error {
-	err := m.Saver.Restore(ctx, sess, prefix)
+	err := m.load(ctx, sess, prefix)
 	var bad *checkpoint.Error
 	var corrupt *ckptfmt.CorruptError
 	if !errors.As(err, &bad) || errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
 		return err
 	}
 	logging.OrDiscard(m.Logger).Warn("checkpoint could not be read; trying again", "checkpoint", prefix, "err", err)
-	return m.Saver.Restore(ctx, sess, prefix)
+	return m.load(ctx, sess, prefix)
+}
+
+// load restores a checkpoint, whose disk may take long to answer.
+func (m *SessionManager) load(ctx context.Context, sess session.Session, prefix string) error {
+	return logging.Await(logging.OrDiscard(m.Logger).Warn, "checkpoint "+prefix+" to be restored", func() error {
+		return m.Saver.Restore(ctx, sess, prefix)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -84,6 +85,25 @@ func StopperOf(ctx context.Context) string {
 	return cause.Error()
 }
 
+// await calls f, and the log says what it waits for while that takes long.
+func (sv *Supervisor) await(what string, f func() error) error {
+	return logging.Await(sv.log().Warn, what, f)
+}
+
+// awaitTraining has the log say, once a stop is requested, that the training has not
+// returned yet, until end is called.
+func (sv *Supervisor) awaitTraining() (end func()) {
+	waiting := make(chan func(), 1)
+	unlink := context.AfterFunc(sv.coord.Context(), func() {
+		waiting <- logging.Waiting(sv.log().Warn, "the training to end its step")
+	})
+	return func() {
+		if !unlink() {
+			(<-waiting)()
+		}
+	}
+}
+
 // finalAttempts is how often the final save is tried: there is no later tick.
 const finalAttempts = 3
 
@@ -147,6 +167,7 @@ func (sv *Supervisor) finalSave(r *run, cause error) error {
 // with cause. A disk that hangs does not keep the run from ending here either;
 // where a save hangs already, there is little to wait for.
 func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
+	defer logging.Waiting(sv.log().Warn, "the events file and the report")()
 	files := coord.Detach("events file and report", func() error {
 		err := sv.closeWriter(r)
 		sv.stats.closed(errors.Join(cause, err))

@@ -23,7 +23,7 @@ import (
 // with the ending of its format. Where a step was written twice, ~2 follows, and so on.
 type fileTree struct {
 	dir   string
-	used  map[string]int // how often a name was used, without its ending
+	used  map[string]int // how often a name was used, in lower case and without its ending
 	files newFileSet
 }
 
@@ -87,8 +87,9 @@ func labelOf(t *tfpb.TensorProto, i int) string {
 // write makes a file, which must not exist, and returns its name below the directory.
 func (f *fileTree) write(at pointRow, index int, data []byte) (string, error) {
 	name := path.Join(fileNames(at.Run), fileName(at.Tag), fmt.Sprintf("%d-%d", at.Step, index))
-	f.used[name]++
-	if n := f.used[name]; n > 1 {
+	folded := strings.ToLower(name) // for file systems where case does not matter
+	f.used[folded]++
+	if n := f.used[folded]; n > 1 {
 		name += fmt.Sprintf("~%d", n)
 	}
 	name += ending(data)

@@ -72,6 +72,9 @@ func (t *target) members(top string, add func(file, to string) error) error {
 			return err
 		}
 	}
+	if err := tree(filepath.Join(t.root, "doc"), path.Join(top, "doc"), add); err != nil { // to which README.md links
+		return err
+	}
 	for _, file := range besides {
 		if err := add(filepath.Join(t.root, file), path.Join(top, file)); err != nil {
 			return err

@@ -94,6 +94,7 @@ func TestArchive(t *testing.T) {
 	modes := contents(t, first)
 	for name, mode := range map[string]int64{
 		"a/bin/trainerd": 0o755, "a/share/man/man1/ckpt.1": 0o644, "a/systemd/trainerd@.service": 0o644, "a/LICENSE": 0o644,
+		"a/doc/systems.md": 0o644,
 	} {
 		if modes[name] != mode {
 			t.Errorf("%s has mode %o, want %o", name, modes[name], mode)

@@ -41,7 +41,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 		return Exit{}, err
 	}
 	defer ln.Close()
-	r.begin(ctx)
+	r.await("the checkpoint to start from", func() { r.begin(ctx) })
 	if ctx.Err() != nil { // a program that is stopped at once may save what it has not loaded yet
 		e := Exit{Attempt: r.attempts, Cause: Stopped, Code: -1, Step: -1}
 		r.observer.Ended(e, false, 0)
@@ -71,8 +71,10 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.awaitParts(ctx)
 	r.attempt.process = nil
 	r.attempt.endedWell = endsWell(&a.exit) && r.endedWellOnNodes()
-	r.endRefresh()
-	r.refresh(true)
+	r.await("the last checkpoints to be verified", func() {
+		r.endRefresh()
+		r.refresh(true)
+	})
 	r.withdrawMarks(r.attempt.marks)
 	for _, s := range r.savers {
 		close(s)
@@ -192,12 +194,13 @@ func (r *run) givenPath() string {
 // loop handles what comes while the program runs, and reports whether it was
 // asked to stop.
 func (r *run) loop(ctx context.Context) (stopped bool) {
+	defer r.sayStalls()()
 	look := time.NewTicker(r.lookEvery())
 	defer look.Stop()
 	rate := newTicker(r.summariesEvery())
 	defer rate.Stop()
 	stop := ctx.Done()
-	for {
+	for ; ; r.turns.Add(1) {
 		select {
 		case report, ok := <-r.attempt.process.reports:
 			if !ok {
@@ -209,6 +212,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 				return stopped
 			}
 			r.beginRefresh()
+			r.sayEnding()
 			r.reapOrphans()
 			r.makeWay()
 			r.attempt.marks = r.withdrawMarks(r.attempt.marks)

@@ -127,6 +127,7 @@ type checkpointStore struct {
 	markers []string           // files that the newest known folder got last
 	records map[key]*manifest.Record
 	sizes   sizes
+	blind   bool // a record cannot be read
 	partial bool // the program does without some of parts
 	// unrecorded are failures to write records, for the log.
 	unrecorded []error

@@ -27,6 +27,20 @@ type ending struct {
 	stage int
 	next  <-chan time.Time // when the next stage is due
 	saved bool             // a checkpoint came since it began
+	said  time.Duration    // after which the log last had that it is waited for
+}
+
+// sayEvery is the time between two lines of the log about an end that takes long.
+const sayEvery = 15 * time.Second
+
+// sayEnding logs that an end takes long.
+func (r *run) sayEnding() {
+	e := r.attempt.ending
+	if e == nil || time.Since(e.begun)-e.said < sayEvery {
+		return
+	}
+	e.said = time.Since(e.begun)
+	r.log.Warn("still waiting", "for", "the program to end", "since", e.said.Round(time.Second))
 }
 
 // terminate asks the program to end: with a save before, if the program knows a

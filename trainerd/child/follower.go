@@ -57,10 +57,11 @@ func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exi
 
 // loop follows the chief. It returns once the program will not run here again.
 func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
+	defer f.sayStalls()()
 	look := time.NewTicker(f.lookEvery())
 	defer look.Stop()
 	stop := ctx.Done()
-	for {
+	for ; ; f.turns.Add(1) {
 		over, promoted, err := f.decide(ctx)
 		if over {
 			return promoted, errors.Join(err, f.result)
@@ -76,6 +77,7 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 				f.ended(ctx)
 			}
 		case <-look.C:
+			f.sayEnding()
 			f.reapOrphans()
 		case <-stop:
 			stop, f.told = nil, time.Now()

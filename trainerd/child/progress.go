@@ -3,6 +3,7 @@ package child
 import (
 	"time"
 
+	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -81,7 +82,10 @@ func (r *run) beginRefresh() {
 	}
 	verdicts, s := make(chan []verdict, 1), r.store
 	r.verdicts = verdicts
-	go func() { verdicts <- s.verify(r.ectx, all) }() // ends with the look: see endRefresh
+	go func() { // ends with the look: see endRefresh
+		defer logging.Waiting(r.log.Info, "checkpoint "+all[len(all)-1].Path+" to be verified")()
+		verdicts <- s.verify(r.ectx, all)
+	}()
 }
 
 // endRefresh waits for a look that was begun.

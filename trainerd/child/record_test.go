@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
@@ -230,5 +232,29 @@ func TestFolderThatWasCutBetweenFiles(t *testing.T) {
 	s.refresh(true)
 	if c, ok := s.newest(noCeiling); !ok || c.Step != 30 {
 		t.Errorf("once two have no optimizer: the newest is %v", c)
+	}
+}
+
+// TestNewerRecord has a record of a later version, and one that is damaged: a run does not
+// begin over the first, which has more than it could keep, and it leaves the copies that
+// the second may name.
+func TestNewerRecord(t *testing.T) {
+	for text, code := range map[string]bool{`{"version": 2, "name": "last"}`: false, `{"version": `: true} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(*simProgram) int { return 0 })
+			record := filepath.Join(sv.Logdir, manifest.RecordName("last", NoStep))
+			copied := filepath.Join(sv.Logdir, copiesDir, "x", "last")
+			writeFile(t, record, text)
+			writeFile(t, copied, "weights")
+			_, err := sv.Run(t.Context())
+			if ok := err == nil; ok != code || !ok && !strings.Contains(err.Error(), "it has version 2, this reads 1; a newer trainerd has trained here") {
+				t.Errorf("record %s: Run = %v; log:\n%s", text, err, log)
+			}
+			for _, name := range []string{record, copied} {
+				if _, err := os.Stat(name); err != nil {
+					t.Errorf("record %s: %v", text, err)
+				}
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	runreport "github.com/trainerd/trainerd/trainerd/report"
@@ -141,6 +142,7 @@ func (r *run) staying() (all []checkpoint.Kept) {
 
 // closing ends a run with its report.
 func (r *run) closing(ctx context.Context, begun time.Time, exit Exit, err error) error {
+	defer logging.Waiting(r.log.Warn, "the events file and the report")()
 	if err == nil && exit.Cause == Completed {
 		r.endHParams()
 	}

@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
@@ -219,6 +222,8 @@ type run struct {
 	relocked               int              // how often the lock file was made again
 	mixed                  bool             // the log has that its events cannot be separated from the program's
 	attempt                attempt
+
+	turns atomic.Int64 // of the loop while a program runs
 }
 
 // open makes the run ready for the first start.
@@ -230,14 +235,16 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 		return nil, errors.New("child: checkpoints: " + why)
 	}
 	r := sv.newRun(ctx)
-	if err := r.acquire(); err != nil {
+	if err := logging.Await(r.log.Warn, "the logdir", r.acquire); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	if err := r.endLeftovers(ctx, sv.patienceWithLeftovers()); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	r.keepConfig()
-	r.scan(ctx)
+	if err := logging.Await(r.log.Warn, "the checkpoints in the logdir", func() error { return r.scan(ctx) }); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
 	sv.setInbox(&r.inbox)
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
@@ -297,8 +304,11 @@ func (r *run) joinNodes() (err error) {
 }
 
 // scan looks at what an earlier run has left.
-func (r *run) scan(ctx context.Context) {
+func (r *run) scan(ctx context.Context) error {
 	for _, err := range r.store.readRecords() {
+		if errors.Is(err, ckptfmt.ErrVersion) { // what it says would be lost
+			return fmt.Errorf("%w; a newer trainerd has trained here: continue with that", err)
+		}
 		r.log.Warn("skipping manifest", "err", err)
 	}
 	known, bad := r.store.refresh(true)
@@ -315,6 +325,7 @@ func (r *run) scan(ctx context.Context) {
 	if r.MaxRewinds <= 0 { // else the next save has that done, when it is known which are good
 		r.rotate()
 	}
+	return nil
 }
 
 // close ends what open has begun.

@@ -139,6 +139,7 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 // readRecords reads what an earlier run has recorded.
 func (s *checkpointStore) readRecords() (bad []error) {
 	all, bad := manifest.Records(s.root.Name())
+	s.blind = len(bad) > 0
 	for _, r := range all {
 		s.sizes.add(r) // a file may have been cut since
 		if len(r.Parts) > 0 {

@@ -53,6 +53,7 @@ type bestCheckpoint struct {
 
 // bestRecord is what bestFile has.
 type bestRecord struct {
+	Version     int              `json:"version"`
 	Metric      string           `json:"metric"`
 	Mode        string           `json:"mode"`
 	Checkpoints []bestCheckpoint `json:"checkpoints"`
@@ -100,6 +101,7 @@ func (b *bestCheckpoints) begin(step int64) error {
 	if b == nil {
 		return nil
 	}
+	b.kept = nil // a session that was lost had learned them, too
 	b.sweep()
 	name := filepath.Join(b.dir, bestFile)
 	text, err := os.ReadFile(name)
@@ -112,6 +114,9 @@ func (b *bestCheckpoints) begin(step int64) error {
 	var r bestRecord
 	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("%s: %w; remove it, and the best checkpoints will be chosen again", name, err)
+	}
+	if err := checkVersion(name, r.Version); err != nil {
+		return err
 	}
 	if r.Metric != b.metric || r.Mode != b.mode() {
 		return fmt.Errorf("%s: the best checkpoints were chosen by the %s of %s, but the config says the %s of %s; move %s away to choose again",
@@ -191,7 +196,7 @@ func (b *bestCheckpoints) save(ctx context.Context, sess session.Session, step i
 // that it never names what is gone, then the checkpoints that it left out.
 func (b *bestCheckpoints) publish() error {
 	b.kept = b.kept[:min(len(b.kept), b.keep)]
-	text, err := json.MarshalIndent(bestRecord{b.metric, b.mode(), b.kept}, "", "  ")
+	text, err := json.MarshalIndent(bestRecord{recordVersion, b.metric, b.mode(), b.kept}, "", "  ")
 	if err != nil {
 		return err
 	}

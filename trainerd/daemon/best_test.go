@@ -57,6 +57,17 @@ func newOffer(t *testing.T, c *config.Config, first int64) func(step int64, v fl
 	}
 }
 
+// newBestCheckpointsOf returns those of a job.
+func newBestCheckpointsOf(t *testing.T, c *config.Config) *bestCheckpoints {
+	t.Helper()
+	j, err := newJob(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.close() })
+	return newBestCheckpoints(j)
+}
+
 // keptSteps returns the steps in the record, the best first, and makes sure that
 // the folder has these checkpoints and no others.
 func keptSteps(t *testing.T, c *config.Config) []int64 {
@@ -125,16 +136,24 @@ func TestBestResumed(t *testing.T) {
 	if got := keptSteps(t, c); !slices.Equal(got, []int64{3}) {
 		t.Errorf("kept %v", got)
 	}
+	again := newBestCheckpointsOf(t, c)
+	for range 2 { // sessions of one run, of which the first is lost
+		if err := again.begin(4); err != nil || len(again.kept) != 1 {
+			t.Errorf("kept %v, %v; want that of step 3", again.kept, err)
+		}
+	}
+	newer := []byte(`{"version": 2}`)
+	mustNoErr(t, os.WriteFile(filepath.Join(c.Logdir, bestDir, bestFile), newer, 0o666), os.WriteFile(filepath.Join(c.Logdir, earlyStopFile), newer, 0o666))
+	for _, err := range []error{newBestCheckpointsOf(t, c).begin(1), (&earlyStop{name: filepath.Join(c.Logdir, earlyStopFile)}).begin(1)} {
+		if !is[*versionError](err) || ExitCode(err) != ExitConfig {
+			t.Errorf("a file of a newer version: %v", err)
+		}
+	}
 	name := filepath.Join(c.Logdir, bestDir, bestFile)
 	if err := os.WriteFile(name, []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	j, err := newJob(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.close()
-	if err := newBestCheckpoints(j).begin(1); err == nil || !strings.Contains(err.Error(), "best.json: unexpected end of JSON input; remove it") {
+	if err := newBestCheckpointsOf(t, c).begin(1); err == nil || !strings.Contains(err.Error(), "best.json: unexpected end of JSON input; remove it") {
 		t.Errorf("damaged record: got %v", err)
 	}
 }

@@ -33,9 +33,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	sv.Log, sv.Stdout, sv.Stderr, sv.FS, sv.System = log, stdout, stderr, o.FS, o.System
 	sv.Config = programConfig(c, log)
 	c.LogIdleKeys(log)
-	if o.Serve != nil {
-		defer o.Serve(log)()
-	}
+	defer o.serve(log)()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}

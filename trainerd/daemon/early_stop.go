@@ -34,9 +34,32 @@ type earlyStop struct {
 
 // earlyStopRecord is what earlyStopFile has.
 type earlyStopRecord struct {
+	Version     int             `json:"version"`
 	Metric      string          `json:"metric"`
 	Mode        string          `json:"mode"`
 	Evaluations []measuredValue `json:"evaluations"`
+}
+
+// recordVersion is the version of bestFile and earlyStopFile. Older trainerds must not
+// take files of a newer version for something else.
+const recordVersion = 1
+
+// versionError says that a newer trainerd has written a file of the logdir.
+type versionError struct {
+	File    string
+	Version int
+}
+
+func (e *versionError) Error() string {
+	return fmt.Sprintf("%s has version %d, and this trainerd reads %d: a newer one has trained here; continue with that", e.File, e.Version, recordVersion)
+}
+
+// checkVersion returns an error for a file that is too new.
+func checkVersion(file string, version int) error {
+	if version > recordVersion {
+		return &versionError{file, version}
+	}
+	return nil
 }
 
 type measuredValue struct {
@@ -51,7 +74,7 @@ func newEarlyStop(j *job) *earlyStop {
 	}
 	metric, less := j.choosingMetric()
 	e := &earlyStop{fsys: j.fsys, name: filepath.Join(j.config.Logdir, earlyStopFile), patience: j.config.Train.EarlyStopping, less: less}
-	e.record = earlyStopRecord{Metric: metric, Mode: modeName(less)}
+	e.record = earlyStopRecord{Version: recordVersion, Metric: metric, Mode: modeName(less)}
 	return e
 }
 
@@ -72,6 +95,9 @@ func (e *earlyStop) begin(step int64) error {
 	var r earlyStopRecord
 	if err := json.Unmarshal(text, &r); err != nil {
 		return fmt.Errorf("%s: %w; remove it, and early stopping begins to count again", e.name, err)
+	}
+	if err := checkVersion(e.name, r.Version); err != nil {
+		return err
 	}
 	e.record.Evaluations = nil
 	if r.Metric == e.record.Metric && r.Mode == e.record.Mode {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
@@ -125,7 +126,8 @@ func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error 
 	}
 	e.next, e.seen = time.Now().Add(e.job.config.Eval.Secs.Duration()), step
 	e.curve = curveBudget{points: evalPoints, begun: time.Now()}
-	if err := e.close(); err != nil { // of a session that was lost
+	before := e.events // of a session that was lost
+	if err := e.close(); err != nil {
 		return err
 	}
 	if err := e.open(); err != nil {
@@ -134,6 +136,7 @@ func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error 
 	if restored {
 		step++ // the first that comes
 	}
+	e.events.Continue(before, step)
 	e.events.Overtake(step)
 	if err := e.events.AddSession(ctx, tfpb.SessionLog_START, "", step); err != nil {
 		return err
@@ -252,12 +255,9 @@ func isDiskFailure(err error) bool {
 // write enters the result of a step in the events file. One that was deleted
 // with its folder is begun again.
 func (e *evaluator) write(ctx context.Context, step int64) error {
-	if _, err := os.Stat(filepath.Join(e.job.config.Logdir, evalDir)); errors.Is(err, fs.ErrNotExist) {
-		e.close() // what it had is gone
-		if err := e.open(); err != nil {
-			return err
-		}
-		if err := e.events.AddSession(ctx, tfpb.SessionLog_START, "", step); err != nil {
+	if _, err := os.Stat(e.events.Dir()); errors.Is(err, fs.ErrNotExist) {
+		e.events.Restart(step) // what it had is gone, but what waits
+		if err := atomicfile.MkdirAllSync(e.job.fsys, e.events.Dir()); err != nil {
 			return err
 		}
 	}

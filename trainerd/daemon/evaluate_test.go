@@ -5,9 +5,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -50,5 +55,55 @@ func TestEvaluationsFolderIsDeleted(t *testing.T) {
 	}
 	if err := e.close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestEvaluationsOfLostSession has a disk without room when a session is lost: the points
+// that wait come in the file of the next session, but for those that it makes again.
+func TestEvaluationsOfLostSession(t *testing.T) {
+	disk := faultfs.New(0)
+	e := newEvaluatorOn(t, disk)
+	mustNoErr(t, e.begin(t.Context(), 0, false), e.write(t.Context(), 1))
+	disk.Break(1, faultfs.Fault{Err: syscall.ENOSPC, Lasting: true})
+	mustNoErr(t, e.write(t.Context(), 2), e.write(t.Context(), 3))
+	mustNoErr(t, e.begin(t.Context(), 2, true))
+	disk.Heal()
+	mustNoErr(t, e.write(t.Context(), 3), e.write(t.Context(), 4), e.close())
+	wantEvaluations(t, e, 1, 2, 3, 4)
+	if n := e.droppedEvents(); n != 0 {
+		t.Errorf("dropped %d", n)
+	}
+}
+
+// newEvaluatorOn returns an evaluator of a job on a disk.
+func newEvaluatorOn(t *testing.T, disk atomicfile.FS) *evaluator {
+	t.Helper()
+	j := &job{config: &config.Config{Logdir: t.TempDir()}, log: slog.New(slog.DiscardHandler), fsys: disk}
+	return &evaluator{job: j, result: &evaluation{names: []string{"loss"}, values: []float64{1}}}
+}
+
+// wantEvaluations wants every loader to show an evaluation at these steps.
+func wantEvaluations(t *testing.T, e *evaluator, want ...int64) {
+	t.Helper()
+	fsys := os.DirFS(filepath.Join(e.job.config.Logdir, evalDir))
+	runs, err := tfevents.FindRuns(fsys, ".")
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("runs %v, %v", runs, err)
+	}
+	for _, loader := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgeDataServer} {
+		var got []int64
+		for p := range tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: loader}).Lookup("loss").Points() {
+			got = append(got, p.Step)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("loader %v shows evaluations at %v, want %v", loader, got, want)
+		}
+	}
+}
+
+func mustNoErr(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -359,7 +359,7 @@ func TestSynchronousWorkersBeginAgain(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := newGrowingLog()
-		beat := new(heartbeat)
+		beat := &heartbeat{remote: true}
 		log := slog.New(beat.wrap(slog.NewTextHandler(text, nil))).With("job", "x")
 		end := beat.start(log)
 		silence := func(d time.Duration, want string) {
@@ -385,29 +385,31 @@ func TestHeartbeat(t *testing.T) {
 		}
 		end()
 	})
-	var none *heartbeat // of a job in this process
+	var none *heartbeat // of what is not a training
 	none.setReason("")
 	none.setStep(1)
 	none.start(nil)()
 }
 
 // TestHeartbeatOfSteps: a training that makes steps says so before the heartbeat
-// would.
+// would, on servers more often.
 func TestHeartbeatOfSteps(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		text := newGrowingLog()
-		beat := new(heartbeat)
-		log := slog.New(beat.wrap(slog.NewTextHandler(text, nil)))
-		defer beat.start(log)()
-		show := &logProgress{log: log, longest: beat.between()}
-		show.begin(0, 0, "")
-		for step := range int64(300) {
-			time.Sleep(time.Second)
-			beat.setStep(step)
-			show.step(step, 0.5)
-		}
-		if got := text.String(); strings.Contains(got, "still") || strings.Count(got, "msg=training ") < 15 {
-			t.Errorf("a log of 5 minutes:\n%s", got)
-		}
-	})
+	for remote, lines := range map[bool]int{false: 9, true: 15} {
+		synctest.Test(t, func(t *testing.T) {
+			text := newGrowingLog()
+			beat := &heartbeat{remote: remote}
+			log := slog.New(beat.wrap(slog.NewTextHandler(text, nil)))
+			defer beat.start(log)()
+			show := &logProgress{log: log, longest: beat.between()}
+			show.begin(0, 0, "")
+			for step := range int64(300) {
+				time.Sleep(time.Second)
+				beat.setStep(step)
+				show.step(step, 0.5)
+			}
+			if got := text.String(); strings.Contains(got, "still") || strings.Count(got, "msg=training ") < lines {
+				t.Errorf("a log of 5 minutes:\n%s", got)
+			}
+		})
+	}
 }

@@ -10,16 +10,20 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 )
 
-// heartbeat sees to it that the log of a job on servers is never silent for
-// long: whatever the job waits for, a reader can tell it from one that hangs.
+// heartbeat sees to it that the log of a job is never silent for long: whatever
+// the job waits for, a reader can tell it from one that hangs. While a job in
+// this process makes steps, its log has a line each minute.
 // A nil heartbeat does nothing.
 type heartbeat struct {
+	remote bool // the job is on servers
+
 	mu     sync.Mutex
 	last   time.Time // when the log got a line
 	reason string    // what the job waits for, "" for nothing that is known
 	since  time.Time // of reason
 	step   int64     // the last one made
 	begun  bool      // there was a step
+	seen   int64     // the last one made at the beat before
 }
 
 // beatEvery is the time between two looks at the log: a heartbeat comes after a
@@ -29,7 +33,7 @@ const beatEvery = time.Second
 // between is the longest pause between two lines of a training that makes steps,
 // so short that it needs no heartbeat; 0 for as long as one likes.
 func (b *heartbeat) between() time.Duration {
-	if b == nil {
+	if b == nil || !b.remote {
 		return 0
 	}
 	return cluster.ReportEvery - cluster.ReportAfter
@@ -76,6 +80,9 @@ func (b *heartbeat) start(log *slog.Logger) (end func()) {
 func (b *heartbeat) beat(log *slog.Logger) {
 	b.mu.Lock()
 	now := time.Now()
+	if !b.remote && b.step != b.seen {
+		b.seen, b.last = b.step, now
+	}
 	silent, reason, since, step, begun := now.Sub(b.last) >= cluster.ReportEvery, b.reason, b.since, b.step, b.begun
 	b.mu.Unlock()
 	switch {

@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/control"
@@ -48,7 +49,7 @@ type RunOptions struct {
 	// Wrap, if not nil, is put around each session in which the run trains.
 	Wrap func(session.Session) session.Session
 
-	beat *heartbeat // of a job on servers, else nil
+	beat *heartbeat // of the training, nil before
 }
 
 // Run trains the job that c describes, from the state of its logdir. When ctx
@@ -64,19 +65,15 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 	}
 	defer j.close()
 	j.fsys = o.FS
-	if done := j.completed(ctx); done != nil {
+	if done := o.lookForEnd(ctx, j); done != nil {
 		defer done.sess.Close()
 		return j.reportComplete(ctx, done, o)
 	}
-	if c.IsRemote() {
-		o.beat = new(heartbeat)
-	}
+	o.beat = &heartbeat{remote: c.IsRemote()}
 	log, show := o.reporting()
 	defer o.beat.start(log)()
 	c.LogIdleKeys(log)
-	if o.Serve != nil {
-		defer o.Serve(log)()
-	}
+	defer o.serve(log)()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	j.attach(log, func(master string) {
@@ -103,6 +100,26 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 	}
 	t.reportEnd(o)
 	return nil
+}
+
+// lookForEnd returns where a job is that has nothing left to do, nil for any other.
+func (o RunOptions) lookForEnd(ctx context.Context, j *job) *resumePoint {
+	defer logging.Waiting(o.firstLog().Warn, "the checkpoints in the logdir")()
+	return j.completed(ctx)
+}
+
+// serve calls Serve, whose socket is in the logdir.
+func (o RunOptions) serve(log *slog.Logger) (end func()) {
+	if o.Serve == nil {
+		return func() {}
+	}
+	const what = "the control socket"
+	defer logging.Waiting(log.Warn, what)()
+	stop := o.Serve(log)
+	return func() {
+		defer logging.Waiting(log.Warn, what)()
+		stop()
+	}
 }
 
 // newTraining returns the training of a job, which stop ends.

@@ -2,7 +2,10 @@
 
 package logdir
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 func acquireLock(name string) (*Lock, Holder, error) { return lockByFile(name) }
 
@@ -12,7 +15,7 @@ func lockInherited(string) (f *os.File, locked bool, err error) { return nil, fa
 func processExists(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
-		return false
+		return errors.Is(err, os.ErrPermission) // it is another user's
 	}
 	p.Release()
 	return true

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -116,6 +118,7 @@ func (l *Last) fromLock() error {
 func (l *Last) fromCheckpoints() {
 	state, err := ckptdir.ReadState(l.Logdir, nil)
 	if err != nil || state.GetModelCheckpointPath() == "" {
+		l.fromRecords()
 		return
 	}
 	latest := state.GetModelCheckpointPath()
@@ -128,6 +131,19 @@ func (l *Last) fromCheckpoints() {
 	}
 	if info, err := os.Stat(filepath.Join(l.Logdir, "checkpoint")); err == nil && info.ModTime().After(l.Ended) {
 		l.Ended = info.ModTime()
+	}
+}
+
+// fromRecords takes the newest checkpoint of a program that was verified.
+func (l *Last) fromRecords() {
+	all, _ := manifest.Records(l.Logdir) // what cannot be read names none
+	if len(all) == 0 {
+		return
+	}
+	newest := all[len(all)-1]
+	l.Checkpoint, l.Step = path.Base(newest.Name), max(l.Step, newest.Step)
+	if newest.Verified.After(l.Ended) {
+		l.Ended = newest.Verified
 	}
 }
 

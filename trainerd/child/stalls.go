@@ -1,0 +1,31 @@
+package child
+
+import (
+	"time"
+
+	"github.com/trainerd/trainerd/internal/logging"
+	"github.com/trainerd/trainerd/internal/parallel"
+)
+
+// await calls f, and the log says what it waits for while that takes long.
+func (r *run) await(what string, f func()) {
+	defer logging.Waiting(r.log.Warn, what)()
+	f()
+}
+
+// stallEvery is how often it is seen whether the loop still turns, which it does with each
+// look for checkpoints.
+const stallEvery = 10 * time.Second
+
+// sayStalls has the log say that the loop stands still, until end is called: a disk that
+// hangs holds it up. Neither reports nor signals are handled then.
+func (r *run) sayStalls() (end func()) {
+	seen, since := int64(-1), time.Now()
+	return parallel.AtEach(max(stallEvery, 2*r.lookEvery()), func() {
+		if now := r.turns.Load(); now != seen {
+			seen, since = now, time.Now()
+			return
+		}
+		r.log.Warn("still waiting", "for", "the disk of the logdir", "since", time.Since(since).Round(time.Second))
+	})
+}
