@@ -193,8 +193,12 @@ func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
 func (c *checkpointer) saveFinal(ctx context.Context) error {
 	pause := firstSaveRetry
 	for attempt := 1; ; attempt++ {
-		_, err := c.saveWithin(ctx, ctx, false)
-		if err == nil || attempt == finalAttempts || ctx.Err() != nil {
+		saved, err := c.saveWithin(ctx, ctx, false)
+		if err == nil {
+			c.saver.AddSums(ctx, saved.Prefix)
+			return nil
+		}
+		if attempt == finalAttempts || ctx.Err() != nil {
 			return err
 		}
 		c.log.Error("final save failed; trying again", "err", err)

@@ -72,7 +72,7 @@ type Manifest struct {
 	Parent string `json:"parent,omitempty"`
 	// Files are the checkpoint's files in the order in which they were
 	// published. [Write] fills it in; a manifest without them says nothing about them.
-	Files []File `json:"files"`
+	Files []File `json:"files,omitempty"`
 }
 
 // File is a file of a checkpoint as listed in its manifest.

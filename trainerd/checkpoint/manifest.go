@@ -3,33 +3,73 @@ package checkpoint
 import (
 	"context"
 	"path/filepath"
+	"runtime"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
-// writeManifest puts next to a checkpoint what is known of it: its step, time
-// and metrics, and the one before it. A V1 checkpoint has none, and neither has one that
+const (
+	// quickSums is the size from which a checkpoint counts before its files are read for
+	// their checksums. Reading smaller ones takes no longer than writing the manifest twice.
+	quickSums = 8 << 20
+	// sumsShare bounds the time that the checksums of larger ones take of all processors:
+	// where saves come in quick succession, only some of them get checksums.
+	sumsShare = 0.01
+)
+
+// writeManifest puts next to a checkpoint what is known of it: its step, time and
+// metrics, and the one before it. A V1 checkpoint has none, and neither has one that
 // another machine wrote: then m is nil.
-func (s *Saver) writeManifest(newest stored) (m *manifest.Manifest, err error) {
+func (s *Saver) writeManifest(ctx context.Context, cut *Snapshot, newest stored) (m *manifest.Manifest, err error) {
 	if s.NoManifest || !v2(newest.prefix) {
 		return nil, nil
 	}
 	m = &manifest.Manifest{Step: newest.step, WallTime: newest.saved.UTC(), ConfigHash: s.ConfigHash, Parent: s.parent()}
 	m.Metrics, m.Measured = newest.metrics.InManifest()
-	return m, manifest.WriteAs(newest.prefix, m, &ckptfmt.FileOptions{FS: s.FS})
+	o := &ckptfmt.FileOptions{FS: s.FS}
+	if !cut.BySession() && s.need(cut) < quickSums {
+		if err = manifest.Write(ctx, newest.prefix, m, o); m.Files != nil {
+			return m, err
+		}
+		s.warnOfSums(newest.prefix, err)
+	}
+	return m, manifest.WriteAs(newest.prefix, m, o)
 }
 
-// addSums adds the checksums of the files to a manifest. For that it reads them, so it is
-// done when the checkpoint is current already: what a kill may lose by then is a list.
-func (s *Saver) addSums(ctx context.Context, newest stored, m *manifest.Manifest) {
-	if m == nil {
+// addSums adds the checksums of the files to a manifest that lacks them, if that is due.
+// For that it reads them, so it is done when the checkpoint is current already: what a kill
+// may lose by then is a list. The caller holds writing.
+func (s *Saver) addSums(ctx context.Context, prefix string, m *manifest.Manifest) {
+	began := time.Now()
+	if m == nil || m.Files != nil || began.Before(s.sumsDue) {
 		return
 	}
-	if err := manifest.Write(ctx, newest.prefix, m, &ckptfmt.FileOptions{FS: s.FS}); err != nil {
-		logging.OrDiscard(s.Logger).Warn("checkpoint has no checksums in its manifest", "checkpoint", newest.prefix, "err", err)
+	if err := manifest.Write(ctx, prefix, m, &ckptfmt.FileOptions{FS: s.FS}); err != nil {
+		s.warnOfSums(prefix, err)
 	}
+	took := time.Since(began)
+	s.sumsDue = began.Add(time.Duration(float64(took) / sumsShare / float64(runtime.GOMAXPROCS(0))))
+}
+
+func (s *Saver) warnOfSums(prefix string, err error) {
+	logging.OrDiscard(s.Logger).Warn("checkpoint has no checksums in its manifest", "checkpoint", prefix, "err", err)
+}
+
+// AddSums adds the checksums of its files to a checkpoint's manifest, if there is one that
+// lacks them. Saves in quick succession leave them out where that takes long; the last
+// checkpoint of a run should have them.
+func (s *Saver) AddSums(ctx context.Context, prefix string) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	m, err := manifest.Read(prefix)
+	if err != nil {
+		return
+	}
+	s.sumsDue = time.Time{}
+	s.addSums(ctx, prefix, m)
 }
 
 // parent returns the name of the checkpoint that the run has restored or saved

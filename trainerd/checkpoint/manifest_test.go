@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -245,18 +247,76 @@ func (r *renames) Rename(from, to string) error {
 	return r.FS.Rename(from, to)
 }
 
-// A checkpoint is current before its files are read for their checksums: a kill in
-// between loses neither the checkpoint nor its metrics.
+// A large checkpoint is current before its files are read for their checksums: a kill in
+// between loses neither the checkpoint nor its metrics. The manifest of a small one is
+// written once.
 func TestCurrentBeforeSums(t *testing.T) {
-	dir := sessiontest.MemoryDir(t)
-	disk := &renames{FS: atomicfile.OrOS(nil)}
-	save(t, &Saver{FS: disk}, twoVariables(1), filepath.Join(dir, "m"), 1)
-	want := []string{"m-1.data-00000-of-00001", "m-1.index", "m-1.manifest.json", "checkpoint", "m-1.manifest.json"}
-	if !slices.Equal(disk.names, want) {
-		t.Errorf("files appear in the order %q, want %q", disk.names, want)
+	for size, sums := range map[int][]string{quickSums / 4: {"m-1.manifest.json"}, 1: nil} {
+		dir := sessiontest.MemoryDir(t)
+		disk := &renames{FS: atomicfile.OrOS(nil)}
+		sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector(make([]float32, size)...)})
+		save(t, &Saver{FS: disk}, sess, filepath.Join(dir, "m"), 1)
+		want := append([]string{"m-1.data-00000-of-00001", "m-1.index", "m-1.manifest.json", "checkpoint"}, sums...)
+		if !slices.Equal(disk.names, want) {
+			t.Errorf("files appear in the order %q, want %q", disk.names, want)
+		}
+		m, err := manifest.Read(filepath.Join(dir, "m-1"))
+		if err != nil || len(m.Files) != 2 {
+			t.Errorf("manifest %+v, %v", m, err)
+		}
 	}
-	m, err := manifest.Read(filepath.Join(dir, "m-1"))
-	if err != nil || len(m.Files) != 2 {
-		t.Errorf("manifest %+v, %v", m, err)
+}
+
+// Of large checkpoints in quick succession only the first gets checksums, and the last of
+// the run. One without them is restored, retained and moved aside like any other.
+func TestSumsAreRare(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector(make([]float32, quickSums/4)...)})
+	s := &Saver{Retention: []retention.Policy{retention.Best{Metric: "loss", N: 1}, retention.Last(2)}}
+	sums := func(prefix string) int {
+		m, err := manifest.Read(prefix)
+		sessiontest.MustNoErr(t, err)
+		return len(m.Files)
+	}
+	var saved []string
+	for step := range int64(4) {
+		cut, err := s.Snapshot(t.Context(), sess, "")
+		sessiontest.MustNoErr(t, err)
+		cut.Metrics = map[string]float64{"loss": math.Abs(float64(step) - 1)}
+		prefix, err := s.Write(t.Context(), cut, filepath.Join(dir, "m"), step)
+		sessiontest.MustNoErr(t, err)
+		if want := map[bool]int{true: 2}[step == 0]; sums(prefix) != want {
+			t.Errorf("step %d: sums of %d files, want %d", step, sums(prefix), want)
+		}
+		if s.sumsDue.IsZero() {
+			t.Error("the next sums are due at once")
+		}
+		s.sumsDue = time.Now().Add(time.Hour) // the saves may take long here
+		saved = append(saved, prefix)
+	}
+	if got := s.LastCheckpoints(); !slices.Equal(got, saved[1:]) {
+		t.Errorf("kept %v, want the best and the last two of %v", got, saved)
+	}
+	text, err := os.ReadFile(manifest.Name(saved[1]))
+	if err != nil || strings.Contains(string(text), "files") {
+		t.Errorf("manifest without sums: %s, %v", text, err)
+	}
+	again := new(Saver)
+	again.RecoverLastCheckpoints(saved[1:])
+	if kept := again.Kept(); len(kept) != 3 || kept[0].Metrics["loss"] != 0 {
+		t.Errorf("the next run knows %+v", kept)
+	}
+	sessiontest.MustNoErr(t, again.Restore(t.Context(), sess, saved[1]))
+	if _, err := Quarantine(nil, saved[2], time.Now()); err != nil || len(sessiontest.Files(t, dir, "m-2*")) > 0 {
+		t.Errorf("moved aside: %v", err)
+	}
+	s.AddSums(t.Context(), saved[3])
+	if sums(saved[3]) != 2 {
+		t.Error("the last one has no sums")
+	}
+	for name, err := range manifest.Verify(t.Context(), saved[3]) {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

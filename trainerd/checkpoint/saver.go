@@ -110,7 +110,8 @@ type Saver struct {
 
 	writing sync.Mutex // held during a write
 	encoded encodedMeta
-	durable string // directory whose name was synced; guarded by writing
+	durable string    // directory whose name was synced; guarded by writing
+	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing
 	mu      sync.Mutex
 	rotation
 	started       bool     // lastPreserved is set

@@ -28,8 +28,8 @@ import (
 // error the previous one still is.
 //
 // The order is: data, index, meta graph, manifest, state file, each synced and
-// renamed into place before the next; then the manifest with the checksums of the files,
-// which have to be read for that; deletions come last.
+// renamed into place before the next; then, for a large checkpoint, the manifest with the
+// checksums of the files, which have to be read for that; deletions come last.
 //
 // A save that would not fit on the disk is not started: first, old checkpoints
 // that would be deleted after it are deleted, and if there is still too little
@@ -71,7 +71,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 		return "", nil
 	}
 	newest := stored{prefix: prefix, step: max(step, session.NoStep), saved: time.Now(), metrics: cut.measurements(step)}
-	m, err := s.writeManifest(newest)
+	m, err := s.writeManifest(ctx, cut, newest)
 	if err != nil {
 		logging.OrDiscard(s.Logger).Warn("checkpoint has no manifest", "checkpoint", prefix, "err", err) // it is whole all the same
 	}
@@ -171,7 +171,7 @@ func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
-	s.addSums(ctx, newest, m)
+	s.addSums(ctx, prefix, m)
 	gone := slices.Clip(doomed)
 	if previous := previousName(prefix); layout.Exists(previous) {
 		gone = append(gone, stored{prefix: previous})

@@ -27,6 +27,9 @@ type attempt struct {
 	marks        []string           // of a restart, among the program's events
 	ending       *ending            // that was asked for, nil for none
 	broken       *nodeState         // of the node that has ended it, nil for none
+	save         saveRequest        // the newest of the chief's
+	saveDue      <-chan time.Time   // when SaveSignal is sent, nil for never
+	deaf         bool               // the log has that nothing handles SaveSignal
 	speaker      *int               // the node whose reports count, nil while none has reported
 	forwarded    map[int]*forwarded // by the other nodes
 	started      bool
@@ -237,6 +240,8 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 		case <-stop:
 			stopped, stop = true, nil
 			r.terminate()
+		case <-r.attempt.saveDue:
+			r.sendDueSave()
 		case <-r.ends():
 			r.enter(r.attempt.ending.stage + 1)
 		}

@@ -100,7 +100,8 @@
 //
 // For a program that saves on a signal, [Supervisor.SaveSignal], this package can
 // decide when: see [Supervisor.SaveEvery], SaveSteps and SaveBudget. The program
-// must handle the signal before its first report.
+// must handle the signal before its first report. On Linux, one that does not handle
+// it, such as torchrun, does not get it: the nearest processes below it that do get it.
 //
 // [Supervisor.Retention] decides which checkpoints are kept. The newest verified one always
 // is, and so are those with a file NAME.pin next to them. Nothing outside the logdir is ever
@@ -149,15 +150,18 @@
 // files in the folder trainerd.nodes. job.json and nodeN.json are replaced atomically:
 //
 //	job.json            by the chief: its life and attempt, the checkpoint of that attempt,
-//	                    whether it is running, ending, ended, or the job has ended, and
-//	                    the node whose reports count
+//	                    whether it is running, paused, ending, ended, or the job has
+//	                    ended, the node whose reports count, and the newest save that
+//	                    was asked for: its number, and the time of the signal
 //	nodeN.json          by the worker N: the attempt that it runs or has run, and its exit
 //	nodeN-*.reportsM    by the worker N: what its program reports
 //
 // The reports of the chief's program count if they have numbers. Otherwise those of the
 // first node that has reported two steps do, for the whole attempt.
 //
-// A worker starts the program when the chief does, and ends it when the chief does.
+// A worker starts the program when the chief does, pauses it, and ends it when the chief
+// does. It sends SaveSignal at the time that the chief has published, as the chief itself
+// does then.
 // When the program ends on a worker, or the worker is asked to stop, the chief ends it
 // too and restarts it on all nodes; the pauses and the number of such starts are those
 // of [Supervisor.Restarts]. At each end the chief waits up to Grace until the program has

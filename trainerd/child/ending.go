@@ -50,7 +50,7 @@ func (r *run) terminate() {
 		return
 	}
 	r.attempt.ending = &ending{begun: time.Now()}
-	if r.canSaveFirst() && r.attempt.process.sendLeader(r.SaveSignal) == nil {
+	if r.canSaveFirst() && r.askToSave() == nil {
 		r.log.Info("asked the program to save before it is stopped", "step", r.attempt.step)
 		r.prompter.ask(r.attempt.ending.begun)
 		r.enter(asksToSave)
@@ -77,7 +77,7 @@ func (r *run) enter(stage int) {
 		r.tellNodes()
 		r.checkSignal(r.attempt.process.terminate())
 		if r.attempt.paused {
-			r.checkSignal(r.attempt.process.send(system.SigCont)) // a stopped process does not see SIGTERM
+			r.checkSignal(r.sendAll(system.SigCont)) // a stopped process does not see SIGTERM
 		}
 	case toldGroup:
 		share = 1

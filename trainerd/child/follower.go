@@ -84,6 +84,8 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 			if f.reports != nil {
 				f.tell(nodeEnding)
 			}
+		case <-f.attempt.saveDue:
+			f.sendDueSave()
 		case <-f.ends():
 			f.enter(f.attempt.ending.stage + 1)
 		}
@@ -110,6 +112,7 @@ func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) 
 	job := f.nodes.job()
 	known := job.Chief == f.chief
 	f.mute = job.start == f.at && job.Speaker != nil && *job.Speaker != f.nodes.own
+	f.followChief(job)
 	switch {
 	case !f.told.IsZero() && (f.reports == nil || !led || !known || job.Phase != nodeRunning || time.Since(f.told) > f.grace()/2):
 		f.exit.Cause = Stopped // the chief, where there is one, has saved by now
@@ -197,7 +200,7 @@ func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool
 	}
 	f.at, f.run.job, f.attempts = job.start, job, job.Attempt
 	f.closing, f.passes, f.mute = time.Time{}, forwarder{}, false
-	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir)}
+	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir), save: job.Save}
 	f.observer.Started(f.attempts, f.attempt.given)
 	f.tell(nodeRunning)
 	a, err := f.launch(ctx, ln)

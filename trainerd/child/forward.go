@@ -191,7 +191,8 @@ func (r *run) takeForwarded(last bool) {
 		if r.attempt.speaker == nil && !f.leads(r.lookEvery()) && !(last && len(f.reports) > 0) {
 			continue
 		}
-		if r.attempt.speaker == nil {
+		first := r.attempt.speaker == nil
+		if first {
 			r.log.Info("the program reports on another node, and nothing on this one; its curves are from there", "node", node)
 		}
 		r.speaks(node)
@@ -199,7 +200,21 @@ func (r *run) takeForwarded(last bool) {
 			r.onReport(report)
 		}
 		f.reports = nil
+		if first && r.attempt.nan == nil {
+			r.rotate() // which has waited for them
+		}
 	}
+}
+
+// hasUntakenReports reports whether other nodes have passed on reports that may count, once
+// it is known whose do.
+func (r *run) hasUntakenReports() bool {
+	for _, f := range r.attempt.forwarded {
+		if r.attempt.speaker == nil && len(f.reports) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *attempt) forwardedBy(node int) *forwarded {

@@ -47,6 +47,9 @@ type jobState struct {
 	Step       int64  `json:"step"`                 // of the checkpoint, NoStep where its name has none
 	Reason     string `json:"reason,omitempty"`     // why the job has failed
 	Speaker    *int   `json:"speaker,omitempty"`    // the node whose reports count, nil while none has reported
+	Paused     bool   `json:"paused,omitempty"`
+
+	Save saveRequest `json:"save,omitzero"` // the newest
 }
 
 // rendezvous is a name under which the parts of one start find each other, and
@@ -134,7 +137,7 @@ func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason, Speaker: r.attempt.speaker}
+	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason, Speaker: r.attempt.speaker, Paused: r.attempt.paused, Save: r.attempt.save}
 	if c := r.attempt.given; c != nil {
 		j.Step = c.Step
 		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {

@@ -132,7 +132,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		}
 		r.savers = nil
 	}
-	if len(added) > 0 && r.attempt.nan == nil { // the loss may be why the new ones must go
+	if len(added) > 0 && r.attempt.nan == nil && !r.hasUntakenReports() { // the loss may be why the new ones must go, or others stay
 		r.rotate()
 	}
 }

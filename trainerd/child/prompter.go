@@ -101,7 +101,5 @@ func (r *run) prompt() {
 	}
 	r.prompter.ask(now)
 	r.log.Debug("asking the program to save", "step", r.attempt.step)
-	if err := r.attempt.process.sendLeader(r.SaveSignal); !isGone(err) {
-		r.checkSignal(err)
-	}
+	r.checkSaveSignal(r.askToSave())
 }

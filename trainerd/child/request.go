@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/system"
@@ -65,8 +66,11 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 		if r.attempt.process == nil {
 			return ErrNotRunning
 		}
-		r.savers = append(r.savers, saved)
-		return r.attempt.process.sendLeader(sv.SaveSignal)
+		err := r.askToSave()
+		if err == nil {
+			r.savers = append(r.savers, saved)
+		}
+		return err
 	})
 	if err != nil {
 		return Checkpoint{}, err
@@ -82,16 +86,17 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 	}
 }
 
-// Pause suspends the program and its group until Resume.
+// Pause suspends the program and its processes, on all nodes, until Resume.
 func (sv *Supervisor) Pause(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		if r.attempt.process == nil {
 			return ErrNotRunning
 		}
-		if err := r.attempt.process.send(system.SigStop); err != nil {
+		if err := r.sendAll(system.SigStop); err != nil {
 			return err
 		}
 		r.attempt.paused = true
+		r.publish(r.job.Phase, "")
 		return nil
 	})
 }
@@ -103,8 +108,17 @@ func (sv *Supervisor) Resume(ctx context.Context) error {
 			return ErrNotRunning
 		}
 		r.attempt.paused, r.attempt.lastProgress = false, time.Now()
-		return r.attempt.process.send(system.SigCont)
+		r.publish(r.job.Phase, "")
+		return r.sendAll(system.SigCont)
 	})
+}
+
+// sendAll sends a signal to all processes of the program on this node, also to those that
+// have begun sessions of their own, as the workers of torchrun do.
+func (r *run) sendAll(sig syscall.Signal) error {
+	err := r.attempt.process.send(sig)
+	r.system().SignalAll(r.groupDir, r.system().Leftovers(r.groupDir), sig)
+	return err
 }
 
 // Keep protects the checkpoint of a step from being deleted.

@@ -19,7 +19,7 @@ import (
 type calibration struct {
 	Steps  int     // of the race
 	Every  int     // between two checkpoints, after Young
-	Step   float64 // seconds of a step
+	Step   float64 // seconds of a step when nothing slows it
 	Save   float64 // seconds that a save takes from the training
 	Start  float64 // seconds from the start of the process to the begin of its first step, from a checkpoint
 	Mean   float64 // seconds between two kills
@@ -28,12 +28,14 @@ type calibration struct {
 
 const (
 	calibrationFile = "calibration.json"
-	// A save in the background holds up the training for next to no time, so an
-	// interval by its cost alone would be none at all: it still has a cost of this
-	// many seconds, and is not written for more than this share of the time.
+	// A save in the background may cost so little that an interval by its cost alone
+	// would be none at all: it still has a cost of this many seconds, and is not written
+	// for more than this share of the time.
 	leastSave    = 0.02
 	mostOfWrites = 0.5
-	// calibrationSaves are enough for a median.
+	// calibrationSteps are made without a save, and then before each of some saves: long
+	// enough for one in the background.
+	calibrationSteps = 40
 	calibrationSaves = 3
 	// Where kills come faster than programs start, none of them ends.
 	startsPerKill = 4
@@ -95,26 +97,32 @@ func prepare(ctx context.Context, o *options) (*measure.Result, error) {
 	return nil, os.WriteFile(filepath.Join(o.data, calibrationFile), text, 0o666)
 }
 
-// calibrate measures a step, a save, and a start from a checkpoint.
+// calibrate measures a step, a start from a checkpoint, and what a save takes from the
+// training.
 func (o *options) calibrate(ctx context.Context) (*calibration, error) {
-	const every = 10
-	j, _, err := o.plain(ctx, "calibration", calibrationSaves*every, every)
+	quiet, _, err := o.plain(ctx, "calibration", calibrationSteps, calibrationSteps) // saves at its end
 	if err != nil {
 		return nil, err
 	}
-	c := &calibration{Step: j.stepSeconds(), Save: j.saveSeconds(every)}
-	last, begun, err := o.plain(ctx, "calibration", (calibrationSaves+1)*every, every)
+	c := &calibration{Step: quiet.stepSeconds()}
+	const end = (calibrationSaves + 2) * calibrationSteps // one interval without a save, and one after the last
+	all, begun, err := o.plain(ctx, "calibration", end, calibrationSteps)
 	if err != nil {
 		return nil, err
 	}
-	again := last.steps[len(j.steps):]
-	if again[0].number != calibrationSaves*every+1 {
-		return nil, fmt.Errorf("it begins with step %d after a checkpoint of step %d", again[0].number, calibrationSaves*every)
+	again := all.steps[len(quiet.steps):]
+	if again[0].number != calibrationSteps+1 {
+		return nil, fmt.Errorf("it begins with step %d after a checkpoint of step %d", again[0].number, calibrationSteps)
 	}
 	c.Start = again[0].begin - seconds(begun)
+	c.Save = (&journal{steps: again}).saveSeconds(calibrationSteps, c.Step)
 	c.Mean = max(o.mean.Seconds(), startsPerKill*c.Start)
-	c.Steps = max(int(max(o.length.Seconds(), killsPerRun*c.Mean)/c.Step), 2*every)
-	interval := max(math.Sqrt(2*max(c.Save, leastSave)*c.Mean), median(j.saves)/mostOfWrites)
+	c.Steps = max(int(max(o.length.Seconds(), killsPerRun*c.Mean)/c.Step), 2*calibrationSteps)
+	var took []float64
+	for _, s := range all.saves {
+		took = append(took, s.took)
+	}
+	interval := max(math.Sqrt(2*max(c.Save, leastSave)*c.Mean), median(took)/mostOfWrites)
 	c.Every = min(max(int(math.Round(interval/c.Step)), 1), c.Steps)
 	return c, nil
 }

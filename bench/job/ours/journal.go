@@ -17,12 +17,12 @@ import (
 //
 //	start PID TIME     a process began, before it loads anything
 //	step N BEGIN END   it did a step; times are seconds since 1970
-//	save SECONDS       it wrote a checkpoint next to its steps, in that time
+//	save SECONDS TIME  it wrote a checkpoint next to its steps, in that time, until then
 //	end DIGEST         it is done, with these bits
 type journal struct {
 	starts []start
 	steps  []step
-	saves  []float64
+	saves  []save
 	digest string
 }
 
@@ -38,6 +38,9 @@ type step struct {
 }
 
 func (s step) seconds() float64 { return s.end - s.begin }
+
+// save is a checkpoint that was written next to the steps.
+type save struct{ took, end float64 }
 
 // readJournal reads what there is of a journal; none is an empty one.
 func readJournal(name string) (*journal, error) {
@@ -75,11 +78,11 @@ func (j *journal) add(line string) error {
 		}
 		j.steps = append(j.steps, s)
 	case "save":
-		var took float64
-		if _, err := fmt.Sscan(rest, &took); err != nil {
+		var s save
+		if _, err := fmt.Sscan(rest, &s.took, &s.end); err != nil {
 			return err
 		}
-		j.saves = append(j.saves, took)
+		j.saves = append(j.saves, s)
 	case "end":
 		j.digest = rest
 	default:
@@ -92,7 +95,8 @@ func (j *journal) add(line string) error {
 type account struct {
 	reached  int     // the last step
 	wall     float64 // seconds to the end of the last step
-	progress float64 // seconds of the steps that were not done again
+	progress float64 // seconds that its steps take when nothing slows them
+	inSteps  float64 // seconds of the steps that were not done again, however slow they were
 	lost     int     // steps that were
 }
 
@@ -105,9 +109,10 @@ func (j *journal) account(begun time.Time) account {
 		a.wall = s.end - seconds(begun)
 	}
 	for n, s := range last {
-		a.progress += s.seconds()
+		a.inSteps += s.seconds()
 		a.reached = max(a.reached, n)
 	}
+	a.progress = float64(len(last)) * j.stepSeconds()
 	a.lost = len(j.steps) - len(last)
 	return a
 }
@@ -117,16 +122,23 @@ func (a account) share() float64 { return a.progress / a.wall }
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 
-// stepSeconds is the median time of a step. The first of a process are left out:
-// they fetch memory.
+// stepSeconds is the mean time of the steps next to which nothing was saved, or of all
+// if there are none. The first two of a process are left out: they fetch memory.
 func (j *journal) stepSeconds() float64 {
-	var all []float64
+	var quiet, all []float64
 	for i, s := range j.steps {
-		if i > 1 && j.steps[i-2].process == s.process {
-			all = append(all, s.seconds())
+		if i < 2 || j.steps[i-2].process != s.process {
+			continue
+		}
+		all = append(all, s.seconds())
+		if !slices.ContainsFunc(j.saves, func(v save) bool { return s.begin < v.end && s.end > v.end-v.took }) {
+			quiet = append(quiet, s.seconds())
 		}
 	}
-	return median(all)
+	if len(quiet) == 0 {
+		quiet = all
+	}
+	return mean(quiet)
 }
 
 // startSeconds is the median time from the start of a process to its first step.
@@ -140,21 +152,29 @@ func (j *journal) startSeconds() float64 {
 	return median(all)
 }
 
-// saveSeconds is the median time between two steps with a save in between, in
-// excess of that without one.
-func (j *journal) saveSeconds(every int) float64 {
-	var with, without []float64
-	for i, s := range j.steps[1:] {
-		before := j.steps[i]
-		switch gap := s.begin - before.end; {
-		case s.process != before.process:
-		case before.number%every == 0:
-			with = append(with, gap)
-		default:
-			without = append(without, gap)
+// saveSeconds is what a save takes from the training: the time by which its steps, and
+// what lies between them, take longer than steps of that many seconds without saves.
+func (j *journal) saveSeconds(every int, step float64) float64 {
+	excess, saves := 0., 0
+	for i, s := range j.steps {
+		if i < 3 || j.steps[i-3].process != s.process {
+			continue
+		}
+		before := j.steps[i-1]
+		excess += s.end - before.end - step
+		if before.number%every == 0 {
+			saves++
 		}
 	}
-	return max(median(with)-median(without), 0)
+	return max(excess/float64(max(saves, 1)), 0)
+}
+
+func mean(values []float64) float64 {
+	sum := 0.
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(max(len(values), 1))
 }
 
 func median(values []float64) float64 {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 const killedRun = `start 10 100
 step 1 103 104
 step 2 104.5 105.5
-save 0.5
+save 0.5 105
 start 11 107
 step 2 110 112
 step 3 112.5 113.5
@@ -48,7 +48,7 @@ func readText(t *testing.T, text string) *journal {
 func TestAccount(t *testing.T) {
 	j := readText(t, killedRun)
 	got := j.account(time.Unix(99, 0))
-	if want := (account{reached: 4, wall: 16, progress: 5, lost: 1}); got != want {
+	if want := (account{reached: 4, wall: 16, progress: 4, inSteps: 5, lost: 1}); got != want {
 		t.Errorf("account %+v, want %+v", got, want)
 	}
 	if got := j.startSeconds(); got != 3 {
@@ -57,11 +57,11 @@ func TestAccount(t *testing.T) {
 	if got := j.stepSeconds(); got != 1 {
 		t.Errorf("step takes %g s, want 1", got)
 	}
-	if len(j.saves) != 1 || j.saves[0] != 0.5 {
-		t.Errorf("saves took %g s, want 0.5", j.saves)
+	if len(j.saves) != 1 || j.saves[0] != (save{0.5, 105}) {
+		t.Errorf("saves %v, want one of 0.5 s until 105", j.saves)
 	}
 	r := judge(&calibration{Digest: "abc"}, j, time.Unix(99, 0))
-	for name, want := range map[string]float64{"ettr": 5. / 16, "lost_seconds": 11, "lost_steps": 1, "same_bits": 1, "starts": 2} {
+	for name, want := range map[string]float64{"ettr": 4. / 16, "in_steps": 5. / 16, "lost_seconds": 12, "lost_steps": 1, "same_bits": 1, "starts": 2} {
 		if r.Metrics[name] != want {
 			t.Errorf("%s = %g, want %g", name, r.Metrics[name], want)
 		}
@@ -72,9 +72,14 @@ func TestAccount(t *testing.T) {
 }
 
 func TestSaveSeconds(t *testing.T) {
-	j := readText(t, "start 1 0\nstep 1 1 2\nstep 2 2.25 3\nstep 3 5 6\nstep 4 6.25 7\nstep 5 9 10\n")
-	if got := j.saveSeconds(2); got != 1.75 {
-		t.Errorf("a save takes %g s, want 1.75", got)
+	j := readText(t, "start 1 0\nstep 1 1 2\nstep 2 2.25 3\nstep 3 5 6\nstep 4 6 7\nstep 5 9 10\n")
+	if got := j.saveSeconds(2, 0.75); got != 2.5 {
+		t.Errorf("a save takes %g s, want 2.5", got)
+	}
+	// Next to steps 4 and 5 something is saved, and they take longer for it.
+	j = readText(t, "start 1 0\nstep 1 1 2\nstep 2 2 3\nstep 3 3 4\nstep 4 4 7\nstep 5 7 9\nstep 6 9 10\nsave 2.5 8\n")
+	if step, save := j.stepSeconds(), j.saveSeconds(3, 1); step != 1 || save != 3 {
+		t.Errorf("a step takes %g s, and a save %g; want 1 and 3", step, save)
 	}
 }
 

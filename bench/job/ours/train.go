@@ -41,7 +41,9 @@ func train(ctx context.Context, _ *options) (*measure.Result, error) {
 	sv := &trainerd.Supervisor{
 		MetaGraph: meta, Open: target.Open, Logdir: t.logdir, SummaryOp: trainerd.None(),
 		SaveModelEvery: -1, SaveModelSteps: int64(t.every), Saver: &trainerd.Saver{MaxToKeep: 2},
-		OnSave: func(c trainerd.SavedCheckpoint) { fmt.Fprintf(journal, "save %f\n", c.Took.Seconds()) },
+		OnSave: func(c trainerd.SavedCheckpoint) {
+			fmt.Fprintf(journal, "save %f %f\n", c.Took.Seconds(), seconds(c.Time))
+		},
 	}
 	return nil, sv.Run(ctx, func(ctx context.Context, sess trainerd.Session) error {
 		for {

@@ -77,7 +77,8 @@ func under(ctx context.Context, o *options) (*measure.Result, error) {
 	r := judge(c, j, begun)
 	r.Metrics["kills"] = float64(kills)
 	// What would have been left at the speed that the machine had for this run.
-	now := calibration{Steps: c.Steps, Every: c.Every, Mean: c.Mean, Step: j.stepSeconds(), Save: j.saveSeconds(c.Every), Start: j.startSeconds()}
+	step := j.stepSeconds()
+	now := calibration{Steps: c.Steps, Every: c.Every, Mean: c.Mean, Step: step, Save: j.saveSeconds(c.Every, step), Start: j.startSeconds()}
 	r.Metrics["below_bound"] = now.ideal(newKills(o.seed, c.Mean)).share() - r.Metrics["ettr"]
 	return r, nil
 }
@@ -89,7 +90,7 @@ func judge(c *calibration, j *journal, begun time.Time) *measure.Result {
 		same = 1
 	}
 	return &measure.Result{Work: fmt.Sprintf("%d steps", a.reached), Seconds: a.wall, Metrics: map[string]float64{
-		"ettr": a.share(), "lost_seconds": a.wall - a.progress, "lost_steps": float64(a.lost), "same_bits": same, "starts": float64(len(j.starts)),
+		"ettr": a.share(), "in_steps": a.inSteps / a.wall, "lost_seconds": a.wall - a.progress, "lost_steps": float64(a.lost), "same_bits": same, "starts": float64(len(j.starts)),
 	}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -143,6 +144,45 @@ func TestSignals(t *testing.T) {
 	await(t, "the group has ended", p.GroupEnded)
 	if err := p.SignalGroup(SigKill); err != nil {
 		t.Errorf("SignalGroup after the end: %v", err)
+	}
+}
+
+// TestSignalHandlers: a signal that asks for something goes to the program, or to the
+// nearest processes below it that handle it, and kills none that does not.
+func TestSignalHandlers(t *testing.T) {
+	const (
+		handler = "trap 'exit 4' USR1; echo ready; while :; do sleep 0.01; done"
+		below   = handler // the shell that starts it does not handle the signal
+	)
+	for name, tc := range map[string]struct {
+		script string
+		err    error
+	}{
+		"the program":             {handler, nil},
+		"below it":                {"sh -c \"" + below + "\"; exit $?", nil},
+		"below what is below it":  {"sh -c 'sh -c \"$SCRIPT\"; exit $?'; exit $?", nil},
+		"none":                    {"echo ready; sleep 300; exit 5", ErrUnhandled},
+		"one that ignores it":     {"trap '' USR1; echo ready; sleep 300; exit 5", ErrUnhandled},
+		"not what is below those": {"trap 'exit 4' USR1; sh -c 'trap \"echo > \\\"$FILE\\\"\" USR1; echo ready; while :; do sleep 0.01; done' & while :; do sleep 0.01; done", nil},
+	} {
+		file := filepath.Join(t.TempDir(), "got")
+		p := start(t, tc.script, nil, "SCRIPT="+below, "FILE="+file)
+		if err := p.Signal(syscall.SIGUSR1); !errors.Is(err, tc.err) {
+			t.Errorf("%s: %v, want %v", name, err, tc.err)
+		}
+		if tc.err != nil {
+			p.SignalGroup(SigKill)
+		}
+		if code, sig := p.Wait(); tc.err == nil && (code != 4 || sig != 0) || tc.err != nil && sig != SigKill {
+			t.Errorf("%s: Wait = %d, %v", name, code, sig)
+		}
+		p.SignalGroup(SigKill)
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%s: what the handler has started got the signal", name)
+		}
+		if err := p.Signal(syscall.SIGUSR1); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("%s: Signal after the end: %v", name, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package system
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -43,12 +44,18 @@ type Program interface {
 	// Wait waits for its end, and returns its exit code or the signal that ended it.
 	Wait() (code int, sig syscall.Signal)
 	// Signal sends a signal only to it, SignalGroup to its group: as long as
-	// there is one, also after Wait.
+	// there is one, also after Wait. On Linux, a signal other than SigTerm and
+	// SigKill that it does not handle goes to the nearest processes below it that do,
+	// such as the ranks of a launcher, or the error is ErrUnhandled.
 	Signal(sig syscall.Signal) error
 	SignalGroup(sig syscall.Signal) error
 	// GroupEnded reports whether its group has no other process, after Wait.
 	GroupEnded() bool
 }
+
+// ErrUnhandled says that a signal was not sent: each process of the program would die of
+// it, or ignores it.
+var ErrUnhandled = errors.New("no process of the program handles the signal")
 
 // Output is an output of a program.
 type Output interface {
@@ -142,7 +149,12 @@ func (p *command) Wait() (code int, sig syscall.Signal) {
 }
 
 // Signal implements [Program].
-func (p *command) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
+func (p *command) Signal(sig syscall.Signal) error {
+	if sig == SigTerm || sig == SigKill {
+		return p.cmd.Process.Signal(sig)
+	}
+	return signalHandlers(p.cmd.Process, sig)
+}
 
 // SignalGroup implements [Program].
 func (p *command) SignalGroup(sig syscall.Signal) error { return signalGroup(p.PID(), sig) }

@@ -1,0 +1,78 @@
+package child
+
+import (
+	"errors"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
+)
+
+// saveRequest is what the chief publishes when the program is to save on all nodes.
+type saveRequest struct {
+	Number int       `json:"number"` // of those of one start, from 1
+	At     time.Time `json:"at"`     // when the program gets the signal on each of them
+}
+
+// askToSave sends the program SaveSignal. With several nodes, each of them sends it to its
+// part of the program, all at the same time, once they know: ranks agree on the next step
+// that they save together, and what comes later would be taken for another request.
+func (r *run) askToSave() error {
+	if r.nodes == nil {
+		return r.sendSaveSignal()
+	}
+	if r.attempt.saveDue != nil {
+		return nil // it has not been sent yet
+	}
+	wait := min(newsTime, 4*r.lookEvery(), r.grace()/8)
+	r.attempt.save = saveRequest{r.attempt.save.Number + 1, time.Now().Add(wait).UTC()}
+	r.attempt.saveDue = time.After(wait)
+	r.publish(r.job.Phase, "")
+	return nil
+}
+
+// sendSaveSignal sends SaveSignal on this node. That nothing here handles it is logged once
+// for each start.
+func (r *run) sendSaveSignal() error {
+	r.attempt.saveDue = nil
+	if r.attempt.process == nil {
+		return ErrNotRunning
+	}
+	err := r.attempt.process.sendLeader(r.SaveSignal)
+	if errors.Is(err, system.ErrUnhandled) && !r.attempt.deaf {
+		r.attempt.deaf = true
+		r.log.Warn("no process of the program handles child.save_signal, so it is not asked to save", "signal", r.SaveSignal)
+	}
+	return err
+}
+
+// sendDueSave sends SaveSignal at the time that the chief has published.
+func (r *run) sendDueSave() { r.checkSaveSignal(r.sendSaveSignal()) }
+
+// checkSaveSignal is checkSignal for SaveSignal, which does not arrive where the program has
+// ended, nor where it handles none.
+func (r *run) checkSaveSignal(err error) {
+	if !isGone(err) && !errors.Is(err, system.ErrUnhandled) {
+		r.checkSignal(err)
+	}
+}
+
+// followChief does on a worker's node what the chief does with its running program: it has
+// it save, or pauses it.
+func (f *follower) followChief(job jobState) {
+	if f.attempt.process == nil || job.start != f.at || job.Chief != f.chief {
+		return
+	}
+	if job.Save.Number > f.attempt.save.Number && f.SaveSignal != 0 {
+		f.attempt.saveDue = time.After(min(time.Until(job.Save.At), newsTime)) // clocks may differ
+	}
+	f.attempt.save = job.Save
+	if job.Paused == f.attempt.paused {
+		return
+	}
+	sig := system.SigCont
+	if job.Paused {
+		sig = system.SigStop
+	}
+	f.checkSignal(f.sendAll(sig))
+	f.attempt.paused = job.Paused
+}

@@ -1,0 +1,84 @@
+//go:build unix
+
+package child
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
+)
+
+// All parts of a program get the signal to save, on whichever node they are, and write
+// their parts of one checkpoint.
+func TestNodesSave(t *testing.T) {
+	for name, ask := range map[string]func(t *testing.T, chief, worker *node){
+		"on request": func(t *testing.T, chief, worker *node) {
+			if c, err := chief.Save(t.Context()); err != nil || c.Step != 5 {
+				t.Errorf("Save = %+v, %v", c, err)
+			}
+		},
+		"by steps":            func(*testing.T, *node, *node) {},
+		"at a stop":           func(_ *testing.T, chief, _ *node) { chief.stop() },
+		"a worker is stopped": func(_ *testing.T, _, worker *node) { worker.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logdir := filepath.Join(t.TempDir(), "log")
+			set := func(sv *Supervisor) {
+				sv.Checkpoints, sv.SaveSignal, sv.Grace = "{ckpt,part}-5", syscall.SIGUSR1, patience
+				if name == "by steps" {
+					sv.SaveSteps = 5
+				}
+			}
+			const again = "|env ATTEMPT;await done"
+			chief := join(t, logdir, 0, "steps 1 4;await there1;onsignal ckpt-5 steps 5 5;sleep"+again, set)
+			await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
+			worker := join(t, logdir, 1, "onsignal part-5 write there1;sleep"+again, set)
+			chief.await(t, "ready")
+			worker.await(t, "ready")
+			await(t, "the chief has the steps", func() bool { return len(curve(t, logdir, "loss")) == 5 })
+			ask(t, chief, worker)
+			await(t, "the checkpoint has both parts", func() bool { return slices.Contains(marks(t, logdir), "CHECKPOINT@5") })
+			chief.stop()
+			if exit, err := chief.end(t); err != nil || exit.Cause != Stopped {
+				t.Errorf("the chief: %+v, %v", exit, err)
+			}
+			if exit, err := worker.end(t); err != nil || exit.Cause != Stopped {
+				t.Errorf("the worker: %+v, %v", exit, err)
+			}
+		})
+	}
+}
+
+// A program none of whose processes handles the signal is not killed by it: the log says so
+// once, and who asks for a save is told.
+func TestSaveSignalUnhandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.refuses = system.ErrUnhandled
+			for step := 1; step <= 100 && p.sleep(10*time.Second); step++ {
+				p.say("step=%d loss=1", step)
+			}
+			return 0
+		})
+		sv.SaveSignal, sv.SaveEvery = syscall.SIGUSR1, time.Minute
+		go func() {
+			time.Sleep(10 * time.Minute)
+			if _, err := sv.Save(t.Context()); !is[error](err) || !strings.Contains(err.Error(), "no process") {
+				t.Errorf("Save = %v", err)
+			}
+		}()
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Count(log.String(), "handles child.save_signal"); got != 1 {
+			t.Errorf("%d lines about the signal in:\n%s", got, log)
+		}
+	})
+}

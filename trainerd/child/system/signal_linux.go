@@ -1,0 +1,119 @@
+package system
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// signalHandlers sends a signal to a program, or, if it would die of it or ignores it, to
+// those of the processes below it that handle it, and not to what these have started.
+func signalHandlers(p *os.Process, sig syscall.Signal) error {
+	if err := p.Signal(syscall.Signal(0)); err != nil {
+		return err
+	}
+	switch dispositionOf(p.Pid, sig) {
+	case ended:
+		return os.ErrProcessDone
+	case handled, unknown:
+		return p.Signal(sig)
+	}
+	found := handlersBelow(p.Pid, childrenOfAll(), sig)
+	for _, pid := range found {
+		syscall.Kill(pid, sig) // one that has ended meanwhile needs none
+	}
+	if len(found) == 0 {
+		return ErrUnhandled
+	}
+	return nil
+}
+
+// disposition is what a process does when it gets a signal.
+type disposition int
+
+const (
+	unhandled disposition = iota // it dies of it, or ignores it
+	blocked                      // it gets it later: by sigwait or signalfd, or once it has begun another program
+	handled
+	ended   // there is no such process any more
+	unknown // the system does not say
+)
+
+// beginning is longer than a process blocks signals in order to begin another one.
+const beginning = 20 * time.Millisecond
+
+// dispositionOf looks up what a process does when it gets a signal, for as long as it takes
+// to see whether that is for a moment only.
+func dispositionOf(pid int, sig syscall.Signal) disposition {
+	d := dispositionNow(pid, sig)
+	if d != blocked {
+		return d
+	}
+	time.Sleep(beginning)
+	if d = dispositionNow(pid, sig); d == blocked {
+		return handled
+	}
+	return d
+}
+
+func dispositionNow(pid int, sig syscall.Signal) disposition {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return ended
+	}
+	said := unknown
+	for line := range bytes.Lines(status) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch string(name) {
+		case "State":
+			if bytes.HasPrefix(value, []byte("Z")) || bytes.HasPrefix(value, []byte("X")) {
+				return ended
+			}
+		case "SigBlk":
+			said = unhandled
+			if has(value, sig) {
+				said = blocked
+			}
+		case "SigCgt":
+			if has(value, sig) {
+				return handled
+			}
+		}
+	}
+	return said
+}
+
+// has reports whether a set of signals, in hexadecimal, has one.
+func has(set []byte, sig syscall.Signal) bool {
+	mask, err := strconv.ParseUint(string(set), 16, 64)
+	return err == nil && mask>>(sig-1)&1 == 1
+}
+
+// childrenOfAll returns the children of each process that has some.
+func childrenOfAll() map[int][]int {
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	children := make(map[int][]int)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
+			parent := parentOf(pid)
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	return children
+}
+
+// handlersBelow returns the nearest processes below one that handle a signal.
+func handlersBelow(pid int, children map[int][]int, sig syscall.Signal) (found []int) {
+	for _, child := range children[pid] {
+		if dispositionOf(child, sig) == handled {
+			found = append(found, child)
+		} else {
+			found = append(found, handlersBelow(child, children, sig)...)
+		}
+	}
+	return found
+}

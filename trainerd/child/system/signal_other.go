@@ -1,0 +1,12 @@
+//go:build !linux
+
+package system
+
+import (
+	"os"
+	"syscall"
+)
+
+// signalHandlers sends a signal to a program. This system does not say which processes
+// handle it.
+func signalHandlers(p *os.Process, sig syscall.Signal) error { return p.Signal(sig) }
