@@ -148,7 +148,7 @@ func lsTensors(c *cli.Context, arg string) error {
 		return err
 	}
 	defer r.Close()
-	if _, other := r.(*ckptfmt.PartsReader); other && c.Bool("long") {
+	if _, other := r.(*formats.Reader); other && c.Bool("long") {
 		return usagef("--long shows shards and checksums, which only TensorFlow checkpoints have; %s is none", prefix)
 	}
 	if c.String("sort") == "size" {
