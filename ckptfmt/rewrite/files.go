@@ -29,7 +29,7 @@ const (
 	Checkpoint Format = iota
 	NPZ
 	Safetensors
-	Torch        // .pt, .pth
+	Torch        // .pt, .pth, .bin
 	HDF5         // .h5, .hdf5
 	KerasWeights // .weights.h5
 	Keras        // .keras
@@ -50,7 +50,7 @@ func FormatOf(name string) Format {
 		return NPZ
 	case ".safetensors":
 		return Safetensors
-	case ".pt", ".pth":
+	case ".pt", ".pth", ".bin":
 		return Torch
 	case ".h5", ".hdf5":
 		return HDF5

@@ -63,8 +63,11 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
-	if n > maxHeader || int64(n) > size-lengthSize {
-		return nil, r.corrupt(0, "length of the header", fmt.Errorf("%d bytes, in a file of %d, of at most %d", n, size, maxHeader))
+	switch {
+	case n > maxHeader:
+		return nil, r.corrupt(0, "length of the header", fmt.Errorf("%d bytes, at most %d are read", n, maxHeader))
+	case int64(n) > size-lengthSize:
+		return nil, r.corrupt(0, "length of the header", fmt.Errorf("%d bytes, the file has %d: it was cut off", n, size))
 	}
 	header, err := readtext.String(from, lengthSize, int64(n))
 	if err != nil {
@@ -278,7 +281,10 @@ func (r *Reader) checkExtents() error {
 		}
 		at = t.end
 	}
-	if at != r.size {
+	if at > r.size {
+		return r.corrupt(r.start+r.size, "elements", fmt.Errorf("the tensors take %d bytes, the file has %d of them: it was cut off", at, r.size))
+	}
+	if at < r.size {
 		return r.corrupt(r.start+at, "elements", fmt.Errorf("the tensors take %d bytes, %d follow the header", at, r.size))
 	}
 	return nil

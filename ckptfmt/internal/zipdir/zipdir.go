@@ -156,7 +156,7 @@ func findEnd(from io.ReaderAt, size int64) (end, error) {
 		}
 	}
 	if at < 0 {
-		return end{}, fmt.Errorf("%w: there is no end of a directory", ErrFormat)
+		return end{}, fmt.Errorf("%w: it has no directory at its end, so it was cut off", ErrFormat)
 	}
 	offset := size - int64(len(b)) + int64(at)
 	b = b[at:]
