@@ -325,7 +325,7 @@ func FuzzScan(f *testing.F) {
 		if !utf8.ValidString(text) {
 			return // such headers are refused before
 		}
-		tensors, metadata, err := scanHeader(text)
+		tensors, metadata, err := scanHeader([]byte(text))
 		if err != nil {
 			return
 		}
@@ -345,7 +345,7 @@ func TestHeadersOfTheLibraryAreReadInOnePass(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := binary.LittleEndian.Uint64(b.Bytes())
-	if _, _, err := scanHeader(b.String()[lengthSize : lengthSize+n]); err != nil {
+	if _, _, err := scanHeader(b.Bytes()[lengthSize : lengthSize+n]); err != nil {
 		t.Error(err)
 	}
 }
