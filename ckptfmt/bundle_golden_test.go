@@ -130,12 +130,13 @@ func rewrite(t *testing.T, from, to string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.key = slices.Clone(e.key)
+		kept := *e
+		kept.key = slices.Clone(e.key)
 		if len(e.slices) > 0 {
-			sliced[string(e.key)] = &e.bundleEntry
+			sliced[string(e.key)] = &kept.bundleEntry
 			continue
 		}
-		byShard[e.shard] = append(byShard[e.shard], e)
+		byShard[e.shard] = append(byShard[e.shard], kept)
 	}
 	var parts []string
 	for i, entries := range byShard {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -115,6 +116,7 @@ func (r *BundleReader) NumShards() int { return int(r.header.NumShards) }
 func (r *BundleReader) Tensors() iter.Seq2[TensorInfo, error] {
 	return func(yield func(TensorInfo, error) bool) {
 		parts := newStoredIndex(r) // slices come before their tensors
+		var names slab.Texts
 		for e, err := range r.entries(nil) {
 			var info TensorInfo
 			switch slice := isSliceKey(e.key); {
@@ -129,7 +131,7 @@ func (r *BundleReader) Tensors() iter.Seq2[TensorInfo, error] {
 				delete(parts.slices, string(e.key))
 				info = e.info(name)
 			default:
-				info, err = parts.tensor(string(e.key), &e.bundleEntry)
+				info, err = parts.tensor(names.Keep(e.key), &e.bundleEntry)
 			}
 			if !yield(info, err) {
 				return
@@ -144,7 +146,8 @@ func (r *BundleReader) Tensors() iter.Seq2[TensorInfo, error] {
 	}
 }
 
-// keyedEntry is an entry with its key, which is valid until the next step.
+// keyedEntry is an entry with its key. Both are valid until the next step, but for what the
+// entry refers to.
 type keyedEntry struct {
 	key []byte
 	bundleEntry
@@ -152,34 +155,33 @@ type keyedEntry struct {
 
 // entries returns the entries from key on, without the header. An error with
 // a key concerns that entry alone; one without ends the iteration.
-func (r *BundleReader) entries(key []byte) iter.Seq2[keyedEntry, error] {
-	return func(yield func(keyedEntry, error) bool) {
+func (r *BundleReader) entries(key []byte) iter.Seq2[*keyedEntry, error] {
+	return func(yield func(*keyedEntry, error) bool) {
+		e, shapes := new(keyedEntry), []int64(nil)
 		for raw, err := range r.table.From(key) {
 			if err == nil && len(raw.Key) == 0 {
 				continue
 			}
-			var e bundleEntry
+			*e = keyedEntry{key: raw.Key}
 			if raw.Key != nil {
-				var bad error
-				e, bad = r.parse(raw.Key, raw.Value)
-				err = cmp.Or(err, bad)
+				err = cmp.Or(err, r.parse(&e.bundleEntry, raw.Key, raw.Value, &shapes))
 			}
-			if !yield(keyedEntry{raw.Key, e}, err) {
+			if !yield(e, err) {
 				return
 			}
 		}
 	}
 }
 
-func (r *BundleReader) parse(key, value []byte) (bundleEntry, error) {
-	e, err := parseBundleEntry(value)
+func (r *BundleReader) parse(e *bundleEntry, key, value []byte, shapes *[]int64) error {
+	err := e.parse(value, shapes)
 	if err == nil && e.shard >= r.header.NumShards {
 		err = fmt.Errorf("shard %d of %d", e.shard, r.header.NumShards)
 	}
 	if err != nil {
-		return e, r.corruptEntry(key, err)
+		return r.corruptEntry(key, err)
 	}
-	return e, nil
+	return nil
 }
 
 // corruptEntry locates damage in what the index holds under a key.
@@ -218,7 +220,9 @@ func (r *BundleReader) lookup(name string, key []byte) (bundleEntry, error) {
 	if err != nil {
 		return bundleEntry{}, err
 	}
-	return r.parse(key, value)
+	var e bundleEntry
+	err = r.parse(&e, key, value, nil)
+	return e, err
 }
 
 // Lookup returns a whole tensor. The caller owns it. Damage is a

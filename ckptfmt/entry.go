@@ -1,6 +1,7 @@
 package ckptfmt
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -112,15 +114,21 @@ func appendShape(b []byte, shape []int64) []byte {
 }
 
 // parseBundleEntry decodes and checks an entry. Unknown fields are skipped.
-func parseBundleEntry(b []byte) (bundleEntry, error) {
-	var e bundleEntry
+func parseBundleEntry(b []byte) (e bundleEntry, err error) {
+	err = e.parse(b, nil)
+	return e, err
+}
+
+// parse is parseBundleEntry into e, which is empty. The memory of its shape is from shapes,
+// unless that is nil.
+func (e *bundleEntry) parse(b []byte, shapes *[]int64) error {
 	f := fields{rest: b}
 	for f.next() {
 		switch f.tag {
 		case entryDType:
 			e.dtype = tfpb.DataType(int32(f.v))
 		case entryShape:
-			f.fail(e.parseShape(f.body))
+			f.fail(e.parseShape(f.body, shapes))
 		case entryShard:
 			e.shard = int32(f.v)
 		case entryOffset:
@@ -134,12 +142,13 @@ func parseBundleEntry(b []byte) (bundleEntry, error) {
 		}
 	}
 	if f.err != nil {
-		return bundleEntry{}, f.err
+		*e = bundleEntry{}
+		return f.err
 	}
-	return e, e.check()
+	return e.check()
 }
 
-func (e *bundleEntry) parseShape(b []byte) error {
+func (e *bundleEntry) parseShape(b []byte, shapes *[]int64) error {
 	var room [8]int64 // collects most shapes, so that one slice is made for each
 	shape := append(room[:0], e.shape...)
 	f := fields{rest: b}
@@ -155,7 +164,11 @@ func (e *bundleEntry) parseShape(b []byte) error {
 			shape = append(shape, d)
 		}
 	}
-	if len(shape) > 0 {
+	switch {
+	case len(shape) == 0:
+	case shapes != nil:
+		e.shape = slab.Copy(shapes, shape)
+	default:
 		e.shape = slices.Clone(shape)
 	}
 	return f.err
@@ -274,14 +287,22 @@ func (f *fields) next() bool {
 	return true
 }
 
-// nextShort goes to the next field if its key and its number or length are one
-// byte each, as most are.
+// nextShort goes to the next field if its key is one byte, and its number or length one
+// byte, or four, as most are.
 func (f *fields) nextShort() bool {
 	b := f.rest
-	if len(b) < 2 || b[0] < 1<<3 || b[0] >= 0x80 || b[1] >= 0x80 {
+	if len(b) < 2 || b[0] < 1<<3 || b[0] >= 0x80 {
 		return false
 	}
-	switch n := int(b[1]); protowire.Type(b[0] & 7) {
+	kind := protowire.Type(b[0] & 7)
+	if kind == protowire.Fixed32Type && len(b) > 4 {
+		f.tag, f.v, f.body, f.rest = uint64(b[0]), uint64(binary.LittleEndian.Uint32(b[1:])), nil, b[5:]
+		return true
+	}
+	if b[1] >= 0x80 {
+		return false
+	}
+	switch n := int(b[1]); kind {
 	case protowire.VarintType:
 		f.tag, f.v, f.body, f.rest = uint64(b[0]), uint64(n), nil, b[2:]
 		return true

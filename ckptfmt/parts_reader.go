@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/discard"
 	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
+	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
 // PartList is the tensors of a file, in its order: whole ones, of different names. Of
@@ -124,32 +125,20 @@ func (p *Part) infoWith(shape []int64) (TensorInfo, error) {
 	return info, err
 }
 
-// dimensions have memory for shapes, many at once: a listing needs one for each
-// tensor.
-type dimensions []int64
+// Len returns how many tensors there are.
+func (r *PartsReader) Len() int { return r.parts.Len() }
 
-// copy returns a copy of a shape.
-func (d *dimensions) copy(shape []int64) []int64 {
-	const atOnce = 1024
-	if shape == nil {
-		return nil
-	}
-	if len(shape) > len(*d) {
-		*d = make([]int64, max(atOnce, len(shape)))
-	}
-	to := (*d)[:len(shape):len(shape)]
-	*d = (*d)[len(shape):]
-	copy(to, shape)
-	return to
-}
+// At describes the tensor that is number i by name, or says why it cannot be read. Its shape
+// must not be changed.
+func (r *PartsReader) At(i int) (TensorInfo, error) { return r.parts.Info(r.place(i)) }
 
 // Tensors implements [Reader].
 func (r *PartsReader) Tensors() iter.Seq2[TensorInfo, error] {
 	return func(yield func(TensorInfo, error) bool) {
-		var shapes dimensions
-		for i := range r.parts.Len() {
-			info, err := r.parts.Info(r.place(i))
-			info.Shape = shapes.copy(info.Shape)
+		var shapes []int64 // memory for the next
+		for i := range r.Len() {
+			info, err := r.At(i)
+			info.Shape = slab.Copy(&shapes, info.Shape)
 			if !yield(info, err) {
 				return
 			}

@@ -33,6 +33,9 @@ type Difference struct {
 	MeanAbs    float64
 	MaxAt      int64
 	MaxA, MaxB float64
+	// DigitsA and DigitsB are MaxA and MaxB of integers of 64 bits in all their digits,
+	// which a float64 may lack; "" of other types.
+	DigitsA, DigitsB string
 	// Cosine is the cosine of the angle between the two tensors as vectors, if
 	// DiffOptions.Cosine is set; NaN if either is zero or not finite.
 	Cosine     float64
@@ -272,6 +275,7 @@ func (n *numberDiff) addTo(d *Difference, a, b []byte, first int64) {
 		if part, differs := n.differ(d, x, y); differs {
 			if d.Elements++; d.Elements == 1 || d.MaxAbs > before {
 				d.MaxAt, d.MaxA, d.MaxB = first+int64(at/n.whole), n.get(x[part:]), n.get(y[part:])
+				d.DigitsA, d.DigitsB = wholeOf(n.dtype).text(x), wholeOf(n.dtype).text(y)
 			}
 		}
 	}

@@ -16,6 +16,9 @@ import (
 type Stats struct {
 	Count, Zeros, NaN, Inf int
 	Min, Max, Mean, Norm   float64
+	// Least and Most are Min and Max of integers of 64 bits in all their digits, which a
+	// float64 may lack; "" of other types, and where there are none.
+	Least, Most string
 }
 
 // StatsOf computes the statistics of a numeric tensor. For any other, the
@@ -25,7 +28,7 @@ func StatsOf(t *ckptfmt.Tensor) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	var s statsSum
+	s := statsSum{whole: wholeRange{of: wholeOf(t.DType)}}
 	s.add(n)
 	return s.stats(), nil
 }
@@ -37,7 +40,7 @@ func StatsFrom(r io.Reader, d tfpb.DataType) (Stats, error) {
 	if get, _ := decoder(d); get == nil {
 		return Stats{}, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, dtype.Name(d))
 	}
-	var s statsSum
+	s := statsSum{whole: wholeRange{of: wholeOf(d)}}
 	whole := pieces.Get().(*[pieceSize]byte) // of elements of any size
 	defer pieces.Put(whole)
 	piece := whole[:]
@@ -62,9 +65,11 @@ type statsSum struct {
 	Stats
 	finite               int
 	mean, scale, squares float64
+	whole                wholeRange
 }
 
 func (s *statsSum) add(n *Numbers) {
+	s.whole.add(n.data)
 	for i := range n.Len() {
 		s.Count++
 		v := n.At(i)
@@ -95,6 +100,7 @@ func (s *statsSum) stats() Stats {
 		out.Min, out.Max, out.Mean = math.NaN(), math.NaN(), math.NaN()
 	}
 	out.Norm = s.scale * math.Sqrt(s.squares)
+	out.Least, out.Most = s.whole.texts()
 	return out
 }
 

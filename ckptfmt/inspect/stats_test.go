@@ -39,6 +39,46 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// Integers of 64 bits are shown as they are, where a float64 would round them.
+func TestWholeNumbersAreExact(t *testing.T) {
+	const most = math.MaxInt64
+	tensor := func(values any) *ckptfmt.Tensor {
+		t.Helper()
+		var x *ckptfmt.Tensor
+		var err error
+		switch v := values.(type) {
+		case []int64:
+			x, err = ckptfmt.FromValues([]int64{int64(len(v))}, v)
+		case []uint64:
+			x, err = ckptfmt.FromValues([]int64{int64(len(v))}, v)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	for _, tc := range []struct {
+		values any
+		want   [2]string
+	}{
+		{[]int64{1<<53 + 1, 1 << 53, most, most - 1}, [2]string{"9007199254740992", "9223372036854775807"}},
+		{[]int64{-3, math.MinInt64 + 1}, [2]string{"-9223372036854775807", "-3"}},
+		{[]uint64{math.MaxUint64, 7}, [2]string{"7", "18446744073709551615"}},
+		{[]int64{}, [2]string{}},
+	} {
+		s, err := StatsOf(tensor(tc.values))
+		if got := [2]string{s.Least, s.Most}; err != nil || got != tc.want {
+			t.Errorf("%v: %q, %v, want %q", tc.values, got, err, tc.want)
+		}
+	}
+	d := Difference{}
+	x, y := tensor([]int64{0, most - 1}), tensor([]int64{0, most})
+	newNumberDiff(x.DType).addTo(&d, x.Data, y.Data, 0)
+	if d.DigitsA != "9223372036854775806" || d.DigitsB != "9223372036854775807" {
+		t.Errorf("the difference is %+v", d)
+	}
+}
+
 // The values are those of the ml_dtypes library.
 func TestSmallFloats(t *testing.T) {
 	for _, tc := range []struct {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -250,5 +251,40 @@ func TestOptimizerNames(t *testing.T) {
 	}
 	if byVariable, byNumber = weights.OptimizerNames(); byVariable != nil || byNumber != nil {
 		t.Errorf("a file in the layout of Keras 3 has %d and %d more names", len(byVariable), len(byNumber))
+	}
+}
+
+// The optimizer in a LossScaleOptimizer has names of its own for what it keeps, and a scope
+// that the variables of a Sequential model begin with.
+func TestOptimizerNamesOfAnOptimizerInAnother(t *testing.T) {
+	slots := []string{
+		"loss_scale_optimizer/iteration", "loss_scale_optimizer/learning_rate", "loss_scale_optimizer/step_counter", "loss_scale_optimizer/dynamic_scale",
+		"adam/iteration", "adam/learning_rate", "loss_scale_optimizer/adam/sequential_first_kernel_momentum",
+	}
+	const weight = "sequential/first/kernel"
+	parts := []ckptfmt.Part{scalar(t, "model_weights/first/"+weight, 1)}
+	attrs := hdf5.Attrs{"model_weights": {"layer_names": "first"}, "model_weights/first": {"weight_names": weight}, "optimizer_weights": {}}
+	for i, slot := range slots {
+		parts = append(parts, scalar(t, "optimizer_weights/"+slot, 2))
+		attrs["optimizer_weights"][fmt.Sprintf("weight_names%d", i)] = slot
+	}
+	var b bytes.Buffer
+	if err := hdf5.Write(context.Background(), &b, parts, attrs); err != nil {
+		t.Fatal(err)
+	}
+	r, err := keras.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()), "scaled.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	byVariable, byNumber := r.OptimizerNames()
+	for i, want := range []string{
+		"iteration", "learning_rate", "step_counter", "dynamic_scale", "adam/iteration", "adam/learning_rate", "adam/first/kernel/momentum",
+	} {
+		if got := byVariable[slots[i]]; got != "optimizer/"+want {
+			t.Errorf("%s is %q, want optimizer/%s", slots[i], got, want)
+		}
+		if number := byNumber[slots[i]]; i > 1 && number != fmt.Sprintf("optimizer/%d", i) {
+			t.Errorf("%s is %q, want optimizer/%d", slots[i], number, i)
+		}
 	}
 }

@@ -12,11 +12,14 @@ const longestName = 1 << 10
 // OptimizerNames returns other names of the optimizer's variables in a file that Keras
 // 3 has written in the layout of Keras 2, by their names in [Reader.Parts]:
 //
-//	adam/d1_kernel_momentum    optimizer/d1/kernel/momentum    optimizer/2
+//	adam/d1_kernel_momentum                         optimizer/d1/kernel/momentum         optimizer/2
+//	loss_scale_optimizer/adam/d1_kernel_momentum    optimizer/adam/d1/kernel/momentum    optimizer/6
+//	adam/iteration                                  optimizer/adam/iteration             optimizer/4
 //
 // The first is made from the model variable that it belongs to; the number is the one
-// in files with the layout of Keras 3, which have no other name. Keras 2 itself uses
-// another order, so its files have no such names.
+// in files with the layout of Keras 3, which have no other name. The lower two are of an
+// optimizer in another one. Keras 2 itself uses another order, so its files have no such
+// names.
 func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 	if r.layout != Legacy {
 		return nil, nil
@@ -27,9 +30,9 @@ func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 	}
 	byVariable, byNumber = make(map[string]string), make(map[string]string)
 	taken := make(map[string]bool)
+	outer, _, _ := strings.Cut(slots[0], "/")
 	for i, key := range slots {
-		_, own, _ := strings.Cut(key, "/")
-		name := optimizer + "/" + slotName(own, trained)
+		name := optimizer + "/" + slotName(strings.TrimPrefix(key, outer+"/"), trained)
 		if !taken[name] {
 			taken[name] = true
 			byVariable[key] = name
@@ -42,7 +45,8 @@ func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 }
 
 // optimizerParts returns the names of the variables of the optimizer, in the order of
-// its list, and those of the model by what Keras makes of them in a slot's name.
+// its list, and those of the model by what Keras makes of them in a slot's name: of the
+// path in the file, which begins with more scopes than the name has, and of the name.
 func (r *Reader) optimizerParts() (slots []string, trained map[string]string) {
 	trained = make(map[string]string)
 	for i := range r.parts {
@@ -51,20 +55,28 @@ func (r *Reader) optimizerParts() (slots []string, trained map[string]string) {
 			slots = append(slots, p.Name)
 			continue
 		}
-		name := p.Name
-		for range mostSegments { // wrappers of layers are not in a slot's name
-			if name == "" || len(name) > longestName {
-				break
-			}
-			mangled := strings.ReplaceAll(name, "/", "_")
-			_, twice := trained[mangled]
-			if trained[mangled] = p.Name; twice {
-				trained[mangled] = "" // a_b/c and a/b_c
-			}
-			_, name, _ = strings.Cut(name, "/")
-		}
+		noteEnds(trained, pathOf(p), p.Name)
+		noteEnds(trained, p.Name, p.Name)
 	}
 	return slots, trained
+}
+
+// noteEnds notes a variable under what Keras makes of the ends of a path in a slot's name,
+// which wrappers of layers, and groups of the file, are not in.
+func noteEnds(trained map[string]string, path, variable string) {
+	const groups = 2
+	for range groups + mostSegments {
+		if path == "" || len(path) > longestName {
+			return
+		}
+		mangled := strings.ReplaceAll(path, "/", "_")
+		if other, taken := trained[mangled]; taken && other != variable {
+			trained[mangled] = "" // a_b/c and a/b_c
+		} else {
+			trained[mangled] = variable
+		}
+		_, path, _ = strings.Cut(path, "/")
+	}
 }
 
 // isOfKeras3 reports whether the variables of an optimizer begin as those of Keras 3 do.
@@ -76,16 +88,17 @@ func isOfKeras3(slots []string) bool {
 	return first == optimizerVariable(0) && slots[1] == class+"/"+optimizerVariable(1)
 }
 
-// slotName turns d1_kernel_momentum into d1/kernel/momentum. The longest variable that
-// the name can begin with is meant.
-func slotName(own string, trained map[string]string) string {
-	if len(own) > longestName {
-		return own
+// slotName turns d1_kernel_momentum into d1/kernel/momentum, also below the name of an
+// optimizer. The longest variable that the name can begin with is meant.
+func slotName(key string, trained map[string]string) string {
+	if len(key) > longestName {
+		return key
 	}
+	below, own := key[:strings.LastIndexByte(key, '/')+1], key[strings.LastIndexByte(key, '/')+1:]
 	for at := strings.LastIndexByte(own, '_'); at > 0; at = strings.LastIndexByte(own[:at], '_') {
 		if variable := trained[own[:at]]; variable != "" {
-			return variable + "/" + own[at+1:]
+			return below + variable + "/" + own[at+1:]
 		}
 	}
-	return own
+	return key
 }

@@ -113,24 +113,11 @@ func copyDurably(ctx context.Context, fsys ckptfmt.FS, from, to string) (*atomic
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(p, untilDone{ctx, in}); err != nil {
+	if _, err := io.Copy(p, &watchedReader{ReadCloser: in, err: ctx.Err}); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	if err := p.Sync(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
-}
-
-// untilDone reads until ctx ends.
-type untilDone struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (u untilDone) Read(b []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.r.Read(b)
 }

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -29,7 +30,7 @@ const (
 	Checkpoint Format = iota
 	NPZ
 	Safetensors
-	Torch        // .pt, .pth
+	Torch        // .pt, .pth, .bin
 	HDF5         // .h5, .hdf5
 	KerasWeights // .weights.h5
 	Keras        // .keras
@@ -50,7 +51,7 @@ func FormatOf(name string) Format {
 		return NPZ
 	case ".safetensors":
 		return Safetensors
-	case ".pt", ".pth":
+	case ".pt", ".pth", ".bin":
 		return Torch
 	case ".h5", ".hdf5":
 		return HDF5
@@ -127,7 +128,8 @@ func withoutGraph(parts []ckptfmt.Part) []ckptfmt.Part {
 	return out
 }
 
-// writeFile publishes a file that body writes.
+// writeFile publishes a file that body writes. The pieces that are written end where pages
+// of the file do, whatever the length of a header: parts of pages take a third longer.
 func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err error) {
 	fsys = atomicfile.OrOS(fsys)
 	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
@@ -138,7 +140,11 @@ func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := body(p); err != nil {
+	buf := bufio.NewWriterSize(p, copySize)
+	if err := body(buf); err != nil {
+		return err
+	}
+	if err := buf.Flush(); err != nil {
 		return err
 	}
 	return p.Commit()

@@ -18,7 +18,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
-	"github.com/trainerd/trainerd/ckptfmt/internal/readtext"
 	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -63,10 +62,13 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
-	if n > maxHeader || int64(n) > size-lengthSize {
-		return nil, r.corrupt(0, "length of the header", fmt.Errorf("%d bytes, in a file of %d, of at most %d", n, size, maxHeader))
+	switch {
+	case n > maxHeader:
+		return nil, r.corrupt(0, "length of the header", fmt.Errorf("%d bytes, at most %d are read", n, maxHeader))
+	case int64(n) > size-lengthSize:
+		return nil, r.corrupt(0, "length of the header", fmt.Errorf("%d bytes, the file has %d: it was cut off", n, size))
 	}
-	header, err := readtext.String(from, lengthSize, int64(n))
+	header, err := openfile.Bytes(from, lengthSize, int(n))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -153,13 +155,13 @@ func (r *Reader) corrupt(offset int64, part string, err error) error {
 }
 
 // parse reads the header's JSON.
-func (r *Reader) parse(text string) error {
-	if !utf8.ValidString(text) {
+func (r *Reader) parse(text []byte) error {
+	if !utf8.Valid(text) {
 		return r.corrupt(lengthSize, "header", errors.New("it is not UTF-8"))
 	}
 	tensors, metadata, err := scanHeader(text)
 	if err != nil { // encoding/json says better what is wrong, if anything is
-		tensors, metadata, err = parseHeader([]byte(text))
+		tensors, metadata, err = parseHeader(text)
 	}
 	if err != nil {
 		return r.corrupt(lengthSize, "header", err)
@@ -278,7 +280,10 @@ func (r *Reader) checkExtents() error {
 		}
 		at = t.end
 	}
-	if at != r.size {
+	if at > r.size {
+		return r.corrupt(r.start+r.size, "elements", fmt.Errorf("the tensors take %d bytes, the file has %d of them: it was cut off", at, r.size))
+	}
+	if at < r.size {
 		return r.corrupt(r.start+at, "elements", fmt.Errorf("the tensors take %d bytes, %d follow the header", at, r.size))
 	}
 	return nil

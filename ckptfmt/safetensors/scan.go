@@ -1,11 +1,12 @@
 package safetensors
 
 import (
+	"bytes"
 	"errors"
-	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	"github.com/trainerd/trainerd/ckptfmt/internal/jsonscan"
+	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
 // scanner reads the JSON of a header in one pass: models have up to a hundred
@@ -14,21 +15,16 @@ import (
 // thing that it does not accept it is bad, and all that it returns is empty.
 type scanner struct {
 	jsonscan.Scanner
-	shapes []int64 // memory for the next shapes
+	shapes []int64 // memory for the next
 	last   *elementType
 }
 
 var errScan = errors.New("it is not a header that is read in one pass")
 
-// shapesAtOnce is how many dimensions get their memory together.
-const shapesAtOnce = 1024
-
 // shape reads a list of numbers.
 func (s *scanner) shape() []int64 {
-	if cap(s.shapes)-len(s.shapes) < 8 {
-		s.shapes = make([]int64, 0, shapesAtOnce)
-	}
-	list := s.shapes[len(s.shapes):]
+	var few [8]int64
+	list := few[:0]
 	s.Take('[')
 	for n := 0; s.Element(']', n); n++ {
 		if n == maxRank {
@@ -37,10 +33,7 @@ func (s *scanner) shape() []int64 {
 		}
 		list = append(list, s.Number())
 	}
-	if len(list) <= cap(s.shapes)-len(s.shapes) {
-		s.shapes = s.shapes[:len(s.shapes)+len(list)]
-	}
-	return list[:len(list):len(list)]
+	return slab.Copy(&s.shapes, list)
 }
 
 // offsets reads where a tensor begins and ends.
@@ -57,9 +50,9 @@ func (s *scanner) offsets() (begin, end int64) {
 const leastEntry = len(`"":{"dtype":"U8","shape":[],"data_offsets":[0,1]}`)
 
 // entriesIn guesses how many entries a header has by those at its beginning.
-func entriesIn(text string) int {
+func entriesIn(text []byte) int {
 	const sample = 64 << 10
-	n := strings.Count(text[:min(len(text), sample)], `"data_offsets"`)
+	n := bytes.Count(text[:min(len(text), sample)], []byte(`"data_offsets"`))
 	if len(text) > sample {
 		n = int(float64(n) * 1.05 * float64(len(text)) / sample)
 	}
@@ -67,7 +60,7 @@ func entriesIn(text string) int {
 }
 
 // scanHeader reads a header, or fails: then parseHeader says why, or reads it.
-func scanHeader(text string) (tensors []tensor, metadata map[string]string, err error) {
+func scanHeader(text []byte) (tensors []tensor, metadata map[string]string, err error) {
 	s := &scanner{Scanner: jsonscan.Scanner{Text: text}}
 	tensors = make([]tensor, 0, entriesIn(text))
 	names := distinct.New(func(i int) string { return tensors[i].name })
@@ -128,9 +121,9 @@ func (s *scanner) usual(t *tensor) bool {
 
 // typeOf is the function of that name, which most tensors do not need: they have the
 // type of the one before.
-func (s *scanner) typeOf(name string) *elementType {
-	if s.last == nil || s.last.name != name {
-		s.last = typeOf(name)
+func (s *scanner) typeOf(name []byte) *elementType {
+	if s.last == nil || s.last.name != string(name) {
+		s.last = typeOf(string(name))
 	}
 	return s.last
 }
@@ -138,7 +131,7 @@ func (s *scanner) typeOf(name string) *elementType {
 // typeName reads the name of a type, up to the quote after it.
 func (s *scanner) typeName(t *tensor) bool {
 	rest := s.Text[s.At:]
-	n := strings.IndexByte(rest[:min(len(rest), longestType+1)], '"')
+	n := bytes.IndexByte(rest[:min(len(rest), longestType+1)], '"')
 	if n < 0 {
 		return false
 	}
@@ -153,13 +146,13 @@ func (s *scanner) tensor(name string) (tensor, error) {
 	if s.usual(&t) {
 		return t, t.check()
 	}
-	var dtype string
+	var dtype []byte
 	hasOffsets := false
 	s.Take('{')
 	for n := 0; s.Element('}', n); n++ {
 		switch key := s.Key(); {
-		case key == "dtype" && dtype == "":
-			dtype = s.Quoted()
+		case key == "dtype" && len(dtype) == 0:
+			dtype = s.Raw()
 		case key == "shape" && t.shape == nil:
 			t.shape = s.shape()
 		case key == "data_offsets" && !hasOffsets:
@@ -169,7 +162,7 @@ func (s *scanner) tensor(name string) (tensor, error) {
 			return tensor{}, errScan
 		}
 	}
-	if s.Bad || dtype == "" || t.shape == nil || !hasOffsets {
+	if s.Bad || len(dtype) == 0 || t.shape == nil || !hasOffsets {
 		return tensor{}, errScan
 	}
 	if t.of = s.typeOf(dtype); t.of == nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
 // The globals that mean something when they are called.
@@ -94,17 +95,8 @@ func (m *maker) form(shape, stride []int64) *form {
 		return known
 	}
 	*place = next(&m.forms)
-	**place = form{m.copy(shape), m.copy(stride)}
+	**place = form{slab.Copy(&m.numbers, shape), slab.Copy(&m.numbers, stride)}
 	return *place
-}
-
-func (m *maker) copy(dims []int64) []int64 {
-	if len(dims) > len(m.numbers) {
-		m.numbers = make([]int64, max(len(dims), madeAtOnce))
-	}
-	list := append(m.numbers[:0:len(dims)], dims...)
-	m.numbers = m.numbers[len(dims):]
-	return list
 }
 
 // newObject makes an object of a class that has no code to be run.

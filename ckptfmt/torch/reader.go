@@ -86,7 +86,7 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 func (r *Reader) loadArchive() error {
 	var rest sync.WaitGroup
 	var damage error
-	rest.Go(func() { damage = r.readMembers() })
+	rest.Go(func() { damage = openfile.Guard(r.from, r.readMembers) })
 	var value any
 	var err error
 	first := r.archive.First()

@@ -28,6 +28,18 @@ func args(c *cli.Context, names ...string) ([]string, error) {
 	return got, nonEmpty(c, got)
 }
 
+// dirArg returns the only argument of a command, a directory of checkpoints.
+func dirArg(c *cli.Context) (string, error) {
+	a, err := args(c, "DIR")
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(a[0]); err == nil && !isDir(a[0]) {
+		return "", usagef("%s is a file; %s takes a directory of checkpoints", a[0], c.Command.Name)
+	}
+	return a[0], nil
+}
+
 // manyArgs returns a command's arguments if there are at least so many.
 func manyArgs(c *cli.Context, least int, names string) ([]string, error) {
 	got := c.Args().Slice()
@@ -114,7 +126,10 @@ func openFile(f formats.File) (ckptfmt.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Reader, nil
+	if f.Kind.IsCheckpoint() {
+		return r.Reader, nil
+	}
+	return r, nil // which knows more names than those of the tensors
 }
 
 // openFormat is openFile for what asks its format more than its tensors.

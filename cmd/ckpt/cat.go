@@ -18,7 +18,9 @@ func catCommand() *cli.Command {
 		Name:      "cat",
 		Usage:     "print the elements of a tensor",
 		ArgsUsage: "PREFIX NAME",
-		Description: `Prints an element a line in row-major order. --json prints nested arrays.
+		Description: `Prints an element a line in row-major order. --json prints nested arrays; a number
+that JSON lacks is "NaN", "Infinity" or "-Infinity", a complex number is [re,im], a
+string that is not UTF-8 is {"b64":"its bytes in base64"}.
 --raw prints the elements' bytes, little-endian; int4 and bool take one byte
 each, a string has its length before it as a little-endian uint64. --npy prints
 a numpy file: bfloat16 is in it as the raw bytes (V2) that numpy writes for

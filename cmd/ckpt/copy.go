@@ -99,7 +99,7 @@ the extension:
 
    .npz           arrays of NumPy
    .safetensors   one file, or with --max-shard-size several and an index
-   .pt, .pth      a state dict of torch
+   .pt, .pth, .bin  a state dict of torch
    .weights.h5    weights of Keras 3, for load_weights
    .weights.json  the same in several files, of --max-shard-size each, and an index
    .keras         a model of Keras 3
@@ -308,6 +308,12 @@ func salvageHint(c *cli.Context) string {
 	return ""
 }
 
+// otherExtensions are those of formats that are not written: a checkpoint of such a name is
+// not what was meant.
+var otherExtensions = []string{
+	".onnx", ".gguf", ".npy", ".pb", ".pbtxt", ".tflite", ".pkl", ".pickle", ".msgpack", ".json", ".csv", ".txt", ".zip", ".gz", ".safetensor", ".hdf",
+}
+
 func checkTarget(c *cli.Context, to string) error {
 	format := rewrite.FormatOf(to)
 	shards := c.Int("shards")
@@ -318,6 +324,8 @@ func checkTarget(c *cli.Context, to string) error {
 		return usagef("--shards and --v1 are about checkpoints, %s is a file", to)
 	case isDir(to):
 		return usagef("%s is a directory; name the new checkpoint in it", to)
+	case format == rewrite.Checkpoint && slices.Contains(otherExtensions, strings.ToLower(filepath.Ext(to))):
+		return usagef("%s files are not written; `ckpt help convert` lists the formats, and a new checkpoint has another name", filepath.Ext(to))
 	case c.IsSet("max-shard-size") && format != rewrite.Safetensors && format != rewrite.KerasSharded:
 		return usagef("--max-shard-size is about .safetensors and .weights.json files, not %s", to)
 	case !isDir(filepath.Dir(to)) && !isDir(filepath.Dir(filepath.Dir(to))):

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -53,8 +52,8 @@ type diffJSON struct {
 	MeanAbs  *double  `json:"mean_abs,omitempty"`
 	Cosine   *double  `json:"cosine,omitempty"` // with --stats
 	MaxAt    []int64  `json:"max_at,omitzero"`  // where the largest distance is, and what is there
-	MaxA     *double  `json:"max_a,omitempty"`
-	MaxB     *double  `json:"max_b,omitempty"`
+	MaxA     *number  `json:"max_a,omitempty"`
+	MaxB     *number  `json:"max_b,omitempty"`
 	Error    string   `json:"error,omitempty"` // why it was not compared
 
 	unit string // of Elements
@@ -234,8 +233,7 @@ func describe(d inspect.Difference, stats bool) diffJSON {
 		if !d.NotNumbers {
 			maxAbs, maxRel, mean := double(d.MaxAbs), double(d.MaxRel), double(d.MeanAbs)
 			out.MaxAbs, out.MaxRel, out.MeanAbs = &maxAbs, &maxRel, &mean
-			a, b := double(d.MaxA), double(d.MaxB)
-			out.MaxAt, out.MaxA, out.MaxB = placeIn(d.A.Shape, d.MaxAt), &a, &b
+			out.MaxAt, out.MaxA, out.MaxB = placeIn(d.A.Shape, d.MaxAt), &number{double(d.MaxA), d.DigitsA}, &number{double(d.MaxB), d.DigitsB}
 			if cosine := double(d.Cosine); stats {
 				out.Cosine = &cosine
 			}
@@ -264,17 +262,7 @@ func (d diffJSON) text() string {
 		name, d.A, d.Elements, float64(*d.MaxAbs), float64(*d.MaxRel))
 	if d.Cosine != nil { // with --stats
 		text += fmt.Sprintf(", at %s from %s to %s; mean %.6g; cosine %.6g",
-			shapeText(d.MaxAt), exactly(*d.MaxA), exactly(*d.MaxB), float64(*d.MeanAbs), float64(*d.Cosine))
+			shapeText(d.MaxAt), d.MaxA.exactly(), d.MaxB.exactly(), float64(*d.MeanAbs), float64(*d.Cosine))
 	}
 	return text
-}
-
-// exactly is a number in as many digits as tell it from its neighbours: two that
-// differ may be close.
-func exactly(x double) string {
-	bits := 64
-	if float64(float32(x)) == float64(x) {
-		bits = 32
-	}
-	return strconv.FormatFloat(float64(x), 'g', -1, bits)
 }

@@ -69,7 +69,7 @@ func writeNested(buf *bufio.Writer, shape []int64, element func() error) error {
 
 // elements returns what writes an element of t, and how many there are. In
 // JSON a number that JSON lacks is a string, a complex one a pair; a string is
-// base64 unless it is UTF-8.
+// {"b64":"..."}, its bytes in base64, unless it is UTF-8.
 func elements(t *ckptfmt.Tensor, asJSON bool) (element func(i int) string, n int, err error) {
 	if t.DType == tfpb.DataType_DT_STRING || t.DType == tfpb.DataType_DT_VARIANT {
 		return func(i int) string { return stringElement(t.Strings[i], asJSON) }, len(t.Strings), nil
@@ -126,9 +126,9 @@ func stringElement(s []byte, asJSON bool) string {
 	if !asJSON {
 		return strconv.Quote(string(s))
 	}
-	var v any = s // base64
-	if utf8.Valid(s) {
-		v = string(s)
+	var v any = string(s)
+	if !utf8.Valid(s) {
+		v = map[string][]byte{"b64": s}
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
@@ -57,7 +58,7 @@ func mvCommand() *cli.Command {
 			if isDir(a[0]) || isDir(a[1]) {
 				return usagef("mv takes the names of checkpoints, not directories")
 			}
-			from, err := prefixOf(a[0])
+			from, err := filesOf(c, a[0])
 			if err != nil {
 				return err
 			}
@@ -106,6 +107,15 @@ checkpoint file lists becomes the current one.` + runningHelp,
 	}
 }
 
+// filesOf is prefixOf for a command that is about the files of a checkpoint.
+func filesOf(c *cli.Context, arg string) (string, error) {
+	prefix, err := prefixOf(arg)
+	if wrong := new(formats.KindError); errors.As(err, &wrong) {
+		wrong.Next = fmt.Sprintf("ckpt %s is about the files of a TensorFlow checkpoint, which belong together", c.Command.Name)
+	}
+	return prefix, err
+}
+
 // mayRemove looks at all arguments before anything is removed.
 func mayRemove(c *cli.Context, args []string) error {
 	gone := make(map[string][]ckptdir.Checkpoint) // by directory
@@ -113,7 +123,7 @@ func mayRemove(c *cli.Context, args []string) error {
 		if isDir(arg) {
 			return usagef("%s is a directory; name the checkpoint that is to be removed", arg)
 		}
-		prefix, err := prefixOf(arg)
+		prefix, err := filesOf(c, arg)
 		if err != nil {
 			return err
 		}
@@ -132,7 +142,7 @@ func mayRemove(c *cli.Context, args []string) error {
 // rm removes a checkpoint and returns the names of its files, which it prints
 // at once if they are for people.
 func rm(c *cli.Context, arg string) ([]string, error) {
-	prefix, err := prefixOf(arg)
+	prefix, err := filesOf(c, arg)
 	if err != nil {
 		return nil, err
 	}

@@ -46,11 +46,11 @@ type keptJSON struct {
 }
 
 func gc(c *cli.Context) error {
-	a, err := args(c, "DIR")
+	dir, err := dirArg(c)
 	if err != nil {
 		return err
 	}
-	list, err := ckptdir.List(a[0])
+	list, err := ckptdir.List(dir)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func gc(c *cli.Context) error {
 			gone = append(gone, k.Checkpoint)
 		}
 	}
-	if err := sparesTraining(c, a[0], gone); err != nil {
+	if err := sparesTraining(c, dir, gone); err != nil {
 		return err
 	}
 	out, freed, err := applyVerdicts(c, verdicts)

@@ -148,7 +148,7 @@ func lsTensors(c *cli.Context, arg string) error {
 		return err
 	}
 	defer r.Close()
-	if _, other := r.(*ckptfmt.PartsReader); other && c.Bool("long") {
+	if _, other := r.(*formats.Reader); other && c.Bool("long") {
 		return usagef("--long shows shards and checksums, which only TensorFlow checkpoints have; %s is none", prefix)
 	}
 	if c.String("sort") == "size" {
@@ -172,11 +172,11 @@ func lsTensors(c *cli.Context, arg string) error {
 // lsShort prints a line for each tensor. Like lsInForm it returns those that
 // cannot be read.
 func lsShort(c *cli.Context, r ckptfmt.Reader) ([]ckptfmt.DamagedTensor, error) {
-	t, err := tensorRows(r)
+	t, err := newTensorLines(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.Print(c.App.Writer, terminal.StyleFor(c.App.Writer)); err != nil {
+	if err := t.print(c.App.Writer, terminal.StyleFor(c.App.Writer)); err != nil {
 		return nil, err
 	}
 	return t.damaged, t.sum.summarise(c.App.ErrWriter)

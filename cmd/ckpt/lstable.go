@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
 	"strconv"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -30,97 +33,267 @@ func markOf(err error) string {
 	return damagedMark
 }
 
-// tensorTable has a row for each tensor of a checkpoint, what they hold together, and
-// those that cannot be read.
-type tensorTable struct {
-	terminal.Table
-	sum     totals
-	damaged []ckptfmt.DamagedTensor
-	err     error
+// tensors are a list that can be gone through several times, by several goroutines.
+type tensors interface {
+	Len() int
+	At(i int) (ckptfmt.TensorInfo, error)
 }
 
-// listedTensor is a tensor as its reader has it.
-type listedTensor struct {
-	info ckptfmt.TensorInfo
-	err  error
-}
-
-// rowsAtOnce is how many rows a goroutine makes: those of 100,000 tensors take as long
-// as reading most indexes.
-const rowsAtOnce = 2048
-
-// tensorRows makes the table, by a goroutine for each processor; these have ended when it
-// returns.
-func tensorRows(r ckptfmt.Reader) (*tensorTable, error) {
-	all := &tensorTable{Table: *terminal.NewTable(tensorColumns[:]...)}
-	all.MaxWidth = nameWidth
-	var parts []*tensorTable
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	free := make(chan []listedTensor, runtime.GOMAXPROCS(0)) // of those that are not worked on
-	for range cap(free) {
-		free <- nil
+// listOf returns the tensors of a checkpoint. An index, which would have to be decoded
+// again each time, is kept.
+func listOf(r ckptfmt.Reader) (tensors, error) {
+	if f, ok := r.(*formats.Reader); ok {
+		r = f.Reader
 	}
-	var list []listedTensor
+	if list, ok := r.(tensors); ok {
+		return list, nil
+	}
+	list := new(tensorList)
 	for info, err := range r.Tensors() {
 		if err != nil && info.Name == "" {
 			return nil, err
 		}
-		if len(list) == rowsAtOnce {
-			full, part := list, new(tensorTable)
-			parts = append(parts, part)
-			list = <-free
-			workers.Go(func() {
-				part.add(full)
-				free <- full[:0]
-			})
-		}
-		list = append(list, listedTensor{info, err})
+		list.add(&info, err)
 	}
-	workers.Wait()
-	last := new(tensorTable)
-	last.add(list)
-	for _, part := range append(parts, last) {
-		if err := all.join(part); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return list, nil
 }
 
-// add makes a row for each tensor of a list.
-func (t *tensorTable) add(list []listedTensor) {
-	t.MaxWidth = nameWidth
-	var text []byte
-	for i := range list {
-		info := &list[i].info
-		if err := list[i].err; err != nil {
-			t.damaged = append(t.damaged, ckptfmt.DamagedTensor{Name: info.Name, Err: err})
-			t.Add(append(tensorRow(info), markOf(err))...)
-			continue
-		}
-		if t.err = t.sum.add(info); t.err != nil {
-			return
-		}
-		text = append(text[:0], printable(info.Name)...)
-		name := len(text)
-		text = append(text, info.TypeName()...)
-		dtype := len(text)
-		text = appendShape(text, info.Shape)
-		shape := len(text)
-		text = strconv.AppendInt(text, info.Bytes, 10)
-		terminal.AddRow(&t.Table, text[:name], text[name:dtype], text[dtype:shape], text[shape:])
-	}
+// tensorLines are a line for each tensor of a checkpoint, what they hold together, and
+// those that cannot be read. The tensors are gone through twice, for the widths of the
+// columns and to print: to keep the lines of 100,000 would take as much memory as all else.
+type tensorLines struct {
+	tensors tensors
+	widths  [len(tensorColumns)]int
+	sum     totals
+	damaged []ckptfmt.DamagedTensor
 }
 
-// join adds what another table has.
-func (t *tensorTable) join(part *tensorTable) error {
-	t.Append(&part.Table)
+func newTensorLines(r ckptfmt.Reader) (*tensorLines, error) {
+	list, err := listOf(r)
+	if err != nil {
+		return nil, err
+	}
+	t := &tensorLines{tensors: list}
+	for i, title := range tensorColumns {
+		t.widths[i] = len(title)
+	}
+	return t, t.measureAll()
+}
+
+// measureAll takes all tensors into account, by a goroutine for each processor; these have
+// ended when it returns.
+func (t *tensorLines) measureAll() error {
+	parts := make([]tensorLines, min(runtime.GOMAXPROCS(0), t.tensors.Len()/rowsAtOnce+1))
+	failed := make([]error, len(parts))
+	var apart sync.WaitGroup
+	for i := range parts {
+		from, to := t.tensors.Len()*i/len(parts), t.tensors.Len()*(i+1)/len(parts)
+		measure := func() {
+			var part tensorLines // which shares no line of a cache with another one
+			for at := from; at < to && failed[i] == nil; at++ {
+				info, err := t.tensors.At(at)
+				if err := part.measure(&info, err); err != nil {
+					failed[i] = err
+				}
+			}
+			parts[i] = part
+		}
+		if i+1 == len(parts) {
+			measure()
+		} else {
+			apart.Go(measure)
+		}
+	}
+	apart.Wait()
+	for i := range parts {
+		t.join(&parts[i])
+	}
+	return cmp.Or(failed...)
+}
+
+// join takes what was measured apart.
+func (t *tensorLines) join(part *tensorLines) {
+	for i, width := range part.widths {
+		t.widen(i, width)
+	}
 	t.damaged = append(t.damaged, part.damaged...)
 	t.sum.tensors += part.sum.tensors
 	t.sum.elements += part.sum.elements
 	t.sum.bytes += part.sum.bytes
-	return part.err
+}
+
+// measure takes a tensor into account.
+func (t *tensorLines) measure(info *ckptfmt.TensorInfo, err error) error {
+	if err != nil {
+		t.damaged = append(t.damaged, ckptfmt.DamagedTensor{Name: info.Name, Err: err})
+		for i, cell := range tensorRow(info) {
+			t.widen(i, utf8.RuneCountInString(cell))
+		}
+		return nil
+	}
+	if isPlain(info.Name) {
+		t.widen(0, len(info.Name))
+	} else {
+		t.widen(0, utf8.RuneCountInString(printable(info.Name)))
+	}
+	t.widen(1, len(info.TypeName()))
+	shape := len("[]") + max(len(info.Shape)-1, 0)
+	for _, d := range info.Shape {
+		shape += widthOf(d)
+	}
+	t.widen(2, shape)
+	t.widen(3, widthOf(info.Bytes))
+	return t.sum.add(info)
+}
+
+func (t *tensorLines) widen(column, width int) {
+	if width <= nameWidth {
+		t.widths[column] = max(t.widths[column], width)
+	}
+}
+
+// widthOf returns how many characters a number has.
+func widthOf(v int64) int {
+	n := 1
+	if v < 0 {
+		n++
+	}
+	for ; v <= -10 || v >= 10; v /= 10 {
+		n++
+	}
+	return n
+}
+
+// rowsAtOnce is how many lines are made at once.
+const rowsAtOnce = 4096
+
+// print writes all lines, after one of titles. Another goroutine makes every second piece
+// of them; it has ended when print returns.
+func (t *tensorLines) print(w io.Writer, s terminal.Style) error {
+	titles := t.appendRow(nil, tensorColumns[:])
+	own := append([]byte(s.Heading(string(titles))), '\n')
+	made, spare, stop := make(chan []byte), make(chan []byte, 2), make(chan bool)
+	spare <- nil
+	spare <- nil
+	var apart sync.WaitGroup
+	defer apart.Wait()
+	defer close(stop)
+	apart.Go(func() {
+		for i := 1; i*rowsAtOnce < t.tensors.Len(); i += 2 {
+			select {
+			case made <- t.appendPiece((<-spare)[:0], i):
+			case <-stop:
+				return
+			}
+		}
+	})
+	for i := 0; i == 0 || i*rowsAtOnce < t.tensors.Len(); i++ {
+		b := own
+		if i%2 == 0 {
+			own = t.appendPiece(own, i)
+			b, own = own, own[:0]
+		} else {
+			b = <-made
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		if i%2 != 0 {
+			spare <- b
+		}
+	}
+	return nil
+}
+
+// appendPiece appends the lines of piece i.
+func (t *tensorLines) appendPiece(b []byte, i int) []byte {
+	for at := i * rowsAtOnce; at < min((i+1)*rowsAtOnce, t.tensors.Len()); at++ {
+		info, err := t.tensors.At(at)
+		if err != nil {
+			b = t.appendRow(b, append(tensorRow(&info), markOf(err)))
+		} else {
+			b = t.appendTensor(b, &info)
+		}
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// appendRow appends the cells of a line.
+func (t *tensorLines) appendRow(b []byte, cells []string) []byte {
+	for i, cell := range cells {
+		b = append(b, cell...)
+		if i+1 < len(cells) {
+			b = t.pad(b, i, utf8.RuneCountInString(cell))
+		}
+	}
+	return b
+}
+
+// appendTensor is appendRow of tensorRow.
+func (t *tensorLines) appendTensor(b []byte, info *ckptfmt.TensorInfo) []byte {
+	width := len(info.Name)
+	if isPlain(info.Name) {
+		b = append(b, info.Name...)
+	} else {
+		name := printable(info.Name)
+		b, width = append(b, name...), utf8.RuneCountInString(name)
+	}
+	kind := info.TypeName()
+	b = append(t.pad(b, 0, width), kind...)
+	b = t.pad(b, 1, len(kind))
+	begin := len(b)
+	b = appendShape(b, info.Shape)
+	return strconv.AppendInt(t.pad(b, 2, len(b)-begin), info.Bytes, 10)
+}
+
+// pad ends a cell of a width, after which there is another one.
+func (t *tensorLines) pad(b []byte, column, width int) []byte {
+	const blanks = "                                "
+	n := max(0, t.widths[column]-width) + 2
+	for ; n > len(blanks); n -= len(blanks) {
+		b = append(b, blanks...)
+	}
+	return append(b, blanks[:n]...)
+}
+
+// tensorList keeps what a line shows of tensors, and their errors.
+type tensorList struct {
+	n      int
+	pieces [][]listedTensor
+	errors map[int]error
+}
+
+// listedTensor is a part of a TensorInfo that takes half the memory.
+type listedTensor struct {
+	name, foreign string
+	shape         []int64
+	bytes         int64
+	dtype         tfpb.DataType
+}
+
+const listedAtOnce = 1024
+
+func (l *tensorList) add(info *ckptfmt.TensorInfo, err error) {
+	if err != nil && l.errors == nil {
+		l.errors = make(map[int]error)
+	}
+	if err != nil {
+		l.errors[l.n] = err
+	}
+	if l.n%listedAtOnce == 0 {
+		l.pieces = append(l.pieces, make([]listedTensor, 0, listedAtOnce))
+	}
+	l.n++
+	last := &l.pieces[len(l.pieces)-1]
+	*last = append(*last, listedTensor{info.Name, info.Foreign, info.Shape, info.Bytes, info.DType})
+}
+
+func (l *tensorList) Len() int { return l.n }
+
+func (l *tensorList) At(i int) (ckptfmt.TensorInfo, error) {
+	x := &l.pieces[i/listedAtOnce][i%listedAtOnce]
+	return ckptfmt.TensorInfo{Name: x.name, Foreign: x.foreign, DType: x.dtype, Shape: x.shape, Bytes: x.bytes}, l.errors[i]
 }
 
 // tensorRow has the cells of tensorColumns.

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"google.golang.org/protobuf/proto"
@@ -19,6 +21,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/savedmodel"
 )
 
 func metaCommand() *cli.Command {
@@ -27,18 +30,15 @@ func metaCommand() *cli.Command {
 		Usage:     "show what a MetaGraph holds: collections, variables, saver, ops",
 		ArgsUsage: "PREFIX|FILE",
 		Description: `Reads the .meta file next to a checkpoint, or the file of that name, in binary
-or text form.`,
-		Flags: []cli.Flag{jsonFlag()},
+or text form. Of a SavedModel, the MetaGraph with the tag serve, or the only one, is
+meant, unless --tags names another.`,
+		Flags: []cli.Flag{jsonFlag(), &cli.StringSliceFlag{Name: "tags", Usage: "the MetaGraph of a SavedModel that has this `TAG`; all of several"}},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX or FILE")
 			if err != nil {
 				return err
 			}
-			name, err := metaFile(a[0])
-			if err != nil {
-				return err
-			}
-			m, err := metagraph.Read(name)
+			m, _, err := readMeta(a[0], c.StringSlice("tags")...)
 			if errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%w; a checkpoint need not have a MetaGraph", err)
 			}
@@ -55,6 +55,35 @@ or text form.`,
 			return d.table().Print(c.App.Writer, terminal.Style{})
 		},
 	}
+}
+
+// readMeta reads the MetaGraph that an argument means, and returns where it is. Only those
+// of SavedModels are chosen by tags.
+func readMeta(arg string, tags ...string) (m *tfpb.MetaGraphDef, from string, err error) {
+	if dir := savedModelOf(arg); dir != "" {
+		m, err = savedmodel.Read(dir, tags...)
+		return m, dir, err
+	}
+	if len(tags) > 0 {
+		return nil, "", usagef("--tags is about SavedModels; %s is none", arg)
+	}
+	if from, err = metaFile(arg); err != nil {
+		return nil, "", err
+	}
+	m, err = metagraph.Read(from)
+	return m, from, err
+}
+
+// savedModelOf returns the folder of the SavedModel that an argument means, by its name or
+// that of the file with its MetaGraphs; "" where it means none.
+func savedModelOf(arg string) string {
+	if savedmodel.Is(arg) {
+		return arg
+	}
+	if dir := filepath.Dir(arg); strings.HasPrefix(filepath.Base(arg), "saved_model.pb") && savedmodel.Is(dir) {
+		return dir
+	}
+	return ""
 }
 
 // metaFile returns the MetaGraph that an argument means. A V1 checkpoint has a

@@ -9,7 +9,6 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
-	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/ckptfmt/plan"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
@@ -32,7 +31,7 @@ does this; --names compares the checkpoints by other names, as a program does th
 takes values over by hand. With --map the checkpoint is first changed as by
 ` + "`ckpt cp --map`" + `; only then its names are compared.` + namesHelp,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "meta", Usage: "`FILE` of the MetaGraph, or prefix of a checkpoint that has one"},
+			&cli.StringFlag{Name: "meta", Usage: "`FILE` of the MetaGraph, prefix of a checkpoint that has one, or folder of a SavedModel"},
 			&cli.StringFlag{Name: "against", Usage: "`PREFIX` of the checkpoint whose names, types and shapes are wanted"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "leave out what matches"},
 			jsonFlag(), planNamesFlag(),
@@ -134,11 +133,7 @@ func wantedVariables(c *cli.Context) ([]plan.Variable, error) {
 		defer r.Close()
 		return plan.Of(r)
 	}
-	name, err := metaFile(c.String("meta"))
-	if err != nil {
-		return nil, err
-	}
-	m, err := metagraph.Read(name)
+	m, name, err := readMeta(c.String("meta"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; --against takes a checkpoint instead", err)
 	}

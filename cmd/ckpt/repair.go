@@ -66,11 +66,11 @@ func repairCommand() *cli.Command {
 is intact; the checkpoint file is then left as it is.`,
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "only say what would be done"}, jsonFlag()},
 		Action: func(c *cli.Context) error {
-			a, err := args(c, "DIR")
+			dir, err := dirArg(c)
 			if err != nil {
 				return err
 			}
-			intact, bad, err := ckptdir.NewestIntact(c.Context, a[0])
+			intact, bad, err := ckptdir.NewestIntact(c.Context, dir)
 			report := repairJSON{Damaged: []damagedJSON{}}
 			for _, u := range bad {
 				fmt.Fprintf(c.App.ErrWriter, "ckpt: %s is damaged: %v\n", u.Prefix, u.Err)

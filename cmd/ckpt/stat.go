@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -37,8 +38,8 @@ of the names, in which numbers count as such.` + namesHelp,
 type statJSON struct {
 	Name  jsonName `json:"name"`
 	Count int      `json:"count"`
-	Min   double   `json:"min"`
-	Max   double   `json:"max"`
+	Min   number   `json:"min"`
+	Max   number   `json:"max"`
 	Mean  double   `json:"mean"`
 	Norm  double   `json:"norm"`
 	Zeros int      `json:"zeros"`
@@ -121,7 +122,7 @@ func statOf(r ckptfmt.Reader, name string) (statJSON, error) {
 	}
 	s, err := inspect.StatsFrom(t, t.Info.DType)
 	return statJSON{
-		Name: jsonName(name), Count: s.Count, Min: double(s.Min), Max: double(s.Max), Mean: double(s.Mean), Norm: double(s.Norm),
+		Name: jsonName(name), Count: s.Count, Min: number{double(s.Min), s.Least}, Max: number{double(s.Max), s.Most}, Mean: double(s.Mean), Norm: double(s.Norm),
 		Zeros: s.Zeros, NaN: s.NaN, Inf: s.Inf,
 	}, err
 }
@@ -133,10 +134,39 @@ func printStats(c *cli.Context, list []statJSON) error {
 	t := terminal.NewTable("NAME", "COUNT", "MIN", "MAX", "MEAN", "NORM", "ZEROS", "NAN", "INF")
 	t.MaxWidth = nameWidth
 	for _, s := range list {
-		t.Add(printable(string(s.Name)), strconv.Itoa(s.Count), short(s.Min), short(s.Max), short(s.Mean), short(s.Norm),
+		t.Add(printable(string(s.Name)), strconv.Itoa(s.Count), s.Min.short(), s.Max.short(), short(s.Mean), short(s.Norm),
 			strconv.Itoa(s.Zeros), strconv.Itoa(s.NaN), strconv.Itoa(s.Inf))
 	}
 	return t.Print(c.App.Writer, terminal.StyleFor(c.App.Writer))
 }
 
 func short(v double) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }
+
+// number is a number of a tensor.
+type number struct {
+	double
+	digits string // of integers of 64 bits, all of them; else ""
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (n number) MarshalJSON() ([]byte, error) {
+	if n.digits != "" {
+		return []byte(n.digits), nil
+	}
+	return n.double.MarshalJSON()
+}
+
+func (n number) short() string { return cmp.Or(n.digits, short(n.double)) }
+
+// exactly is a number in as many digits as tell it from its neighbours: two that
+// differ may be close.
+func (n number) exactly() string {
+	if n.digits != "" {
+		return n.digits
+	}
+	bits := 64
+	if x := float64(n.double); float64(float32(x)) == x {
+		bits = 32
+	}
+	return strconv.FormatFloat(float64(n.double), 'g', -1, bits)
+}

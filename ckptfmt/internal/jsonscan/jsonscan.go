@@ -6,16 +6,19 @@ package jsonscan
 import (
 	"encoding/json"
 	"math"
-	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
 // Scanner reads a text, which must be UTF-8. After the first thing that it does not
 // accept it is bad, and all that it returns is empty: encoding/json may accept it, or
 // says what is wrong. The zero value with a Text is ready.
 type Scanner struct {
-	Text string // strings are parts of it
+	Text []byte // of which nothing is kept
 	At   int    // of what comes next
 	Bad  bool
+
+	kept slab.Texts
 }
 
 // AtEnd reports whether nothing but blanks is left, and nothing was bad.
@@ -67,9 +70,12 @@ func (s *Scanner) Key() string {
 	return key
 }
 
-// Quoted reads a string. An escape that makes half of a
+// Quoted reads a string.
+func (s *Scanner) Quoted() string { return s.kept.Keep(s.Raw()) }
+
+// Raw is Quoted whose result may be a part of the text. An escape that makes half of a
 // surrogate pair becomes U+FFFD, as in encoding/json.
-func (s *Scanner) Quoted() string {
+func (s *Scanner) Raw() []byte {
 	s.Take('"')
 	begin := s.At
 	for i := begin; i < len(s.Text) && !s.Bad; i++ {
@@ -84,27 +90,27 @@ func (s *Scanner) Quoted() string {
 		}
 	}
 	s.Bad = true
-	return ""
+	return nil
 }
 
 // escaped reads a string with escapes.
-func (s *Scanner) escaped(begin int) string {
+func (s *Scanner) escaped(begin int) []byte {
 	for i := begin + 1; i < len(s.Text); i++ {
 		switch s.Text[i] {
 		case '\\':
 			i++
 		case '"':
 			var text string
-			if json.Unmarshal([]byte(s.Text[begin:i+1]), &text) != nil {
+			if json.Unmarshal(s.Text[begin:i+1], &text) != nil {
 				s.Bad = true
-				return ""
+				return nil
 			}
 			s.At = i + 1
-			return text
+			return []byte(text)
 		}
 	}
 	s.Bad = true
-	return ""
+	return nil
 }
 
 // Number reads a number from 0 to 2^63-1.
@@ -137,7 +143,7 @@ func (s *Scanner) Number() int64 {
 
 // Skip reports whether a text comes next, and takes it.
 func (s *Scanner) Skip(text string) bool {
-	if !strings.HasPrefix(s.Text[s.At:], text) {
+	if rest := s.Text[s.At:]; len(rest) < len(text) || string(rest[:len(text)]) != text {
 		return false
 	}
 	s.At += len(text)

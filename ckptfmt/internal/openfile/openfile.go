@@ -1,11 +1,17 @@
-// Package openfile opens a file for a reader that needs random access. It has no
-// state.
+// Package openfile opens a file for a reader that needs random access.
+//
+// While the reader is made, and no longer, the file is mapped into memory where the system
+// can do that: the directory of a hundred thousand tensors is all over a file, or makes up
+// a tenth of it, and copying it from the kernel takes longer than decoding it. A file that
+// another program makes shorter meanwhile is an error as any other.
 package openfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 )
 
 // Open opens the file of that name and makes a reader of it, which owns the
@@ -20,9 +26,82 @@ func Open[R any](name string, newReader func(from io.ReaderAt, size int64, name 
 	if err != nil {
 		return none, nil, errors.Join(err, f.Close())
 	}
-	r, err := newReader(f, info.Size(), name)
+	r, err := whileMapped(f, info.Size(), func(from io.ReaderAt) (R, error) { return newReader(from, info.Size(), name) })
 	if err != nil {
 		return none, nil, errors.Join(err, f.Close())
 	}
 	return r, f, nil
+}
+
+// mapped is a file that is in memory for some time. ReadAt reads it as any other.
+type mapped struct {
+	*os.File
+	view []byte // nil at other times
+}
+
+// leastMapped is the size of a file from which it is worth it.
+const leastMapped = 1 << 20
+
+func whileMapped[R any](f *os.File, size int64, newReader func(from io.ReaderAt) (R, error)) (r R, err error) {
+	if size < leastMapped {
+		return newReader(f)
+	}
+	view, err := mapFile(f, size)
+	if err != nil {
+		return newReader(f) // which is slower
+	}
+	m := &mapped{f, view}
+	defer func() { m.view, err = nil, errors.Join(err, unmapFile(view)) }()
+	err = Guard(m, func() error {
+		r, err = newReader(m)
+		return err
+	})
+	return r, err
+}
+
+// View returns n bytes of a file at an offset while it is mapped; nil at other times, of
+// other files, and of what is outside of it. They are not to be changed, and no longer valid
+// when the reader is made.
+func View(from io.ReaderAt, at int64, n int) []byte {
+	m, ok := from.(*mapped)
+	if !ok || at < 0 || n < 0 || at > int64(len(m.view)-n) {
+		return nil
+	}
+	return m.view[at:][:n:n]
+}
+
+// Bytes returns n bytes of a file as View does, or reads them.
+func Bytes(from io.ReaderAt, at int64, n int) ([]byte, error) {
+	if b := View(from, at, n); b != nil {
+		return b, nil
+	}
+	b := make([]byte, n)
+	if got, err := from.ReadAt(b, at); got < n {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return b, nil
+}
+
+// Guard calls do, which looks at what View returns. What has become shorter since it was
+// mapped is an error. Each goroutine needs a guard of its own; Open is that of its own.
+func Guard(from io.ReaderAt, do func() error) (err error) {
+	m, ok := from.(*mapped)
+	if !ok {
+		return do()
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		if at, ok := fault.(interface{ Addr() uintptr }); !ok || !within(m.view, at.Addr()) {
+			panic(fault)
+		}
+		err = fmt.Errorf("%s became shorter while it was read: %w", m.Name(), io.ErrUnexpectedEOF)
+	}()
+	return do()
 }

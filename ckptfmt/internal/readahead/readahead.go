@@ -1,10 +1,14 @@
 // Package readahead reads ahead of a reader that goes through a file in small steps,
 // such as from the header of one array to that of the next: each step would be a
 // system call, and a file of a hundred thousand tensors needs several hundred
-// thousand.
+// thousand. What is in memory while its file is opened is taken from there.
 package readahead
 
-import "io"
+import (
+	"io"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
+)
 
 // How much is read at once: the least after a jump, twice as much after each step
 // that was near the one before, and no more than most.
@@ -45,6 +49,9 @@ func (r *Reader) ReadAt(b []byte, at int64) (int, error) {
 // Peek returns n bytes, or those before the error, without a copy: they are valid until
 // the next call.
 func (r *Reader) Peek(at int64, n int) ([]byte, error) {
+	if b := openfile.View(r.from, at, n); b != nil {
+		return b, nil
+	}
 	if r.stopped || n >= most || at < 0 || at > r.size-int64(n) {
 		b := make([]byte, n)
 		got, err := r.from.ReadAt(b, at)

@@ -53,7 +53,7 @@ func Read(name string, lists bool) (*Index, error) {
 	if len(text) > maxBytes {
 		return nil, x.Corrupt(fmt.Errorf("it is larger than %d bytes", maxBytes))
 	}
-	if !x.scan(string(text)) { // encoding/json says better what is wrong, if anything is
+	if !x.scan(text) { // encoding/json says better what is wrong, if anything is
 		err = x.parse(text, lists)
 	}
 	if err != nil {
@@ -88,8 +88,8 @@ func (x *Index) Corrupt(err error) error {
 }
 
 // scan reads an index in one pass, or fails: then parse says why, or reads it.
-func (x *Index) scan(text string) bool {
-	if !utf8.ValidString(text) {
+func (x *Index) scan(text []byte) bool {
+	if !utf8.Valid(text) {
 		return false
 	}
 	s := &jsonscan.Scanner{Text: text}
@@ -119,12 +119,12 @@ func (x *Index) scanFiles(s *jsonscan.Scanner) {
 	known := make(map[string][]string)
 	s.Take('{')
 	for n := 0; s.Element('}', n); n++ {
-		name, file := s.Key(), s.Quoted()
-		list := known[file]
+		name, file := s.Key(), s.Raw()
+		list := known[string(file)]
 		if list == nil {
-			list = []string{file}
-			known[file] = list
-			s.Bad = s.Bad || !isNextTo(file)
+			list = []string{string(file)}
+			known[list[0]] = list
+			s.Bad = s.Bad || !isNextTo(list[0])
 		}
 		if s.Bad || !names.Add(name) {
 			s.Bad = true

@@ -22,7 +22,7 @@ func TestRead(t *testing.T) {
 		`{"metadata": {"total_size": 7, "a": "b"}, "weight_map": {"x": "2.bin", "y\n\u00e9": "1.bin", "z": "2.bin"}}`:       true,
 		`{"weight_map": {"x": "2.bin", "y\n\u00e9": "1.bin", "z": "2.bin"}, "metadata": {"total_size": 7.5}, "more": null}`: false,
 	} {
-		if got := new(Index).scan(text); got != inOnePass {
+		if got := new(Index).scan([]byte(text)); got != inOnePass {
 			t.Errorf("%s: read in one pass: %t", text, got)
 		}
 		x, err := read(t, text, false)
@@ -62,7 +62,7 @@ func FuzzScan(f *testing.F) {
 	f.Add(`{"weight_map":{},"metadata":{}} `)
 	f.Fuzz(func(t *testing.T, text string) {
 		x := new(Index)
-		if !x.scan(text) {
+		if !x.scan([]byte(text)) {
 			return
 		}
 		want := new(Index)

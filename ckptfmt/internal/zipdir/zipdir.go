@@ -25,9 +25,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
+	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
 // Wire format.
@@ -156,7 +156,7 @@ func findEnd(from io.ReaderAt, size int64) (end, error) {
 		}
 	}
 	if at < 0 {
-		return end{}, fmt.Errorf("%w: there is no end of a directory", ErrFormat)
+		return end{}, fmt.Errorf("%w: it has no directory at its end, so it was cut off", ErrFormat)
 	}
 	offset := size - int64(len(b)) + int64(at)
 	b = b[at:]
@@ -241,7 +241,7 @@ func (e *end) place(from io.ReaderAt, offset int64) error {
 // have the same memory. It ends where f returns false. The number of members is one of 16
 // bits in the archives of some programs, however many there are.
 func (a *Archive) each(f func(m *Member) bool) error {
-	var texts texts
+	var texts slab.Texts
 	ahead := readahead.New(a.from, a.size)
 	m, count, end := new(Member), uint64(0), a.end.at+a.end.size
 	for at := a.end.at; end-at >= directorySize; count++ {
@@ -275,19 +275,6 @@ func (a *Archive) each(f func(m *Member) bool) error {
 	return nil
 }
 
-// texts keeps short texts, which have their memory together.
-type texts struct{ strings.Builder }
-
-func (t *texts) keep(b []byte) string {
-	const atOnce = 64 << 10
-	if len(b) > t.Cap()-t.Len() {
-		t.Reset()
-		t.Grow(max(atOnce, len(b)))
-	}
-	t.Write(b)
-	return t.String()[t.Len()-len(b):]
-}
-
 func u16(b []byte) int    { return int(binary.LittleEndian.Uint16(b)) }
 func u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 func u64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
@@ -298,12 +285,12 @@ func memberLength(b []byte) int64 {
 }
 
 // parseMember reads an entry of the directory.
-func parseMember(b []byte, texts *texts) (Member, error) {
+func parseMember(b []byte, texts *slab.Texts) (Member, error) {
 	name, extra := u16(b[28:]), u16(b[30:])
 	rest := b[directorySize:]
 	m := Member{
 		Method: uint16(u16(b[10:])), CRC32: u32(b[16:]), Packed: int64(u32(b[20:])), Size: int64(u32(b[24:])), header: int64(u32(b[42:])),
-		Name: texts.keep(rest[:name]), Comment: texts.keep(rest[name+extra:]),
+		Name: texts.Keep(rest[:name]), Comment: texts.Keep(rest[name+extra:]),
 	}
 	if m.Packed == none32 || m.Size == none32 || m.header == none32 {
 		return m, m.parse64(rest[name : name+extra])

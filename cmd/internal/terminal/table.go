@@ -29,18 +29,17 @@ func NewTable(titles ...string) *Table {
 }
 
 // Add adds a row. Cells may be missing at its end.
-func (t *Table) Add(cells ...string) { AddRow(t, cells...) }
-
-// AddRow adds a copy of a row.
-func AddRow[T string | []byte](t *Table, cells ...T) {
+func (t *Table) Add(cells ...string) {
 	last := len(t.pieces) - 1
 	if last < 0 || len(t.pieces[last]) > tablePiece {
 		t.pieces, last = append(t.pieces, make([]byte, 0, tablePiece+tablePiece/8)), last+1
 	}
-	t.widen(len(cells))
+	for len(t.widths) < len(cells) {
+		t.widths = append(t.widths, 0)
+	}
 	b := binary.AppendUvarint(t.pieces[last], uint64(len(cells)))
 	for i, cell := range cells {
-		n := runes(cell)
+		n := utf8.RuneCountInString(cell)
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(cell))), uint64(n))
 		b = append(b, cell...)
 		if n <= t.MaxWidth || t.MaxWidth == 0 {
@@ -48,32 +47,6 @@ func AddRow[T string | []byte](t *Table, cells ...T) {
 		}
 	}
 	t.pieces[last] = b
-}
-
-func (t *Table) widen(columns int) {
-	for len(t.widths) < columns {
-		t.widths = append(t.widths, 0)
-	}
-}
-
-// Append adds the rows of another table, which is not to be used after that. So
-// several goroutines can make a table of many rows.
-func (t *Table) Append(rows *Table) {
-	t.pieces = append(t.pieces, rows.pieces...)
-	t.widen(len(rows.widths))
-	for i, width := range rows.widths {
-		t.widths[i] = max(t.widths[i], width)
-	}
-}
-
-// runes counts the runes of a cell. Most cells are short and of ASCII.
-func runes[T string | []byte](cell T) int {
-	for i := range len(cell) {
-		if cell[i] >= utf8.RuneSelf {
-			return utf8.RuneCountInString(string(cell))
-		}
-	}
-	return len(cell)
 }
 
 // tablePiece is how much text is kept or written at once.
