@@ -3,75 +3,68 @@ package trainerd
 import (
 	"context"
 	"path/filepath"
-	"sync"
+	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/trainerd/coord"
 )
 
 // graphDefField is the number of MetaGraphDef.graph_def.
 const graphDefField = 2
 
-// encodedGraph is a graph as files have it.
-type encodedGraph struct{ meta, def []byte }
+// graphDelay is how long the graph waits for the first step.
+const graphDelay = time.Second
 
-// encodeGraph encodes a graph while the session is being prepared, which takes about as
-// long, and returns what waits for the end of that. It is nil if nothing is to be
-// written.
-func (sv *Supervisor) encodeGraph(p *plan) func() (encodedGraph, error) {
-	meta := p.meta
-	if sv.NonChief || meta.GetGraphDef() == nil || sv.Logdir == "" && sv.SummaryWriter == nil {
-		return nil
+// writeGraph writes the graph into the events file, unless that has it, and as
+// graph.pbtxt. Nothing reads it back, so the first step does not wait for it: encoding a
+// large graph takes as long as preparing its session.
+func (sv *Supervisor) writeGraph(r *run, hasGraph bool) {
+	meta := r.plan.meta
+	if meta.GetGraphDef() == nil || sv.Logdir == "" && (r.writer == nil || hasGraph) {
+		return
 	}
-	encode := sync.OnceValues(func() (g encodedGraph, err error) {
-		err = coord.Guard("encoding the graph", func() error {
-			if p.saver != nil && p.saver.MetaGraph == meta {
-				g.meta = p.saver.EncodedMetaGraph()
-			} else {
-				g.meta = tfproto.Marshal(meta)
-			}
-			g.def = tfproto.Field(g.meta, graphDefField) // a large graph takes a while, so it is encoded once
-			return nil
-		})
-		return g, err
-	})
-	go encode()
-	return encode
-}
-
-func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) error {
-	if r.graph == nil {
-		return nil
-	}
-	g, err := r.graph()
-	if err != nil {
-		return err
-	}
-	r.graph = nil
-	if r.writer != nil && !hasGraph {
-		err := r.events.Add(ctx, func(w *tfevents.FileWriter) error {
-			if err := w.AddGraph(ctx, g.def); err != nil {
+	sv.coord.Go("graph", func(ctx context.Context) error {
+		select {
+		case <-r.firstStepDone:
+		case <-time.After(graphDelay): // programs need not report their steps
+		case <-ctx.Done():
+		}
+		encoded := sv.encodeGraph(r)
+		def := tfproto.Field(encoded, graphDefField)
+		if r.writer != nil && !hasGraph {
+			if err := addGraph(context.WithoutCancel(ctx), r, def, encoded); err != nil {
 				return err
 			}
-			return w.AddMetaGraph(ctx, g.meta, 0)
-		})
-		if err != nil {
-			return err
 		}
-	}
-	if sv.Logdir != "" {
-		sv.coord.Go("graph.pbtxt", func(context.Context) error { sv.writeGraphText(r, g); return nil })
-	}
-	return nil
+		if sv.Logdir != "" {
+			sv.writeGraphText(r, def)
+		}
+		return nil
+	})
 }
 
-// writeGraphText writes graph.pbtxt. The training does not wait for that: nothing reads
-// it back.
-func (sv *Supervisor) writeGraphText(r *run, g encodedGraph) {
+// encodeGraph returns the graph as files have it. A large one takes a while, so
+// checkpoints have the same bytes.
+func (sv *Supervisor) encodeGraph(r *run) []byte {
+	if saver := r.plan.saver; saver != nil && saver.MetaGraph == r.plan.meta {
+		return saver.EncodedMetaGraph()
+	}
+	return tfproto.Marshal(r.plan.meta)
+}
+
+func addGraph(ctx context.Context, r *run, def, meta []byte) error {
+	return r.events.Add(ctx, func(w *tfevents.FileWriter) error {
+		if err := w.AddGraph(ctx, def); err != nil {
+			return err
+		}
+		return w.AddMetaGraph(ctx, meta, 0)
+	})
+}
+
+func (sv *Supervisor) writeGraphText(r *run, def []byte) {
 	name := filepath.Join(sv.Logdir, "graph.pbtxt")
-	if err := atomicfile.WriteFile(r.fs(), name, tfproto.Text(r.plan.meta.GetGraphDef(), g.def)); err != nil {
+	if err := atomicfile.WriteFile(r.fs(), name, tfproto.Text(r.plan.meta.GetGraphDef(), def)); err != nil {
 		sv.log().Warn("the graph could not be written", "file", name, "err", err)
 	}
 }

@@ -33,7 +33,6 @@ type run struct {
 	managed     session.Session // as train sees it
 	hooked      session.Session // as hooks see it: they take no part in their own calls
 	steps       *stepTracker    // of managed
-	graph       func() (encodedGraph, error)
 	prepared    *Prepared
 	startStep   int64                // of SessionLog START; earlier points belong to earlier runs
 	writer      *tfevents.FileWriter // nil for none
@@ -47,8 +46,11 @@ type run struct {
 	stepsDone atomic.Int64 // as reported by StepDone
 	stepsMade atomic.Int64 // counted by StepDone, however the step is set
 	staleStep staleStep
+	stepped   sync.Once
 	failed    atomic.Bool // the training failed: no final checkpoint
 	ended     atomic.Bool
+
+	firstStepDone chan struct{} // closed when StepDone is first called
 
 	// endPreparation ends the context that NewSession got, which a session may
 	// hold on to; nil before that is made.
@@ -94,7 +96,7 @@ func (sv *Supervisor) beginRun(ctx context.Context, alone bool) (session.Session
 	if p.saver != p.inherit {
 		p.saver.Inherit(p.inherit)
 	}
-	r := &run{plan: p, stats: &sv.stats, alone: alone}
+	r := &run{plan: p, stats: &sv.stats, alone: alone, firstStepDone: make(chan struct{})}
 	sv.stats.preparing()
 	if err := coord.Guard("preparation", func() error { return sv.begin(ctx, r) }); err != nil {
 		sv.coord.RequestStop(nil)
@@ -117,7 +119,6 @@ func (sv *Supervisor) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	r.home = sv.newHome(r)
-	r.graph = sv.encodeGraph(r.plan)
 	if err := sv.prepareUnlessStopped(ctx, r); err != nil {
 		return err
 	}
@@ -164,9 +165,6 @@ func (sv *Supervisor) abandon(r *run) error {
 	}
 	if r.endPreparation != nil {
 		r.endPreparation(nil)
-	}
-	if r.graph != nil {
-		r.graph() // leaves nothing behind
 	}
 	sv.setCurrent(nil)
 	return errors.Join(err, r.lock.Release())
@@ -311,7 +309,7 @@ func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
 }
 
 // announce opens the events file and writes what begins a session: SessionLog
-// START, then the graph. What stood before START would be dropped by
+// START, and later the graph. What stood before START would be dropped by
 // TensorBoard when the run is resumed.
 func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 	r.startStep = max(step, 0)
@@ -336,9 +334,7 @@ func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 			return err
 		}
 	}
-	if err := sv.writeGraph(ctx, r, hasGraph); err != nil {
-		return err
-	}
+	sv.writeGraph(r, hasGraph)
 	sv.makeCheckpointer(r, step)
 	return nil
 }

@@ -40,6 +40,7 @@ func (sv *Supervisor) StepDone(ctx context.Context, step int64) error {
 func (sv *Supervisor) stepDone(ctx context.Context, r *run, step int64) error {
 	before := r.stepsDone.Swap(step)
 	r.stepsMade.Add(max(step-before, 1)) // at least this one, if the step was set back
+	r.stepped.Do(func() { close(r.firstStepDone) })
 	r.metrics.stepDone(step)
 	for _, h := range sv.Hooks {
 		if err := h.AfterStep(ctx, r.hooked, step); err != nil {

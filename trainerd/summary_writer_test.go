@@ -35,7 +35,7 @@ func TestST5KeepSummaryWriter(t *testing.T) {
 		}))
 	}
 	sessiontest.MustNoErr(t, sv.Writer().Close())
-	want := "version START(0) graph(0) meta(0) a(1) START(1) a(2)"
+	want := "version START(0) a(1) graph(0) meta(0) START(1) a(2)"
 	if got := strings.Join(events(t, dir)[0], " "); got != want {
 		t.Errorf("events %s; want %s", got, want)
 	}
@@ -59,11 +59,34 @@ func TestST4ExplicitSummaryWriter(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("%d events files; want one for each run", len(got))
 	}
-	if all := strings.Join(got[1], " "); all != "version START(1) graph(0) meta(0) a(2) STOP(0)" {
+	if all := strings.Join(got[1], " "); all != "version START(1) a(2) graph(0) meta(0) STOP(0)" {
 		t.Errorf("second file: %s", all)
 	}
 	if len(sessiontest.Files(t, dir, "graph.pbtxt")) > 0 {
 		t.Error("EV7: graph.pbtxt without a logdir")
+	}
+}
+
+// The graph is written after the first step, while the training continues.
+func TestEV7GraphAfterFirstStep(t *testing.T) {
+	m := sessiontest.Counter()
+	sv := newSupervisor(m, t.TempDir(), 0)
+	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{Node: []*tfpb.NodeDef{{Name: "a", Op: "NoOp"}}}}
+	text := filepath.Join(sv.Logdir, "graph.pbtxt")
+	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, _ session.Session) error {
+		if err := sv.StepDone(ctx, m.Step()); err != nil {
+			return err
+		}
+		for ctx.Err() == nil {
+			if _, err := os.Stat(text); err == nil {
+				return nil
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return ctx.Err()
+	}))
+	if b, err := os.ReadFile(text); err != nil || !strings.Contains(string(b), `name: "a"`) {
+		t.Errorf("graph.pbtxt is %q, %v", b, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,6 +54,9 @@ type service struct {
 // newService opens what must not fail once the training has begun.
 func newService(c *cli.Context, cfg *config.Config, stderr io.Writer) (*service, error) {
 	s := &service{config: cfg, stderr: stderr, log: control.NewLog()}
+	if !c.Bool("pprof") {
+		runtime.MemProfileRate = 0 // nobody asks for what is recorded, which takes a millisecond of a start
+	}
 	logdir, err := filepath.Abs(cfg.Logdir)
 	if err != nil {
 		return nil, err

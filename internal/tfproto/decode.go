@@ -15,9 +15,18 @@ import (
 // UnmarshalMetaGraph decodes a MetaGraphDef, with the result and the errors of
 // proto.Unmarshal. That one takes most of its time for the nodes, which are decoded
 // here by functions of their own (decode_node.go), on all processors.
-func UnmarshalMetaGraph(b []byte) (*tfpb.MetaGraphDef, error) {
+func UnmarshalMetaGraph(b []byte) (*tfpb.MetaGraphDef, error) { return unmarshalMetaGraph(b, false) }
+
+// UnmarshalSharedMetaGraph is UnmarshalMetaGraph with equal attributes of nodes as one
+// message, which must not be changed. A graph has thousands of attributes, and some
+// hundred different ones: this takes a third of the memory and of the time.
+func UnmarshalSharedMetaGraph(b []byte) (*tfpb.MetaGraphDef, error) {
+	return unmarshalMetaGraph(b, true)
+}
+
+func unmarshalMetaGraph(b []byte, share bool) (*tfpb.MetaGraphDef, error) {
 	m := &tfpb.MetaGraphDef{}
-	if decodeMetaGraph(b, m) {
+	if decodeMetaGraph(b, m, share) {
 		return m, nil
 	}
 	m = &tfpb.MetaGraphDef{}
@@ -29,7 +38,7 @@ var merge = proto.UnmarshalOptions{Merge: true}
 
 // decodeMetaGraph reports whether it could decode a message. It leaves what is
 // unusual, or wrong, to others.
-func decodeMetaGraph(b []byte, m *tfpb.MetaGraphDef) bool {
+func decodeMetaGraph(b []byte, m *tfpb.MetaGraphDef, share bool) bool {
 	const graphDef = 2
 	f, ok := findFields(b, graphDef)
 	if !ok || len(f.values) != 1 {
@@ -37,7 +46,7 @@ func decodeMetaGraph(b []byte, m *tfpb.MetaGraphDef) bool {
 	}
 	g := &tfpb.GraphDef{}
 	rest := func() bool { return merge.Unmarshal(b[:f.start], m) == nil && merge.Unmarshal(b[f.end:], m) == nil }
-	if !decodeGraph(b[f.values[0].from:f.values[0].to], g, rest) {
+	if !decodeGraph(b[f.values[0].from:f.values[0].to], g, share, rest) {
 		return false
 	}
 	m.GraphDef = g
@@ -45,7 +54,7 @@ func decodeMetaGraph(b []byte, m *tfpb.MetaGraphDef) bool {
 }
 
 // decodeGraph is decodeMetaGraph for a GraphDef. It calls also at the same time.
-func decodeGraph(b []byte, g *tfpb.GraphDef, also func() bool) bool {
+func decodeGraph(b []byte, g *tfpb.GraphDef, share bool, also func() bool) bool {
 	const node = 1
 	f, ok := findFields(b, node)
 	if !ok || merge.Unmarshal(b[:f.start], g) != nil || merge.Unmarshal(b[f.end:], g) != nil {
@@ -65,7 +74,7 @@ func decodeGraph(b []byte, g *tfpb.GraphDef, also func() bool) bool {
 			ok = also()
 		} else {
 			from, to := (i-1)*len(nodes)/parts, i*len(nodes)/parts
-			ok = decodeNodes(b, f.values[from:to], g.Node[from:to])
+			ok = decodeNodes(b, f.values[from:to], g.Node[from:to], share)
 		}
 		if !ok {
 			failed.Store(true)

@@ -11,10 +11,14 @@ import (
 )
 
 // decodeNodes decodes nodes, which are parts of b. What a node seldom has is left to
-// proto.Unmarshal. It reports whether all are valid.
-func decodeNodes(b []byte, encoded []span, nodes []*tfpb.NodeDef) bool {
+// proto.Unmarshal. It reports whether all are valid. share says that equal attributes may
+// be one message.
+func decodeNodes(b []byte, encoded []span, nodes []*tfpb.NodeDef, share bool) bool {
 	const usual = 4 << 10 // bytes; more are a constant's, which is not to be in memory twice
 	var d nodeDecoder
+	if share {
+		d.shared = map[string]*tfpb.AttrValue{}
+	}
 	for len(nodes) > 0 {
 		// The nodes up to a large one have one string.
 		n := 0
@@ -45,6 +49,8 @@ func decodeNodes(b []byte, encoded []span, nodes []*tfpb.NodeDef) bool {
 // share the memory of its encoding, and small messages are allocated by the dozen,
 // for a graph is kept or dropped as a whole.
 type nodeDecoder struct {
+	shared map[string]*tfpb.AttrValue // by their encoding; nil for none
+
 	types  slab[typeAttr]
 	lists  slab[listAttr]
 	shapes slab[tfpb.TensorShapeProto]
@@ -105,6 +111,7 @@ const (
 
 func (d *nodeDecoder) node(encoded string, n *tfpb.NodeDef) bool {
 	d.inputs = d.inputs[:0]
+	var attrs map[string]*tfpb.AttrValue
 	w := wire{rest: encoded}
 	for w.more() {
 		switch w.varint() {
@@ -117,17 +124,17 @@ func (d *nodeDecoder) node(encoded string, n *tfpb.NodeDef) bool {
 		case field4Bytes:
 			n.Device = w.text()
 		case field5Bytes:
-			if n.Attr == nil {
-				n.Attr = make(map[string]*tfpb.AttrValue)
+			if attrs == nil {
+				attrs = make(map[string]*tfpb.AttrValue)
 			}
-			if !d.entry(w.bytes(), n.Attr) {
+			if !d.entry(w.bytes(), attrs) {
 				return false
 			}
 		default:
 			return false
 		}
 	}
-	n.Input = owned(d.inputs)
+	n.Input, n.Attr = owned(d.inputs), attrs
 	return !w.bad
 }
 
@@ -145,8 +152,15 @@ func (d *nodeDecoder) entry(encoded string, attrs map[string]*tfpb.AttrValue) bo
 	if w.bad || w.more() {
 		return false
 	}
+	if attr := d.shared[value]; attr != nil {
+		attrs[name] = attr
+		return true
+	}
 	attr, ok := d.attr(value)
 	attrs[name] = attr
+	if ok && d.shared != nil {
+		d.shared[value] = attr
+	}
 	return ok
 }
 

@@ -3,6 +3,7 @@ package tfproto
 import (
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -31,18 +32,20 @@ func checkUnmarshal(t *testing.T, b []byte) {
 	t.Helper()
 	want := &tfpb.MetaGraphDef{}
 	wantErr := proto.Unmarshal(b, want)
-	got, err := UnmarshalMetaGraph(b)
-	switch {
-	case (err == nil) != (wantErr == nil), err != nil && err.Error() != wantErr.Error():
-		t.Errorf("error %v, want %v, for %x", err, wantErr, b)
-	case err == nil && !proto.Equal(got, want):
-		t.Errorf("differs from proto.Unmarshal for %x", b)
+	for _, unmarshal := range []func([]byte) (*tfpb.MetaGraphDef, error){UnmarshalMetaGraph, UnmarshalSharedMetaGraph} {
+		got, err := unmarshal(b)
+		switch {
+		case (err == nil) != (wantErr == nil), err != nil && err.Error() != wantErr.Error():
+			t.Errorf("error %v, want %v, for %x", err, wantErr, b)
+		case err == nil && !proto.Equal(got, want):
+			t.Errorf("differs from proto.Unmarshal for %x", b)
+		}
 	}
 }
 
 func TestUnmarshalMetaGraph(t *testing.T) {
 	for _, b := range graphFiles(t) {
-		if !decodeMetaGraph(b, &tfpb.MetaGraphDef{}) {
+		if !decodeMetaGraph(b, &tfpb.MetaGraphDef{}, false) {
 			t.Error("an exported graph was left to proto.Unmarshal")
 		}
 		checkUnmarshal(t, b)
@@ -86,6 +89,31 @@ func TestUnmarshalMetaGraphDamaged(t *testing.T) {
 	node := protowire.AppendBytes([]byte{0x2a}, entry)
 	graph := protowire.AppendBytes([]byte{0x0a}, node)
 	checkUnmarshal(t, protowire.AppendBytes([]byte{0x12}, graph))
+}
+
+// TestUnmarshalSharedMetaGraph checks that equal attributes are one message only where
+// that is asked for.
+func TestUnmarshalSharedMetaGraph(t *testing.T) {
+	g := &tfpb.GraphDef{}
+	for i := range 8 {
+		float := &tfpb.AttrValue{Value: &tfpb.AttrValue_Type{Type: tfpb.DataType_DT_FLOAT}}
+		g.Node = append(g.Node, &tfpb.NodeDef{Name: string(rune('a' + i)), Op: "Neg", Attr: map[string]*tfpb.AttrValue{"T": float}})
+	}
+	b := Marshal(&tfpb.MetaGraphDef{GraphDef: g})
+	same := func(m *tfpb.MetaGraphDef, err error) bool {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := m.GetGraphDef().GetNode()
+		return n[0].GetAttr()["T"] == n[1].GetAttr()["T"]
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // each part of a graph has attributes of its own
+	if same(UnmarshalMetaGraph(b)) {
+		t.Error("UnmarshalMetaGraph shares attributes, which programs may change")
+	}
+	if !same(UnmarshalSharedMetaGraph(b)) {
+		t.Error("UnmarshalSharedMetaGraph does not share attributes")
+	}
 }
 
 func FuzzUnmarshalMetaGraph(f *testing.F) {

@@ -24,7 +24,7 @@ func readMeta(name string) (*tfpb.MetaGraphDef, error) {
 	if savedmodel.Is(name) {
 		return savedmodel.Read(name)
 	}
-	meta, err := metagraph.Read(name)
+	meta, err := metagraph.ReadShared(name)
 	if err == nil && len(meta.GetGraphDef().GetNode()) > 0 {
 		return meta, nil
 	}

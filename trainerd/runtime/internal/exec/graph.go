@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -67,16 +68,37 @@ func newGraph(defs []*tfpb.NodeDef) (*graph, error) {
 		g.nodes[i] = node{name: d.GetName(), op: d.GetOp(), def: d, calls: functionsOf(d)}
 	}
 	const usual = 3 // inputs and outputs of a node
-	list := make([]opdef.Tensor, 0, usual*len(defs))
+	list, edges := make([]opdef.Tensor, 0, usual*len(defs)), makeLinks(defs)
 	for i := range g.nodes {
 		n := &g.nodes[i]
-		if err := g.link(n); err != nil {
+		if err := g.link(n, edges); err != nil {
 			return nil, err
 		}
 		list = n.declare(list)
 	}
 	return g, nil
 }
+
+// links are the edges to many nodes, which share their memory.
+type links struct {
+	inputs  []output
+	control []int
+}
+
+func makeLinks(defs []*tfpb.NodeDef) *links {
+	control, all := 0, 0
+	for _, d := range defs {
+		all += len(d.GetInput())
+		for _, in := range d.GetInput() {
+			if isControl(in) {
+				control++
+			}
+		}
+	}
+	return &links{make([]output, 0, all-control), make([]int, 0, control)}
+}
+
+func isControl(input string) bool { return strings.HasPrefix(input, "^") }
 
 // defs returns the nodes that the graph was made of.
 func (g *graph) defs() []*tfpb.NodeDef {
@@ -87,25 +109,28 @@ func (g *graph) defs() []*tfpb.NodeDef {
 	return list
 }
 
-func (g *graph) link(n *node) error {
+// link resolves the inputs of a node.
+func (g *graph) link(n *node, l *links) error {
+	inputs, control := len(l.inputs), len(l.control)
 	for _, in := range n.def.GetInput() {
 		if name, ok := strings.CutPrefix(in, "^"); ok {
 			j, ok := g.byName[name]
 			if !ok {
 				return graphError("node %s depends on %q, which is not in the graph", n.name, name)
 			}
-			n.control = append(n.control, j)
+			l.control = append(l.control, j)
 			continue
 		}
 		out, err := g.lookup(in)
 		if err != nil {
 			return graphError("input of node %s: %v", n.name, err)
 		}
-		if len(n.control) > 0 {
+		if len(l.control) > control {
 			return graphError("node %s has the input %q after a control input", n.name, in)
 		}
-		n.inputs = append(n.inputs, out)
+		l.inputs = append(l.inputs, out)
 	}
+	n.inputs, n.control = slices.Clip(l.inputs[inputs:]), slices.Clip(l.control[control:])
 	return nil
 }
 

@@ -98,7 +98,8 @@ type compiler struct {
 	alive  map[int]int32   // by node that may die: a slot that dies with it
 	idle   map[string]bool // nodes that others only run after
 	folded *frame          // in which constants are computed; nil before the first
-	done   map[int][]int32 // by node: the steps after which it is done, by id
+	done   [][]int32       // by node: the steps after which it is done, by id
+	merged []int32         // for stepsOf
 }
 
 // compile builds the plan for the named feeds, fetches and targets.
@@ -145,7 +146,7 @@ func (s *Session) compileAt(g *graph, prefix string, depth int, b *budget, feeds
 
 func newCompiler(s *Session, g *graph, prefix string, depth int, b *budget) *compiler {
 	return &compiler{sess: s, g: g, prefix: prefix, depth: depth, budget: b, plan: &Plan{}, fed: map[output]int32{}, slotOf: map[output]int32{},
-		consts: map[int32]*Tensor{}, refs: map[int32]bool{}, reads: map[int32]int32{}, alive: map[int]int32{}, done: map[int][]int32{}}
+		consts: map[int32]*Tensor{}, refs: map[int32]bool{}, reads: map[int32]int32{}, alive: map[int]int32{}}
 }
 
 // addNodes appends the steps of the needed nodes.
@@ -157,7 +158,7 @@ func (c *compiler) addNodes(needed []bool) error {
 	c.plan.steps = slices.Grow(c.plan.steps, len(order))
 	slots := make(map[output]int32, len(order)) // growing a large map step by step takes longer than filling it
 	maps.Copy(slots, c.slotOf)
-	c.slotOf = slots
+	c.slotOf, c.done = slots, make([][]int32, len(c.g.nodes))
 	for _, n := range order {
 		if c.depth == 0 { // a function is charged before it is compiled
 			if err := c.budget.charge("", c.prefix, 1); err != nil {

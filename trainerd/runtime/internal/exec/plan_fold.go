@@ -1,5 +1,7 @@
 package exec
 
+import "slices"
+
 func (c *compiler) foldable(st *step) bool {
 	if st.mayDie || st.flags&(Stateful|ReadsState|WritesState|Blocking|SeesDead) != 0 {
 		return false
@@ -39,7 +41,8 @@ func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
 		c.folded = &frame{plan: &Plan{}}
 	}
 	f := c.folded // it is large, and used again for each constant
-	*f = frame{plan: f.plan, bufOf: make([]int32, len(st.in)+outputs), bufs: make([]buffer, len(st.in)+outputs), slots: make([]Tensor, len(st.in)+outputs)}
+	n := len(st.in) + outputs
+	*f = frame{plan: f.plan, bufOf: zeros(f.bufOf, n), bufs: zeros(f.bufs, n), slots: zeros(f.slots, n)}
 	tmp := *st
 	tmp.in, tmp.out = nil, nil
 	for i, in := range st.in {
@@ -64,4 +67,11 @@ func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
 		values = append(values, &t)
 	}
 	return values, nil
+}
+
+// zeros returns n zeros in the memory of list, if that suffices.
+func zeros[T any](list []T, n int) []T {
+	list = slices.Grow(list[:0], n)[:n]
+	clear(list)
+	return list
 }

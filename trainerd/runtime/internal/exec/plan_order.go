@@ -105,30 +105,41 @@ func (d *dependencies) order(first []bool, later map[int][]int) (order, pending 
 // orderAfter notes what the steps of a node, those from from on, run after by the edges
 // of the graph, and for a node without steps what its users run after.
 func (c *compiler) orderAfter(node, from int) {
-	var before []int32
-	merged := false
-	for _, d := range c.appendDeps(nil, node) {
-		switch list := c.done[d]; {
-		case len(list) == 0:
-		case before == nil:
-			before = list
-		default:
-			before, merged = append(slices.Clip(before), list...), true
-		}
-	}
-	if merged {
-		slices.Sort(before)
-		before = slices.Compact(before)
-	}
+	before := c.stepsOf(c.appendDeps(nil, node))
 	steps := c.plan.steps[from:]
 	if len(steps) == 0 {
 		c.done[node] = before
 		return
 	}
+	ids := make([]int32, len(steps))
 	for i := range steps {
-		steps[i].id, steps[i].after = int32(from+i+1), before
-		c.done[node] = append(c.done[node], steps[i].id)
+		ids[i] = int32(from + i + 1)
+		steps[i].id, steps[i].after = ids[i], before
 	}
+	c.done[node] = ids
+}
+
+// stepsOf returns the steps after which all of the nodes are done, by id.
+func (c *compiler) stepsOf(nodes []int) []int32 {
+	var one []int32
+	all := c.merged[:0]
+	for _, n := range nodes {
+		switch list := c.done[n]; {
+		case len(list) == 0:
+		case one == nil:
+			one = list
+		case len(all) == 0:
+			all = append(append(all, one...), list...)
+		default:
+			all = append(all, list...)
+		}
+	}
+	c.merged = all
+	if len(all) == 0 {
+		return one
+	}
+	slices.Sort(all)
+	return slices.Clone(slices.Compact(all))
 }
 
 // appendControls appends the nodes that n runs after, without placeholders that are

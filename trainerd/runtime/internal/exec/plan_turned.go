@@ -8,13 +8,17 @@ const turnedUses = 3
 // the weights of a cell that is unrolled in the gradient of each of its inputs: a
 // product has to copy such a factor, while it may read another one where it is.
 func (c *compiler) turnFactors() {
-	users := map[int32]int{}
+	users, most := map[int32]int{}, 0
 	for i := range c.plan.steps {
 		if st := &c.plan.steps[i]; st.turned != nil && !st.mayDie {
 			users[st.in[1]]++
+			most = max(most, users[st.in[1]])
 		}
 	}
-	var steps []step
+	if most < turnedUses {
+		return
+	}
+	steps := make([]step, 0, len(c.plan.steps)+len(users))
 	turned := map[int32]int32{}
 	for _, st := range c.plan.steps {
 		if st.turned == nil || st.mayDie || users[st.in[1]] < turnedUses {
