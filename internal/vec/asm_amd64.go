@@ -638,3 +638,18 @@ func sWinogradFilterGradAVX512(d *float32, toRow int, toCol int, toTile int, x *
 //
 //go:noescape
 func sToLargest(grads *float32, images *float32, pooled *float32, starts *int, pixels int, channels int, step int, count int)
+
+// sChoose sets d to x where cond is not 0, else to y.
+//
+//go:noescape
+func sChoose(d *float32, cond *byte, x *float32, xStep int, y *float32, yStep int, n int)
+
+// sLess sets d to whether x < y, as 1 or 0.
+//
+//go:noescape
+func sLess(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+
+// sLessEqual sets d to whether x <= y, as 1 or 0.
+//
+//go:noescape
+func sLessEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)

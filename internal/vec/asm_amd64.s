@@ -5453,3 +5453,101 @@ next:
 	JNE  window
 	VZEROUPPER
 	RET
+
+// func sChoose(d *float32, cond *byte, x *float32, xStep int, y *float32, yStep int, n int)
+// Requires: AVX, AVX2
+TEXT ·sChoose(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  cond+8(FP), CX
+	MOVQ  x+16(FP), DX
+	MOVQ  xStep+24(FP), BX
+	MOVQ  y+32(FP), SI
+	MOVQ  yStep+40(FP), DI
+	VPXOR Y0, Y0, Y0
+	MOVQ  n+48(FP), R8
+	SUBQ  $0x08, R8
+	JLT   done
+
+loop:
+	VPMOVZXBD (CX), Y1
+	VPCMPEQD  Y0, Y1, Y1
+	VMOVUPS   (DX), Y2
+	VMOVUPS   (SI), Y3
+	VBLENDVPS Y1, Y3, Y2, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $0x20, AX
+	ADDQ      $0x08, CX
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	SUBQ      $0x08, R8
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sLess(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+// Requires: AVX, AVX2
+TEXT ·sLess(SB), NOSPLIT, $0-48
+	MOVQ     d+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     xStep+16(FP), DX
+	MOVQ     y+24(FP), BX
+	MOVQ     yStep+32(FP), SI
+	VPCMPEQD Y0, Y0, Y0
+	VPSRLD   $0x1f, Y0, Y0
+	MOVQ     n+40(FP), DI
+	SUBQ     $0x08, DI
+	JLT      done
+
+loop:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (BX), Y2
+	VCMPPS       $0x11, Y2, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKSSDW    X2, X1, X2
+	VPACKSSWB    X2, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	SUBQ         $0x08, DI
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sLessEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+// Requires: AVX, AVX2
+TEXT ·sLessEqual(SB), NOSPLIT, $0-48
+	MOVQ     d+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     xStep+16(FP), DX
+	MOVQ     y+24(FP), BX
+	MOVQ     yStep+32(FP), SI
+	VPCMPEQD Y0, Y0, Y0
+	VPSRLD   $0x1f, Y0, Y0
+	MOVQ     n+40(FP), DI
+	SUBQ     $0x08, DI
+	JLT      done
+
+loop:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (BX), Y2
+	VCMPPS       $0x12, Y2, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKSSDW    X2, X1, X2
+	VPACKSSWB    X2, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	SUBQ         $0x08, DI
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET

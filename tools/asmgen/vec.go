@@ -30,6 +30,7 @@ func emitVec(c *build.Context) {
 	emitRows(c)
 	emitWinograd(c)
 	emitToLargest(c)
+	emitChoices(c)
 }
 
 func emitLoop(c *build.Context, l loop, body func(v *vectors), double bool) {

@@ -25,7 +25,7 @@ func (p *program) pick(list []string) string {
 func (p *program) grow() {
 	x, y := p.pick(p.whole), p.pick(p.whole)
 	var n string
-	switch p.r.IntN(13) {
+	switch p.r.IntN(15) {
 	case 0:
 		n = p.Node([]string{"Tanh", "Relu", "Square", "Neg", "Sigmoid", "Abs", "Softmax", "LogSoftmax"}[p.r.IntN(8)], []string{x})
 	case 1, 2, 3:
@@ -52,6 +52,10 @@ func (p *program) grow() {
 	case 11:
 		column := p.Node("Slice", []string{y, kerneltest.Vector(p.Graph, int32(0), int32(p.r.IntN(6))), kerneltest.Vector(p.Graph, int32(4), int32(1))})
 		n = p.Node("Sub", [][]string{{x, column}, {column, x}}[p.r.IntN(2)])
+	case 12, 13:
+		zero := kerneltest.Scalar(p.Graph, float32(0))
+		above := p.Node("GreaterEqual", [][]string{{x, zero}, {x, y}, {zero, y}}[p.r.IntN(3)])
+		n = p.Node("SelectV2", [][]string{{above, x, zero}, {above, zero, y}, {above, y, x}}[p.r.IntN(3)])
 	default:
 		n = p.Node("Tanh", []string{p.Node("Identity", []string{x})})
 	}
