@@ -5,19 +5,23 @@
 #include "textflag.h"
 
 // func sgemmTile1AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·sgemmTile1AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), AX
-	SHLQ   $0x02, AX
-	MOVQ   cs+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       cs+24(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       ldb+40(FP), DI
+	SHLQ       $0x02, DI
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
 
 segment:
 	MOVQ k+0(FP), AX
@@ -100,21 +104,27 @@ store:
 	RET
 
 // func sgemmTile2AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·sgemmTile2AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
 
 segment:
 	MOVQ k+0(FP), AX
@@ -218,23 +228,31 @@ store:
 	RET
 
 // func sgemmTile3AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·sgemmTile3AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
 
 segment:
 	MOVQ k+0(FP), AX
@@ -359,27 +377,37 @@ store:
 	RET
 
 // func sgemmTile4AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·sgemmTile4AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
 
 segment:
 	MOVQ k+0(FP), AX
@@ -531,29 +559,41 @@ store:
 	RET
 
 // func sgemmTile5AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·sgemmTile5AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
 
 segment:
 	MOVQ k+0(FP), AX
@@ -726,31 +766,45 @@ store:
 	RET
 
 // func sgemmTile6AVX2(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·sgemmTile6AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
 
 segment:
 	MOVQ k+0(FP), AX
@@ -944,19 +998,23 @@ store:
 	RET
 
 // func dgemmTile1AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·dgemmTile1AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), AX
-	SHLQ   $0x03, AX
-	MOVQ   cs+24(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), AX
+	SHLQ       $0x03, AX
+	MOVQ       cs+24(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       ldb+40(FP), DI
+	SHLQ       $0x03, DI
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
 
 segment:
 	MOVQ k+0(FP), AX
@@ -1039,21 +1097,27 @@ store:
 	RET
 
 // func dgemmTile2AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·dgemmTile2AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
 
 segment:
 	MOVQ k+0(FP), AX
@@ -1157,23 +1221,31 @@ store:
 	RET
 
 // func dgemmTile3AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·dgemmTile3AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
 
 segment:
 	MOVQ k+0(FP), AX
@@ -1298,27 +1370,37 @@ store:
 	RET
 
 // func dgemmTile4AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·dgemmTile4AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
 
 segment:
 	MOVQ k+0(FP), AX
@@ -1470,29 +1552,41 @@ store:
 	RET
 
 // func dgemmTile5AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·dgemmTile5AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
 
 segment:
 	MOVQ k+0(FP), AX
@@ -1665,31 +1759,45 @@ store:
 	RET
 
 // func dgemmTile6AVX2(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·dgemmTile6AVX2(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
 
 segment:
 	MOVQ k+0(FP), AX
@@ -1883,19 +1991,24 @@ store:
 	RET
 
 // func sgemmTile1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile1AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), AX
-	SHLQ   $0x02, AX
-	MOVQ   cs+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       cs+24(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       ldb+40(FP), DI
+	SHLQ       $0x02, DI
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
 
 segment:
 	MOVQ k+0(FP), AX
@@ -1978,21 +2091,29 @@ store:
 	RET
 
 // func sgemmTile2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile2AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
 
 segment:
 	MOVQ k+0(FP), AX
@@ -2096,23 +2217,34 @@ store:
 	RET
 
 // func sgemmTile3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile3AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
 
 segment:
 	MOVQ k+0(FP), AX
@@ -2237,27 +2369,41 @@ store:
 	RET
 
 // func sgemmTile4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile4AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
 
 segment:
 	MOVQ k+0(FP), AX
@@ -2409,29 +2555,46 @@ store:
 	RET
 
 // func sgemmTile5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile5AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
 
 segment:
 	MOVQ k+0(FP), AX
@@ -2604,31 +2767,51 @@ store:
 	RET
 
 // func sgemmTile6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile6AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
 
 segment:
 	MOVQ k+0(FP), AX
@@ -2822,35 +3005,58 @@ store:
 	RET
 
 // func sgemmTile7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile7AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
 
 segment:
 	MOVQ k+0(FP), AX
@@ -3071,37 +3277,63 @@ store:
 	RET
 
 // func sgemmTile8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile8AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
 
 segment:
 	MOVQ k+0(FP), AX
@@ -3343,39 +3575,68 @@ store:
 	RET
 
 // func sgemmTile9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile9AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
 
 segment:
 	MOVQ k+0(FP), AX
@@ -3638,43 +3899,75 @@ store:
 	RET
 
 // func sgemmTile10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile10AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
 
 segment:
 	MOVQ k+0(FP), AX
@@ -3964,45 +4257,80 @@ store:
 	RET
 
 // func sgemmTile11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile11AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
 
 segment:
 	MOVQ k+0(FP), AX
@@ -4313,47 +4641,85 @@ store:
 	RET
 
 // func sgemmTile12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmTile12AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
 
 segment:
 	MOVQ k+0(FP), AX
@@ -4685,18 +5051,22 @@ store:
 	RET
 
 // func sgemmNarrow1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow1AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), AX
-	SHLQ   $0x02, AX
-	MOVQ   cs+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x02, DI
-	VPXORD Z0, Z0, Z0
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       cs+24(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       ldb+40(FP), DI
+	SHLQ       $0x02, DI
+	VPXORD     Z0, Z0, Z0
 
 segment:
 	MOVQ k+0(FP), AX
@@ -4767,19 +5137,25 @@ store:
 	RET
 
 // func sgemmNarrow2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow2AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
 
 segment:
 	MOVQ k+0(FP), AX
@@ -4864,20 +5240,28 @@ store:
 	RET
 
 // func sgemmNarrow3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow3AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
 
 segment:
 	MOVQ k+0(FP), AX
@@ -4976,23 +5360,33 @@ store:
 	RET
 
 // func sgemmNarrow4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow4AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
 
 segment:
 	MOVQ k+0(FP), AX
@@ -5111,24 +5505,36 @@ store:
 	RET
 
 // func sgemmNarrow5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow5AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
 
 segment:
 	MOVQ k+0(FP), AX
@@ -5261,25 +5667,39 @@ store:
 	RET
 
 // func sgemmNarrow6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow6AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
 
 segment:
 	MOVQ k+0(FP), AX
@@ -5426,28 +5846,44 @@ store:
 	RET
 
 // func sgemmNarrow7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow7AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
 
 segment:
 	MOVQ k+0(FP), AX
@@ -5614,29 +6050,47 @@ store:
 	RET
 
 // func sgemmNarrow8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow8AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
 
 segment:
 	MOVQ k+0(FP), AX
@@ -5817,30 +6271,50 @@ store:
 	RET
 
 // func sgemmNarrow9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow9AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
 
 segment:
 	MOVQ k+0(FP), AX
@@ -6035,33 +6509,55 @@ store:
 	RET
 
 // func sgemmNarrow10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow10AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
 
 segment:
 	MOVQ k+0(FP), AX
@@ -6276,34 +6772,58 @@ store:
 	RET
 
 // func sgemmNarrow11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow11AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
 
 segment:
 	MOVQ k+0(FP), AX
@@ -6532,35 +7052,61 @@ store:
 	RET
 
 // func sgemmNarrow12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow12AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
 
 segment:
 	MOVQ k+0(FP), AX
@@ -6803,38 +7349,66 @@ store:
 	RET
 
 // func sgemmNarrow13AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow13AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	LEAQ   (R11)(BX*2), R12
-	ADDQ   BX, R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	LEAQ       (R11)(BX*2), R12
+	ADDQ       BX, R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
 
 segment:
 	MOVQ k+0(FP), AX
@@ -7097,39 +7671,69 @@ store:
 	RET
 
 // func sgemmNarrow14AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow14AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	LEAQ   (R11)(BX*2), R12
-	ADDQ   BX, R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	LEAQ       (R11)(BX*2), R12
+	ADDQ       BX, R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
 
 segment:
 	MOVQ k+0(FP), AX
@@ -7406,40 +8010,72 @@ store:
 	RET
 
 // func sgemmNarrow15AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow15AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	LEAQ   (R11)(BX*2), R12
-	ADDQ   BX, R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	LEAQ       (R11)(BX*2), R12
+	ADDQ       BX, R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
 
 segment:
 	MOVQ k+0(FP), AX
@@ -7730,43 +8366,77 @@ store:
 	RET
 
 // func sgemmNarrow16AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sgemmNarrow16AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x02, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x02, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	LEAQ   (R11)(BX*2), R12
-	ADDQ   BX, R12
-	LEAQ   (R12)(BX*2), R13
-	ADDQ   BX, R13
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	LEAQ       (R11)(BX*2), R12
+	ADDQ       BX, R12
+	LEAQ       (R12)(BX*2), R13
+	ADDQ       BX, R13
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
 
 segment:
 	MOVQ k+0(FP), AX
@@ -8077,19 +8747,24 @@ store:
 	RET
 
 // func dgemmTile1AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile1AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), AX
-	SHLQ   $0x03, AX
-	MOVQ   cs+24(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   b+32(FP), SI
-	MOVQ   ldb+40(FP), DI
-	SHLQ   $0x03, DI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), AX
+	SHLQ       $0x03, AX
+	MOVQ       cs+24(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       ldb+40(FP), DI
+	SHLQ       $0x03, DI
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
 
 segment:
 	MOVQ k+0(FP), AX
@@ -8172,21 +8847,29 @@ store:
 	RET
 
 // func dgemmTile2AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile2AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
 
 segment:
 	MOVQ k+0(FP), AX
@@ -8290,23 +8973,34 @@ store:
 	RET
 
 // func dgemmTile3AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile3AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
 
 segment:
 	MOVQ k+0(FP), AX
@@ -8431,27 +9125,41 @@ store:
 	RET
 
 // func dgemmTile4AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile4AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
 
 segment:
 	MOVQ k+0(FP), AX
@@ -8603,29 +9311,46 @@ store:
 	RET
 
 // func dgemmTile5AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile5AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
 
 segment:
 	MOVQ k+0(FP), AX
@@ -8798,31 +9523,51 @@ store:
 	RET
 
 // func dgemmTile6AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile6AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
 
 segment:
 	MOVQ k+0(FP), AX
@@ -9016,35 +9761,58 @@ store:
 	RET
 
 // func dgemmTile7AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile7AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
 
 segment:
 	MOVQ k+0(FP), AX
@@ -9265,37 +10033,63 @@ store:
 	RET
 
 // func dgemmTile8AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile8AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
 
 segment:
 	MOVQ k+0(FP), AX
@@ -9537,39 +10331,68 @@ store:
 	RET
 
 // func dgemmTile9AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile9AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
 
 segment:
 	MOVQ k+0(FP), AX
@@ -9832,43 +10655,75 @@ store:
 	RET
 
 // func dgemmTile10AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile10AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
 
 segment:
 	MOVQ k+0(FP), AX
@@ -10158,45 +11013,80 @@ store:
 	RET
 
 // func dgemmTile11AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile11AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
 
 segment:
 	MOVQ k+0(FP), AX
@@ -10507,47 +11397,85 @@ store:
 	RET
 
 // func dgemmTile12AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·dgemmTile12AVX512(SB), NOSPLIT, $0-96
-	MOVQ   segments+72(FP), CX
-	MOVQ   a+8(FP), DX
-	MOVQ   rs+16(FP), BX
-	SHLQ   $0x03, BX
-	MOVQ   cs+24(FP), SI
-	SHLQ   $0x03, SI
-	MOVQ   b+32(FP), DI
-	MOVQ   ldb+40(FP), R8
-	SHLQ   $0x03, R8
-	LEAQ   (DX)(BX*2), R9
-	ADDQ   BX, R9
-	LEAQ   (R9)(BX*2), R10
-	ADDQ   BX, R10
-	LEAQ   (R10)(BX*2), R11
-	ADDQ   BX, R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x03, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x03, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x03, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x03, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
 
 segment:
 	MOVQ k+0(FP), AX
@@ -11005,7 +11933,7 @@ done:
 	RET
 
 // func sTranspose8AVX2(dst *float32, src *float32, ld int, step int, k int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sTranspose8AVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -11018,8 +11946,23 @@ TEXT ·sTranspose8AVX2(SB), NOSPLIT, $0-40
 	JLT  done
 
 loop:
-	LEAQ        (CX)(DX*4), R9
-	LEAQ        (AX)(BX*4), R10
+	LEAQ       (CX)(DX*4), R9
+	LEAQ       (AX)(BX*4), R10
+	TESTQ      $0x00000008, SI
+	JNE        block
+	LEAQ       (CX)(DX*8), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 (R11)(DX*1)
+	PREFETCHT0 (R11)(DX*2)
+	PREFETCHT0 (R11)(DI*1)
+	LEAQ       (R11)(DX*4), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 (R11)(DX*1)
+	PREFETCHT0 (R11)(DX*2)
+	PREFETCHT0 (R11)(DI*1)
+	LEAQ       (R11)(DX*4), R11
+
+block:
 	VMOVUPS     (CX), X0
 	VINSERTF128 $0x01, (R9), Y0, Y0
 	VMOVUPS     (CX)(DX*1), X1

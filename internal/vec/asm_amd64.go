@@ -633,3 +633,23 @@ func sWinogradFilterGradAVX2(d *float32, toRow int, toCol int, toTile int, x *fl
 //
 //go:noescape
 func sWinogradFilterGradAVX512(d *float32, toRow int, toCol int, toTile int, x *float32, row int, col int, tile int, channels int, tiles int)
+
+// sToLargest adds each element of pooled to that of grads whose element of images is the first of the largest under its window. The pixels of the first window begin at the elements of starts, those of the next one step bytes further.
+//
+//go:noescape
+func sToLargest(grads *float32, images *float32, pooled *float32, starts *int, pixels int, channels int, step int, count int)
+
+// sChoose sets d to x where cond is not 0, else to y.
+//
+//go:noescape
+func sChoose(d *float32, cond *byte, x *float32, xStep int, y *float32, yStep int, n int)
+
+// sLess sets d to whether x < y, as 1 or 0.
+//
+//go:noescape
+func sLess(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+
+// sLessEqual sets d to whether x <= y, as 1 or 0.
+//
+//go:noescape
+func sLessEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)

@@ -5294,3 +5294,260 @@ channel:
 	JNE     tile
 	VZEROUPPER
 	RET
+
+// func sToLargest(grads *float32, images *float32, pooled *float32, starts *int, pixels int, channels int, step int, count int)
+// Requires: AVX, AVX2
+TEXT ·sToLargest(SB), NOSPLIT, $0-64
+	MOVQ grads+0(FP), AX
+	MOVQ images+8(FP), CX
+	MOVQ pooled+16(FP), DX
+	MOVQ starts+24(FP), BX
+	MOVQ pixels+32(FP), SI
+	MOVQ step+48(FP), R8
+	MOVQ count+56(FP), R9
+
+window:
+	XORQ DI, DI
+	MOVQ channels+40(FP), R10
+
+eight:
+	CMPQ     R10, $0x08
+	JLT      four
+	VPCMPEQD Y3, Y3, Y3
+	VPXOR    Y2, Y2, Y2
+	VPXOR    Y1, Y1, Y1
+	XORQ     R11, R11
+	MOVQ     (BX)(R11*8), R12
+	LEAQ     (DI)(R12*4), R12
+	VMOVUPS  (CX)(R12*1), Y0
+	JMP      eight_compared
+
+eight_compare:
+	MOVQ      (BX)(R11*8), R12
+	LEAQ      (DI)(R12*4), R12
+	VMOVUPS   (CX)(R12*1), Y4
+	VPSUBD    Y3, Y2, Y2
+	VCMPPS    $0x1e, Y0, Y4, Y5
+	VBLENDVPS Y5, Y4, Y0, Y0
+	VBLENDVPS Y5, Y2, Y1, Y1
+
+eight_compared:
+	INCQ    R11
+	CMPQ    R11, SI
+	JLT     eight_compare
+	VMOVUPS (DX)(DI*1), Y0
+	VPXOR   Y2, Y2, Y2
+	XORQ    R11, R11
+
+eight_add:
+	VPCMPEQD Y1, Y2, Y5
+	VANDPS   Y5, Y0, Y4
+	MOVQ     (BX)(R11*8), R12
+	LEAQ     (DI)(R12*4), R12
+	VMOVUPS  (AX)(R12*1), Y5
+	VADDPS   Y4, Y5, Y5
+	VMOVUPS  Y5, (AX)(R12*1)
+	VPSUBD   Y3, Y2, Y2
+	INCQ     R11
+	CMPQ     R11, SI
+	JLT      eight_add
+	ADDQ     $0x20, DI
+	SUBQ     $0x08, R10
+	JMP      eight
+
+four:
+	CMPQ     R10, $0x04
+	JLT      one
+	VPCMPEQD X3, X3, X3
+	VPXOR    X2, X2, X2
+	VPXOR    X1, X1, X1
+	XORQ     R11, R11
+	MOVQ     (BX)(R11*8), R12
+	LEAQ     (DI)(R12*4), R12
+	VMOVUPS  (CX)(R12*1), X0
+	JMP      four_compared
+
+four_compare:
+	MOVQ      (BX)(R11*8), R12
+	LEAQ      (DI)(R12*4), R12
+	VMOVUPS   (CX)(R12*1), X4
+	VPSUBD    X3, X2, X2
+	VCMPPS    $0x1e, X0, X4, X5
+	VBLENDVPS X5, X4, X0, X0
+	VBLENDVPS X5, X2, X1, X1
+
+four_compared:
+	INCQ    R11
+	CMPQ    R11, SI
+	JLT     four_compare
+	VMOVUPS (DX)(DI*1), X0
+	VPXOR   X2, X2, X2
+	XORQ    R11, R11
+
+four_add:
+	VPCMPEQD X1, X2, X5
+	VANDPS   X5, X0, X4
+	MOVQ     (BX)(R11*8), R12
+	LEAQ     (DI)(R12*4), R12
+	VMOVUPS  (AX)(R12*1), X5
+	VADDPS   X4, X5, X5
+	VMOVUPS  X5, (AX)(R12*1)
+	VPSUBD   X3, X2, X2
+	INCQ     R11
+	CMPQ     R11, SI
+	JLT      four_add
+	ADDQ     $0x10, DI
+	SUBQ     $0x04, R10
+	JMP      four
+
+one:
+	CMPQ     R10, $0x01
+	JLT      next
+	VPCMPEQD X3, X3, X3
+	VPXOR    X2, X2, X2
+	VPXOR    X1, X1, X1
+	XORQ     R11, R11
+	MOVQ     (BX)(R11*8), R12
+	LEAQ     (DI)(R12*4), R12
+	VMOVSS   (CX)(R12*1), X0
+	JMP      one_compared
+
+one_compare:
+	MOVQ      (BX)(R11*8), R12
+	LEAQ      (DI)(R12*4), R12
+	VMOVSS    (CX)(R12*1), X4
+	VPSUBD    X3, X2, X2
+	VCMPPS    $0x1e, X0, X4, X5
+	VBLENDVPS X5, X4, X0, X0
+	VBLENDVPS X5, X2, X1, X1
+
+one_compared:
+	INCQ   R11
+	CMPQ   R11, SI
+	JLT    one_compare
+	VMOVSS (DX)(DI*1), X0
+	VPXOR  X2, X2, X2
+	XORQ   R11, R11
+
+one_add:
+	VPCMPEQD X1, X2, X5
+	VANDPS   X5, X0, X4
+	MOVQ     (BX)(R11*8), R12
+	LEAQ     (DI)(R12*4), R12
+	VMOVSS   (AX)(R12*1), X5
+	VADDPS   X4, X5, X5
+	VMOVSS   X5, (AX)(R12*1)
+	VPSUBD   X3, X2, X2
+	INCQ     R11
+	CMPQ     R11, SI
+	JLT      one_add
+	ADDQ     $0x04, DI
+	SUBQ     $0x01, R10
+	JMP      one
+
+next:
+	ADDQ R8, AX
+	ADDQ R8, CX
+	ADDQ DI, DX
+	DECQ R9
+	JNE  window
+	VZEROUPPER
+	RET
+
+// func sChoose(d *float32, cond *byte, x *float32, xStep int, y *float32, yStep int, n int)
+// Requires: AVX, AVX2
+TEXT ·sChoose(SB), NOSPLIT, $0-56
+	MOVQ  d+0(FP), AX
+	MOVQ  cond+8(FP), CX
+	MOVQ  x+16(FP), DX
+	MOVQ  xStep+24(FP), BX
+	MOVQ  y+32(FP), SI
+	MOVQ  yStep+40(FP), DI
+	VPXOR Y0, Y0, Y0
+	MOVQ  n+48(FP), R8
+	SUBQ  $0x08, R8
+	JLT   done
+
+loop:
+	VPMOVZXBD (CX), Y1
+	VPCMPEQD  Y0, Y1, Y1
+	VMOVUPS   (DX), Y2
+	VMOVUPS   (SI), Y3
+	VBLENDVPS Y1, Y3, Y2, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $0x20, AX
+	ADDQ      $0x08, CX
+	ADDQ      BX, DX
+	ADDQ      DI, SI
+	SUBQ      $0x08, R8
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sLess(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+// Requires: AVX, AVX2
+TEXT ·sLess(SB), NOSPLIT, $0-48
+	MOVQ     d+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     xStep+16(FP), DX
+	MOVQ     y+24(FP), BX
+	MOVQ     yStep+32(FP), SI
+	VPCMPEQD Y0, Y0, Y0
+	VPSRLD   $0x1f, Y0, Y0
+	MOVQ     n+40(FP), DI
+	SUBQ     $0x08, DI
+	JLT      done
+
+loop:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (BX), Y2
+	VCMPPS       $0x11, Y2, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKSSDW    X2, X1, X2
+	VPACKSSWB    X2, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	SUBQ         $0x08, DI
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sLessEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+// Requires: AVX, AVX2
+TEXT ·sLessEqual(SB), NOSPLIT, $0-48
+	MOVQ     d+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     xStep+16(FP), DX
+	MOVQ     y+24(FP), BX
+	MOVQ     yStep+32(FP), SI
+	VPCMPEQD Y0, Y0, Y0
+	VPSRLD   $0x1f, Y0, Y0
+	MOVQ     n+40(FP), DI
+	SUBQ     $0x08, DI
+	JLT      done
+
+loop:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (BX), Y2
+	VCMPPS       $0x12, Y2, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKSSDW    X2, X1, X2
+	VPACKSSWB    X2, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	SUBQ         $0x08, DI
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET

@@ -70,6 +70,7 @@ func emitTile(c *build.Context, l lanes, rows int, kind string, cols int) {
 	c.Doc(fmt.Sprintf("%s computes %d by %d elements of a product.", name, rows, cols*int(l.width/l.size)))
 	c.SignatureExpr(fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add, segments, skipA, skipB int)", l.goType))
 	t := &tile{c: c, l: l, rows: rows, cols: cols}
+	t.prefetch()
 	t.load()
 	t.multiply()
 	t.store()
@@ -103,6 +104,21 @@ func (t *tile) bytes(param string) reg.Register {
 	}
 	t.c.SHLQ(operand.U8(shift), r)
 	return r
+}
+
+// prefetch has the processor get what the tile writes to while it computes. The
+// stores of a tile are done in order, so each would wait for its cache line.
+func (t *tile) prefetch() {
+	c := t.c
+	p, ldc := c.Load(c.Param("c"), c.GP64()), t.bytes("ldc")
+	for i := range t.rows {
+		for at := 0; at < t.cols*int(t.l.width); at += 64 {
+			c.PREFETCHT0(operand.Mem{Base: p, Disp: at})
+		}
+		if i < t.rows-1 {
+			c.ADDQ(ldc, p)
+		}
+	}
 }
 
 func (t *tile) load() {
@@ -307,10 +323,11 @@ func transposeParams(c *build.Context, name, goType string, rows int) (dst, src,
 
 // emitTranspose8 writes the function that transposes blocks of 8 by 8; k is a
 // multiple of 8. Halves of two rows that are four apart are loaded into one
-// register, so that no shuffle crosses the halves.
+// register, so that no shuffle crosses the halves. The next eight rows are fetched
+// meanwhile: each begins where the processor does not expect it.
 func emitTranspose8(c *build.Context) {
 	dst, src, ld, step, k := transposeParams(c, "sTranspose8AVX2", "float32", 8)
-	ld3, step3, src4, dst4 := c.GP64(), c.GP64(), c.GP64(), c.GP64()
+	ld3, step3, src4, dst4, next := c.GP64(), c.GP64(), c.GP64(), c.GP64(), c.GP64()
 	c.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
 	c.LEAQ(operand.Mem{Base: step, Index: step, Scale: 2}, step3)
 	c.SUBQ(operand.U8(8), k)
@@ -318,6 +335,16 @@ func emitTranspose8(c *build.Context) {
 	c.Label("loop")
 	c.LEAQ(operand.Mem{Base: src, Index: ld, Scale: 4}, src4)
 	c.LEAQ(operand.Mem{Base: dst, Index: step, Scale: 4}, dst4)
+	c.TESTQ(operand.U32(8), k) // a cache line has two blocks
+	c.JNE(operand.LabelRef("block"))
+	c.LEAQ(operand.Mem{Base: src, Index: ld, Scale: 8}, next)
+	for range 2 {
+		for _, m := range rowsAt(next, ld, ld3) {
+			c.PREFETCHT0(m)
+		}
+		c.LEAQ(operand.Mem{Base: next, Index: ld, Scale: 4}, next)
+	}
+	c.Label("block")
 	for half, to := range []reg.Register{dst, dst4} {
 		var r [4]reg.VecVirtual
 		low, high := rowsAt(src, ld, ld3), rowsAt(src4, ld, ld3)

@@ -117,9 +117,11 @@ func (m *machine) run(f *ir.Function) {
 			}
 			continue
 		}
-		if strings.HasPrefix(in.Opcode, "V") {
+		switch {
+		case in.Opcode == "PREFETCHT0":
+		case strings.HasPrefix(in.Opcode, "V"):
 			m.vectorOp(in)
-		} else {
+		default:
 			m.integerOp(in)
 		}
 	}

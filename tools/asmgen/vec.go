@@ -29,6 +29,8 @@ func emitVec(c *build.Context) {
 	emitFolds(c)
 	emitRows(c)
 	emitWinograd(c)
+	emitToLargest(c)
+	emitChoices(c)
 }
 
 func emitLoop(c *build.Context, l loop, body func(v *vectors), double bool) {

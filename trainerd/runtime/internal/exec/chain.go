@@ -211,7 +211,7 @@ func (c *KernelContext) changed(whole bool) []float32 {
 // Part implements [parallel.Job].
 func (ch *chain) Part(i, n int) {
 	unit, block := 64, chainBlock
-	if ch.row > 0 {
+	if 0 < ch.row && ch.row <= chainBlock {
 		unit, block = ch.row, max(1, chainBlock/ch.row)*ch.row
 	}
 	if ch.memory[i] == nil {
@@ -294,29 +294,34 @@ func (b *chainPart) pair(e *Elements, d []float32, x, y *operand) {
 	}
 }
 
-// rows computes some rows at a time: those that one of x and y repeats.
+// rows computes as far as the copies of the row reach that one of x and y repeats.
 func (b *chainPart) rows(e *Elements, d []float32, x, y *operand) {
 	for at := 0; at < len(d); {
+		row := y.data
 		if x.form == inRow {
-			n := min(len(x.data), len(d)-at)
-			e.Vv(d[at:at+n], x.data[:n], b.run(y.reg, y.data)[at:at+n])
-			at += n
-		} else {
-			n := min(len(y.data), len(d)-at)
-			e.Vv(d[at:at+n], b.run(x.reg, x.data)[at:at+n], y.data[:n])
-			at += n
+			row = x.data
 		}
+		row = row[(b.from+at)%b.row:]
+		n := min(len(row), len(d)-at)
+		if x.form == inRow {
+			e.Vv(d[at:at+n], row[:n], b.run(y.reg, y.data)[at:at+n])
+		} else {
+			e.Vv(d[at:at+n], b.run(x.reg, x.data)[at:at+n], row[:n])
+		}
+		at += n
 	}
 }
 
-// columns computes row by row: one of x and y is a column.
+// columns computes row by row, or what the block has of one: one of x and y is a column.
 func (b *chainPart) columns(e *Elements, d []float32, x, y *operand) {
-	for at := 0; at < len(d); at += b.row {
-		d, r := d[at:at+b.row], (b.from+at)/b.row
+	for at := 0; at < len(d); {
+		r, from := (b.from+at)/b.row, (b.from+at)%b.row
+		end := min(at+b.row-from, len(d))
 		if x.form == column {
-			e.Sv(d, x.data[r], b.run(y.reg, y.data)[at:at+b.row])
+			e.Sv(d[at:end], x.data[r], b.run(y.reg, y.data)[at:end])
 		} else {
-			e.Vs(d, b.run(x.reg, x.data)[at:at+b.row], y.data[r])
+			e.Vs(d[at:end], b.run(x.reg, x.data)[at:end], y.data[r])
 		}
+		at = end
 	}
 }

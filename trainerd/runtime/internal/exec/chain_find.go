@@ -113,8 +113,6 @@ func (l *link) add(f *frame, ch *chain, made map[int32]bool, k int) bool {
 	case SameShape(t.Shape, ch.shape):
 	case t.NumElements() == 1 && len(t.Shape) <= len(ch.shape):
 		o.form = scalar
-	case ch.shape[last] > chainBlock:
-		return false
 	case rowOfShape(ch.shape, t.Shape):
 		o.form, ch.row = inRow, ch.shape[last]
 	case len(t.Shape) == len(ch.shape) && t.Shape[last] == 1 && SameShape(t.Shape[:last], ch.shape[:last]):

@@ -2,6 +2,7 @@ package array
 
 import (
 	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -72,6 +73,10 @@ func (w *picks[T]) Part(i, n int) {
 // pick takes each element from x where the condition holds, else from y. It has
 // no branch: conditions of dropout are random.
 func pick[T exec.Element](d []T, cond []bool, x, y []T) {
+	if words, ok := any(d).([]uint32); ok {
+		vec.Choose(words, cond, any(x).([]uint32), any(y).([]uint32))
+		return
+	}
 	cond, x, y = cond[:len(d)], x[:len(d)], y[:len(d)]
 	for i := range d {
 		from, v := x[i], y[i]
@@ -84,6 +89,10 @@ func pick[T exec.Element](d []T, cond []bool, x, y []T) {
 
 // pickOr takes each element from x where the condition is as wanted, else v.
 func pickOr[T exec.Element](d []T, cond []bool, want bool, x []T, v T) {
+	if words, ok := any(d).([]uint32); ok {
+		vec.ChooseOr(words, cond, want, any(x).([]uint32), any(v).(uint32))
+		return
+	}
 	cond, x = cond[:len(d)], x[:len(d)]
 	for i := range d {
 		from, other := x[i], v
@@ -101,11 +110,11 @@ func selectV2[T exec.Element](c *exec.KernelContext) error {
 	fits := func(t *exec.Tensor) bool { return exec.SameShape(t.Shape, cond.Shape) }
 	switch {
 	case fits(x) && fits(y):
-		picks[T]{d: exec.Elems[T](c.OutLike(0, x.DType, x)), cond: conds, x: xs, y: ys}.do(c)
+		picks[T]{d: exec.Elems[T](c.OutOver(0, 1, 2)), cond: conds, x: xs, y: ys}.do(c)
 	case fits(x) && len(y.Shape) == 0:
-		picks[T]{d: exec.Elems[T](c.OutLike(0, x.DType, x)), cond: conds, want: true, x: xs, v: ys[0]}.do(c)
+		picks[T]{d: exec.Elems[T](c.OutOver(0, 1)), cond: conds, want: true, x: xs, v: ys[0]}.do(c)
 	case len(x.Shape) == 0 && fits(y):
-		picks[T]{d: exec.Elems[T](c.OutLike(0, x.DType, y)), cond: conds, x: ys, v: xs[0]}.do(c)
+		picks[T]{d: exec.Elems[T](c.OutOver(0, 2)), cond: conds, x: ys, v: xs[0]}.do(c)
 	default:
 		return selectBroadcast(c, conds, xs, ys)
 	}

@@ -27,7 +27,9 @@ type parallelSlices[T exec.Float] struct {
 	right   func(d, x []T, y T)     // for x and a scalar
 	d, x, y []T
 	scalar  T
-	row     int // elements of a row when y is one row for all rows of x, else 0
+	// row is the elements of a row when y is one row for all rows of x or, with left or
+	// right, a number for each; else 0.
+	row int
 }
 
 // Part implements [parallel.Job].
@@ -40,10 +42,18 @@ func (s *parallelSlices[T]) Part(i, n int) {
 	s.span(parallel.Span(len(s.d), SpreadStep, i, n))
 }
 
-// rows applies the function to some rows of x and the one row y.
+// rows applies the function to some rows of x and the one row y, or their numbers of y.
 func (s *parallelSlices[T]) rows(from, to int) {
-	for at := from * s.row; at < to*s.row; at += s.row {
-		s.f(s.d[at:at+s.row], s.x[at:at+s.row], s.y)
+	for r := from; r < to; r++ {
+		d, x := s.d[r*s.row:(r+1)*s.row], s.x[r*s.row:(r+1)*s.row]
+		switch {
+		case s.left != nil:
+			s.left(d, s.y[r], x)
+		case s.right != nil:
+			s.right(d, x, s.y[r])
+		default:
+			s.f(d, x, s.y)
+		}
 	}
 }
 
@@ -77,12 +87,16 @@ func (s *parallelSlices[T]) span(from, to int) {
 
 // ApplyRows runs a slicewise function on each row of d and x, y being a row.
 func (f Slicewise[T]) ApplyRows(c *exec.KernelContext, d, x, y []T) {
-	s := parallelSlices[T]{f: f, d: d, x: x, y: y, row: len(y)}
-	if len(y) == 0 {
+	sharedRows(c, parallelSlices[T]{f: f, d: d, x: x, y: y, row: len(y)})
+}
+
+// sharedRows is shared for rows.
+func sharedRows[T exec.Float](c *exec.KernelContext, s parallelSlices[T]) {
+	if s.row == 0 {
 		return
 	}
-	if len(d) < ParallelElements {
-		s.rows(0, len(d)/s.row)
+	if len(s.d) < ParallelElements {
+		s.rows(0, len(s.d)/s.row)
 		return
 	}
 	shareOut(c, s)
@@ -131,6 +145,10 @@ func SliceCombine[T exec.Float](f *Loops[T, T]) exec.Kernel {
 			shared(c, parallelSlices[T]{left: f.Sv, d: exec.Elems[T](c.OutOver(0, 1)), x: exec.Elems[T](y), scalar: exec.Elems[T](x)[0]})
 		case rowOf(x.Shape, y.Shape):
 			same.ApplyRows(c, exec.Elems[T](c.OutOver(0, 0)), exec.Elems[T](x), exec.Elems[T](y))
+		case columnOf(x.Shape, y.Shape):
+			sharedRows(c, parallelSlices[T]{right: f.Vs, d: exec.Elems[T](c.OutOver(0, 0)), x: exec.Elems[T](x), y: exec.Elems[T](y), row: x.Dim(-1)})
+		case columnOf(y.Shape, x.Shape):
+			sharedRows(c, parallelSlices[T]{left: f.Sv, d: exec.Elems[T](c.OutOver(0, 1)), x: exec.Elems[T](y), y: exec.Elems[T](x), row: y.Dim(-1)})
 		default:
 			return general(c)
 		}
@@ -142,4 +160,10 @@ func SliceCombine[T exec.Float](f *Loops[T, T]) exec.Kernel {
 func rowOf(x, row []int) bool {
 	n := len(row)
 	return n > 0 && n <= len(x) && row[n-1] == x[len(x)-1] && exec.NumElements(row) == row[n-1]
+}
+
+// columnOf reports whether column has a number for each row of x.
+func columnOf(x, column []int) bool {
+	last := len(x) - 1
+	return last >= 0 && len(column) == len(x) && column[last] == 1 && exec.SameShape(column[:last], x[:last])
 }

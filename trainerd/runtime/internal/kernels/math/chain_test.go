@@ -12,16 +12,15 @@ import (
 )
 
 // updates is a random program of element-wise ops that reads and changes
-// variables: tensors of 64 by 48, rows of 48, columns of 64 and single numbers,
-// and views of the variables.
+// variables: tensors of m by n, rows of n, columns of m and single numbers, and
+// views of the variables.
 type updates struct {
 	*kerneltest.Graph
+	m, n                   int
 	r                      *rand.Rand
 	whole, rows, columns   []string
 	handles, inits, stores []string
 }
-
-const updateRows, updateColumns = 64, 48
 
 func (u *updates) values(shape ...int64) string {
 	n := int64(1)
@@ -36,10 +35,10 @@ func (u *updates) values(shape ...int64) string {
 }
 
 func (u *updates) variable() {
-	shape := &tfpb.TensorShapeProto{Dim: []*tfpb.TensorShapeProto_Dim{{Size: updateRows}, {Size: updateColumns}}}
+	shape := &tfpb.TensorShapeProto{Dim: []*tfpb.TensorShapeProto_Dim{{Size: int64(u.m)}, {Size: int64(u.n)}}}
 	handle := u.Node("VarHandleOp", nil, "dtype", tfpb.DataType_DT_FLOAT, "shape", shape)
 	u.handles = append(u.handles, handle)
-	u.inits = append(u.inits, u.Node("AssignVariableOp", []string{handle, u.values(updateRows, updateColumns)}, "dtype", tfpb.DataType_DT_FLOAT))
+	u.inits = append(u.inits, u.Node("AssignVariableOp", []string{handle, u.values(int64(u.m), int64(u.n))}, "dtype", tfpb.DataType_DT_FLOAT))
 }
 
 func (u *updates) read() string {
@@ -75,8 +74,8 @@ func (u *updates) grow() {
 	case 6:
 		u.whole = append(u.whole, u.read())
 	case 7: // a row of a variable, which may change while the row is used
-		begin := kerneltest.Vector(u.Graph, int32(u.r.IntN(updateRows)), int32(0))
-		row := u.Node("Slice", []string{u.read(), begin, kerneltest.Vector(u.Graph, int32(1), int32(updateColumns))})
+		begin := kerneltest.Vector(u.Graph, int32(u.r.IntN(u.m)), int32(0))
+		row := u.Node("Slice", []string{u.read(), begin, kerneltest.Vector(u.Graph, int32(1), int32(u.n))})
 		u.rows = append(u.rows, row)
 		add(u.Node("Sub", []string{x, row}))
 	case 8:
@@ -93,10 +92,13 @@ func TestChains(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for n := range 40 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			u := &updates{Graph: kerneltest.New(t), r: r}
-			u.rows, u.columns = []string{u.values(updateColumns)}, []string{u.values(updateRows, 1)}
+			u := &updates{Graph: kerneltest.New(t), r: r, m: 64, n: 48}
+			if n%4 == 3 { // a row is longer than a block
+				u.m, u.n = 3, 1503
+			}
+			u.rows, u.columns = []string{u.values(int64(u.n))}, []string{u.values(int64(u.m), 1)}
 			for range 3 {
-				u.whole = append(u.whole, u.values(updateRows, updateColumns))
+				u.whole = append(u.whole, u.values(int64(u.m), int64(u.n)))
 				u.variable()
 			}
 			for range 40 {

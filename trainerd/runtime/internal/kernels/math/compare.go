@@ -3,6 +3,7 @@ package math
 import (
 	"bytes"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -67,6 +68,15 @@ func lessEqualLoops[T exec.Number]() *elem.Loops[T, bool] {
 	}
 }
 
+// lessFloats and lessEqualFloats are by vectors.
+func lessFloats() *elem.Loops[float32, bool] {
+	return &elem.Loops[float32, bool]{Vv: vec.Less, Vs: vec.LessScalar, Sv: vec.ScalarLess}
+}
+
+func lessEqualFloats() *elem.Loops[float32, bool] {
+	return &elem.Loops[float32, bool]{Vv: vec.LessEqual, Vs: vec.LessEqualScalar, Sv: vec.ScalarLessEqual}
+}
+
 // turned exchanges the two sides of a comparison.
 func turned[T exec.Number](f *elem.Loops[T, bool]) *elem.Loops[T, bool] {
 	return &elem.Loops[T, bool]{
@@ -85,22 +95,22 @@ func equal[T comparable](x, y T) bool { return x == y }
 func notEqual[T comparable](x, y T) bool { return x != y }
 
 func buildLess(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(lessLoops[float32]()), elem.Combine(lessLoops[float64]()), elem.Combine(lessLoops[int32]()), elem.Combine(lessLoops[int64]()),
+	return byNumber(b.DType("T"), elem.Combine(lessFloats()), elem.Combine(lessLoops[float64]()), elem.Combine(lessLoops[int32]()), elem.Combine(lessLoops[int64]()),
 		elem.Combine(lessLoops[int8]()), elem.Combine(lessLoops[int16]()), elem.Combine(lessLoops[uint8]()), elem.Combine(lessLoops[uint16]()), elem.Combine(lessLoops[uint32]()), elem.Combine(lessLoops[uint64]()))
 }
 
 func buildLessEqual(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(lessEqualLoops[float32]()), elem.Combine(lessEqualLoops[float64]()), elem.Combine(lessEqualLoops[int32]()), elem.Combine(lessEqualLoops[int64]()),
+	return byNumber(b.DType("T"), elem.Combine(lessEqualFloats()), elem.Combine(lessEqualLoops[float64]()), elem.Combine(lessEqualLoops[int32]()), elem.Combine(lessEqualLoops[int64]()),
 		elem.Combine(lessEqualLoops[int8]()), elem.Combine(lessEqualLoops[int16]()), elem.Combine(lessEqualLoops[uint8]()), elem.Combine(lessEqualLoops[uint16]()), elem.Combine(lessEqualLoops[uint32]()), elem.Combine(lessEqualLoops[uint64]()))
 }
 
 func buildGreater(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(greaterLoops[float32]()), elem.Combine(greaterLoops[float64]()), elem.Combine(greaterLoops[int32]()), elem.Combine(greaterLoops[int64]()),
+	return byNumber(b.DType("T"), elem.Combine(turned(lessFloats())), elem.Combine(greaterLoops[float64]()), elem.Combine(greaterLoops[int32]()), elem.Combine(greaterLoops[int64]()),
 		elem.Combine(greaterLoops[int8]()), elem.Combine(greaterLoops[int16]()), elem.Combine(greaterLoops[uint8]()), elem.Combine(greaterLoops[uint16]()), elem.Combine(greaterLoops[uint32]()), elem.Combine(greaterLoops[uint64]()))
 }
 
 func buildGreaterEqual(b *exec.OpConstruction) (exec.Kernel, error) {
-	return byNumber(b.DType("T"), elem.Combine(greaterEqualLoops[float32]()), elem.Combine(greaterEqualLoops[float64]()), elem.Combine(greaterEqualLoops[int32]()), elem.Combine(greaterEqualLoops[int64]()),
+	return byNumber(b.DType("T"), elem.Combine(turned(lessEqualFloats())), elem.Combine(greaterEqualLoops[float64]()), elem.Combine(greaterEqualLoops[int32]()), elem.Combine(greaterEqualLoops[int64]()),
 		elem.Combine(greaterEqualLoops[int8]()), elem.Combine(greaterEqualLoops[int16]()), elem.Combine(greaterEqualLoops[uint8]()), elem.Combine(greaterEqualLoops[uint16]()), elem.Combine(greaterEqualLoops[uint32]()), elem.Combine(greaterEqualLoops[uint64]()))
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // program is a random graph of element-wise ops over tensors of 4 by 6, rows of
-// 6 and single numbers, with views of each other.
+// 6, columns of 4 and single numbers, with views of each other.
 type program struct {
 	*kerneltest.Graph
 	r           *rand.Rand
@@ -25,9 +25,9 @@ func (p *program) pick(list []string) string {
 func (p *program) grow() {
 	x, y := p.pick(p.whole), p.pick(p.whole)
 	var n string
-	switch p.r.IntN(11) {
+	switch p.r.IntN(15) {
 	case 0:
-		n = p.Node([]string{"Tanh", "Relu", "Square", "Neg", "Sigmoid", "Abs"}[p.r.IntN(6)], []string{x})
+		n = p.Node([]string{"Tanh", "Relu", "Square", "Neg", "Sigmoid", "Abs", "Softmax", "LogSoftmax"}[p.r.IntN(8)], []string{x})
 	case 1, 2, 3:
 		n = p.Node([]string{"AddV2", "Sub", "Mul", "ReluGrad", "TanhGrad", "SquaredDifference"}[p.r.IntN(6)], []string{x, y})
 	case 4:
@@ -47,6 +47,15 @@ func (p *program) grow() {
 		n = p.Node("AddV2", []string{x, p.rows[len(p.rows)-1]})
 	case 9:
 		n = p.Node("Mul", []string{p.pick(p.rows), x})
+	case 10:
+		n = p.Node("BiasAdd", []string{x, p.pick(p.rows)})
+	case 11:
+		column := p.Node("Slice", []string{y, kerneltest.Vector(p.Graph, int32(0), int32(p.r.IntN(6))), kerneltest.Vector(p.Graph, int32(4), int32(1))})
+		n = p.Node("Sub", [][]string{{x, column}, {column, x}}[p.r.IntN(2)])
+	case 12, 13:
+		zero := kerneltest.Scalar(p.Graph, float32(0))
+		above := p.Node("GreaterEqual", [][]string{{x, zero}, {x, y}, {zero, y}}[p.r.IntN(3)])
+		n = p.Node("SelectV2", [][]string{{above, x, zero}, {above, zero, y}, {above, y, x}}[p.r.IntN(3)])
 	default:
 		n = p.Node("Tanh", []string{p.Node("Identity", []string{x})})
 	}

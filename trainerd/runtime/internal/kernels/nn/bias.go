@@ -47,7 +47,7 @@ func biasAdd[T exec.Number](channelsFirst bool, add func(c *exec.KernelContext, 
 		if len(bias.Shape) != 1 || bias.Shape[0] != n {
 			return c.Invalid("a bias of shape %s does not fit values of shape %s", exec.ShapeString(bias.Shape), exec.ShapeString(x.Shape))
 		}
-		xs, bs, d := exec.Elems[T](x), exec.Elems[T](bias), exec.Elems[T](c.OutLike(0, x.DType, x))
+		xs, bs, d := exec.Elems[T](x), exec.Elems[T](bias), exec.Elems[T](c.OutOver(0, 0))
 		if inner == 1 {
 			add(c, d, xs, bs)
 			return nil

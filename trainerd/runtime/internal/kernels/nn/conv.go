@@ -208,6 +208,10 @@ func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCon
 			directInputGrad(c, &g, gs, fs, ds, cout)
 			return nil
 		}
+		if g.pointwise() {
+			mul(false, true, g.batch*g.rows, g.cin, cout, gs, fs, 0, ds)
+			return nil
+		}
 		elem.Zero(d)
 		cols := exec.Scratch[T](c, exec.ScratchA, g.chunk()*g.rows*g.column)
 		size := g.rows * g.column

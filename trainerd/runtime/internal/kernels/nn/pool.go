@@ -5,7 +5,6 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
-	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 var poolOps = exec.OpTable{
@@ -168,7 +167,6 @@ func maxPoolGrad[T exec.Number](c *exec.KernelContext, p *pooling) error {
 		return err
 	}
 	d := c.OutLike(0, x.DType, x)
-	elem.Zero(d)
 	runPool(c, poolWork[T]{g: g, pass: passToLargest, images: exec.Elems[T](x), pooled: exec.Elems[T](grad), grads: exec.Elems[T](d)})
 	return nil
 }
@@ -207,7 +205,6 @@ func avgPoolGrad[T exec.Float](c *exec.KernelContext, p *pooling) error {
 		return err
 	}
 	d := c.Out(0, grad.DType, shape...)
-	elem.Zero(d)
 	runPool(c, poolWork[T]{g: g, pass: passToAll, pooled: exec.Elems[T](grad), grads: exec.Elems[T](d)})
 	return nil
 }

@@ -16,7 +16,7 @@ type poolWork[T exec.Number] struct {
 	pass           poolPass
 	g              geometry
 	images, pooled []T // inputs or results
-	grads          []T // of the images
+	grads          []T // of the images, which need not be zero before
 	memory         []T // a line of the images for each processor
 }
 
@@ -52,6 +52,9 @@ func (w *poolWork[T]) Part(i, n int) {
 	size := g.w.in * g.cin
 	from, to := parallel.Span(g.batch, 1, i, n)
 	for n := from; n < to; n++ {
+		if w.grads != nil {
+			clear(w.grads[n*g.h.in*size : (n+1)*g.h.in*size])
+		}
 		for oh := range g.h.out {
 			switch w.pass {
 			case largestUnder, meanUnder:
@@ -135,18 +138,36 @@ func largestOf[T exec.Number](d, x []T) {
 // windows gives the gradient of a line of windows to the pixels under them.
 func (w *poolWork[T]) windows(n, oh int) {
 	g := &w.g
-	hlo, hhi, hbase := g.h.span(oh)
-	for ow := range g.w.out {
-		wlo, whi, wbase := g.w.span(ow)
-		at := ((n*g.h.in+hbase+hlo)*g.w.in + wbase + wlo) * g.cin
-		v := poolView{at: at, rows: hhi - hlo, cols: whi - wlo, line: g.w.in * g.cin}
+	for ow := 0; ow < g.w.out; {
+		v, count := w.view(n, oh, ow), 1
+		for ow+count < g.w.out && w.alike(ow, ow+count) {
+			count++
+		}
 		out := ((n*g.h.out+oh)*g.w.out + ow) * g.cin
-		if w.pass == passToLargest {
-			w.toLargest(out, v)
-		} else {
-			w.toAll(out, v)
+		ow += count
+		switch {
+		case v.empty():
+		case w.pass == passToLargest:
+			w.toLargest(out, v, count)
+		default:
+			w.toAll(out, v, count)
 		}
 	}
+}
+
+// view returns the pixels under a window.
+func (w *poolWork[T]) view(n, oh, ow int) poolView {
+	g := &w.g
+	hlo, hhi, hbase := g.h.span(oh)
+	wlo, whi, wbase := g.w.span(ow)
+	return poolView{at: ((n*g.h.in+hbase+hlo)*g.w.in + wbase + wlo) * g.cin, rows: hhi - hlo, cols: whi - wlo, line: g.w.in * g.cin}
+}
+
+// alike reports whether two windows of a line are as far over the padding.
+func (w *poolWork[T]) alike(a, b int) bool {
+	lo, hi, _ := w.g.w.span(a)
+	low, high, _ := w.g.w.span(b)
+	return lo == low && hi == high
 }
 
 // empty reports whether a window is over the padding alone.
@@ -155,22 +176,27 @@ func (v poolView) empty() bool { return v.rows <= 0 || v.cols <= 0 }
 // poolChannels is how many channels of a window are compared at once.
 const poolChannels = 128
 
-// toLargest adds the gradient of a window to that of its first largest pixel.
-func (w *poolWork[T]) toLargest(out int, v poolView) {
-	if v.empty() {
-		return
-	}
-	n := w.g.cin
-	if n >= wideChannels && v.rows*v.cols <= poolPlaces {
+// toLargest adds the gradients of neighbouring windows to those of their first largest pixels.
+func (w *poolWork[T]) toLargest(out int, v poolView, count int) {
+	if v.rows*v.cols <= poolPlaces {
 		switch w := any(w).(type) {
 		case *poolWork[float32]:
-			toLargestFloat(w, out, v)
+			toLargestFloat(w, out, v, count)
 			return
 		case *poolWork[float64]:
-			toLargestFloat(w, out, v)
+			toLargestFloat(w, out, v, count)
 			return
 		}
 	}
+	for k := range count {
+		w.toLargestOf(out+k*w.g.cin, v)
+		v.at += w.g.w.stride * w.g.cin
+	}
+}
+
+// toLargestOf is toLargest for one window of any type.
+func (w *poolWork[T]) toLargestOf(out int, v poolView) {
+	n := w.g.cin
 	var best [poolChannels]T
 	var place [poolChannels]int
 	for c := 0; c < n; c += poolChannels {
@@ -194,39 +220,16 @@ func (w *poolWork[T]) toLargest(out int, v poolView) {
 	}
 }
 
-// poolPlaces is the most pixels of a window, and wideChannels the fewest channels, that
-// are compared by vectors.
-const (
-	poolPlaces   = 64
-	wideChannels = 8
-)
+// poolPlaces is the most pixels of a window that are compared by vectors.
+const poolPlaces = 64
 
-// toLargestFloat is toLargest by vectors, which number the pixels of the window in
-// elements of their own type.
-func toLargestFloat[T exec.Float](w *poolWork[T], out int, v poolView) {
-	var best, place [poolChannels]T
+// toLargestFloat is toLargest by vectors.
+func toLargestFloat[T exec.Float](w *poolWork[T], out int, v poolView, count int) {
 	var starts [poolPlaces]int
-	n := w.g.cin
-	for c := 0; c < n; c += poolChannels {
-		m := min(poolChannels, n-c)
-		best, place := best[:m], place[:m]
-		copy(best, w.images[v.at+c:])
-		clear(place)
-		pixel := 0
-		for r := range v.rows {
-			for k := range v.cols {
-				at := v.at + r*v.line + k*n + c
-				starts[pixel] = at
-				if pixel > 0 {
-					vec.Larger(best, place, w.images[at:at+m], T(pixel))
-				}
-				pixel++
-			}
-		}
-		for p, at := range starts[:pixel] {
-			vec.AddEqual(w.grads[at:at+m], w.pooled[out+c:], place, T(p))
-		}
+	for i := range v.rows * v.cols {
+		starts[i] = i/v.cols*v.line + i%v.cols*w.g.cin
 	}
+	vec.ToLargest(w.grads[v.at:], w.pooled[out:], w.images[v.at:], starts[:v.rows*v.cols], w.g.cin, w.g.w.stride*w.g.cin, count)
 }
 
 // largerOf notes the elements from at on that are larger than the best ones. One
@@ -245,19 +248,22 @@ func largerOf[T exec.Number](best []T, place []int, x []T, at int) {
 	}
 }
 
-// toAll adds a window's gradient to that of its pixels in equal parts.
-func (w *poolWork[T]) toAll(out int, v poolView) {
+// toAll adds the gradients of neighbouring windows to those of their pixels in equal parts.
+func (w *poolWork[T]) toAll(out int, v poolView, count int) {
 	var parts [poolChannels]T
 	n := w.g.cin
-	for c := 0; c < n; c += poolChannels {
-		m := min(poolChannels, n-c)
-		divideAll(parts[:m], w.pooled[out+c:out+c+m], v.rows*v.cols)
-		for r := range v.rows {
-			for k := range v.cols {
-				to := w.grads[v.at+r*v.line+k*n+c:][:m]
-				elem.AddTo(to, parts[:m])
+	for range count {
+		for c := 0; c < n; c += poolChannels {
+			m := min(poolChannels, n-c)
+			divideAll(parts[:m], w.pooled[out+c:out+c+m], v.rows*v.cols)
+			for r := range v.rows {
+				for k := range v.cols {
+					to := w.grads[v.at+r*v.line+k*n+c:][:m]
+					elem.AddTo(to, parts[:m])
+				}
 			}
 		}
+		out, v.at = out+n, v.at+w.g.w.stride*n
 	}
 }
 

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"runtime"
+
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -9,13 +11,13 @@ import (
 
 var softmaxOps = exec.OpTable{
 	"Softmax": {Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), onRows(false, softmaxRow[float32]), onRows(false, softmaxRow[float64]))
+		return exec.ByFloat(b.DType("T"), onRows(overLogits, softmaxRow[float32]), onRows(overLogits, softmaxRow[float64]))
 	}},
 	"LogSoftmax": {Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), onRows(true, logSoftmaxRow[float32]), onRows(true, logSoftmaxRow[float64]))
+		return exec.ByFloat(b.DType("T"), onRows(overLogits|withLogs|expsApart, logSoftmaxRow[float32]), onRows(overLogits|withLogs|expsApart, logSoftmaxRow[float64]))
 	}},
 	"SparseSoftmaxCrossEntropyWithLogits": {Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), sparseCrossEntropy(sparseCrossEntropyRow[float32]), sparseCrossEntropy(sparseCrossEntropyRow[float64]))
+		return exec.ByFloat(b.DType("T"), sparseCrossEntropy(overLogits, sparseCrossEntropyRow[float32]), sparseCrossEntropy(overLogits, sparseCrossEntropyRow[float64]))
 	}},
 	"SoftmaxCrossEntropyWithLogits": {Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
 		return exec.ByFloat(b.DType("T"), crossEntropy(crossEntropyRow[float32]), crossEntropy(crossEntropyRow[float64]))
@@ -27,15 +29,25 @@ var softmaxOps = exec.OpTable{
 // spend their time in calls.
 type rowWork[T exec.Float] struct {
 	finish rowFinish[T]
-	logs   bool // whether finish needs the logarithms
+	needs  rowNeeds
 	x, d   []T
 	n      int
 	labels *exec.Tensor
 	dense  []T // the labels, if they are distributions
 	perRow []T // one number of each row
+	memory []T // of the exponentials of a block, by part, where they are apart
 }
 
-// rowFinish makes row i of d, which holds exponentials, the result.
+// rowNeeds is what the finish of an op on rows needs, and does not.
+type rowNeeds uint8
+
+const (
+	withLogs   rowNeeds = 1 << iota // the logarithms of the sums
+	overLogits                      // not the logits once there are exponentials: the output may have their memory
+	expsApart                       // not the exponentials, which have memory of their own
+)
+
+// rowFinish makes row i of d, which holds exponentials or nothing yet, the result.
 type rowFinish[T exec.Float] func(w *rowWork[T], i int, s rowSums[T])
 
 // rowSums are a row's largest element, the sum of the exponentials of what the
@@ -45,10 +57,21 @@ type rowSums[T exec.Float] struct{ largest, sum, log T }
 // Part implements [parallel.Job].
 func (w *rowWork[T]) Part(i, n int) {
 	from, to := parallel.Span(len(w.d)/w.n, 1, i, n)
-	rows := min(blockRows, max(1, blockElements/w.n))
+	rows, own := w.blockRows(), w.memory[i*w.blockSize():]
 	for r := from; r < to; r += rows {
-		w.block(r, min(rows, to-r))
+		w.block(own, r, min(rows, to-r))
 	}
+}
+
+// blockRows is how many rows are done at once.
+func (w *rowWork[T]) blockRows() int { return min(blockRows, max(1, blockElements/w.n)) }
+
+// blockSize is the memory that a part has for exponentials.
+func (w *rowWork[T]) blockSize() int {
+	if w.needs&expsApart == 0 {
+		return 0
+	}
+	return w.blockRows() * w.n
 }
 
 const (
@@ -57,19 +80,22 @@ const (
 	shortRow      = 16 // elements
 )
 
-// block does rows from r on. It makes the rows of d exponentials, which finish
-// turns into the result.
-func (w *rowWork[T]) block(r, rows int) {
+// block does rows from r on. It makes exponentials, in d or apart, of which finish
+// makes the result.
+func (w *rowWork[T]) block(own []T, r, rows int) {
 	var largest, sums, logs [blockRows]T
-	x, d := w.x[r*w.n:(r+rows)*w.n], w.d[r*w.n:(r+rows)*w.n]
-	for k := range rows {
-		largest[k] = lessLargest(d[k*w.n:(k+1)*w.n], x[k*w.n:(k+1)*w.n])
+	x, exps := w.x[r*w.n:(r+rows)*w.n], w.d[r*w.n:(r+rows)*w.n]
+	if w.needs&expsApart != 0 {
+		exps = own[:rows*w.n]
 	}
-	vec.Exp(d, d)
 	for k := range rows {
-		sums[k] = T(vec.Sum(d[k*w.n : (k+1)*w.n]))
+		largest[k] = lessLargest(exps[k*w.n:(k+1)*w.n], x[k*w.n:(k+1)*w.n])
 	}
-	if w.logs {
+	vec.Exp(exps, exps)
+	for k := range rows {
+		sums[k] = T(vec.Sum(exps[k*w.n : (k+1)*w.n]))
+	}
+	if w.needs&withLogs != 0 {
 		vec.Log(logs[:rows], sums[:rows])
 	}
 	for k := range rows {
@@ -103,11 +129,12 @@ func (w rowWork[T]) do(c *exec.KernelContext) {
 	}
 	kept := exec.InFrame[rowWork[T]](c)
 	*kept = w
-	if len(w.d) < elem.ParallelElements/4 {
-		kept.Part(0, 1)
-	} else {
-		parallel.Run(exec.MaxParts, kept)
+	parts := 1
+	if len(w.d) >= elem.ParallelElements/4 {
+		parts = min(exec.MaxParts, runtime.GOMAXPROCS(0))
 	}
+	kept.memory = exec.Scratch[T](c, exec.ScratchC, parts*w.blockSize())
+	parallel.Run(parts, kept)
 	*kept = rowWork[T]{}
 }
 
@@ -125,21 +152,30 @@ func logSoftmaxRow[T exec.Float](w *rowWork[T], i int, s rowSums[T]) {
 	vec.AddScalar(d, d, -s.log)
 }
 
+// outOver returns output i with the type and the shape of the logits, in their memory if
+// that may be.
+func (n rowNeeds) outOver(c *exec.KernelContext, i int) *exec.Tensor {
+	if n&overLogits != 0 {
+		return c.OutOver(i, 0)
+	}
+	return c.OutLike(i, c.In(0).DType, c.In(0))
+}
+
 // onRows is the kernel of an op on each row of logits.
-func onRows[T exec.Float](logs bool, finish rowFinish[T]) exec.Kernel {
+func onRows[T exec.Float](needs rowNeeds, finish rowFinish[T]) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
 		if len(x.Shape) == 0 {
 			return c.Invalid("logits must have at least one dimension, not %s", x.Describe())
 		}
-		rowWork[T]{finish: finish, logs: logs, x: exec.Elems[T](x), d: exec.Elems[T](c.OutLike(0, x.DType, x)), n: x.Dim(-1)}.do(c)
+		rowWork[T]{finish: finish, needs: needs, x: exec.Elems[T](x), d: exec.Elems[T](needs.outOver(c, 0)), n: x.Dim(-1)}.do(c)
 		return nil
 	}
 }
 
-// sparseCrossEntropy returns the loss of each row and its gradient with
-// respect to the logits.
-func sparseCrossEntropy[T exec.Float](finish rowFinish[T]) exec.Kernel {
+// sparseCrossEntropy returns the loss of each row, for which finish has the logit
+// of its label, and its gradient with respect to the logits.
+func sparseCrossEntropy[T exec.Float](needs rowNeeds, finish rowFinish[T]) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x, labels := c.In(0), c.In(1)
 		if len(x.Shape) != 2 || len(labels.Shape) != 1 || labels.Shape[0] != x.Shape[0] {
@@ -149,23 +185,24 @@ func sparseCrossEntropy[T exec.Float](finish rowFinish[T]) exec.Kernel {
 		if n == 0 && rows > 0 {
 			return c.Invalid("logits %s have no classes", x.Describe())
 		}
+		xs, loss := exec.Elems[T](x), exec.Elems[T](c.Out(0, x.DType, rows))
 		for i := range rows {
-			if label := labels.IntAt(i); label < 0 || label >= n {
+			label := labels.IntAt(i)
+			if label < 0 || label >= n {
 				return c.Invalid("label %d of row %d is outside [0, %d)", label, i, n)
 			}
+			loss[i] = xs[i*n+label]
 		}
-		loss, grad := exec.Elems[T](c.Out(0, x.DType, rows)), exec.Elems[T](c.OutLike(1, x.DType, x))
-		rowWork[T]{finish: finish, logs: true, x: exec.Elems[T](x), d: grad, n: n, labels: labels, perRow: loss}.do(c)
+		rowWork[T]{finish: finish, needs: needs | withLogs, x: xs, d: exec.Elems[T](needs.outOver(c, 1)), n: n, labels: labels, perRow: loss}.do(c)
 		return nil
 	}
 }
 
 func sparseCrossEntropyRow[T exec.Float](w *rowWork[T], i int, s rowSums[T]) {
-	label := w.labels.IntAt(i)
-	x, d := w.row(i)
-	w.perRow[i] = s.log - (x[label] - s.largest)
+	_, d := w.row(i)
+	w.perRow[i] = s.log - (w.perRow[i] - s.largest)
 	vec.DivScalar(d, d, s.sum)
-	d[label]--
+	d[w.labels.IntAt(i)]--
 }
 
 // crossEntropy is sparseCrossEntropy for labels that are distributions. Logits
@@ -186,7 +223,7 @@ func crossEntropy[T exec.Float](finish rowFinish[T]) exec.Kernel {
 		if n == 0 {
 			clear(loss)
 		}
-		rowWork[T]{finish: finish, logs: true, x: logits, d: grad, n: n, dense: labels, perRow: loss}.do(c)
+		rowWork[T]{finish: finish, needs: withLogs, x: logits, d: grad, n: n, dense: labels, perRow: loss}.do(c)
 		return nil
 	}
 }
