@@ -3,6 +3,7 @@ package trainerd
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -18,11 +19,21 @@ const graphDelay = time.Second
 
 // writeGraph writes the graph into the events file, unless that has it, and as
 // graph.pbtxt. Nothing reads it back, so the first step does not wait for it: encoding a
-// large graph takes as long as preparing its session.
-func (sv *Supervisor) writeGraph(r *run, hasGraph bool) {
-	meta := r.plan.meta
-	if meta.GetGraphDef() == nil || sv.Logdir == "" && (r.writer == nil || hasGraph) {
-		return
+// large graph takes as long as preparing its session. It still comes before all later
+// events of the run.
+func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) error {
+	if r.plan.meta.GetGraphDef() == nil || sv.Logdir == "" && (r.writer == nil || hasGraph) {
+		return nil
+	}
+	encoded := sync.OnceValue(func() []byte { return sv.encodeGraph(r) })
+	if r.writer != nil && !hasGraph {
+		kept := context.WithoutCancel(ctx)
+		r.events.Later(func(w *tfevents.FileWriter) error { return addGraph(kept, w, encoded()) })
+	}
+	if r.writer != nil && r.writer == sv.SummaryWriter { // its owner may write past r.events
+		if err := r.events.Settle(ctx); err != nil {
+			return err
+		}
 	}
 	sv.coord.Go("graph", func(ctx context.Context) error {
 		select {
@@ -30,18 +41,17 @@ func (sv *Supervisor) writeGraph(r *run, hasGraph bool) {
 		case <-time.After(graphDelay): // programs need not report their steps
 		case <-ctx.Done():
 		}
-		encoded := sv.encodeGraph(r)
-		def := tfproto.Field(encoded, graphDefField)
-		if r.writer != nil && !hasGraph {
-			if err := addGraph(context.WithoutCancel(ctx), r, def, encoded); err != nil {
+		if r.writer != nil {
+			if err := r.events.Settle(context.WithoutCancel(ctx)); err != nil {
 				return err
 			}
 		}
 		if sv.Logdir != "" {
-			sv.writeGraphText(r, def)
+			sv.writeGraphText(r, tfproto.Field(encoded(), graphDefField))
 		}
 		return nil
 	})
+	return nil
 }
 
 // encodeGraph returns the graph as files have it. A large one takes a while, so
@@ -53,13 +63,11 @@ func (sv *Supervisor) encodeGraph(r *run) []byte {
 	return tfproto.Marshal(r.plan.meta)
 }
 
-func addGraph(ctx context.Context, r *run, def, meta []byte) error {
-	return r.events.Add(ctx, func(w *tfevents.FileWriter) error {
-		if err := w.AddGraph(ctx, def); err != nil {
-			return err
-		}
-		return w.AddMetaGraph(ctx, meta, 0)
-	})
+func addGraph(ctx context.Context, w *tfevents.FileWriter, meta []byte) error {
+	if err := w.AddGraph(ctx, tfproto.Field(meta, graphDefField)); err != nil {
+		return err
+	}
+	return w.AddMetaGraph(ctx, meta, 0)
 }
 
 func (sv *Supervisor) writeGraphText(r *run, def []byte) {

@@ -334,7 +334,9 @@ func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 			return err
 		}
 	}
-	sv.writeGraph(r, hasGraph)
+	if err := sv.writeGraph(ctx, r, hasGraph); err != nil {
+		return err
+	}
 	sv.makeCheckpointer(r, step)
 	return nil
 }

@@ -65,10 +65,14 @@ func (sv *Supervisor) Summarize(ctx context.Context, s session.Session, summary 
 // Writer returns the events file of the run, for events beyond summaries, or
 // nil when there is none.
 func (sv *Supervisor) Writer() *tfevents.FileWriter {
-	if r := sv.current(); r != nil {
-		return r.writer
+	r := sv.current()
+	if r == nil || r.writer == nil {
+		return nil
 	}
-	return nil
+	if err := r.events.Settle(context.Background()); err != nil {
+		sv.log().Error("the graph could not be written", "err", err)
+	}
+	return r.writer
 }
 
 // summaryOf returns a summary in any of the forms that SummaryComputed takes.

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -40,6 +41,7 @@ type Log struct {
 	log    *slog.Logger
 
 	reopening chan struct{} // has room for the one that begins a new file
+	later     atomic.Pointer[later]
 
 	mu           sync.Mutex
 	broken       bool
@@ -187,9 +189,17 @@ func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error)
 	return l.add(ctx, write, nil)
 }
 
-// add writes an event. If that cannot be done, what wait makes of it waits, or it is
-// dropped where wait is nil.
+// add writes an event after those of Later. If that cannot be done, what wait makes of it
+// waits, or it is dropped where wait is nil.
 func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error, wait func() late) error {
+	if err := l.Settle(ctx); err != nil {
+		return err
+	}
+	return l.put(ctx, write, wait)
+}
+
+// put is add without those.
+func (l *Log) put(ctx context.Context, write func(w *tfevents.FileWriter) error, wait func() late) error {
 	for {
 		if wait != nil && l.wait(wait) {
 			l.Ready(ctx) // a new file begins with it
@@ -207,8 +217,11 @@ func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error,
 	}
 }
 
-// try calls write, unless there is no file.
+// try calls write after those of Later, unless there is no file.
 func (l *Log) try(ctx context.Context, write func(w *tfevents.FileWriter) error) error {
+	if err := l.Settle(ctx); err != nil {
+		return err
+	}
 	if !l.Ready(ctx) {
 		return nil
 	}
