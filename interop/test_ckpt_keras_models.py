@@ -189,3 +189,7 @@ def test_an_optimizer_within_another(ckpt, tmp_path):
     other.load_weights(tmp_path / "new.weights.h5")
     assert bits(other, scaled) == bits(saved, scaled)
     assert "optimizer/adam/dense/kernel/momentum " in ckpt("ls", prefix).stdout
+    # An .h5 file has them once.
+    saved.save(tmp_path / "m.h5")
+    assert ckpt("diff", tmp_path / "m.h5", prefix).stdout == ""
+    assert "optimizer/adam/dense/kernel/momentum " in ckpt("ls", "--names", "keras", tmp_path / "m.h5").stdout

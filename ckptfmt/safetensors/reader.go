@@ -51,7 +51,8 @@ func Open(name string) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads the header in the size bytes of from. name is for errors.
+// NewReader reads the header in the size bytes of from, a large one by two goroutines, which
+// have ended when it returns. name is for errors.
 func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	r := &Reader{name: name, from: from}
 	var length [lengthSize]byte
@@ -159,7 +160,7 @@ func (r *Reader) parse(text []byte) error {
 	if !utf8.Valid(text) {
 		return r.corrupt(lengthSize, "header", errors.New("it is not UTF-8"))
 	}
-	tensors, metadata, err := scanHeader(text)
+	tensors, metadata, err := scanHeader(text, func(do func() error) error { return openfile.Guard(r.from, do) })
 	if err != nil { // encoding/json says better what is wrong, if anything is
 		tensors, metadata, err = parseHeader(text)
 	}

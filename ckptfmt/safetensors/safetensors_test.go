@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -325,7 +327,7 @@ func FuzzScan(f *testing.F) {
 		if !utf8.ValidString(text) {
 			return // such headers are refused before
 		}
-		tensors, metadata, err := scanHeader([]byte(text))
+		tensors, metadata, err := scanHeader([]byte(text), func(do func() error) error { return do() })
 		if err != nil {
 			return
 		}
@@ -345,7 +347,60 @@ func TestHeadersOfTheLibraryAreReadInOnePass(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := binary.LittleEndian.Uint64(b.Bytes())
-	if _, _, err := scanHeader(b.Bytes()[lengthSize : lengthSize+n]); err != nil {
+	if _, _, err := scanHeader(b.Bytes()[lengthSize:lengthSize+n], func(do func() error) error { return do() }); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLargeHeaders are read by two goroutines, or by one where what looks like the beginning
+// of an entry in the middle is a part of a name.
+func TestLargeHeaders(t *testing.T) {
+	header := func(name func(i int) string, entries int, more string) []byte {
+		b := []byte(`{"__metadata__":{"a":"b"}`)
+		for i := range entries {
+			b = fmt.Appendf(b, `,%q:{"dtype":"U8","shape":[1],"data_offsets":[%d,%d]}`, name(i), i, i+1)
+		}
+		return append(append(b, more...), "}  "...)
+	}
+	plain := func(i int) string { return fmt.Sprint("layer.", i) }
+	const entries = 2 * leastApart / 64
+	whole := bytes.TrimSpace(header(plain, entries, ""))
+	endInTheMiddle := bytes.Clone(whole)
+	for i := entries; len(endInTheMiddle) < 2*len(whole)-1000; i++ {
+		endInTheMiddle = fmt.Appendf(endInTheMiddle, `,"x.%d":{"dtype":"U8","shape":[1],"data_offsets":[%d,%d]}`, i, i, i+1)
+	}
+	endInTheMiddle = append(endInTheMiddle, '}')
+	endInTheMiddle = append(endInTheMiddle, bytes.Repeat([]byte(" "), 2*len(whole)-20-len(endInTheMiddle))...)
+	for what, tc := range map[string]struct {
+		text []byte
+		ok   bool
+	}{
+		"plain":             {header(plain, entries, ""), true},
+		"names like ends":   {header(func(i int) string { return fmt.Sprint(i, strings.Repeat("},", 40)) }, entries/2, ""), true},
+		"a name twice":      {header(func(i int) string { return fmt.Sprint(i % (entries - 1)) }, entries, ""), false},
+		"metadata twice":    {header(plain, entries, `,"__metadata__":{}`), false},
+		"damage at the end": {header(plain, entries, `,"x":{"dtype":"U8"}`), false},
+		"end in the middle": {endInTheMiddle, false},
+		"no end":            {header(plain, entries, "")[:2*leastApart], false},
+	} {
+		if len(tc.text) < leastApart {
+			t.Fatalf("%s: %d bytes are too few", what, len(tc.text))
+		}
+		tensors, metadata, err := scanHeader(tc.text, func(do func() error) error { return do() })
+		if (err == nil) != tc.ok {
+			t.Errorf("%s: the error is %v", what, err)
+		}
+		if err != nil {
+			continue
+		}
+		want, wantMetadata, err := parseHeader(tc.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(want, tensors, func(a, b tensor) bool {
+			return a.name == b.name && a.of == b.of && a.begin == b.begin && a.end == b.end && slices.Equal(a.shape, b.shape)
+		}) || !maps.Equal(metadata, wantMetadata) {
+			t.Errorf("%s: other tensors or metadata than encoding/json reads", what)
+		}
 	}
 }

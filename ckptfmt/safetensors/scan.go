@@ -2,7 +2,9 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	"github.com/trainerd/trainerd/ckptfmt/internal/jsonscan"
@@ -17,6 +19,13 @@ type scanner struct {
 	jsonscan.Scanner
 	shapes []int64 // memory for the next
 	last   *elementType
+
+	stop    int // where entries are for another one
+	read    int // entries so far
+	ended   bool
+	tensors []tensor
+	texts   map[string]string
+	err     error
 }
 
 var errScan = errors.New("it is not a header that is read in one pass")
@@ -59,34 +68,99 @@ func entriesIn(text []byte) int {
 	return min(n, len(text)/leastEntry)
 }
 
-// scanHeader reads a header, or fails: then parseHeader says why, or reads it.
-func scanHeader(text []byte) (tensors []tensor, metadata map[string]string, err error) {
-	s := &scanner{Scanner: jsonscan.Scanner{Text: text}}
-	tensors = make([]tensor, 0, entriesIn(text))
-	names := distinct.New(func(i int) string { return tensors[i].name })
-	s.Take('{')
-	for n := 0; s.Element('}', n); n++ {
+// scanHeader reads a header, or fails: then parseHeader says why, or reads it. Of a large
+// one a second goroutine, which has ended when it returns, reads the entries from the
+// middle on. Whether it began at an entry is known when the others were read.
+func scanHeader(text []byte, guard func(do func() error) error) (tensors []tensor, metadata map[string]string, err error) {
+	first, second := newScanner(text, len(text)), newScanner(text, len(text))
+	var apart sync.WaitGroup
+	defer apart.Wait()
+	if at := bytes.Index(text[len(text)/2:], []byte(`},"`)); len(text) >= leastApart && at >= 0 {
+		first.stop = len(text)/2 + at + 1
+		second.At, second.read = first.stop, 1
+		apart.Go(func() { second.err = guard(second.entries) })
+	}
+	first.tensors = make([]tensor, 0, entriesIn(text))
+	first.Take('{')
+	first.err = first.entries()
+	switch isBorder := first.At == first.stop && !first.ended && first.stop < len(text); {
+	case first.err != nil:
+		return nil, nil, first.err
+	case isBorder:
+		apart.Wait()
+		return join(first, second)
+	}
+	first.stop = len(text)
+	if err := first.entries(); err != nil || !first.ended || !first.AtEnd() {
+		return nil, nil, cmp.Or(err, errScan)
+	}
+	return first.all()
+}
+
+// leastApart is the size of a header from which two goroutines read it.
+const leastApart = 1 << 20
+
+func newScanner(text []byte, stop int) *scanner {
+	return &scanner{Scanner: jsonscan.Scanner{Text: text}, stop: stop}
+}
+
+// entries reads entries up to the end of the header, or to where it is to stop, which may
+// not be the end of one.
+func (s *scanner) entries() error {
+	if s.tensors == nil {
+		s.tensors = make([]tensor, 0, entriesIn(s.Text[s.At:s.stop]))
+	}
+	for s.At < s.stop && !s.ended {
+		if s.ended = !s.Element('}', s.read); s.ended {
+			break
+		}
+		s.read++
 		key := s.Key()
-		if key == metadataKey && metadata == nil {
-			metadata = s.metadata()
+		if key == metadataKey && s.texts == nil {
+			s.texts = s.metadata()
 			continue
 		}
-		if s.Bad || key == metadataKey || !names.Add(key) {
-			return nil, nil, errScan
+		if s.Bad || key == metadataKey {
+			return errScan
 		}
 		t, err := s.tensor(key)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		tensors = append(tensors, t)
+		s.tensors = append(s.tensors, t)
 	}
-	if !s.AtEnd() {
+	if s.Bad {
+		return errScan
+	}
+	return nil
+}
+
+// join returns what two goroutines have read.
+func join(first, second *scanner) ([]tensor, map[string]string, error) {
+	switch {
+	case second.err != nil:
+		return nil, nil, second.err
+	case !second.ended, !second.AtEnd(), first.texts != nil && second.texts != nil:
 		return nil, nil, errScan
+	case first.texts == nil:
+		first.texts = second.texts
 	}
-	if len(tensors) == 0 {
-		tensors = nil
+	first.tensors = append(first.tensors, second.tensors...)
+	return first.all()
+}
+
+// all returns what was read, unless two tensors have the same name.
+func (s *scanner) all() ([]tensor, map[string]string, error) {
+	names := distinct.New(func(i int) string { return s.tensors[i].name })
+	for i := range s.tensors {
+		if !names.Add(s.tensors[i].name) {
+			return nil, nil, errScan
+		}
 	}
-	return tensors, metadata, nil
+	if len(s.tensors) == 0 {
+		return nil, s.texts, nil
+	}
+	return s.tensors, s.texts, nil
 }
 
 // metadata reads texts about the tensors.
