@@ -166,6 +166,9 @@ func (c *KernelContext) FileError(err error) error {
 	if errors.As(err, &op) {
 		code = op.Code
 	}
+	if err == error(op) && op.Node == "" && op.Err == nil { // the code is said once
+		return &session.OpError{Code: code, Node: c.step.name, Op: c.Op(), Message: op.Message}
+	}
 	var corrupt *ckptfmt.CorruptError
 	if errors.As(err, &corrupt) {
 		code = tfpb.Code_DATA_LOSS

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
@@ -62,7 +64,18 @@ func (f *recordFile) next() ([]byte, error) {
 	if err == nil {
 		f.number++
 	}
-	return value, err
+	return value, damaged(f.work, err)
+}
+
+// damaged says which file cannot be decompressed, if that is what an error is about.
+func damaged(name string, err error) error {
+	var path *fs.PathError
+	var op *session.OpError
+	var corrupt *tfrecord.CorruptError
+	if err == nil || err == io.EOF || errors.Is(err, tfrecord.ErrTooLarge) || errors.As(err, &path) || errors.As(err, &op) || errors.As(err, &corrupt) {
+		return err
+	}
+	return &session.OpError{Code: tfpb.Code_DATA_LOSS, Message: name + ": " + strings.TrimPrefix(err.Error(), "tfrecord: ")}
 }
 
 func (f *recordFile) key() string { return fmt.Sprintf("%s:%d", f.work, f.at) }
@@ -119,7 +132,7 @@ func lineOpener(compression string, skip int, limit int64) func(path, work strin
 		if err != nil {
 			return nil, err
 		}
-		plain, err := decompressed(f, compression)
+		plain, err := decompressed(f, work, compression)
 		if err != nil {
 			f.Close()
 			return nil, err
@@ -139,27 +152,40 @@ func lineOpener(compression string, skip int, limit int64) func(path, work strin
 	}
 }
 
-// decompressed returns the plain contents of a file.
-func decompressed(r io.Reader, compression string) (io.Reader, error) {
+// decompressed returns the plain contents of a file, and that of an empty one is empty.
+func decompressed(r io.Reader, name, compression string) (plain io.Reader, err error) {
 	switch compression {
 	case "":
 		return r, nil
 	case "GZIP":
-		return gzip.NewReader(r)
+		plain, err = gzip.NewReader(r)
 	case "ZLIB":
-		return zlib.NewReader(r)
+		plain, err = zlib.NewReader(r)
+	default:
+		return nil, &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("unknown compression %q: it is GZIP, ZLIB or empty", compression)}
 	}
-	return nil, fmt.Errorf("unknown compression %q: it is GZIP, ZLIB or empty", compression)
+	if err == io.EOF {
+		return strings.NewReader(""), nil
+	}
+	return plain, damaged(name, err)
 }
 
 func (l *lineFile) next() ([]byte, error) {
 	line, err := l.readLine()
-	if err != nil && (err != io.EOF || len(line) == 0) {
+	if err != nil && err != io.EOF {
+		return nil, damaged(l.work, err)
+	}
+	read := len(line)
+	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	if bytes.IndexByte(line, '\r') >= 0 { // TensorFlow leaves them out wherever they are
+		line = bytes.ReplaceAll(line, []byte("\r"), nil)
+	}
+	if err == io.EOF && len(line) == 0 {
 		return nil, err
 	}
 	l.line++
-	l.offset += int64(len(line))
-	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), nil
+	l.offset += int64(read)
+	return line, nil
 }
 
 func (l *lineFile) key() string { return fmt.Sprintf("%s:%d", l.work, l.line) }
@@ -272,24 +298,25 @@ func (l *fixedLayout) opener(compression string, limit int64) func(path, work st
 			return nil, err
 		}
 		defer f.Close()
-		plain, err := decompressed(f, compression)
+		plain, err := decompressed(f, work, compression)
 		if err != nil {
 			return nil, err
 		}
 		data, err := io.ReadAll(io.LimitReader(plain, limit+1))
 		if err != nil {
-			return nil, err
+			return nil, damaged(work, err)
 		}
 		if int64(len(data)) > limit {
 			return nil, tooLong(work, limit)
 		}
-		if len(data) < l.header || len(data)-l.header < l.footer {
+		between := len(data) - l.header - l.footer
+		if l.whole && compression == "" && between%l.record != 0 {
+			return nil, &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("%s: %d bytes between header and footer, in records of %d", work, between, l.record)}
+		}
+		if between < 0 {
 			data = nil
 		} else {
-			data = data[l.header : len(data)-l.footer]
-		}
-		if l.whole && compression == "" && len(data)%l.record != 0 {
-			return nil, &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("%s: %d bytes between header and footer, in records of %d", work, len(data), l.record)}
+			data = data[l.header : l.header+between]
 		}
 		return &fixedFile{work: work, data: data, record: l.record, hop: l.hop, whole: l.whole}, nil
 	}

@@ -1,8 +1,11 @@
 package data_test
 
 import (
+	"bytes"
+	"compress/zlib"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -86,6 +89,48 @@ func TestFileDatasets(t *testing.T) {
 		set := g.Node("MatchingFilesDataset", []string{kerneltest.Vector(g, filepath.Join(dir, "*.txt"))})
 		kerneltest.WantValues(t, walk[string](t, g, set, exec.String), []string{a, b})
 	})
+}
+
+// TestHostileFileDatasets reads files that are damaged, or end with surprises, as
+// TensorFlow does; errors name the file.
+func TestHostileFileDatasets(t *testing.T) {
+	dir := t.TempDir()
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	z.Write([]byte(strings.Repeat("hello", 100)))
+	z.Close()
+	cut := packed.String()[:packed.Len()-8]
+	for _, test := range []struct {
+		name, op, content, compression string
+		want                           []string
+		code                           tfpb.Code
+	}{
+		{"returns inside lines", "TextLineDataset", "a\rb\r\r\n\rc\r\n\r", "", []string{"ab", "c"}, tfpb.Code_OK},
+		{"no compressed data", "TextLineDataset", "", "GZIP", nil, tfpb.Code_OK},
+		{"no gzip header", "TextLineDataset", "not compressed at all", "GZIP", nil, tfpb.Code_DATA_LOSS},
+		{"cut zlib lines", "TextLineDataset", cut, "ZLIB", nil, tfpb.Code_DATA_LOSS},
+		{"no zlib header of records", "TFRecordDataset", "not compressed at all", "ZLIB", nil, tfpb.Code_DATA_LOSS},
+		{"shorter than header and footer", "FixedLengthRecordDatasetV2", "H", "", nil, tfpb.Code_INVALID_ARGUMENT},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := kerneltest.New(t)
+			path := file(t, dir, strings.ReplaceAll(test.name, " ", "-"), test.content)
+			in := []string{kerneltest.Vector(g, path), kerneltest.Scalar(g, test.compression), kerneltest.Scalar[int64](g, 0)}
+			if strings.HasPrefix(test.op, "Fixed") {
+				two := kerneltest.Scalar[int64](g, 2)
+				in = []string{in[0], two, kerneltest.Scalar[int64](g, 7), two, in[2], in[1]}
+			}
+			set := g.Node(test.op, in)
+			if test.code == tfpb.Code_OK {
+				kerneltest.WantValues(t, walk[string](t, g, set, exec.String), test.want)
+				return
+			}
+			_, err := g.Try([]string{g.Node("DatasetToSingleElement", []string{set}, "output_types", []tfpb.DataType{exec.String}, "output_shapes", anyShape)})
+			if err == nil || kerneltest.Code(err) != test.code || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %v, want %v and the name of the file", err, test.code)
+			}
+		})
+	}
 }
 
 // TestIteratorFirst takes an element before anything has initialised the iterator.

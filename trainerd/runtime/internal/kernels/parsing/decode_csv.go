@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -104,9 +106,10 @@ func (j *csvJob) Part(i, n int) {
 
 func (j *csvJob) span(from, to int) error {
 	var fields [][]byte
+	most := j.most()
 	for i := from; i < to; i++ {
 		var err error
-		if fields, err = splitCSV(fields[:0], j.lines[i], j.delim, j.quotes); err != nil {
+		if fields, err = splitCSV(fields[:0], j.lines[i], most, j.delim, j.quotes); err != nil {
 			return j.c.Invalid("record %d: %v", i, err)
 		}
 		if err := j.line(i, fields); err != nil {
@@ -114,6 +117,14 @@ func (j *csvJob) span(from, to int) error {
 		}
 	}
 	return nil
+}
+
+// most returns how many fields of a line are needed.
+func (j *csvJob) most() int {
+	if len(j.cols) == 0 {
+		return math.MaxInt // to count them
+	}
+	return max(0, slices.Max(j.cols)+1)
 }
 
 // line stores the fields of line i.
@@ -158,31 +169,69 @@ func csvField(c *exec.KernelContext, k, i int, field []byte, na string) error {
 	return nil
 }
 
-// splitCSV appends the fields of a line, split as RFC 4180 has it. They are parts of
-// the line where they can.
-func splitCSV(fields [][]byte, line []byte, delim byte, quotes bool) ([][]byte, error) {
-	for {
-		if !quotes || len(line) == 0 || line[0] != '"' {
-			i := bytes.IndexByte(line, delim)
-			if i < 0 {
-				return append(fields, line[:len(line):len(line)]), nil
-			}
-			fields, line = append(fields, line[:i:i]), line[i+1:]
-			continue
+// splitCSV appends the first most fields of a line, split as TensorFlow does it: as RFC
+// 4180 has it, but that a field may begin with line breaks, which are left out. Fields are
+// parts of the line where they can.
+func splitCSV(fields [][]byte, line []byte, most int, delim byte, quotes bool) ([][]byte, error) {
+	breaks := bytes.IndexByte(line, '\n') >= 0 || bytes.IndexByte(line, '\r') >= 0
+	plain := !breaks && (!quotes || bytes.IndexByte(line, '"') < 0)
+	after := false // a delimiter
+	for len(fields) < most {
+		if len(line) == 0 && after {
+			return append(fields, line), nil
 		}
-		field, rest, err := quoted(line[1:])
+		if breaks {
+			line = bytes.TrimLeft(line, "\r\n")
+		}
+		if len(line) == 0 {
+			return fields, nil
+		}
+		var field []byte
+		var err error
+		if quotes && line[0] == '"' {
+			field, line, after, err = quotedField(line[1:], delim)
+		} else {
+			field, line, after = cutField(line, delim)
+			if !plain {
+				err = checkUnquoted(field, quotes)
+			}
+		}
 		if err != nil {
 			return fields, err
 		}
 		fields = append(fields, field)
-		if len(rest) == 0 {
-			return fields, nil
-		}
-		if rest[0] != delim {
-			return fields, fmt.Errorf("a quoted field is followed by %q", rest[0])
-		}
-		line = rest[1:]
 	}
+	return fields, nil
+}
+
+// cutField returns a field, what follows the delimiter after it, and whether there is one.
+func cutField(line []byte, delim byte) (field, rest []byte, after bool) {
+	i := bytes.IndexByte(line, delim)
+	if i < 0 {
+		return line[:len(line):len(line)], nil, false
+	}
+	return line[:i:i], line[i+1:], true
+}
+
+func checkUnquoted(field []byte, quotes bool) error {
+	for _, b := range field {
+		if b == '\n' || b == '\r' || quotes && b == '"' {
+			return fmt.Errorf("a field without quotes has %q in it", b)
+		}
+	}
+	return nil
+}
+
+// quotedField is cutField for a field after its first quote.
+func quotedField(line []byte, delim byte) (field, rest []byte, after bool, err error) {
+	field, rest, err = quoted(line)
+	switch {
+	case err != nil || len(rest) == 0:
+		return field, rest, false, err
+	case rest[0] != delim:
+		return nil, nil, false, fmt.Errorf("a quoted field is followed by %q", rest[0])
+	}
+	return field, rest[1:], true, nil
 }
 
 // quoted returns a field that ends with a quote, and what follows.
