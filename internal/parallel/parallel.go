@@ -133,9 +133,11 @@ func reserve(want int) int {
 func idleTeam(n int) *team {
 	mu.Lock()
 	defer mu.Unlock()
-	t := &team{}
+	var t *team
 	if last := len(teams) - 1; last >= 0 {
 		t, teams = teams[last], teams[:last]
+	} else {
+		t = &team{}
 	}
 	for len(t.helpers) < n {
 		h := &helper{}

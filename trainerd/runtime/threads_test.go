@@ -24,7 +24,7 @@ import (
 const networksDir = "../../bench/train/graphs"
 
 // network returns a session for a network of the training races, and feeds for it.
-func network(t *testing.T, name string) (*runtime.Session, map[string]*ckptfmt.Tensor) {
+func network(t *testing.T, name string, o *runtime.Options) (*runtime.Session, map[string]*ckptfmt.Tensor) {
 	t.Helper()
 	packed, err := os.ReadFile(filepath.Join(networksDir, name+".meta.gz"))
 	if err != nil {
@@ -42,7 +42,7 @@ func network(t *testing.T, name string) (*runtime.Session, map[string]*ckptfmt.T
 	if err := proto.Unmarshal(data, &meta); err != nil {
 		t.Fatal(err)
 	}
-	sess, err := runtime.New(meta.GetGraphDef(), nil)
+	sess, err := runtime.New(meta.GetGraphDef(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func losses(t *testing.T, name string, steps, processors int) []float32 {
 	t.Helper()
 	before := goruntime.GOMAXPROCS(processors)
 	defer goruntime.GOMAXPROCS(before)
-	sess, feeds := network(t, name)
+	sess, feeds := network(t, name, nil)
 	ctx := context.Background()
 	if _, err := sess.Run(ctx, nil, nil, []string{"init"}); err != nil {
 		t.Fatal(err)

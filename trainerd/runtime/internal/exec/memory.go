@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/trainerd/trainerd/internal/machine"
@@ -22,6 +23,7 @@ import (
 type memory struct {
 	max     int64 // negative: no limit
 	option  string
+	growing sync.Mutex
 	buffers atomic.Int64
 	kept    atomic.Int64  // at most so much
 	all     *atomic.Int64 // the buffers of all sessions with the same resources
@@ -59,8 +61,11 @@ func (m *memory) init(o *Options, all *atomic.Int64) {
 	}
 }
 
-// grow counts n more bytes of a buffer, if there is room for them.
+// grow counts n more bytes of a buffer, if there is room for them. Steps that run at
+// the same time do so one after the other.
 func (m *memory) grow(n int64) bool {
+	m.growing.Lock()
+	defer m.growing.Unlock()
 	if !m.fits(n) {
 		return false
 	}

@@ -44,9 +44,9 @@ func (r *run) measured(f *frame, i, to int) (int, error) {
 }
 
 // endMeasuring finds the regions of a frame when enough runs were measured.
-func (f *frame) endMeasuring() {
+func (f *frame) endMeasuring(m *memory) {
 	if f.times != nil && f.times.runs == measuredRuns && f.times.took != nil {
-		f.findRegions()
+		f.findRegions(m)
 		f.times.took, f.times.split = nil, nil
 	}
 }
@@ -62,8 +62,9 @@ const (
 // handOff is about what it costs to choose the next unit.
 const handOff = int64(200 * time.Nanosecond)
 
-// findRegions finds the neighbouring steps that are worth several processors.
-func (f *frame) findRegions() {
+// findRegions finds the neighbouring steps that are worth several processors, and the
+// memory that they take.
+func (f *frame) findRegions(m *memory) {
 	if f.takesVariables() {
 		return
 	}
@@ -71,9 +72,15 @@ func (f *frame) findRegions() {
 	if len(candidates) == 0 {
 		return
 	}
+	own := len(f.bufs)
 	f.bufOf = slices.Clone(f.bufOf)
 	for _, units := range candidates {
 		f.spread(units)
+	}
+	lanes := min(runtime.GOMAXPROCS(0), maxLanes)
+	if !m.fits(f.regionBytes(own, lanes)) {
+		f.bufOf, f.bufs = f.plan.bufOf, f.bufs[:own]
+		return
 	}
 	x := newHazards(f)
 	f.regions = make([]*region, len(f.plan.steps))
@@ -82,7 +89,7 @@ func (f *frame) findRegions() {
 			f.regions[g.first] = g
 		}
 	}
-	f.makeLanes(min(runtime.GOMAXPROCS(0), maxLanes))
+	f.makeLanes(lanes)
 }
 
 // takesVariables reports whether variables are arguments of the plan: another call may

@@ -46,3 +46,22 @@ func (f *frame) isSmall(st *step, slot int32) bool {
 	reads := st.elements == readElements && !st.copyRead
 	return reads || st.flags&(AliasesFirst|AliasesAny) != 0 || len(f.slots[slot].Data) <= spreadBytes
 }
+
+// regionBytes returns how much more memory the steps take where they run at the same
+// time: in buffers from number own on, and in the lanes.
+func (f *frame) regionBytes(own, lanes int) int64 {
+	n := 0
+	for k := range f.scratch {
+		n += (lanes - 1) * f.scratch[k].size()
+	}
+	largest := make([]int, len(f.bufs))
+	for slot, b := range f.bufOf {
+		if b >= 0 {
+			largest[b] = max(largest[b], len(f.slots[slot].Data))
+		}
+	}
+	for _, size := range largest[own:] {
+		n += size
+	}
+	return int64(n)
+}

@@ -129,7 +129,7 @@ func TestRegions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := allocations(t, step); n > 4 { // the helper's goroutine may be a new one
+	if n := allocations(t, step); n >= 1 { // now and then the helper's goroutine is a new one
 		t.Errorf("%v allocations a step", n)
 	}
 	effects.Store(0)

@@ -189,7 +189,7 @@ func (r *run) end(f *frame) {
 	if !f.searched {
 		f.findChains()
 	}
-	f.endMeasuring()
+	f.endMeasuring(&r.sess.memory)
 }
 
 // stepsBetween runs the steps from number from to before number to, each by next.

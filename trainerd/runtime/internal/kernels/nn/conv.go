@@ -196,11 +196,11 @@ func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCon
 		d := c.Out(0, f.DType, x...)
 		fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
 		g = g.narrowed()
-		if winograd[T](&g, cout) && g.gathered() {
+		if winograd[T](&g, cout) && g.gathered() && !cheaperScattered[T](&g, cout) {
 			winogradInputGrad(c, &g, gs, fs, ds, cout)
 			return nil
 		}
-		if g.scattered(cout, g.cin) {
+		if g.scattered(cout, g.cin) || cheaperScattered[T](&g, cout) {
 			scatterInputGrad(c, &g, gs, fs, ds, cout)
 			return nil
 		}

@@ -21,6 +21,19 @@ func (g *geometry) scattered(take, create int) bool {
 	return create > 0 && create <= most && taps > 1 && taps*take >= fewest && g.rows > 0 && g.batch > 0
 }
 
+// cheaperScattered reports whether the gradient of the images, where Winograd's could be
+// computed, takes fewer multiplications that way: without padding, a large kernel has
+// far fewer positions than the images have pixels, and few channels fill the vectors.
+func cheaperScattered[T float32 | float64](g *geometry, cout int) bool {
+	const added = 8 // multiplications that take as long as adding an element where it belongs
+	if !winograd[T](g, cout) || g.h.stride*g.w.stride > 1 || g.rows == 0 {
+		return false
+	}
+	perTile := (1 + 3*g.h.groups()) * (1 + 3*g.w.groups())
+	lanes := (g.cin + blas.DirectColumns - 1) / blas.DirectColumns * blas.DirectColumns
+	return g.rows*g.column*(cout+added) < tilesOf(g.h.in)*tilesOf(g.w.in)*perTile*lanes*cout
+}
+
 // scatterWork makes images of a gradient, shared between processors by images.
 type scatterWork[T float32 | float64] struct {
 	g        geometry // of a convolution of the images that are made

@@ -107,6 +107,8 @@ func TestConvolutions(t *testing.T) {
 		{batch: 5, h: 14, w: 14, cin: 16, cout: 33, kh: 5, kw: 5, sh: 1, sw: 1, dilation: 1, top: 2, bottom: 2, left: 2, right: 2},
 		{batch: 2, h: 40, w: 33, cin: 12, cout: 16, kh: 5, kw: 5, sh: 1, sw: 1, dilation: 1},
 		{batch: 9, h: 7, w: 6, cin: 20, cout: 50, kh: 4, kw: 4, sh: 1, sw: 1, dilation: 1, top: 1, bottom: 2, left: 1, right: 2},
+		// A gradient that is scattered as that takes less: several lines of pixels at a time.
+		{batch: 3, h: 12, w: 12, cin: 20, cout: 50, kh: 5, kw: 5, sh: 1, sw: 1, dilation: 1},
 		{batch: 4, h: 11, w: 13, cin: 14, cout: 12, kh: 7, kw: 7, sh: 1, sw: 1, dilation: 1, top: 3, bottom: 3, left: 3, right: 3},
 		{batch: 3, h: 12, w: 15, cin: 13, cout: 17, kh: 6, kw: 3, sh: 1, sw: 1, dilation: 1, top: 6, bottom: 1, left: 4, right: 2},
 		{batch: 3, h: 12, w: 15, cin: 13, cout: 17, kh: 3, kw: 5, sh: 1, sw: 1, dilation: 1, top: 1, left: 2},
