@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -22,5 +23,19 @@ func TestExportJSON(t *testing.T) {
 		if got.String() != want.String() {
 			t.Errorf("%d points: got %s, want %s", n, &got, &want)
 		}
+	}
+}
+
+// TestExportedFilesWithoutCase has tags whose files would have one name where the file
+// system ignores case, and one would replace the other.
+func TestExportedFilesWithoutCase(t *testing.T) {
+	f := &fileTree{dir: "x", used: map[string]int{}, files: newFileSet{rehearsal: true}}
+	upper, err := f.write(pointRow{Run: "run", Tag: "Input"}, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lower, err := f.write(pointRow{Run: "run", Tag: "input"}, 0, nil)
+	if err != nil || strings.EqualFold(upper, lower) {
+		t.Errorf("files %s and %s, %v", upper, lower, err)
 	}
 }

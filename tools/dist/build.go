@@ -72,8 +72,15 @@ func (r *release) build(goos, arch, dir string) error {
 	stamp := "-ldflags=-s -w -X github.com/trainerd/trainerd/cmd/internal/version.release=" + r.version
 	cmd := exec.Command("go", "build", "-trimpath", stamp, "-o", dir+string(filepath.Separator), "./cmd/...")
 	cmd.Dir, cmd.Stderr = r.root, os.Stderr
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch)
+	cmd.Env = environment(goos, arch)
 	return cmd.Run()
+}
+
+// environment returns the environment of the go command for a system. What its user has
+// set, also by go env -w, does not show in what is built: GOAMD64=v3 would, for instance.
+func environment(goos, arch string) []string {
+	return append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "CGO_ENABLED=0",
+		"GOOS="+goos, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0")
 }
 
 // writeTexts writes the manual pages and completions, as below share. The

@@ -171,6 +171,16 @@ func TestLicenses(t *testing.T) {
 	}
 }
 
+// What the user of the go command has set does not show in what is built.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("GOAMD64", "v3")
+	t.Setenv("GOFLAGS", "-tags=mine")
+	got, err := stage(t, nil).golang("env", "GOAMD64", "GOFLAGS")
+	if err != nil || got != "v1\n-mod=readonly\n" {
+		t.Errorf("go env says %q, %v", got, err)
+	}
+}
+
 func TestPackages(t *testing.T) {
 	for _, tc := range []struct{ format, arch, name string }{
 		{"deb", "amd64", "trainerd_1.2.3~rc.1_amd64.deb"}, {"rpm", "amd64", "trainerd-1.2.3~rc.1-1.x86_64.rpm"},

@@ -120,7 +120,7 @@ func licensesIn(dir string) (names []string, err error) {
 func (t *target) golang(args ...string) (string, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir, cmd.Stderr = t.root, os.Stderr
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch)
+	cmd.Env = environment(t.os, t.arch)
 	text, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("go %s: %w", strings.Join(args, " "), err)

@@ -75,7 +75,7 @@ func run(args []string) error {
 
 // describe finds the version and the time of the release.
 func (r *release) describe() error {
-	stamp, err := r.git("log", "-1", "--format=%ct %h")
+	stamp, err := r.git("log", "-1", "--abbrev=12", "--format=%ct %h")
 	if err != nil {
 		return err
 	}

@@ -76,8 +76,8 @@ func (r *run) enter(stage int) {
 	case toldProgram:
 		r.tellNodes()
 		r.checkSignal(r.attempt.process.terminate())
-		if r.attempt.paused {
-			r.checkSignal(r.sendAll(system.SigCont)) // a stopped process does not see SIGTERM
+		if system.SigCont != 0 { // a stopped process does not see SIGTERM, whoever has stopped it
+			r.checkSignal(r.sendAll(system.SigCont))
 		}
 	case toldGroup:
 		share = 1

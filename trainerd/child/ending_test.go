@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // stopAt runs a program and stops it once it has printed "ready".
@@ -303,3 +304,24 @@ type whenStarted struct {
 }
 
 func (w whenStarted) Started(int, *Checkpoint) { w.stop() }
+
+// TestStopContinuesProgram: a program that somebody has stopped would not see SIGTERM, and
+// would be killed without a save.
+func TestStopContinuesProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var program *simProgram
+		sv, _ := simulate(t, func(p *simProgram) int {
+			program = p
+			p.sleepDeaf(5 * time.Second)
+			return 0
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if exit, err := sv.Run(ctx); err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if got, want := program.signals(), []syscall.Signal{system.SigTerm, system.SigCont}; !slices.Equal(got, want) {
+			t.Errorf("it got %v, want %v", got, want)
+		}
+	})
+}
