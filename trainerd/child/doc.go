@@ -107,6 +107,9 @@
 // is, and so are those with a file NAME.pin next to them. Nothing outside the logdir is ever
 // deleted, nor targets of symbolic links, nor a file without a step.
 //
+// A raw file that is shorter, by more than a tenth, than those of the first one or two
+// checkpoints may have been cut: its checkpoint counts once the program has gone past it.
+//
 // If the program fails twice in a row before its first report, both times starting
 // from the same checkpoint, it is given the previous one. If it has done nothing
 // since that checkpoint was written, and its format does not show whether it is

@@ -69,6 +69,13 @@ func act(words []string) {
 		os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]), []byte(tensorsOf(1)), 0o666)
 	case "remove":
 		os.Remove(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]))
+	case "link": // a name below the logdir to another
+		os.Symlink(words[2], filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]))
+	case "where": // a link leads
+		to, _ := os.Readlink(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]))
+		fmt.Println(words[1], "leads to", to)
+	case "empty": // a file
+		os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]), nil, 0o666)
 	case "tear": // a file that is cut short
 		os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]), []byte("\xff"), 0o666)
 	case "list": // what a pattern finds

@@ -64,6 +64,37 @@ func TestNodesCheckpoints(t *testing.T) {
 	}
 }
 
+// A link to a damaged newest checkpoint leads to the newest verified one before the program
+// begins again, on whichever node it was made.
+func TestNodesLinks(t *testing.T) {
+	const (
+		again = "|env STEP;where latest;"
+		saves = "steps 1 5;intact ckpt-5.safetensors;link latest ckpt-5.safetensors;await trainerd.manifests/5.json;remove latest;" +
+			"tear ckpt-9.safetensors;link latest ckpt-9.safetensors;exit 1"
+		waits = "write there1;sleep"
+	)
+	for name, scripts := range map[string][2]string{
+		"by the chief":  {"await there1;" + saves + again + "await part1", waits + again + "write part1"},
+		"by the worker": {"sleep" + again + "await part1", saves + again + "write part1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logdir := filepath.Join(t.TempDir(), "log")
+			chief := join(t, logdir, 0, scripts[0])
+			await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
+			worker := join(t, logdir, 1, scripts[1])
+			for _, n := range []*node{chief, worker} {
+				if exit, err := n.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
+					t.Errorf("node %d: %+v, %v", n.Node, exit, err)
+				}
+				if want := "STEP is \"5\"\nlatest leads to ckpt-5.safetensors\n"; !strings.HasSuffix(n.String(), want) {
+					t.Errorf("node %d: want %q at the end of:\n%s", n.Node, want, n)
+				}
+			}
+		})
+	}
+}
+
 // On a share whose locks do not reach other hosts a second host becomes the chief, too.
 // The first one ends its program at once, without a save, and leaves the other's workers
 // alone.

@@ -10,7 +10,8 @@ import (
 
 // A program that is killed between two files of a folder leaves one in which each
 // file is intact. What the folders before it had shows that, and so do the marks of
-// some forms; of the first folder of a program nothing does. Such a one is on trial:
+// some forms; of the first folder of a program nothing does, nor of a raw file that is
+// much shorter than the first one or two. Such a one is on trial:
 // the program is given it, but it counts only once the program has shown that it had
 // finished writing it.
 
@@ -39,9 +40,11 @@ func (r *run) moment() moment {
 // that can be known. found are all that there are.
 func (s *checkpointStore) isProven(c *Checkpoint, found map[key]Checkpoint) bool {
 	switch {
-	case s.isPast == nil, c.record != nil, integrity.IsSealed(s.root, c.files), integrity.IsOfKind(c.files, s.markers):
+	case s.isPast == nil, c.record != nil, s.isPast(c):
 		return true
-	case s.isPast(c):
+	case s.maybeShort(c):
+		return false
+	case integrity.IsSealed(s.root, c.files), integrity.IsOfKind(c.files, s.markers):
 		return true
 	}
 	names := integrity.Markers(s.root, c.files)

@@ -2,6 +2,7 @@ package child
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
@@ -32,6 +33,15 @@ func (of sizeOf) least() int64 {
 	return low - 2*(high-low)
 }
 
+// leastOfFew returns the size below which a file may have been cut, where those before it
+// are too few to show that: compressed ones differ by less than a tenth.
+func (of sizeOf) leastOfFew() int64 {
+	if len(of.last) == 0 || len(of.last) >= knownSizes {
+		return 0
+	}
+	return slices.Min(of.last) * 9 / 10
+}
+
 // add notes the sizes of an intact checkpoint.
 func (all sizes) add(r *manifest.Record) {
 	if r == nil {
@@ -54,10 +64,10 @@ func sizesOf(known []Checkpoint) sizes {
 }
 
 // eachShort calls f for the files of a checkpoint that are shorter than those of their
-// name before. One that has the size of the last such file is not: once may be a cut,
+// name before, by what least says of these. One that has the size of the last such file is not: once may be a cut,
 // twice in a row is how the program writes. Forms that show whether anything is missing
 // at their end may be shorter, pickles too by their last byte.
-func (s *checkpointStore) eachShort(c Checkpoint, f func(name string, bytes int64, of sizeOf)) {
+func (s *checkpointStore) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name string, bytes int64, of sizeOf)) {
 	if len(s.sizes) == 0 {
 		return
 	}
@@ -68,7 +78,7 @@ func (s *checkpointStore) eachShort(c Checkpoint, f func(name string, bytes int6
 	for _, name := range files {
 		of := s.sizes[integrity.General(name)]
 		info, err := s.root.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() || info.Size() >= of.least() || info.Size() == of.short {
+		if err != nil || !info.Mode().IsRegular() || info.Size() >= least(of) || info.Size() == of.short {
 			continue
 		}
 		if isPickle := integrity.Format([]string{name}) == "pickle"; !isPickle && !integrity.IsWholeFile(s.root, name) {
@@ -80,15 +90,33 @@ func (s *checkpointStore) eachShort(c Checkpoint, f func(name string, bytes int6
 // isShort returns an error when a file of a checkpoint was cut, as far as its size
 // shows that.
 func (s *checkpointStore) isShort(c Checkpoint) (err error) {
-	s.eachShort(c, func(name string, bytes int64, of sizeOf) {
+	s.eachShort(&c, sizeOf.least, func(name string, bytes int64, of sizeOf) {
 		err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, slices.Min(of.last), integrity.ErrUnmarked)
 	})
 	return err
 }
 
+// maybeShort reports whether a file of a checkpoint may have been cut. In a folder with
+// the mark of its framework, none was.
+func (s *checkpointStore) maybeShort(c *Checkpoint) (maybe bool) {
+	if !c.isOfFiles(s.root) && integrity.IsSealed(s.root, c.files) {
+		return false
+	}
+	s.eachShort(c, sizeOf.leastOfFew, func(string, int64, sizeOf) { maybe = true })
+	return maybe
+}
+
+// isOfFiles reports whether a checkpoint has no folders.
+func (c *Checkpoint) isOfFiles(root *os.Root) bool {
+	return !slices.ContainsFunc(c.files, func(name string) bool {
+		info, err := root.Lstat(name)
+		return err == nil && info.IsDir()
+	})
+}
+
 // noteShort remembers the sizes of a checkpoint that does not count.
 func (s *checkpointStore) noteShort(c Checkpoint) {
-	s.eachShort(c, func(name string, bytes int64, of sizeOf) {
+	s.eachShort(&c, sizeOf.least, func(name string, bytes int64, of sizeOf) {
 		of.short = bytes
 		s.sizes[integrity.General(name)] = of
 	})
