@@ -288,7 +288,7 @@ func (r *run) onExit(e Exit) {
 	if e.Step < 0 && e.wasKilled() {
 		return
 	}
-	if r.aside != nil && e.Step < 0 && e.Cause != Completed {
+	if r.aside != nil && e.Cause != Completed { // else a report would have cleared it
 		r.putBack()
 	}
 	if e.Step >= 0 || e.Cause != Failed && e.Cause != Hung {
