@@ -191,6 +191,45 @@ func TestCanSaveFirst(t *testing.T) {
 	}
 }
 
+// TestSaveLostTexts has what users read of a stop that has lost steps.
+func TestSaveLostTexts(t *testing.T) {
+	const end = "; have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs"
+	for want, err := range map[string]*SaveLostError{
+		"the program was stopped and has saved nothing":                                            {Step: -1, Saved: NoStep},
+		"the program was stopped at step 0 and has saved nothing":                                  {Step: 0},
+		"the program was stopped at step 7 without saving; it continues from step 3 (/log/ckpt-3)": {Step: 7, Newest: "/log/ckpt-3", Saved: 3},
+		"the program was stopped at step 7 without saving; it continues from /log/last":            {Step: 7, Newest: "/log/last", Saved: NoStep},
+	} {
+		if got := err.Error(); got != want+end {
+			t.Errorf("got  %s\nwant %s", got, want+end)
+		}
+	}
+}
+
+// TestLacksSteps has checkpoints at a stop: a program may count a step that it has reported
+// as the next one, and one that reports nothing makes steps all the time.
+func TestLacksSteps(t *testing.T) {
+	begun := time.Unix(1_000_000, 0)
+	for _, tc := range []struct {
+		step, saved  int64 // reported, and of the checkpoint
+		at           time.Duration
+		lacks, whole bool
+	}{
+		{10, 10, 0, false, true}, {10, 9, 0, false, false}, {10, 8, 0, true, false},
+		{0, 0, -time.Hour, false, true}, {0, -1, -time.Hour, true, false},
+		{-1, 3, -inFlight, false, false}, {-1, 3, -inFlight - 1, true, false}, {-1, 9, -time.Hour, true, true},
+	} {
+		r := &run{Supervisor: &Supervisor{Steps: 9}, attempt: attempt{step: tc.step, ending: &ending{begun: begun}}}
+		c := Checkpoint{Step: tc.saved, Saved: begun.Add(tc.at), files: []string{"ckpt"}}
+		if tc.saved < 0 { // its name has no step
+			r.attempt.beforeLast = begun
+		}
+		if lacks, whole := r.lacksAtTheEnd(c), r.coversAll(c); lacks != tc.lacks || whole != tc.whole {
+			t.Errorf("%+v: it lacks steps: %v; it has all: %v", tc, lacks, whole)
+		}
+	}
+}
+
 // TestOnTrialIsSaid has a checkpoint of which nothing shows that it is finished, and one
 // that is: the log says so of the first.
 func TestOnTrialIsSaid(t *testing.T) {
