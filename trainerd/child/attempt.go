@@ -61,7 +61,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.tellNodesOfEnd(&a.exit)
-	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
+	if a.exit.Code != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
 	} else {

@@ -230,6 +230,46 @@ func TestLacksSteps(t *testing.T) {
 	}
 }
 
+// TestFirstFolderOfThisStart has a program that writes its first folder and reports nothing:
+// how it ends shows whether it has finished that.
+func TestFirstFolderOfThisStart(t *testing.T) {
+	for code, want := range map[int]int{0: 1, 1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1", "w"), "weights")
+				p.sleep(10 * time.Second)
+				return code
+			})
+			sv.Restarts.Max = -1
+			if _, err := sv.Run(t.Context()); (err == nil) != (code == 0) || strings.Count(log.String(), "msg=saved") != want {
+				t.Errorf("exit code %d: Run = %v; log:\n%s", code, err, log)
+			}
+		})
+	}
+}
+
+// TestLeftoversOfAFailure has a program that leaves a process and fails, is killed, or is
+// stopped: nobody is left that would end it.
+func TestLeftoversOfAFailure(t *testing.T) {
+	for what, ends := range map[string]func(p *simProgram) int{
+		"fails":      func(*simProgram) int { return 1 },
+		"is killed":  func(p *simProgram) int { p.end(-1, syscall.SIGKILL); return 0 },
+		"is stopped": func(p *simProgram) int { p.sleep(time.Hour); return 0 },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, nil)
+			left := &leftover{simulated: sv.System.(*simulated), endsOn: syscall.SIGKILL}
+			left.program = func(p *simProgram) int { left.alive = true; return ends(p) }
+			sv.System, sv.Restarts.Max = left, -1
+			stop, end := begin(t, sv)
+			time.AfterFunc(10*time.Second, stop)
+			if exit, err := end(); (err == nil) != (what == "is stopped") || !slices.Equal(left.got, []syscall.Signal{syscall.SIGKILL}) || len(exit.Left) > 0 {
+				t.Errorf("%s: Run = %+v, %v; the process got %v", what, exit, err, left.got)
+			}
+		})
+	}
+}
+
 // TestOnTrialIsSaid has a checkpoint of which nothing shows that it is finished, and one
 // that is: the log says so of the first.
 func TestOnTrialIsSaid(t *testing.T) {
