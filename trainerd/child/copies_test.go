@@ -223,6 +223,11 @@ func TestCopyOnBadDisk(t *testing.T) {
 			t.Errorf("bringing it back, %s: %v, %v, %v", bringing.Failed(), restored, needed, err)
 		}
 		s.disk = whole
+		must(t, s.forget(s.known[0]))
+		records, bad := manifest.Records(dir)
+		if _, err := os.Stat(s.abs(r.Copy)); err == nil || len(records) > 0 || bad != nil {
+			t.Errorf("once it is forgotten: records %v, %v, and a copy", records, bad)
+		}
 		if making.Failed() == "" && bringing.Failed() == "" {
 			if n < 6 {
 				t.Errorf("only %d operations", n)
