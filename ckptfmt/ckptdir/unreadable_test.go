@@ -25,7 +25,9 @@ func TestIsUnreadable(t *testing.T) {
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EMFILE}, true},
 		{fs.ErrPermission, true},
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOTDIR}, false},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, false},
 		{&ckptfmt.CorruptError{Name: "x", Part: "block", Err: ckptfmt.ErrChecksum}, false},
+		{&ckptfmt.CorruptError{Name: "x", Part: "block", Err: syscall.EIO}, false},
 	} {
 		if got := IsUnreadable(tt.err); got != tt.want {
 			t.Errorf("IsUnreadable(%v) = %v; want %v", tt.err, got, tt.want)

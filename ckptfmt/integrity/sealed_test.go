@@ -60,6 +60,8 @@ func TestIsSealed(t *testing.T) {
 		"transformers":                  {[]string{"c-9"}, []string{"c-9/model.safetensors", "c-9/trainer_state.json"}, true},
 		"transformers, cut":             {[]string{"c-9"}, []string{"c-9/model.safetensors", "c-9/optimizer.pt"}, false},
 		"orbax":                         {[]string{"9"}, []string{"9/_CHECKPOINT_METADATA", "9/default/manifest.ocdbt"}, true},
+		"orbax without _METADATA":       {[]string{"9"}, []string{"9/manifest.ocdbt", "9/d"}, false},
+		"orbax without its manifest":    {[]string{"9"}, []string{"9/_METADATA", "9/d"}, false},
 		"orbax before its marks":        {[]string{"9"}, []string{"9/manifest.ocdbt", "9/_METADATA"}, true},
 		"distributed":                   {[]string{"c-9"}, []string{"c-9/.metadata", "c-9/__0_0.distcp"}, true},
 		"distributed, with other files": {[]string{"c-9"}, []string{"c-9/.metadata", "c-9/__0_0.distcp", "c-9/rng.pt"}, false},

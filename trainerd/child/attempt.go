@@ -64,7 +64,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.tellNodesOfEnd(&a.exit)
-	if a.exit.Code != 0 || a.exit.Signal != 0 || r.attempt.ending != nil {
+	if a.exit.Code != 0 || r.attempt.ending != nil {
 		// Nobody is left that would end them, nor anything that they could add.
 		r.checkSignal(r.endLeftovers(ctx, 0))
 	} else {
@@ -297,7 +297,7 @@ func (r *run) onExit(e Exit) {
 	if e.Step < 0 && e.wasKilled() {
 		return
 	}
-	if r.aside != nil && e.Step < 0 && e.Cause != Completed {
+	if r.aside != nil && e.Cause != Completed { // else a report would have cleared it
 		r.putBack()
 	}
 	if e.Step >= 0 || e.Cause != Failed && e.Cause != Hung {

@@ -256,6 +256,7 @@ func TestLookDecidesNothingElse(t *testing.T) {
 		s := openShelf(t, dir, "ckpt-*")
 		writeFile(t, filepath.Join(dir, name), text)
 		if name != "ckpt-1.safetensors" {
+			s.isPast = func(c *Checkpoint) bool { return c.Step == 2 }
 			s.refresh(true)
 		}
 		for i := range 3 {

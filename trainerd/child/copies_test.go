@@ -3,6 +3,7 @@
 package child
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,4 +191,77 @@ func TestCopySurvivesItsReturn(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCopyOnBadDisk lets each operation fail of making a copy, and of bringing it back: each
+// is an error, no half of a copy is left, and the copy that there is stays needed.
+func TestCopyOnBadDisk(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "last.bin"), "weights")
+		s := openShelf(t, dir, "last.bin")
+		whole := s.disk
+		s.refresh(true)
+		r := s.records[keyOf("last.bin")]
+		if restored, needed, err := s.restore(t.Context(), nil); restored || needed || err != nil {
+			t.Errorf("without a record: %v, %v, %v", restored, needed, err)
+		}
+
+		making := faultfs.NewFault(faultfs.Fault{At: n})
+		s.disk = making
+		_, err := s.copyAside(t.Context(), s.known[0], r)
+		if copies, _ := os.ReadDir(filepath.Join(dir, copiesDir)); err == nil != (making.Failed() == "") || err != nil && len(copies) != 1 {
+			t.Errorf("making it, %s: %v, copies %v", making.Failed(), err, copies)
+		}
+
+		must(t, os.Remove(filepath.Join(dir, "last.bin")))
+		bringing := faultfs.NewFault(faultfs.Fault{At: n})
+		s.disk = bringing
+		restored, needed, err := s.restore(t.Context(), r)
+		failed := bringing.Failed() != "" && !strings.HasPrefix(bringing.Failed(), "link ") // else it is copied
+		if restored == failed || needed != failed || (err != nil) != failed {
+			t.Errorf("bringing it back, %s: %v, %v, %v", bringing.Failed(), restored, needed, err)
+		}
+		s.disk = whole
+		must(t, s.forget(s.known[0]))
+		records, bad := manifest.Records(dir)
+		if _, err := os.Stat(s.abs(r.Copy)); err == nil || len(records) > 0 || bad != nil {
+			t.Errorf("once it is forgotten: records %v, %v, and a copy", records, bad)
+		}
+		if making.Failed() == "" && bringing.Failed() == "" {
+			if n < 6 {
+				t.Errorf("only %d operations", n)
+			}
+			break
+		}
+	}
+}
+
+// TestCopyIsVerified has a disk that takes other bytes for a copy than those that it was
+// given: the checkpoint has no copy then.
+func TestCopyIsVerified(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "last.bin"), "weights")
+	s := openShelf(t, dir, "last.bin")
+	s.disk = lyingDisk{s.disk}
+	if added, bad := s.refresh(true); len(added) != 1 || bad != nil || len(s.unrecorded) != 1 || copied(added[0].record) != "" {
+		t.Errorf("added %v, bad %v, unrecorded %v", added, bad, s.unrecorded)
+	}
+	if copies, err := os.ReadDir(filepath.Join(dir, copiesDir)); err != nil || len(copies) != 0 {
+		t.Errorf("copies %v, %v", copies, err)
+	}
+}
+
+// lyingDisk keeps "WEIGHTS" for "weights".
+type lyingDisk struct{ atomicfile.FS }
+
+func (d lyingDisk) Create(name string) (atomicfile.File, error) {
+	f, err := d.FS.Create(name)
+	return lyingFile{f}, err
+}
+
+type lyingFile struct{ atomicfile.File }
+
+func (f lyingFile) Write(b []byte) (int, error) {
+	return f.File.Write(bytes.ReplaceAll(b, []byte("weights"), []byte("WEIGHTS")))
 }

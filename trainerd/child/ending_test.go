@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -289,17 +290,21 @@ func TestStopDuringPreparation(t *testing.T) {
 		starts := 0
 		sv, _ := simulate(t, func(*simProgram) int { starts++; return 1 })
 		ctx, stop := context.WithCancel(t.Context())
-		sv.Observer = whenStarted{nobody{}, stop}
+		ends := &seesEnds{}
+		sv.Observer = whenStarted{ends, stop}
 		exit, err := sv.Run(ctx)
-		if err != nil || exit.Cause != Stopped || starts != 0 {
+		if want := (Exit{Attempt: 1, Cause: Stopped, Code: -1, Step: -1}); err != nil || !reflect.DeepEqual(exit, want) || starts != 0 {
 			t.Errorf("Run = %+v, %v after %d starts", exit, err, starts)
+		}
+		if len(ends.seen) != 1 || ends.again[0] || !reflect.DeepEqual(ends.seen[0], exit) {
+			t.Errorf("the observer saw %+v", ends)
 		}
 	})
 }
 
 // whenStarted calls stop before a start.
 type whenStarted struct {
-	nobody
+	Observer
 	stop func()
 }
 

@@ -241,7 +241,7 @@ func (f *follower) ended(ctx context.Context) {
 	a := f.attempt.process
 	a.listener.Close()
 	f.attempt.process, f.reports = nil, nil
-	if a.exit.Code != 0 || a.exit.Signal != 0 || f.attempt.ending != nil {
+	if a.exit.Code != 0 || f.attempt.ending != nil {
 		f.checkSignal(f.endLeftovers(ctx, 0))
 	}
 	f.attempt.ending = nil // the chief may take longer, and nobody is left to be killed

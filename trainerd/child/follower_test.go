@@ -170,6 +170,9 @@ func TestOneNode(t *testing.T) {
 			t.Error("there is a folder for nodes")
 		}
 	})
+	if want, err := os.Hostname(); err == nil && hostname() != want {
+		t.Errorf("the host is %q, want %q", hostname(), want)
+	}
 }
 
 // nodesOf returns a chief that is node 1 of two, and what node 0 has told it.

@@ -110,3 +110,20 @@ func TestIntactAgain(t *testing.T) {
 		t.Errorf("the newest is %v, refused are %v", c, s.refused)
 	}
 }
+
+// TestFilesOfBundles has a pattern that means one file of each bundle: the others belong to
+// it, and those of other bundles, and files of like names, do not.
+func TestFilesOfBundles(t *testing.T) {
+	dir := logdirOf(t, "m-1.index", "m-1.meta", "m-1.data-00000-of-00001", "n-1.index", "m-1.txt", "a/m-2.data-00000-of-00001", "a/m-2.index", "m-3.data-00000-of-00001")
+	found := openShelf(t, dir, "{m-*.index,a/m-*.index}").find()
+	for step, want := range map[int64][]string{
+		1: {"m-1.data-00000-of-00001", "m-1.index", "m-1.meta"}, 2: {"a/m-2.data-00000-of-00001", "a/m-2.index"},
+	} {
+		if got := found[key{step: step}]; !slices.Equal(got.files, want) {
+			t.Errorf("step %d has %v, want %v", step, got.files, want)
+		}
+	}
+	if len(found) != 2 {
+		t.Errorf("found %v", found)
+	}
+}

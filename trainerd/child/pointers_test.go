@@ -131,9 +131,12 @@ func TestBundleHasNoLinks(t *testing.T) {
 	for _, name := range []string{"m-20.index", "m-20.data-00000-of-00001"} {
 		writeFile(t, filepath.Join(dir, name), "x")
 	}
-	s := openShelf(t, dir, "m-*.index*")
+	s, log := openShelf(t, dir, "m-*.index*"), newScreen()
 	s.refresh(true)
-	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	(&run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+	if strings.Contains(log.String(), "cannot correct") {
+		t.Errorf("the log:\n%s", log)
+	}
 	if got := below(t, dir); slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "m-20") }) || len(got) != 3 {
 		t.Errorf("left %v", got)
 	}

@@ -93,6 +93,58 @@ func TestChangedBeforeUse(t *testing.T) {
 	}
 }
 
+// TestReadWholeAfterDamage has a damaged newest checkpoint: the one before is the newest
+// intact one, and is read whole.
+func TestReadWholeAfterDamage(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin", "ckpt-2.bin")
+	openShelf(t, dir, "ckpt-*").refresh(true)
+	writeFile(t, filepath.Join(dir, "ckpt-3.safetensors"), "x")
+	s := openShelf(t, dir, "ckpt-*")
+	s.readRecords()
+	if s.refresh(true); len(s.known) != 2 || s.known[1].unread || !s.known[0].unread {
+		t.Errorf("known %+v", s.known)
+	}
+}
+
+// TestMetricsOfCopiedLogdir has a checkpoint whose files got a new time, of which the
+// program reports more by now: both count.
+func TestMetricsOfCopiedLogdir(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1.bin")
+	for i, name := range []string{"loss", "acc"} {
+		at := time.Unix(1_000_000+int64(i), 0)
+		must(t, os.Chtimes(filepath.Join(dir, "ckpt-1.bin"), at, at))
+		s := openShelf(t, dir, "ckpt-*")
+		s.readRecords()
+		s.metrics = func(*Checkpoint) checkpoint.Measurements {
+			return checkpoint.Measurements{}.With(name, checkpoint.Measurement{Value: 0.5, Step: 1})
+		}
+		s.refresh(true)
+		if got := s.known[0].stored().Metrics; len(got) != i+1 {
+			t.Errorf("look %d: policies see %v", i, got)
+		}
+	}
+}
+
+// TestRecordWithoutParts has a record that says of no file: it is passed over.
+func TestRecordWithoutParts(t *testing.T) {
+	s := openShelf(t, logdirOf(t, "ckpt-1.bin"), "ckpt-*")
+	must(t, (&manifest.Record{Name: "ckpt-7.bin", Step: 7}).Write(s.disk, s.root.Name()))
+	if s.readRecords(); len(s.records) > 0 {
+		t.Errorf("records %v", s.records)
+	}
+}
+
+// TestCountsWithoutCopy has a disk that does not take the copy of a checkpoint that the
+// program overwrites: it counts, and the log will say so.
+func TestCountsWithoutCopy(t *testing.T) {
+	dir := logdirOf(t, "last.bin")
+	s := openShelf(t, dir, "last*")
+	s.disk = pickyDisk{s.disk, dir, func(op, name string) bool { return op == "mkdir" && name == copiesDir }}
+	if added, bad := s.refresh(true); len(added) != 1 || bad != nil || len(s.unrecorded) != 1 {
+		t.Errorf("added %v, bad %v, unrecorded %v", added, bad, s.unrecorded)
+	}
+}
+
 // TestMeasuredLater has metrics that are reported once the checkpoint of their step is
 // recorded, one after the other, and again by a run that continues.
 func TestMeasuredLater(t *testing.T) {

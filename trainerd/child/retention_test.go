@@ -124,6 +124,42 @@ func TestSpared(t *testing.T) {
 	}
 }
 
+// TestRewindsBegin has a start without a checkpoint: nothing is good yet, nor shown to be.
+func TestRewindsBegin(t *testing.T) {
+	b := &rewinds{good: 7, proven: true}
+	if b.begin(nil); b.proven || b.trusts(&Checkpoint{Step: 0, files: []string{"ckpt-0"}}) {
+		t.Errorf("it begins with %+v", b)
+	}
+}
+
+// TestGotPastTheFault has finite losses after rewinds in a row: the count begins again once
+// the program has got past the step of the fault.
+func TestGotPastTheFault(t *testing.T) {
+	r := &run{Supervisor: &Supervisor{MaxRewinds: 3}, rewinds: rewinds{count: 2, further: 2, failed: 10}}
+	for _, tc := range []struct {
+		step int64
+		want int
+	}{{9, 2}, {10, 2}, {11, 0}} {
+		r.watchLoss(&Report{Step: tc.step, Values: []Value{{"loss", 1}}}, time.Now())
+		if b := r.rewinds; b.count != tc.want || b.further != tc.want || b.good != tc.step || !b.proven {
+			t.Errorf("step %d: %+v", tc.step, b)
+		}
+	}
+}
+
+// TestRewindOfPointers has a file that names a checkpoint from after the fault, and a disk
+// that does not let it be changed: the program would continue from there.
+func TestRewindOfPointers(t *testing.T) {
+	dir := logdirOf(t, "ckpt-1", "ckpt-2")
+	writeFile(t, filepath.Join(dir, "latest"), "ckpt-2")
+	s := openShelf(t, dir, "ckpt-*")
+	s.refresh(true)
+	s.disk = pickyDisk{s.disk, dir, func(op, name string) bool { return op == "create" && strings.HasSuffix(name, ".tmp") }}
+	if err := (&run{log: discard, store: s}).moveAside(s.known[1]); err == nil {
+		t.Error("no error")
+	}
+}
+
 // TestChooseForRewind has the checkpoint to go back to: with each rewind in a row an
 // earlier one, and not the one that the program was given and that gave no finite loss.
 func TestChooseForRewind(t *testing.T) {

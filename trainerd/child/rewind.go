@@ -60,7 +60,7 @@ func (r *run) watchLoss(report *Report, now time.Time) {
 		return
 	}
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
-		if r.rewinds.count > 0 && report.Step > r.rewinds.failed { // it got past the place
+		if report.Step > r.rewinds.failed { // it got past the place
 			r.rewinds.count, r.rewinds.further = 0, 0
 		}
 		r.rewinds.good, r.rewinds.goodAt, r.rewinds.proven = report.Step, now, true

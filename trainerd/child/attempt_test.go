@@ -1,0 +1,288 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// seesEnds is an observer that keeps the ends of starts.
+type seesEnds struct {
+	nobody
+	seen  []Exit
+	again []bool
+}
+
+func (s *seesEnds) Ended(e Exit, again bool, _ time.Duration) {
+	s.seen, s.again = append(s.seen, e), append(s.again, again)
+}
+
+// TestSecondStartFails has a program that cannot be started a second time: that is a
+// failure, which may pass.
+func TestSecondStartFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sv *Supervisor
+		sv, _ = simulate(t, func(*simProgram) int {
+			sv.System.(*simulated).fails = errors.New("no such program")
+			return 1
+		})
+		ends := &seesEnds{}
+		sv.Observer, sv.Restarts.Max = ends, 1
+		if _, err := sv.Run(t.Context()); !is[*ExitError](err) {
+			t.Errorf("Run = %v", err)
+		}
+		want := Exit{Attempt: 2, Cause: Failed, Code: -1, Step: -1}
+		if !slices.Equal(ends.again, []bool{true, false}) || !reflect.DeepEqual(ends.seen[len(ends.seen)-1], want) {
+			t.Errorf("the observer saw %+v", ends)
+		}
+	})
+}
+
+// TestFailuresWithACheckpoint has ends in a row of a program that was given its newest
+// checkpoint: two failures before a report send it back to the one before, unless it was
+// killed, or has got further in between.
+func TestFailuresWithACheckpoint(t *testing.T) {
+	fails, hangs := Exit{Cause: Failed, Code: 1, Step: -1}, Exit{Cause: Hung, Code: -1, Step: -1}
+	killed, reports := Exit{Cause: Failed, Code: -1, Signal: syscall.SIGKILL, Step: -1}, Exit{Cause: Failed, Code: 1, Step: 0}
+	for _, tc := range []struct {
+		ends []Exit
+		back bool
+		left int // failures that count
+	}{
+		{[]Exit{fails}, false, 1},
+		{[]Exit{fails, fails}, true, 0},
+		{[]Exit{fails, hangs}, true, 0},
+		{[]Exit{fails, killed, fails}, true, 0},
+		{[]Exit{killed, killed, killed}, false, 0},
+		{[]Exit{fails, reports, fails}, false, 1},
+		{[]Exit{fails, {Cause: Failed, Code: -1, Signal: syscall.SIGKILL, Step: 0}, fails}, false, 1},
+		{[]Exit{fails, {Cause: Preempted, Step: -1}, fails}, false, 1},
+	} {
+		s := openShelf(t, logdirOf(t, "ckpt-1", "ckpt-2"), "ckpt-*")
+		s.refresh(true)
+		given := s.known[1]
+		given.untried = false
+		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling, attempt: attempt{given: &given}}
+		for _, e := range tc.ends {
+			r.onExit(e)
+		}
+		if got := r.ceiling == 2; got != tc.back || r.counts.stats.Rewinds == 1 != tc.back || r.failuresBeforeProgress != tc.left {
+			t.Errorf("%+v: back: %v, want %v; %d failures, %d rewinds", tc.ends, got, tc.back, r.failuresBeforeProgress, r.counts.stats.Rewinds)
+		}
+	}
+}
+
+// TestHangs has a program that makes no step, and when that is too long.
+func TestHangs(t *testing.T) {
+	const limit = 10 * time.Second
+	for _, tc := range []struct {
+		limit, ago time.Duration
+		attempt
+		want bool
+	}{
+		{limit, limit, attempt{}, true}, {limit, limit - 1, attempt{}, false}, {0, limit, attempt{}, false},
+		{limit, limit, attempt{paused: true}, false}, {limit, limit, attempt{hung: true}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tc.lastProgress = time.Now().Add(-tc.ago)
+			r := &run{log: discard, hangAfter: tc.limit, attempt: tc.attempt}
+			if got := r.hangs(); got != tc.want || r.attempt.hung != (tc.want || tc.hung) {
+				t.Errorf("%+v: %v", tc, got)
+			}
+		})
+	}
+}
+
+// TestNoTicker has an interval that switches off: nothing ever comes.
+func TestNoTicker(t *testing.T) {
+	for _, d := range []time.Duration{0, -1} {
+		synctest.Test(t, func(t *testing.T) {
+			ticker := newTicker(d)
+			defer ticker.Stop()
+			select {
+			case <-ticker.C:
+				t.Errorf("%v ticks", d)
+			case <-time.After(24 * time.Hour):
+			}
+		})
+	}
+}
+
+// TestStepAtTheEnd has what the last line of a start says of its step.
+func TestStepAtTheEnd(t *testing.T) {
+	for _, tc := range []struct {
+		step, most int64
+		want       string
+	}{{-1, -1, "[cause completed]"}, {-1, 5, "[cause completed step 5]"}, {0, 5, "[cause completed step 0]"}, {-1, 0, "[cause completed step 0]"}} {
+		if got := fmt.Sprint((&run{maxStep: tc.most}).endAttrs(&Exit{Step: tc.step})); got != tc.want {
+			t.Errorf("%+v: %s", tc, got)
+		}
+	}
+}
+
+// TestStagesOfAStop has a program that neither saves nor ends: it gets the signals in
+// turn, within its grace.
+func TestStagesOfAStop(t *testing.T) {
+	for _, tc := range []struct {
+		save syscall.Signal
+		want string
+	}{
+		{0, "terminated 0s, terminated 50s, killed 1m40s"},
+		{syscall.SIGUSR1, "user defined signal 1 0s, terminated 50s, terminated 1m15s, killed 1m40s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var stopped time.Time
+			var got []string
+			sv, _ := simulate(t, func(p *simProgram) int {
+				p.say("step=0")
+				for p.sleepDeaf(time.Millisecond) {
+					for _, sig := range p.signals()[len(got):] {
+						got = append(got, fmt.Sprint(sig, " ", time.Since(stopped).Truncate(time.Second)))
+					}
+				}
+				got = append(got, fmt.Sprint(syscall.SIGKILL, " ", time.Since(stopped).Truncate(time.Second)))
+				return 0
+			})
+			sv.SaveSignal, sv.Grace = tc.save, 100*time.Second
+			stop, end := begin(t, sv)
+			time.Sleep(10 * time.Second)
+			stopped = time.Now()
+			stop()
+			exit, _ := end()
+			synctest.Wait()
+			if text := strings.Join(got, ", "); text != tc.want || exit.Cause != Stopped || exit.Signal != syscall.SIGKILL {
+				t.Errorf("Run = %+v; it got %s\nwant %s", exit, text, tc.want)
+			}
+		})
+	}
+}
+
+// TestCanSaveFirst has what a program must have done, and be, to be asked to save at a stop.
+func TestCanSaveFirst(t *testing.T) {
+	base := func() *run {
+		sv := &Supervisor{SaveSignal: syscall.SIGUSR1, Checkpoints: "ckpt-*"}
+		return &run{Supervisor: sv, attempt: attempt{step: 0}, prompter: prompter{covered: -1}}
+	}
+	if !base().canSaveFirst() {
+		t.Error("one that has made step 0 is not asked")
+	}
+	for what, change := range map[string]func(r *run){
+		"no signal":          func(r *run) { r.SaveSignal = 0 },
+		"no checkpoints":     func(r *run) { r.Checkpoints = "" },
+		"no grace":           func(r *run) { r.Grace = -1 },
+		"it hung":            func(r *run) { r.attempt.hung = true },
+		"it is suspended":    func(r *run) { r.attempt.paused = true },
+		"it reports nothing": func(r *run) { r.attempt.step, r.prompter.covered = -1, NoStep },
+		"it has saved":       func(r *run) { r.prompter.covered = 0 },
+	} {
+		r := base()
+		if change(r); r.canSaveFirst() {
+			t.Errorf("%s, and it is asked", what)
+		}
+	}
+}
+
+// TestSaveLostTexts has what users read of a stop that has lost steps.
+func TestSaveLostTexts(t *testing.T) {
+	const end = "; have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs"
+	for want, err := range map[string]*SaveLostError{
+		"the program was stopped and has saved nothing":                                            {Step: -1, Saved: NoStep},
+		"the program was stopped at step 0 and has saved nothing":                                  {Step: 0},
+		"the program was stopped at step 7 without saving; it continues from step 3 (/log/ckpt-3)": {Step: 7, Newest: "/log/ckpt-3", Saved: 3},
+		"the program was stopped at step 7 without saving; it continues from /log/last":            {Step: 7, Newest: "/log/last", Saved: NoStep},
+	} {
+		if got := err.Error(); got != want+end {
+			t.Errorf("got  %s\nwant %s", got, want+end)
+		}
+	}
+}
+
+// TestLacksSteps has checkpoints at a stop: a program may count a step that it has reported
+// as the next one, and one that reports nothing makes steps all the time.
+func TestLacksSteps(t *testing.T) {
+	begun := time.Unix(1_000_000, 0)
+	for _, tc := range []struct {
+		step, saved  int64 // reported, and of the checkpoint
+		at           time.Duration
+		lacks, whole bool
+	}{
+		{10, 10, 0, false, true}, {10, 9, 0, false, false}, {10, 8, 0, true, false},
+		{0, 0, -time.Hour, false, true}, {0, -1, -time.Hour, true, false},
+		{-1, 3, -inFlight, false, false}, {-1, 3, -inFlight - 1, true, false}, {-1, 9, -time.Hour, true, true},
+	} {
+		r := &run{Supervisor: &Supervisor{Steps: 9}, attempt: attempt{step: tc.step, ending: &ending{begun: begun}}}
+		c := Checkpoint{Step: tc.saved, Saved: begun.Add(tc.at), files: []string{"ckpt"}}
+		if tc.saved < 0 { // its name has no step
+			r.attempt.beforeLast = begun
+		}
+		if lacks, whole := r.lacksAtTheEnd(c), r.coversAll(c); lacks != tc.lacks || whole != tc.whole {
+			t.Errorf("%+v: it lacks steps: %v; it has all: %v", tc, lacks, whole)
+		}
+	}
+}
+
+// TestFirstFolderOfThisStart has a program that writes its first folder and reports nothing:
+// how it ends shows whether it has finished that.
+func TestFirstFolderOfThisStart(t *testing.T) {
+	for code, want := range map[int]int{0: 1, 1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1", "w"), "weights")
+				p.sleep(10 * time.Second)
+				return code
+			})
+			sv.Restarts.Max = -1
+			if _, err := sv.Run(t.Context()); (err == nil) != (code == 0) || strings.Count(log.String(), "msg=saved") != want {
+				t.Errorf("exit code %d: Run = %v; log:\n%s", code, err, log)
+			}
+		})
+	}
+}
+
+// TestLeftoversOfAFailure has a program that leaves a process and fails, is killed, or is
+// stopped: nobody is left that would end it.
+func TestLeftoversOfAFailure(t *testing.T) {
+	for what, ends := range map[string]func(p *simProgram) int{
+		"fails":      func(*simProgram) int { return 1 },
+		"is killed":  func(p *simProgram) int { p.end(-1, syscall.SIGKILL); return 0 },
+		"is stopped": func(p *simProgram) int { p.sleep(time.Hour); return 0 },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, nil)
+			left := &leftover{simulated: sv.System.(*simulated), endsOn: syscall.SIGKILL}
+			left.program = func(p *simProgram) int { left.alive = true; return ends(p) }
+			sv.System, sv.Restarts.Max = left, -1
+			stop, end := begin(t, sv)
+			time.AfterFunc(10*time.Second, stop)
+			if exit, err := end(); (err == nil) != (what == "is stopped") || !slices.Equal(left.got, []syscall.Signal{syscall.SIGKILL}) || len(exit.Left) > 0 {
+				t.Errorf("%s: Run = %+v, %v; the process got %v", what, exit, err, left.got)
+			}
+		})
+	}
+}
+
+// TestOnTrialIsSaid has a checkpoint of which nothing shows that it is finished, and one
+// that is: the log says so of the first.
+func TestOnTrialIsSaid(t *testing.T) {
+	for name, want := range map[string]bool{"ckpt-1/model.safetensors": true, "ckpt-1.safetensors": false} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(*simProgram) int { return 0 })
+			writeFile(t, filepath.Join(sv.Logdir, name), tensorsFile())
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := strings.Contains(log.String(), "nothing shows that the program has finished writing"); got != want {
+				t.Errorf("%s: it is said: %v; log:\n%s", name, got, log)
+			}
+		})
+	}
+}
