@@ -64,9 +64,9 @@ func sizesOf(known []Checkpoint) sizes {
 }
 
 // eachShort calls f for the files of a checkpoint that are shorter than those of their
-// name before, by what least says of these. One that has the size of the last such file is not: once may be a cut,
-// twice in a row is how the program writes. Forms that show whether anything is missing
-// at their end may be shorter, pickles too by their last byte.
+// name before, by what least says of these. One that has the size of the last such file
+// is not: once may be a cut, twice in a row is how the program writes. Forms that show
+// whether anything is missing at their end may be shorter, pickles too by their last byte.
 func (s *checkpointStore) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name string, bytes int64, of sizeOf)) {
 	if len(s.sizes) == 0 {
 		return
