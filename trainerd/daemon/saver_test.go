@@ -105,7 +105,7 @@ func TestTypesOfV1(t *testing.T) {
 // TestSaveBudgetSettings checks that the bounds reach the Supervisor.
 func TestSaveBudgetSettings(t *testing.T) {
 	c := clustersConfig(t, "supervisor.max_save_share=0.05", "supervisor.max_risk_secs=90")
-	j := &job{config: c, program: new(program.Program)}
+	j := &job{config: c, program: new(program.Program), tester: new(tester)}
 	j.attach(slog.New(slog.DiscardHandler), nil, nil)
 	want := trainerd.SaveBudget{MaxShare: 0.05, MaxRisk: 90e9}
 	if got := j.supervisor().SaveBudget; got != want {
