@@ -1,12 +1,15 @@
 package checkpoint
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -264,6 +267,37 @@ func TestCurrentBeforeSums(t *testing.T) {
 		if err != nil || len(m.Files) != 2 {
 			t.Errorf("manifest %+v, %v", m, err)
 		}
+	}
+}
+
+// noSums is a disk on which a manifest is written once, without the sums that come later.
+type noSums struct {
+	ckptfmt.FS
+	manifests int
+}
+
+func (f *noSums) Rename(from, to string) error {
+	if strings.HasSuffix(to, ".manifest.json") {
+		if f.manifests++; f.manifests > 1 {
+			return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EIO}
+		}
+	}
+	return f.FS.Rename(from, to)
+}
+
+// A save whose sums cannot be added succeeds, and the log says so. A checkpoint without a
+// manifest gets none.
+func TestSumsFail(t *testing.T) {
+	dir, log := sessiontest.MemoryDir(t), new(bytes.Buffer)
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector(make([]float32, quickSums/4)...)})
+	s := &Saver{FS: &noSums{FS: atomicfile.OrOS(nil)}, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	prefix := save(t, s, sess, filepath.Join(dir, "m"), 1)
+	if m, err := manifest.Read(prefix); err != nil || m.Files != nil || !strings.Contains(log.String(), "no checksums in its manifest") {
+		t.Errorf("manifest %+v, %v; the log:\n%s", m, err, log)
+	}
+	s.AddSums(t.Context(), filepath.Join(dir, "other"))
+	if _, err := os.Stat(manifest.Name(filepath.Join(dir, "other"))); err == nil {
+		t.Error("there is a manifest of no checkpoint")
 	}
 }
 

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,4 +82,22 @@ func TestSaveSignalUnhandled(t *testing.T) {
 			t.Errorf("%d lines about the signal in:\n%s", got, log)
 		}
 	})
+}
+
+// A request that comes before the one before was sent is the same one; where no program
+// runs, there is nothing to send a signal to.
+func TestAskToSaveTwice(t *testing.T) {
+	sv, _ := supervise(t, "")
+	sv.Nodes, sv.Node = 2, 0
+	lead(t, sv.Logdir)
+	r := &run{Supervisor: sv, log: discard, logdir: sv.Logdir}
+	must(t, r.joinNodes())
+	must(t, r.askToSave())
+	must(t, r.askToSave())
+	if got := r.nodes.job().Save.Number; got != 1 {
+		t.Errorf("request %d is published, want the first", got)
+	}
+	if err := r.sendSaveSignal(); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("signal to no program: %v", err)
+	}
 }

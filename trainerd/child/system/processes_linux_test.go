@@ -187,6 +187,36 @@ func TestSignalHandlers(t *testing.T) {
 }
 
 // TestNoSuchProgram: a start that fails leaves no open files.
+// TestDispositions has processes that have ended, and one that blocks a signal.
+func TestDispositions(t *testing.T) {
+	cmd := exec.Command("/bin/sh", "-c", "exit 0")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the process has ended", func() bool { return dispositionNow(cmd.Process.Pid, syscall.SIGUSR1) == ended })
+	if err := signalHandlers(cmd.Process, syscall.SIGUSR1); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("signal to one that nobody has waited for: %v", err)
+	}
+	cmd.Wait()
+	if got := dispositionOf(cmd.Process.Pid, syscall.SIGUSR1); got != ended {
+		t.Errorf("disposition of one that is gone: %v", got)
+	}
+	blocking := exec.Command("env", "--block-signal=USR1", "sleep", "300")
+	if err := blocking.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer blocking.Wait()
+	defer blocking.Process.Kill()
+	const ofEnv = 100 * time.Millisecond // until it has begun sleep, or has said that it knows no such option
+	time.Sleep(ofEnv)
+	if dispositionNow(blocking.Process.Pid, syscall.SIGUSR1) != blocked {
+		t.Skip("env cannot block signals here")
+	}
+	if got := dispositionOf(blocking.Process.Pid, syscall.SIGUSR1); got != handled {
+		t.Errorf("disposition of one that blocks the signal: %v", got)
+	}
+}
+
 func TestNoSuchProgram(t *testing.T) {
 	before := descriptors(t)
 	if _, err := (OS{}).Start(exec.Command("/no/such/program"), nil); err == nil {
