@@ -272,8 +272,8 @@ func TestLeftoversOfAFailure(t *testing.T) {
 	}
 }
 
-// TestOnTrialIsSaid has a checkpoint of which nothing shows that it is finished, and one
-// that is: the log says so of the first.
+// TestOnTrialIsSaid has a checkpoint that nothing shows to be finished, and one that is: the
+// log says so of the first.
 func TestOnTrialIsSaid(t *testing.T) {
 	for name, want := range map[string]bool{"ckpt-1/model.safetensors": true, "ckpt-1.safetensors": false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -76,7 +76,7 @@ func (r *run) enter(stage int) {
 	case toldProgram:
 		r.tellNodes()
 		r.checkSignal(r.attempt.process.terminate())
-		if system.SigCont != 0 { // a stopped process does not see SIGTERM, whoever has stopped it
+		if system.SigCont != 0 { // a stopped process does not see SIGTERM, and others may have stopped it
 			r.checkSignal(r.sendAll(system.SigCont))
 		}
 	case toldGroup:

@@ -58,7 +58,7 @@ func TestLinksFollow(t *testing.T) {
 		{"absolute", "step-*", "step-1/a.safetensors", "step-2/a.safetensors", "newest", "/step-2", "/step-1"},
 		{"to another", "step-*", "step-1/a.safetensors", "step-2/a.safetensors", "best", "step-1", "step-1"},
 		{"the only one", "step-*", "", "step-2/a.safetensors", "latest", "step-2", ""},
-		{"to one of two files, of which one is missing", "{a,b}-*.safetensors", "a-10.safetensors b-10.safetensors", "b-20.safetensors", "newest", "b-20.safetensors", "b-10.safetensors"},
+		{"to one of two files, the other one missing", "{a,b}-*.safetensors", "a-10.safetensors b-10.safetensors", "b-20.safetensors", "newest", "b-20.safetensors", "b-10.safetensors"},
 		{"to one of two files that the one before lacks", "s-*.*", "s-10.safetensors", "s-20.json s-20.safetensors", "newest", "s-20.json", ""},
 		{"of another name", "*.safetensors", "s-10.safetensors", "t-20.safetensors", "newest", "t-20.safetensors", "s-10.safetensors"},
 		{"hard", "runs/epoch_*", "runs/epoch_1/a.safetensors", "runs/epoch_2/a.safetensors", "runs/last.safetensors", "", "runs/epoch_1/a.safetensors"},
@@ -123,7 +123,7 @@ func TestNoLinks(t *testing.T) {
 	}
 }
 
-// TestBundleHasNoLinks has a bundle of which the pattern means the index: its other files
+// TestBundleHasNoLinks has a bundle whose index is what the pattern means: its other files
 // are moved aside with that, and get no name of another.
 func TestBundleHasNoLinks(t *testing.T) {
 	dir := t.TempDir()

@@ -106,8 +106,8 @@ func TestReadWholeAfterDamage(t *testing.T) {
 	}
 }
 
-// TestMetricsOfCopiedLogdir has a checkpoint whose files got a new time, of which the
-// program reports more by now: both count.
+// TestMetricsOfCopiedLogdir has a checkpoint whose files got a new time, and about
+// which the program reports more by now: both count.
 func TestMetricsOfCopiedLogdir(t *testing.T) {
 	dir := logdirOf(t, "ckpt-1.bin")
 	for i, name := range []string{"loss", "acc"} {

@@ -137,7 +137,7 @@ func TestBestResumed(t *testing.T) {
 		t.Errorf("kept %v", got)
 	}
 	again := newBestCheckpointsOf(t, c)
-	for range 2 { // sessions of one run, of which the first is lost
+	for range 2 { // sessions of one run; the first is lost
 		if err := again.begin(4); err != nil || len(again.kept) != 1 {
 			t.Errorf("kept %v, %v; want that of step 3", again.kept, err)
 		}

@@ -14,7 +14,7 @@ import (
 // accept it is bad, and all that it returns is empty: encoding/json may accept it, or
 // says what is wrong. The zero value with a Text is ready.
 type Scanner struct {
-	Text []byte // of which nothing is kept
+	Text []byte // not kept in results
 	At   int    // of what comes next
 	Bad  bool
 

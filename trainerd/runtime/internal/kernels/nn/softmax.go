@@ -80,7 +80,7 @@ const (
 	shortRow      = 16 // elements
 )
 
-// block does rows from r on. It makes exponentials, in d or apart, of which finish
+// block does rows from r on. It makes exponentials, in d or apart, from which finish
 // makes the result.
 func (w *rowWork[T]) block(own []T, r, rows int) {
 	var largest, sums, logs [blockRows]T
