@@ -86,7 +86,8 @@ func withoutTime(name string) string {
 }
 
 // TestAsideComesBack has a checkpoint of two files of one name, in two folders, which
-// another file names, and a folder that nothing shows to be finished: all is as it was once the program has failed without it, too, and stays so.
+// another file names, and a folder that nothing shows to be finished: all is as it was
+// once the program has failed without it, too, and stays so.
 func TestAsideComesBack(t *testing.T) {
 	for pattern, files := range map[string]map[string]string{
 		"{a,b}/w_*": {"a/w_10": "one", "b/w_10": "two", "a/latest": "w_10"},
