@@ -168,6 +168,11 @@ type patience struct {
 	sign  int64
 }
 
+// newPatience returns that of a wait that begins.
+func (t *Task) newPatience() patience {
+	return patience{limit: t.config.Cluster.PatienceSecs.Duration(), since: time.Now()}
+}
+
 // see takes what a look has shown; a sign is above 0.
 func (p *patience) see(sign int64) {
 	if sign > 0 && sign != p.sign {
@@ -175,8 +180,8 @@ func (p *patience) see(sign int64) {
 	}
 }
 
-// left returns how much there is, and whether that is none.
-func (p *patience) left() (left time.Duration, over bool) {
+// remaining returns how much is left, and whether that is nothing.
+func (p *patience) remaining() (left time.Duration, over bool) {
 	left = p.limit - time.Since(p.since)
 	return left, p.limit > 0 && left <= 0
 }

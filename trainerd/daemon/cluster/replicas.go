@@ -53,17 +53,18 @@ func (r *Replicas) reset(ctx context.Context, sess session.Session, adopted bool
 	if r == nil || adopted {
 		return nil
 	}
-	patience, began := r.config.Cluster.PatienceSecs.Duration(), time.Now()
+	patience := r.newPatience()
 	for {
 		// A worker of that training may take what was counted before it is taken
 		// out here, which then waits for more.
 		bounded, cancel := context.WithTimeout(ctx, pollTimeout)
 		err := r.discard(bounded, sess)
 		cancel()
+		_, over := patience.remaining()
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil || !slow(err) || patience > 0 && time.Since(began) > patience:
+		case ctx.Err() != nil || !slow(err) || over:
 			return fmt.Errorf("clearing the state of an earlier training on the servers: %w", err)
 		}
 		r.log.Warn("clearing the state of an earlier training on the servers takes long; trying again", "err", err)
@@ -253,10 +254,10 @@ var (
 // wait is one time that a replica waits for others.
 type wait struct {
 	*Replicas
-	sess   session.Session
-	step   int64
-	began  time.Time
-	left   patience
+	sess  session.Session
+	step  int64
+	began time.Time
+	patience
 	next   time.Time // when it is said again who is waited for
 	said   bool
 	passed int // looks in a row at which the model was ahead
@@ -266,7 +267,7 @@ func (r *Replicas) newWait(sess session.Session, step int64) *wait {
 	now := time.Now()
 	// Only the wait itself knows when to end a step.
 	return &wait{Replicas: r, sess: unmanaged(sess), step: step, began: now,
-		left: patience{limit: r.config.Cluster.PatienceSecs.Duration(), since: now}, next: now.Add(ReportAfter)}
+		patience: r.newPatience(), next: now.Add(ReportAfter)}
 }
 
 // run runs a part of the step that waits for a token.
@@ -314,7 +315,7 @@ func (w *wait) watch(ctx context.Context, done <-chan struct{}) error {
 func (w *wait) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	_, over := w.left.left()
+	_, over := w.remaining()
 	now, err := w.CurrentStep(ctx, w.sess)
 	if err != nil {
 		return w.unanswered(err, over)
@@ -331,15 +332,15 @@ func (w *wait) poll(ctx context.Context) error {
 	if err != nil {
 		return w.unanswered(err, over)
 	}
-	w.left.see(progress.sign)
+	w.see(progress.sign)
 	waited, missing := time.Since(w.began), progress.missing(w.step)
-	if _, over = w.left.left(); over {
+	if _, over = w.remaining(); over {
 		return &session.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Message: fmt.Sprintf(
 			"waited %v for %s; start what is missing, or set cluster.patience_secs", waited.Round(time.Second), missing)}
 	}
 	w.said, w.next = true, time.Now().Add(min(waited, ReportEvery))
 	w.ReportWait(fmt.Sprintf("%s to do their part of step %d", missing, w.step+1))
-	w.log.Warn("waiting for others to do their part of the step", "step", w.step+1, "for", missing, "waited", waited.Round(time.Second), "patience", w.left.limit)
+	w.log.Warn("waiting for others to do their part of the step", "step", w.step+1, "for", missing, "waited", waited.Round(time.Second), "patience", w.limit)
 	return nil
 }
 
@@ -363,7 +364,7 @@ func (w *wait) unanswered(err error, over bool) error {
 	}
 	w.said, w.next = true, time.Now().Add(min(time.Since(w.began), ReportEvery))
 	w.ReportWait(fmt.Sprintf("step %d: %s", w.step+1, who))
-	w.log.Warn("the servers take long", "for", "a step", "step", w.step+1, "since", waited, "reason", who, "patience", w.left.limit)
+	w.log.Warn("the servers take long", "for", "a step", "step", w.step+1, "since", waited, "reason", who, "patience", w.limit)
 	return nil
 }
 

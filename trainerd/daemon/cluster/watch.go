@@ -166,8 +166,8 @@ func (w *watch) supervise(ctx context.Context, what string) error {
 		}
 	}()
 	began, next := time.Now(), longCall
-	left := patience{limit: w.patience, since: began}
-	tick := time.NewTimer(w.pause(&left, next))
+	p := patience{limit: w.patience, since: began}
+	tick := time.NewTimer(w.pause(&p, next))
 	defer tick.Stop()
 	for {
 		select {
@@ -179,10 +179,10 @@ func (w *watch) supervise(ctx context.Context, what string) error {
 			return &endedByWatch{ErrReplaced}
 		}
 		waited := time.Since(began)
-		if _, over := left.left(); waited >= next || over {
+		if _, over := p.remaining(); waited >= next || over {
 			reason, sign := w.reason(ctx)
-			left.see(sign)
-			_, over = left.left()
+			p.see(sign)
+			_, over = p.remaining()
 			switch {
 			case ctx.Err() != nil:
 				return nil
@@ -194,17 +194,17 @@ func (w *watch) supervise(ctx context.Context, what string) error {
 			w.report("the servers, " + what + ": " + reason)
 			w.log.Warn("the servers take long", "for", what, "since", waited.Round(time.Second), "reason", reason, "patience", w.patience)
 		}
-		tick.Reset(w.pause(&left, next-time.Since(began)))
+		tick.Reset(w.pause(&p, next-time.Since(began)))
 	}
 }
 
 // pause returns how long to wait before the next look at a call.
-func (w *watch) pause(left *patience, next time.Duration) time.Duration {
+func (w *watch) pause(p *patience, next time.Duration) time.Duration {
 	if w.tag != "" {
 		next = min(next, pollEvery)
 	}
-	if rest, _ := left.left(); w.patience > 0 {
-		next = min(next, rest)
+	if left, _ := p.remaining(); p.limit > 0 {
+		next = min(next, left)
 	}
 	return max(next, 0)
 }
