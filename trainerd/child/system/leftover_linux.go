@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -32,19 +33,9 @@ func groupOf(dir string) group {
 
 // leftovers returns the processes of the program of a logdir, but for this one and
 // those above it: trainerd may be the program of another trainerd.
-func leftovers(dir string) (pids []int) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
+func leftovers(dir string) []int {
 	g := groupOf(dir)
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err == nil && g.has(pid) && !isAbove(pid) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	return slices.DeleteFunc(processes(), func(pid int) bool { return !g.has(pid) || isAbove(pid) })
 }
 
 // has reports whether a process is of the group.
@@ -89,25 +80,6 @@ func isAbove(pid int) bool {
 		}
 	}
 	return false
-}
-
-// parentOf returns the parent of a process, 0 for none.
-func parentOf(pid int) int {
-	fields := statOf(pid)
-	if len(fields) < 2 {
-		return 0
-	}
-	parent, _ := strconv.Atoi(string(fields[1]))
-	return parent
-}
-
-// statOf returns the fields of a process from its state on: state, parent, group.
-func statOf(pid int) [][]byte {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return nil
-	}
-	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 }
 
 // signalAll sends a signal to those processes that are still of the group.

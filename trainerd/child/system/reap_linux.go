@@ -10,16 +10,10 @@ import (
 // which has its own goroutine. It is safe only if the process has no other
 // children than the program and orphans.
 func ReapOrphans(program int) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == program || !isOrphan(pid) {
-			continue
+	for _, pid := range processes() {
+		if pid != program && isOrphan(pid) {
+			syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 		}
-		syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 	}
 }
 

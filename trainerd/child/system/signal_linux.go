@@ -3,7 +3,6 @@ package system
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -95,13 +94,10 @@ func has(set []byte, sig syscall.Signal) bool {
 
 // childrenOfAll returns the children of each process that has some.
 func childrenOfAll() map[int][]int {
-	names, _ := filepath.Glob("/proc/[0-9]*")
 	children := make(map[int][]int)
-	for _, name := range names {
-		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
-			parent := parentOf(pid)
-			children[parent] = append(children[parent], pid)
-		}
+	for _, pid := range processes() {
+		parent := parentOf(pid)
+		children[parent] = append(children[parent], pid)
 	}
 	return children
 }
