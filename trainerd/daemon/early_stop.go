@@ -40,28 +40,6 @@ type earlyStopRecord struct {
 	Evaluations []measuredValue `json:"evaluations"`
 }
 
-// recordVersion is the version of bestFile and earlyStopFile. Older trainerds must not
-// take files of a newer version for something else.
-const recordVersion = 1
-
-// versionError says that a newer trainerd has written a file of the logdir.
-type versionError struct {
-	File    string
-	Version int
-}
-
-func (e *versionError) Error() string {
-	return fmt.Sprintf("%s has version %d, and this trainerd reads %d: a newer one has trained here; continue with that", e.File, e.Version, recordVersion)
-}
-
-// checkVersion returns an error for a file that is too new.
-func checkVersion(file string, version int) error {
-	if version > recordVersion {
-		return &versionError{file, version}
-	}
-	return nil
-}
-
 type measuredValue struct {
 	Step  int64   `json:"step"`
 	Value float64 `json:"value"`

@@ -72,7 +72,7 @@ func (s *Session) body(name string) (*body, error) {
 // into "node:number".
 func flatOutput(nodeOf map[string]*tfpb.NodeDef, in string) (string, error) {
 	parts := strings.Split(in, ":")
-	if strings.HasPrefix(in, "^") || len(parts) == 1 {
+	if isControl(in) || len(parts) == 1 {
 		return in, nil
 	}
 	index, err := strconv.Atoi(parts[len(parts)-1])
