@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 )
@@ -9,11 +8,7 @@ import (
 // emitCRC writes the checksum of a few bytes: those of a word at a time, then
 // what is left by half the size each time.
 func emitCRC(c *build.Context) {
-	c.Function("shortSSE42")
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc("shortSSE42 returns the CRC-32C of the n bytes at p.")
-	c.SignatureExpr("func(p *byte, n int) uint32")
+	declare(c, "shortSSE42", "returns the CRC-32C of the n bytes at p", "func(p *byte, n int) uint32")
 	at := operand.Mem{Base: c.Load(c.Param("p"), c.GP64())}
 	n := c.Load(c.Param("n"), c.GP64())
 	crc := c.GP64()

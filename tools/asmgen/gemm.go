@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -64,11 +63,7 @@ func emitBLAS(c *build.Context) {
 // of a product and keeps it in registers for the whole inner dimension.
 func emitTile(c *build.Context, l lanes, rows int, kind string, cols int) {
 	name := fmt.Sprintf("%s%s%d%s", l.prefix, kind, rows, l.suffix)
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%s computes %d by %d elements of a product.", name, rows, cols*int(l.width/l.size)))
-	c.SignatureExpr(fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add, segments, skipA, skipB int)", l.goType))
+	declare(c, name, fmt.Sprintf("computes %d by %d elements of a product", rows, cols*int(l.width/l.size)), fmt.Sprintf("func(k int, a *%[1]s, rs, cs int, b *%[1]s, ldb int, c *%[1]s, ldc int, add, segments, skipA, skipB int)", l.goType))
 	t := &tile{c: c, l: l, rows: rows, cols: cols}
 	t.prefetch()
 	t.load()
@@ -259,11 +254,7 @@ func (t *tile) store() {
 // emitGather writes the function that copies n bytes from each of k rows.
 func emitGather(c *build.Context, n int) {
 	name := fmt.Sprintf("gather%d", n)
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%s copies %d bytes from each of k rows that are ld bytes apart.", name, n))
-	c.SignatureExpr("func(dst, src *byte, ld, k int)")
+	declare(c, name, fmt.Sprintf("copies %d bytes from each of k rows that are ld bytes apart", n), "func(dst, src *byte, ld, k int)")
 	dst, src := c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64())
 	ld, k := c.Load(c.Param("ld"), c.GP64()), c.Load(c.Param("k"), c.GP64())
 	c.TESTQ(k, k)
@@ -312,11 +303,7 @@ const transposeDoc = "makes %d rows of k elements, ld bytes apart, columns: step
 
 // transposeParams declares a transposing function and loads its parameters.
 func transposeParams(c *build.Context, name, goType string, rows int) (dst, src, ld, step, k reg.Register) {
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " " + fmt.Sprintf(transposeDoc, rows) + ".")
-	c.SignatureExpr(fmt.Sprintf("func(dst, src *%s, ld, step, k int)", goType))
+	declare(c, name, fmt.Sprintf(transposeDoc, rows), fmt.Sprintf("func(dst, src *%s, ld, step, k int)", goType))
 	return c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64()),
 		c.Load(c.Param("ld"), c.GP64()), c.Load(c.Param("step"), c.GP64()), c.Load(c.Param("k"), c.GP64())
 }

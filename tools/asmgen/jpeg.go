@@ -81,11 +81,7 @@ type lines [8]reg.VecVirtual
 // down, once across. The result is shifted before it becomes samples.
 func (j *jpegEmitter) emitTransform(name, doc string, pass func(r lines, second bool) lines, shift uint8) {
 	c := j.c
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " is " + doc + " of a block of coefficients, multiplied by a table, to samples.")
-	c.SignatureExpr("func(coef *int16, table *int32, out *byte, stride int)")
+	declare(c, name, "is "+doc+" of a block of coefficients, multiplied by a table, to samples", "func(coef *int16, table *int32, out *byte, stride int)")
 	coef, table := c.Load(c.Param("coef"), c.GP64()), c.Load(c.Param("table"), c.GP64())
 	out, stride := c.Load(c.Param("out"), c.GP64()), c.Load(c.Param("stride"), c.GP64())
 	var r lines
@@ -210,11 +206,7 @@ func (j *jpegEmitter) accurate(r lines, second bool) (o lines) {
 // before the first and after the last one being there.
 func (j *jpegEmitter) emitWideHigh() {
 	c := j.c
-	c.Function("wideHighAVX2")
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc("wideHighAVX2 writes two samples for each of n, a multiple of 16. There are further ones before and after those of near and far.")
-	c.SignatureExpr("func(near, far, out *byte, n int)")
+	declare(c, "wideHighAVX2", "writes two samples for each of n, a multiple of 16. There are further ones before and after those of near and far", "func(near, far, out *byte, n int)")
 	near, far := c.Load(c.Param("near"), c.GP64()), c.Load(c.Param("far"), c.GP64())
 	out, n := c.Load(c.Param("out"), c.GP64()), c.Load(c.Param("n"), c.GP64())
 	c.Label("loop")
@@ -253,11 +245,7 @@ func (j *jpegEmitter) emitWideHigh() {
 // and blue.
 func (j *jpegEmitter) emitColours() {
 	c := j.c
-	c.Function("coloursAVX2")
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc("coloursAVX2 writes the pixels of n samples, a multiple of eight, and four more bytes.")
-	c.SignatureExpr("func(y, cb, cr, out *byte, n int)")
+	declare(c, "coloursAVX2", "writes the pixels of n samples, a multiple of eight, and four more bytes", "func(y, cb, cr, out *byte, n int)")
 	params := [3]reg.Register{c.Load(c.Param("y"), c.GP64()), c.Load(c.Param("cb"), c.GP64()), c.Load(c.Param("cr"), c.GP64())}
 	out, n := c.Load(c.Param("out"), c.GP64()), c.Load(c.Param("n"), c.GP64())
 	order := j.constant("byPixel", 0x0602090501080400, 0x808080800b07030a)

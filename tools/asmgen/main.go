@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
@@ -92,4 +93,14 @@ func (u unit) writeAMD64(root string) error {
 		}
 	}
 	return nil
+}
+
+// declare begins a function, which neither grows the stack nor keeps its arguments. What
+// it does follows its name in the comment.
+func declare(c *build.Context, name, does, signature string) {
+	c.Function(name)
+	c.Attributes(attr.NOSPLIT)
+	c.Pragma("noescape")
+	c.Doc(name + " " + does + ".")
+	c.SignatureExpr(signature)
 }

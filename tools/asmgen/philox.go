@@ -43,11 +43,7 @@ func quads(c *build.Context, name string, f func(i int) uint64) operand.Mem {
 type state [4]reg.VecVirtual
 
 func emitPhiloxLoop(c *build.Context, name, doc string, k philoxConstants, finish func(x reg.VecVirtual)) {
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " " + doc + ".")
-	c.SignatureExpr("func(out *uint32, counter *[2]uint64, keys *[20]uint64, n int)")
+	declare(c, name, doc, "func(out *uint32, counter *[2]uint64, keys *[20]uint64, n int)")
 	out, counter := c.Load(c.Param("out"), c.GP64()), c.Load(c.Param("counter"), c.GP64())
 	keys, n := c.Load(c.Param("keys"), c.GP64()), c.Load(c.Param("n"), c.GP64())
 	low, high, mul0, mul1, four := c.YMM(), c.YMM(), c.YMM(), c.YMM(), c.YMM()

@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/gotypes"
 	"github.com/mmcloughlin/avo/operand"
@@ -39,15 +38,11 @@ func emitLoop(c *build.Context, l loop, body func(v *vectors), double bool) {
 		goType, prefix, turn = "float64", "d", 4
 	}
 	name := prefix + strings.ToUpper(l.name[:1]) + l.name[1:]
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " " + l.doc + ".")
 	params := []string{strings.Join(strings.Fields(l.slices), ", ") + " *" + goType}
 	if l.scalars != "" {
 		params = append(params, strings.Join(strings.Fields(l.scalars), ", ")+" "+goType)
 	}
-	c.SignatureExpr("func(" + strings.Join(append(params, "n int"), ", ") + ")")
+	declare(c, name, l.doc, "func("+strings.Join(append(params, "n int"), ", ")+")")
 	v := &vectors{c: c, double: double, at: map[string]operand.Mem{}, scalar: map[string]reg.VecVirtual{}}
 	offset := c.GP64()
 	c.XORQ(offset, offset)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -54,12 +53,7 @@ func eights(c *build.Context, body func()) {
 }
 
 func emitChoose(c *build.Context) {
-	const name = "sChoose"
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " sets d to x where cond is not 0, else to y.")
-	c.SignatureExpr("func(d *float32, cond *byte, x *float32, xStep int, y *float32, yStep, n int)")
+	declare(c, "sChoose", "sets d to x where cond is not 0, else to y", "func(d *float32, cond *byte, x *float32, xStep int, y *float32, yStep, n int)")
 	d, cond := c.Load(c.Param("d"), c.GP64()), c.Load(c.Param("cond"), c.GP64())
 	load, advance := operands(c)
 	zero := c.YMM()
@@ -80,11 +74,7 @@ func emitChoose(c *build.Context) {
 // emitCompare emits a comparison by a predicate of VCMPPS that signals nothing and
 // does not hold for what is no number.
 func emitCompare(c *build.Context, name, sign string, predicate uint8) {
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%s sets d to whether x %s y, as 1 or 0.", name, sign))
-	c.SignatureExpr("func(d *byte, x *float32, xStep int, y *float32, yStep, n int)")
+	declare(c, name, fmt.Sprintf("sets d to whether x %s y, as 1 or 0", sign), "func(d *byte, x *float32, xStep int, y *float32, yStep, n int)")
 	d := c.Load(c.Param("d"), c.GP64())
 	load, advance := operands(c)
 	one := c.YMM()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -17,11 +16,7 @@ func emitFolds(c *build.Context) {
 
 // emitLanes emits a function that adds to 16 lanes of float64.
 func emitLanes(c *build.Context, name, doc string, f func(x reg.VecVirtual)) {
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " " + doc + ".")
-	c.SignatureExpr("func(lanes *float64, x *float32, n int)")
+	declare(c, name, doc, "func(lanes *float64, x *float32, n int)")
 	lanes, x, n := c.Load(c.Param("lanes"), c.GP64()), c.Load(c.Param("x"), c.GP64()), c.Load(c.Param("n"), c.GP64())
 	var acc [4]reg.VecVirtual
 	for i := range acc {
@@ -52,12 +47,7 @@ func emitLanes(c *build.Context, name, doc string, f func(x reg.VecVirtual)) {
 
 // emitMax emits the search for the largest of each lane.
 func emitMax(c *build.Context) {
-	const name = "sMaxLanes"
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " sets lane i%16 to element i of x where that is larger or no number.")
-	c.SignatureExpr("func(lanes, x *float32, n int)")
+	declare(c, "sMaxLanes", "sets lane i%16 to element i of x where that is larger or no number", "func(lanes, x *float32, n int)")
 	lanes, x, n := c.Load(c.Param("lanes"), c.GP64()), c.Load(c.Param("x"), c.GP64()), c.Load(c.Param("n"), c.GP64())
 	var acc, odd [2]reg.VecVirtual
 	for i := range acc {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -16,13 +15,8 @@ type pooling struct {
 // emitToLargest emits the gradient of maximum pooling for neighbouring windows. The
 // channels are done eight, four and one at a time.
 func emitToLargest(c *build.Context) {
-	const name = "sToLargest"
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " adds each element of pooled to that of grads whose element of images is the first of the largest under its window. " +
-		"The pixels of the first window begin at the elements of starts, those of the next one step bytes further.")
-	c.SignatureExpr("func(grads, images, pooled *float32, starts *int, pixels, channels, step, count int)")
+	declare(c, "sToLargest", "adds each element of pooled to that of grads whose element of images is the first of the largest under its window. "+
+		"The pixels of the first window begin at the elements of starts, those of the next one step bytes further", "func(grads, images, pooled *float32, starts *int, pixels, channels, step, count int)")
 	load := func(param string) reg.Register { return c.Load(c.Param(param), c.GP64()) }
 	p := &pooling{c: c, grads: load("grads"), images: load("images"), pooled: load("pooled"), starts: load("starts"), pixels: load("pixels"), channel: c.GP64()}
 	step, count, left := load("step"), load("count"), c.GP64()

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -26,11 +25,7 @@ func emitRows(c *build.Context) {
 // has two indices of 8 bytes; to and from say which is which.
 func emitAddRows(c *build.Context, n int) {
 	name := fmt.Sprintf("sAddRows%d", n)
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " " + fmt.Sprintf(addRowsDoc, n) + ".")
-	c.SignatureExpr("func(d, y, s *float32, to, from *int64, ld, count int)")
+	declare(c, name, fmt.Sprintf(addRowsDoc, n), "func(d, y, s *float32, to, from *int64, ld, count int)")
 	d, y, s := c.Load(c.Param("d"), c.GP64()), c.Load(c.Param("y"), c.GP64()), c.Load(c.Param("s"), c.GP64())
 	to, from := c.Load(c.Param("to"), c.GP64()), c.Load(c.Param("from"), c.GP64())
 	ld, count := c.Load(c.Param("ld"), c.GP64()), c.Load(c.Param("count"), c.GP64())

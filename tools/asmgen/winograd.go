@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -65,11 +64,7 @@ func param(c *build.Context, name string) operand.Mem {
 // emitSandwich emits the function for all channels of so many tiles.
 func emitSandwich(c *build.Context, s sandwich, width int, suffix string) {
 	name := "sWinograd" + s.name + suffix
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
-	c.Pragma("noescape")
-	c.Doc(name + " " + s.doc() + ".")
-	c.SignatureExpr("func(d *float32, toRow, toCol, toTile int, x *float32, row, col, tile int, channels, tiles int)")
+	declare(c, name, s.doc(), "func(d *float32, toRow, toCol, toTile int, x *float32, row, col, tile int, channels, tiles int)")
 	f := &sandwichFunction{c: c, s: s, width: width}
 	f.strides()
 	c.Label("tile")
