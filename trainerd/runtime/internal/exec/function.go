@@ -178,6 +178,7 @@ func (b *OpConstruction) FunctionNamed(name string) *Plan {
 		return nil
 	}
 	b.flags |= p.access
+	b.later |= p.later
 	b.draws = b.draws || p.access&WritesState != 0
 	if p.ordered {
 		b.flags |= Ordered
@@ -204,6 +205,9 @@ func (b *OpConstruction) DetachedFunction(attr string) *Plan {
 	flags := b.flags
 	p := b.Function(attr)
 	b.flags = flags
+	if p != nil {
+		b.later |= p.laterAccess()
+	}
 	return p
 }
 
@@ -225,6 +229,10 @@ func (c *KernelContext) Detached(f func(sub *KernelContext) error) error {
 func (c *KernelContext) detach(r *run) {
 	r.sess, r.ctx, r.limit, r.lock = c.run.sess, c.ctx, c.run.limit, ReadsState|WritesState
 	r.pass.nested = c.run.pass.in || c.run.pass.nested
+	r.streams = c.run.streams
+	if r.ahead = c.run.ahead; r.ahead {
+		r.lock = 0
+	}
 }
 
 // ReleaseStateLock releases the state lock of a call that is [KernelContext.Detached].

@@ -70,6 +70,13 @@ func (g *inputGate) enter(ctx context.Context) error {
 	return nil
 }
 
+// join lets in what a run in the gate leaves behind.
+func (g *inputGate) join() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.busy++
+}
+
 func (g *inputGate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

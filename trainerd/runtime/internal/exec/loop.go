@@ -292,10 +292,7 @@ func (c *compiler) addLoop(n *node, index int) error {
 	if err != nil {
 		return err
 	}
-	st.flags |= p.body.access
-	if p.body.blocks {
-		st.flags |= Blocking
-	}
+	st.runs(p.body)
 	st.kernel = p.run
 	if err := c.place(st, index, len(l.exits)); err != nil {
 		return err

@@ -22,6 +22,7 @@ type OpConstruction struct {
 	err     error
 	// draws says that the kernel's access to state is to random streams alone.
 	draws bool
+	later OpFlags // see Later
 	// elements is what the build function says of the kernel, for chains.
 	elements     *Elements
 	form         int    // see JoinsAs

@@ -41,6 +41,7 @@ const (
 	PassThrough                      // output 0 is input 0
 	SetsWhole                        // changes variables by Assign alone, whatever they hold
 	TakesInput                       // moves the input of the graph: see inputGate
+	ReadsTable                       // looks at a table, which other runs may change
 	Ordered                          // changes what other calls see, other than variables: calls keep their order
 )
 

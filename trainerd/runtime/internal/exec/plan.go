@@ -27,7 +27,8 @@ type Plan struct {
 	feeds   []feed
 	fetches []int32
 
-	access OpFlags // ReadsState, WritesState and TakesInput of any step
+	access OpFlags // ReadsState, WritesState, TakesInput and ReadsTable of any step
+	later  OpFlags // see OpConstruction.Later
 	blocks bool    // some step may wait
 	// ordered says that some step accesses state that is no random stream. pure is the
 	// number of the step after which none accesses state.
@@ -55,6 +56,7 @@ type step struct {
 	id       int32   // from 1, for those that come from nodes
 	after    []int32 // the steps that the graph has run before it, by id
 	flags    OpFlags
+	later    OpFlags // see OpConstruction.Later
 	mayDie   bool
 	calls    bool        // runs functions, whose variables are not known here
 	draws    bool        // what it accesses of the state are random streams
@@ -66,6 +68,18 @@ type step struct {
 	turned   Kernel      // with which this computes the same; nil for none
 
 	turnedForm int // of turned
+}
+
+// runs notes that the step runs a plan.
+func (st *step) runs(p *Plan) {
+	st.flags |= p.access
+	st.later |= p.later
+	if p.ordered {
+		st.flags |= Ordered
+	}
+	if p.blocks {
+		st.flags |= Blocking
+	}
 }
 
 type constSlot struct {
@@ -260,9 +274,11 @@ func (c *compiler) finish() {
 		if usesState {
 			p.pure = i + 1
 		}
-		p.access |= st.flags & (ReadsState | WritesState | TakesInput)
+		p.access |= st.flags & (ReadsState | WritesState | TakesInput | ReadsTable)
+		p.later |= st.later
 		p.blocks = p.blocks || st.flags&Blocking != 0
 	}
+	c.drawFirst()
 	for slot, v := range c.consts {
 		p.consts = append(p.consts, constSlot{slot, v})
 	}

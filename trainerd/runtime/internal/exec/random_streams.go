@@ -60,6 +60,9 @@ func SeededGenerator(seed, seed2 uint64) philox.Generator {
 
 // Draw returns the generator of a stream, and notes that the run draws from it.
 func (c *KernelContext) Draw(st *RandomStream) *philox.Generator {
+	if own := c.run.streams; own != nil {
+		return own.generator(st)
+	}
 	c.run.drawn = append(c.run.drawn, st)
 	return &st.gen
 }
@@ -90,12 +93,8 @@ func (s *Session) saveStreams() []ckptfmt.NamedTensor {
 		if !st.kept {
 			continue
 		}
-		var data []byte
-		for _, w := range append(st.gen.Counter[:], st.gen.Key[:]...) {
-			data = binary.LittleEndian.AppendUint32(data, w)
-		}
 		list = append(list, ckptfmt.NamedTensor{Name: streamPrefix + path,
-			Tensor: &ckptfmt.Tensor{DType: Int32, Shape: []int64{6}, Data: data}})
+			Tensor: &ckptfmt.Tensor{DType: Int32, Shape: []int64{positionSize / 4}, Data: appendPosition(nil, &st.gen)}})
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
@@ -105,7 +104,7 @@ func (s *Session) checkStream(nv ckptfmt.NamedTensor) error {
 	if !strings.HasPrefix(nv.Name, streamPrefix) {
 		return nil
 	}
-	if nv.Tensor.DType != Int32 || len(nv.Tensor.Data) != 24 {
+	if nv.Tensor.DType != Int32 || len(nv.Tensor.Data) != positionSize {
 		return &session.OpError{Code: tfpb.Code_INVALID_ARGUMENT, Message: fmt.Sprintf("restoring %q: it is not the position of a random stream", nv.Name)}
 	}
 	return nil
@@ -121,12 +120,7 @@ func (s *Session) restoreStream(nv ckptfmt.NamedTensor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.streamAt(path, 1, 0)
-	for i := range st.gen.Counter {
-		st.gen.Counter[i] = binary.LittleEndian.Uint32(nv.Tensor.Data[4*i:])
-	}
-	for i := range st.gen.Key {
-		st.gen.Key[i] = binary.LittleEndian.Uint32(nv.Tensor.Data[16+4*i:])
-	}
+	setPosition(&st.gen, nv.Tensor.Data)
 	st.kept = true
 }
 

@@ -62,6 +62,8 @@ type run struct {
 	trace  *trace // nil for none
 	// exhausted says that a kernel needed more memory than the session may take.
 	exhausted atomic.Bool
+	ahead     bool     // it is part of a call ahead
+	streams   *Streams // to draw from; nil for the session's
 }
 
 // acquire takes the state lock in the form that the whole run needs.
@@ -121,7 +123,7 @@ func (s *Session) doTraced(ctx context.Context, p *Plan, t *trace, fed func(i in
 		f.slots[fd.slot].load(value, &f.bufs[p.bufOf[fd.slot]])
 	}
 	r := &f.run
-	*r = run{top: f, sess: s, ctx: ctx, limit: s.limit, lock: p.access &^ TakesInput, drawn: r.drawn[:0], fed: len(p.feeds) > 0, trace: t,
+	*r = run{top: f, sess: s, ctx: ctx, limit: s.limit, lock: p.access & (ReadsState | WritesState), drawn: r.drawn[:0], fed: len(p.feeds) > 0, trace: t,
 		pass: gatePassage{taken: r.pass.taken}}
 	if err := r.enterGate(p); err != nil {
 		return nil, err

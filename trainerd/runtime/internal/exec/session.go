@@ -66,7 +66,7 @@ type Session struct {
 
 	observed int64 // the step for which an observer's streams are
 
-	preparing sync.WaitGroup // the goroutines of Prepare
+	background sync.WaitGroup // the goroutines of Prepare and RunAhead
 }
 
 // sessionLimits are what a session may take; see [Options].
@@ -173,10 +173,10 @@ func (s *Session) function(name string) (*tfpb.FunctionDef, bool) {
 // other sessions share them.
 func (s *Session) Close() error {
 	s.mu.Lock()
-	first := !s.closed.Swap(true) // from here on Prepare starts nothing
+	first := !s.closed.Swap(true) // from here on nothing is started
 	s.mu.Unlock()
 	s.cancel()
-	s.preparing.Wait()
+	s.background.Wait()
 	if first {
 		s.memory.close()
 	}
@@ -237,7 +237,7 @@ func (s *Session) Prepare(feeds, fetches, targets []string) {
 	}
 	done := make(chan struct{})
 	s.ahead[key] = done
-	s.preparing.Go(func() {
+	s.background.Go(func() {
 		var p *Plan
 		defer func() {
 			recover() // Run meets the panic again, in the goroutine of its caller
@@ -251,6 +251,18 @@ func (s *Session) Prepare(feeds, fetches, targets []string) {
 		}()
 		p, _ = s.compile(s.ctx, feeds, fetches, targets)
 	})
+}
+
+// inBackground calls f in a goroutine that Close waits for. It reports false when the
+// session is closed.
+func (s *Session) inBackground(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed.Load() {
+		return false
+	}
+	s.background.Go(f)
+	return true
 }
 
 // compiledPlan returns the plan for a key, nil if it has to be compiled. It waits for

@@ -28,23 +28,28 @@ func (g *Cond) Wait(c *KernelContext, try func() (done bool, err error)) error {
 		if done || err != nil {
 			return err
 		}
-		if err := c.wait(changed); err != nil {
+		if err := c.wait(changed, nil); err != nil {
 			return err
 		}
 	}
 }
 
-// wait blocks, without the state lock, until ch is ready.
-func (c *KernelContext) wait(ch <-chan struct{}) error {
+// wait blocks, without the state lock, until ch is ready. Meanwhile it does the work that
+// comes from help.
+func (c *KernelContext) wait(ch <-chan struct{}, help <-chan func()) error {
 	return c.run.unlocked(func() error {
 		return c.parked(func() error {
-			select {
-			case <-ch:
-				return nil
-			case <-c.Context().Done():
-				return c.CancelledError()
-			case <-c.run.sess.ctx.Done():
-				return errClosed
+			for {
+				select {
+				case <-ch:
+					return nil
+				case f := <-help:
+					f()
+				case <-c.Context().Done():
+					return c.CancelledError()
+				case <-c.run.sess.ctx.Done():
+					return errClosed
+				}
 			}
 		})
 	})
@@ -59,10 +64,15 @@ func (c *KernelContext) SettleStreams() {
 
 // AcquireToken takes the token of ch, which the returned function gives back.
 func (c *KernelContext) AcquireToken(ch chan struct{}) (func(), error) {
+	return c.AcquireOrHelp(ch, nil)
+}
+
+// AcquireOrHelp is AcquireToken, and does the work that comes from help while it waits.
+func (c *KernelContext) AcquireOrHelp(ch chan struct{}, help <-chan func()) (func(), error) {
 	select {
 	case <-ch:
 	default:
-		if err := c.wait(ch); err != nil {
+		if err := c.wait(ch, help); err != nil {
 			return nil, err
 		}
 	}

@@ -3,7 +3,6 @@ package data
 import (
 	"sync"
 
-	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/variant"
 )
@@ -96,7 +95,7 @@ func (m *mapIterator) Save(w *variant.StateWriter) {
 // i; it may be called for several calls at the same time.
 func (f *capturedFunction) applyAll(p *variant.IteratorContext, in []variant.Tuple, keep func(c *exec.KernelContext, i, k int, t *exec.Tensor) *exec.Tensor) []outcome {
 	j := &applyJob{f: f, p: p, in: in, keep: keep, out: make([]outcome, len(in))}
-	parallel.Run(min(len(in), exec.MaxParts), j)
+	p.Run(min(len(in), exec.MaxParts), j)
 	return j.out
 }
 

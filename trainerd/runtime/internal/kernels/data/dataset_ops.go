@@ -1,16 +1,17 @@
 package data
 
 import (
+	"slices"
+
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/variant"
 )
 
 // Input pipelines: a data set is a value that describes elements, tuples of
-// tensors; an iterator walks through one, and belongs to the session. Nothing
-// is fetched ahead: an element is made by the run that asks for it. That gives
-// the elements, and their order, that TensorFlow's pipelines give when they are
-// set to be deterministic.
+// tensors; an iterator walks through one, and belongs to the session. The elements,
+// and their order, are those that TensorFlow's pipelines give when they are set to be
+// deterministic.
 
 // dataset returns the data set that input i holds.
 func dataset(c *exec.KernelContext, i int) (variant.Dataset, error) {
@@ -25,16 +26,42 @@ func dataset(c *exec.KernelContext, i int) (variant.Dataset, error) {
 // outlive the call.
 func datasetOp(build func(b *exec.OpConstruction) func(c *exec.KernelContext) (variant.Dataset, error)) exec.OpSpec {
 	return exec.OpSpec{Flags: exec.Stateful, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		make := build(b)
+		make, later := build(b), b.Later()
+		var shared []string
+		if keepers[b.Op()] {
+			shared = []string{b.MainNode()}
+		}
 		return func(c *exec.KernelContext) error {
 			d, err := make(c)
 			if err != nil {
 				return err
 			}
-			c.SetVariant(0, d)
+			c.SetVariant(0, described(c, d, later, shared))
 			return nil
 		}, nil
 	}}
+}
+
+// keepers are the ops whose data sets keep something from walk to walk.
+var keepers = map[string]bool{
+	"CacheDataset": true, "CacheDatasetV2": true, "ShuffleAndRepeatDataset": true, "ShuffleAndRepeatDatasetV2": true,
+	"ShuffleDataset": true, "ShuffleDatasetV2": true, "ShuffleDatasetV3": true,
+}
+
+// described returns d with what its functions access, and those of the data sets that
+// it is made of.
+func described(c *exec.KernelContext, d variant.Dataset, later exec.OpFlags, shared []string) variant.Dataset {
+	all := variant.Described{Dataset: d, Later: later, Shared: slices.Clip(shared)}
+	for i := range c.NumInputs() {
+		if of, ok := c.In(i).Value.(*variant.Described); ok {
+			all.Later |= of.Later
+			all.Shared = append(all.Shared, of.Shared...)
+		}
+	}
+	if all.Later == 0 && all.Shared == nil {
+		return d
+	}
+	return &all
 }
 
 // transform is an op whose data set walks through another one.

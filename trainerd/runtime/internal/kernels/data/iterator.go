@@ -4,6 +4,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync"
+	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -25,25 +27,35 @@ var iteratorOps = exec.OpTable{
 	"ReduceDataset":              {Flags: exec.Stateful | exec.Blocking, Build: buildReduceDataset},
 }
 
-// iteratorResource is a place in a data set. One call moves it at a time.
+// iteratorResource is a place in a data set. One call moves it at a time: that of a run,
+// or one ahead of the runs.
 type iteratorResource struct {
 	name  string
 	types []tfpb.DataType // of an element's components
 	turn  chan struct{}
+	help  variant.Help // for a call ahead
 	// first makes the data set of an iterator that nothing else initialises.
 	first  *exec.Plan
 	data   variant.Dataset // that the walk is through; nil before the first
 	source variant.Iterator
-	files  *variant.FileSet
-	ended  bool
+	// streams are what its functions draw from: as in TensorFlow, each walk begins at
+	// their seeds.
+	streams *exec.Streams
+	files   *variant.FileSet
+	ended   bool
 
-	unread  []variant.Tuple // given out to runs that were cancelled, to come first
+	early bool          // elements may be made before a run asks for them
+	made  *madeElement  // ahead; nil for none
+	took  time.Duration // to make the last element
+
+	mu      sync.Mutex
+	unread  []variant.Tuple // given out to runs that were cancelled, to come first; guarded by mu
 	pending []byte          // the state to continue from, once there is a data set
 	log     *slog.Logger
 }
 
 func newIterator(name string) *iteratorResource {
-	it := &iteratorResource{name: name, turn: make(chan struct{}, 1), files: &variant.FileSet{}}
+	it := &iteratorResource{name: name, turn: make(chan struct{}, 1), help: variant.NewHelp(), files: &variant.FileSet{}}
 	it.turn <- struct{}{}
 	return it
 }
@@ -110,9 +122,9 @@ func (it *iteratorResource) start(p *variant.IteratorContext, d variant.Dataset)
 	it.files.Close()
 	it.files = &variant.FileSet{}
 	p.Files = it.files
-	it.ended, it.unread = false, nil
+	it.forget()
 	var err error
-	it.data = d
+	it.data, it.early = d, it.mayBeEarly(p, d)
 	it.source, err = d.MakeIterator(p)
 	return err
 }
@@ -126,7 +138,7 @@ func makeIterator(c *exec.KernelContext) error {
 	if err != nil {
 		return err
 	}
-	back, err := c.AcquireToken(it.turn)
+	back, err := c.AcquireOrHelp(it.turn, it.help)
 	if err != nil {
 		return err
 	}
@@ -137,28 +149,37 @@ func makeIterator(c *exec.KernelContext) error {
 
 // element returns the next element; io.EOF when there is none.
 func (it *iteratorResource) element(c *exec.KernelContext) (el variant.Tuple, err error) {
-	back, err := c.AcquireToken(it.turn)
+	back, err := c.AcquireOrHelp(it.turn, it.help)
 	if err != nil {
 		return nil, err
 	}
-	defer back()
+	taken := false
+	defer func() {
+		if !taken || !it.makeNext(c, back) {
+			back()
+		}
+	}()
 	err = withIterators(c, it.files, func(p *variant.IteratorContext) error {
 		if err := it.ready(c, p); err != nil {
 			return err
 		}
-		if len(it.unread) > 0 {
-			el, it.unread = it.unread[0], it.unread[1:]
+		if el = it.firstUnread(); el != nil {
 			return nil
 		}
 		if it.ended {
 			return io.EOF
 		}
-		el, err = it.source.Next(p)
+		if it.made != nil {
+			el, err = it.takeMade()
+		} else {
+			el, err = it.next(p)
+		}
 		it.ended = err == io.EOF
 		return err
 	})
 	if err == nil {
 		c.Take(&takenElement{it, el})
+		taken = true
 	}
 	return el, err
 }
@@ -170,9 +191,27 @@ type takenElement struct {
 }
 
 func (t *takenElement) GiveBack() {
-	<-t.iterator.turn
-	t.iterator.unread = append([]variant.Tuple{t.element}, t.iterator.unread...)
-	t.iterator.turn <- struct{}{}
+	it := t.iterator
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.unread = append([]variant.Tuple{t.element}, it.unread...)
+}
+
+// firstUnread returns the first element that was given back, nil if there is none.
+func (it *iteratorResource) firstUnread() (el variant.Tuple) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	if len(it.unread) > 0 {
+		el, it.unread = it.unread[0], it.unread[1:]
+	}
+	return el
+}
+
+// forget drops what was made and not used.
+func (it *iteratorResource) forget() {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.ended, it.made, it.unread, it.streams = false, nil, nil, &exec.Streams{}
 }
 
 // ready makes sure that there is an iterator to take elements from.

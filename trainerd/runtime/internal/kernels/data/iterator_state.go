@@ -22,14 +22,56 @@ func (it *iteratorResource) save(w *variant.StateWriter) {
 		return
 	}
 	w.Kind(exec.KindIterator)
-	w.Bool(it.ended)
+	w.Int(it.saved())
+	it.mu.Lock()
 	w.Tuples(it.unread)
+	it.mu.Unlock()
+	if it.made != nil {
+		it.made.save(w)
+	}
+	if it.streams.Len() > 0 {
+		w.Int(it.streams.Len())
+		it.streams.Each(func(path string, position []byte) {
+			w.Bytes([]byte(path))
+			w.Bytes(position)
+		})
+	}
 	it.source.Save(w)
+}
+
+// What the first number of a state says, in its bits.
+const (
+	savedEnd     = 1 << iota // the walk has ended
+	savedMade                // what was made ahead follows the elements that were given back
+	savedStreams             // then the random streams that functions have drawn from
+)
+
+func (it *iteratorResource) saved() (bits int) {
+	if it.ended {
+		bits |= savedEnd
+	}
+	if it.made != nil {
+		bits |= savedMade
+	}
+	if it.streams.Len() > 0 {
+		bits |= savedStreams
+	}
+	return bits
+}
+
+func (it *iteratorResource) loadStreams(r *variant.StateReader) {
+	for range r.Count() {
+		path, position := string(r.Bytes()), r.Bytes()
+		if r.Err == nil && !it.streams.Add(path, position) {
+			r.Fail("a random stream has no position of %d bytes", len(position))
+		}
+	}
 }
 
 func (it *iteratorResource) LoadInput(state []byte, log *slog.Logger) {
 	it.pending, it.log = state, log
-	it.source, it.ended, it.unread = nil, false, nil
+	it.source = nil
+	it.forget()
 }
 
 // resume begins a walk where the restored state was. What the graph draws from
@@ -42,8 +84,14 @@ func (it *iteratorResource) resume(c *exec.KernelContext, p *variant.IteratorCon
 	err := it.begin(p)
 	if err == nil {
 		r.Kind(exec.KindIterator)
-		it.ended = r.Bool()
-		it.unread = r.Tuples()
+		saved := r.Int()
+		it.ended, it.unread = saved&savedEnd != 0, r.Tuples()
+		if saved&savedMade != 0 {
+			it.made = loadMade(r)
+		}
+		if saved&savedStreams != 0 {
+			it.loadStreams(r)
+		}
 		if r.Err == nil {
 			it.source.Load(p, r)
 		}

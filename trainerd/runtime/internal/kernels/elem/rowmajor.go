@@ -97,6 +97,10 @@ func move[T any](d, x []T, l layout) {
 	r := len(l.shape) - 1
 	n, last := l.shape[r], l.stride[r]
 	rows, next := l.shape[r-1], l.stride[r-1]
+	if n == 3 && last == 1 && !l.scatter {
+		Walk(l.shape[:r], l.stride[:r], l.start, func(o, at int) { takeThrees(d[3*o:][:3*rows], x, at, next) })
+		return
+	}
 	Walk(l.shape[:r], l.stride[:r], l.start, func(o, at int) {
 		for i := range rows {
 			near, far := (o+i)*n, at+i*next
@@ -108,6 +112,17 @@ func move[T any](d, x []T, l layout) {
 		}
 	})
 }
+
+// takeThrees is takeRow for rows of three elements that follow each other, such as the
+// colours of a pixel. The rows are as far from each other as step says.
+func takeThrees[T any](d, x []T, at, step int) {
+	for ; len(d) >= 3; d = d[3:] {
+		from := x[at:][:3:3]
+		d[0], d[1], d[2] = from[0], from[1], from[2]
+		at += step
+	}
+}
+
 func takeRow[T any](d, x []T, at, step int) {
 	if step == 1 && len(d) > 8 {
 		copy(d, x[at:at+len(d)])

@@ -2,6 +2,7 @@ package image
 
 import (
 	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -73,10 +74,9 @@ func (l *resizedLine) make(j *bilinearJob, row int) {
 // mix fills d with what lies between a and b. The product is not fused with the sum,
 // as in TensorFlow.
 func mix(d, a, b []float32, weight float32) {
-	a, b = a[:len(d)], b[:len(d)]
-	for i := range d {
-		d[i] = a[i] + float32((b[i]-a[i])*weight)
-	}
+	vec.Sub(d, b, a)
+	vec.MulScalar(d, d, weight)
+	vec.Add(d, a, d)
 }
 
 func acrossOf[T uint8 | float32](x []T, wide int) func(line []float32, row int, cols []between, channels int) {

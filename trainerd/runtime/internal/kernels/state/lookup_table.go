@@ -18,16 +18,16 @@ import (
 var lookupTableOps = exec.OpTable{
 	"HashTableV2":                   {Build: buildTable},
 	"MutableHashTableV2":            {Build: buildTable},
-	"LookupTableFindV2":             {Flags: exec.Stateful, Build: exec.WithoutAttrs(tableFind)},
+	"LookupTableFindV2":             {Flags: exec.Stateful | exec.ReadsTable, Build: exec.WithoutAttrs(tableFind)},
 	"LookupTableInsertV2":           {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(tableInsert)},
 	"LookupTableImportV2":           {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(tableImport)},
 	"InitializeTableV2":             {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(tableImport)},
 	"InitializeTableFromTextFileV2": {Flags: exec.Stateful | exec.Ordered, Build: buildTableFromFile},
-	"LookupTableExportV2":           {Flags: exec.Stateful, Build: buildTableExport},
+	"LookupTableExportV2":           {Flags: exec.Stateful | exec.ReadsTable, Build: buildTableExport},
 	"LookupTableRemoveV2":           {Flags: exec.Stateful | exec.Ordered, Build: exec.WithoutAttrs(tableRemove)},
 	"MutableDenseHashTableV2":       {Flags: exec.Stateful, Build: buildDenseTable},
 	"MutableHashTableOfTensorsV2":   {Build: buildTable},
-	"LookupTableSizeV2":             {Flags: exec.Stateful, Build: exec.WithoutAttrs(tableSize)},
+	"LookupTableSizeV2":             {Flags: exec.Stateful | exec.ReadsTable, Build: exec.WithoutAttrs(tableSize)},
 }
 
 // table maps single keys to values of one shape. Keys are the elements' bytes.

@@ -2,8 +2,11 @@ package variant
 
 import (
 	"io"
+	"io/fs"
+	"runtime"
 	"sync"
 
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
@@ -33,6 +36,49 @@ func (f OpenFunc) MakeIterator(p *IteratorContext) (Iterator, error) { return f(
 type IteratorContext struct {
 	*exec.KernelContext
 	Files *FileSet
+	// Help is where a call ahead looks for help; nil in other calls.
+	Help Help
+}
+
+// Run does a job in at most so many parts.
+func (p *IteratorContext) Run(parts int, job parallel.Job) {
+	if p.Help != nil {
+		p.Help.run(parts, job)
+		return
+	}
+	parallel.Run(parts, job)
+}
+
+// Help brings a run that waits for an element to the call that makes it. Until then
+// that call has one processor, so that it takes none from the step that runs.
+type Help chan func()
+
+// NewHelp returns a Help.
+func NewHelp() Help { return make(Help, 1) }
+
+func (h Help) run(parts int, job parallel.Job) {
+	left := make(chan struct{})
+	h <- func() {
+		defer close(left)
+		parallel.Run(max(1, min(parts, runtime.GOMAXPROCS(0)-1)), job)
+	}
+	job.Part(0, 1)
+	select {
+	case <-h: // nobody came
+	default:
+		<-left
+	}
+}
+
+// Described is a data set, and what calls of its functions would see that come before
+// an element is asked for.
+type Described struct {
+	Dataset
+	// Later is what the functions access; see [exec.OpConstruction.Later].
+	Later exec.OpFlags
+	// Shared are the nodes whose data sets keep something from walk to walk: "" for
+	// those of functions.
+	Shared []string
 }
 
 // FileSet closes the files of an iterator that stops before their end.
@@ -40,6 +86,15 @@ type FileSet struct {
 	mu     sync.Mutex
 	open   map[io.Closer]bool
 	closed bool
+	waits  bool
+}
+
+// MayWait reports whether there was a file that may have nothing to read yet, such as a
+// pipe.
+func (s *FileSet) MayWait() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waits
 }
 
 // Add adds a file, which is closed at once if the set is.
@@ -49,6 +104,10 @@ func (s *FileSet) Add(f io.Closer) {
 	if s.closed {
 		f.Close()
 		return
+	}
+	if of, ok := f.(interface{ Stat() (fs.FileInfo, error) }); ok && !s.waits {
+		info, err := of.Stat()
+		s.waits = err != nil || !info.Mode().IsRegular()
 	}
 	if s.open == nil {
 		s.open = map[io.Closer]bool{}
