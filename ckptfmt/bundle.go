@@ -39,10 +39,10 @@ func newHeader(numShards int) *tfpb.BundleHeaderProto {
 // checkVersion reports whether this package may read a file of that version.
 func checkVersion(v *tfpb.VersionDef) error {
 	if v.GetMinConsumer() > bundleVersion {
-		return fmt.Errorf("%w: it asks for consumer version %d, this is %d", ErrVersion, v.GetMinConsumer(), bundleVersion)
+		return fmt.Errorf("%w: a newer TensorFlow wrote it, for readers of version %d and above; this one has version %d", ErrVersion, v.GetMinConsumer(), bundleVersion)
 	}
 	if slices.Contains(v.GetBadConsumers(), bundleVersion) {
-		return fmt.Errorf("%w: it disallows consumer version %d", ErrVersion, bundleVersion)
+		return fmt.Errorf("%w: it excludes readers of version %d, which this one has", ErrVersion, bundleVersion)
 	}
 	return nil
 }

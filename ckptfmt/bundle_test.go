@@ -346,6 +346,13 @@ func writeIndexFile(t *testing.T, prefix string, entries map[string][]byte) {
 
 func writeTable(t *testing.T, name string, entries map[string][]byte) {
 	t.Helper()
+	if err := os.WriteFile(name, tableOf(t, entries), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tableOf(t *testing.T, entries map[string][]byte) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	w := sstable.NewWriter(&b, nil)
 	keys := make([]string, 0, len(entries))
@@ -361,9 +368,7 @@ func writeTable(t *testing.T, name string, entries map[string][]byte) {
 	if err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	return b.Bytes()
 }
 
 func TestMergeBundlesRefuses(t *testing.T) {

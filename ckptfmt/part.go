@@ -154,9 +154,16 @@ type DamagedTensor struct {
 
 // IntactParts is [Parts] without the tensors whose index entries show that
 // they cannot be read. It returns those separately, ordered by name.
+//
+// Of a [Reader] of another package, such as one that shows other names, the parts are
+// whole tensors, ordered by name.
 func IntactParts(r Reader) ([]Part, []DamagedTensor, error) {
-	if p, ok := r.(*PartsReader); ok {
-		return p.Parts(), nil, nil
+	switch r := r.(type) {
+	case *PartsReader:
+		return r.Parts(), nil, nil
+	case *BundleReader, *V1Reader:
+	default:
+		return wholeParts(r)
 	}
 	stored, damaged, err := storedParts(r)
 	if err != nil {
@@ -167,6 +174,45 @@ func IntactParts(r Reader) ([]Part, []DamagedTensor, error) {
 		parts[i] = stored[i].part(r)
 	}
 	return parts, damaged, nil
+}
+
+// wholeParts returns the tensors of any reader.
+func wholeParts(r Reader) (parts []Part, damaged []DamagedTensor, err error) {
+	for info, err := range r.Tensors() {
+		if err != nil && info.Name == "" {
+			return nil, nil, err
+		}
+		if err != nil {
+			damaged = append(damaged, DamagedTensor{info.Name, err})
+			continue
+		}
+		parts = append(parts, wholePartOf(r, &info))
+	}
+	return parts, damaged, nil
+}
+
+func wholePartOf(r Reader, info *TensorInfo) Part {
+	name := info.Name
+	p := WholePart(name, info.DType, info.Shape, func() (io.ReadCloser, error) {
+		t, err := r.OpenTensor(name)
+		if err != nil {
+			return nil, err
+		}
+		return io.NopCloser(t), nil
+	})
+	if p.Foreign = info.Foreign; p.Foreign != "" {
+		p.Bytes = info.Bytes
+	}
+	if hasStrings(info.DType) {
+		p.Open, p.Strings = nil, func() ([][]byte, error) {
+			t, err := r.Lookup(name)
+			if err != nil {
+				return nil, err
+			}
+			return t.Strings, nil
+		}
+	}
+	return p
 }
 
 func (s *storedPart) part(r Reader) Part {

@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -147,5 +149,40 @@ func TestForeignPart(t *testing.T) {
 	defer w.Close()
 	if err := w.AddPart(foreign); !errors.Is(err, ErrType) {
 		t.Errorf("in a bundle: %v", err)
+	}
+}
+
+// TestPartsOfAnyReader has readers that this package does not know, such as those that show
+// other names: their parts are the tensors, whole.
+func TestPartsOfAnyReader(t *testing.T) {
+	damaged := 0
+	for _, set := range []string{"partitioned", "strings", "dtypes", "scalars_empty", "damaged/entry_size_wrong"} {
+		indexes, err := filepath.Glob(filepath.Join(fixtures, v2Set, set, "*.index"))
+		if err != nil || len(indexes) == 0 {
+			t.Fatalf("%s: %q, %v", set, indexes, err)
+		}
+		r := openBundle(t, strings.TrimSuffix(indexes[0], layout.IndexSuffix), nil)
+		parts, lost, err := IntactParts(struct{ Reader }{r})
+		if err != nil || len(parts) == 0 {
+			t.Fatalf("%s: %d parts, %v", set, len(parts), err)
+		}
+		damaged += len(lost)
+		for _, p := range parts {
+			got, err := p.Load()
+			want, wantErr := r.Lookup(p.Name)
+			if err != nil || wantErr != nil || !cmp.Equal(got, want, cmpopts.EquateEmpty()) {
+				t.Errorf("%s: %q is %v, %v; want %v, %v", set, p.Name, got, err, want, wantErr)
+			}
+		}
+		all := 0
+		for range r.Tensors() {
+			all++
+		}
+		if all != len(parts)+len(lost) {
+			t.Errorf("%s: %d parts, %d damaged, of %d tensors", set, len(parts), len(lost), all)
+		}
+	}
+	if damaged == 0 {
+		t.Error("no tensor is damaged")
 	}
 }

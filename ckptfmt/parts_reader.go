@@ -18,8 +18,8 @@ import (
 
 // PartList is the tensors of a file, in its order: whole ones, of different names. Of
 // the hundred thousand that a file may have, few are needed at once, so each is made
-// when it is asked for. A list that knows the order of the names has a method ByName,
-// which returns the places of the tensors in it, nil if they are in it.
+// when it is asked for. A list that has found the order of the names, and that they differ,
+// has a method ByName, which returns the places of the tensors in it, nil if they are in it.
 type PartList interface {
 	Len() int
 	// Name returns the name of Part(i).
@@ -79,11 +79,11 @@ func NewPartListReader(parts PartList, close func() error) (*PartsReader, error)
 	}
 	if sorted, ok := parts.(interface{ ByName() []int32 }); ok {
 		r.byName = sorted.ByName()
-	} else {
-		r.byName = distinct.Order(parts.Len(), parts.Name)
+		return r, nil
 	}
-	if i, ok := distinct.Twice(parts.Len(), parts.Name, r.byName); ok {
-		return nil, fmt.Errorf("%w: there are two tensors %q", ErrExists, parts.Name(i))
+	var twice int
+	if r.byName, twice = distinct.Order(parts.Len(), parts.Name); twice >= 0 {
+		return nil, fmt.Errorf("%w: there are two tensors %q", ErrExists, parts.Name(twice))
 	}
 	return r, nil
 }

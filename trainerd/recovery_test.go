@@ -61,6 +61,12 @@ func TestRestoreFallback(t *testing.T) {
 			20, "", []string{"level=ERROR", "model.ckpt-30.data-00000-of-00001", "moved damaged checkpoint aside", "model.ckpt-20"}, true},
 		{"index damaged", func(t *testing.T, dir string) { sessiontest.FlipByte(t, filepath.Join(dir, "model.ckpt-30.index")) },
 			20, "", []string{"level=ERROR", "model.ckpt-30.index"}, true},
+		{"of a newer TensorFlow", func(t *testing.T, dir string) {
+			newer := filepath.Join("..", "fixtures", "ckpt_v2", "damaged", "min_consumer_2", "model.ckpt.index")
+			b, err := os.ReadFile(newer)
+			sessiontest.MustNoErr(t, err)
+			sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, "model.ckpt-30.index"), b, 0o666))
+		}, 20, "", []string{"trying an older one", "a newer TensorFlow wrote it", "moved"}, true},
 		{"two damaged", func(t *testing.T, dir string) {
 			sessiontest.FlipByte(t, filepath.Join(dir, "model.ckpt-30.index"))
 			sessiontest.FlipByte(t, filepath.Join(dir, "model.ckpt-20.index"))

@@ -126,13 +126,14 @@ func (sv *Supervisor) goBack(r *run, prefix string) error {
 
 // quarantine moves damaged checkpoints out of the way of the run, into a
 // directory of their own below the logdir. They are never deleted: somebody
-// may want to rescue what is in them. One that merely could not be read, for
+// may want to rescue what is in them, or a newer version can read them. One that merely could not be read, for
 // lack of rights for example, stays where it is.
 func (sv *Supervisor) quarantine(r *run) error {
 	var errs []error
 	for _, bad := range r.prepared.Damaged {
 		var corrupt *ckptfmt.CorruptError
-		if !errors.As(bad.Err, &corrupt) || !sv.inLogdir(bad.Prefix) {
+		newer := errors.Is(bad.Err, ckptfmt.ErrVersion) // which the next save of its step would replace
+		if !newer && !errors.As(bad.Err, &corrupt) || !sv.inLogdir(bad.Prefix) {
 			continue
 		}
 		dir, err := checkpoint.Quarantine(r.fs(), bad.Prefix, time.Now())

@@ -176,7 +176,7 @@ func (m *SessionManager) restoreOne(ctx context.Context, sess session.Session, p
 	err := m.load(ctx, sess, prefix)
 	var bad *checkpoint.Error
 	var corrupt *ckptfmt.CorruptError
-	if !errors.As(err, &bad) || errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
+	if !errors.As(err, &bad) || errors.As(err, &corrupt) || errors.Is(err, ckptfmt.ErrVersion) || errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil {
 		return err
 	}
 	logging.OrDiscard(m.Logger).Warn("checkpoint could not be read; trying again", "checkpoint", prefix, "err", err)

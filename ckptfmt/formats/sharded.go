@@ -134,7 +134,10 @@ func (s *sharded) choose(index *shardindex.Index, found []place, files []string,
 		for i := range lost {
 			s.tensors = append(s.tensors, place{list, i})
 		}
-		s.byName = distinct.Order(s.Len(), s.Name)
+		s.byName, _ = distinct.Order(s.Len(), s.Name)
+	}
+	if twice := distinct.Twice(s.Len(), s.Name, s.byName); twice >= 0 {
+		return fmt.Errorf("%w: there are two tensors %q", ckptfmt.ErrExists, s.Name(twice))
 	}
 	return nil
 }
@@ -158,7 +161,7 @@ func (s *sharded) take(found []place, taken []bool, order []int) {
 // inOrder returns the places of n names in the order of these.
 func inOrder(n int, name func(i int) string) []int {
 	places := make([]int, n)
-	order := distinct.Order(n, name)
+	order, _ := distinct.Order(n, name)
 	for i := range places {
 		places[i] = i
 		if order != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/membound"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -79,9 +80,9 @@ func FuzzMetaGraph(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`graph_def { node { name: "a" op: "NoOp" } } collection_def { key: "k" value { node_list { value: "a" } } }`))
+	name := filepath.Join(f.TempDir(), "m.meta") // of each process that fuzzes
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer membound.Check(t, len(b), 1024)()
-		name := filepath.Join(t.TempDir(), "m.meta")
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func FuzzMetaGraph(f *testing.F) {
 			}
 			return
 		}
-		if err := Write(name, m, nil); err != nil {
+		if err := Write(name, m, &ckptfmt.FileOptions{FS: atomicfile.NoSync(nil)}); err != nil {
 			t.Fatal(err)
 		}
 		again, err := Read(name)

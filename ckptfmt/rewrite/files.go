@@ -128,6 +128,10 @@ func withoutGraph(parts []ckptfmt.Part) []ckptfmt.Part {
 	return out
 }
 
+// writtenPieces of copySize are written at once: Go's scheduler attends to each system call
+// that takes as long as a large write, so there should not be many.
+const writtenPieces = 4
+
 // writeFile publishes a file that body writes. The pieces that are written end where pages
 // of the file do, whatever the length of a header: parts of pages take a third longer.
 func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err error) {
@@ -140,7 +144,7 @@ func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	buf := bufio.NewWriterSize(p, copySize)
+	buf := bufio.NewWriterSize(p, writtenPieces*copySize)
 	if err := body(buf); err != nil {
 		return err
 	}

@@ -95,14 +95,14 @@ func (w *watchedReader) Read(b []byte) (int, error) {
 	if err := w.err(); err != nil {
 		return 0, err
 	}
-	n, err := w.ReadCloser.Read(b)
+	n, err := w.ReadCloser.Read(b[:min(len(b), copySize)])
 	if w.progress != nil {
 		w.progress(n)
 	}
 	return n, err
 }
 
-// copySize is how much is copied at once: little enough to stay in the processor's cache
+// copySize is how much is read at once: little enough to stay in the processor's cache
 // until it is written, after its checksum was taken there, and much for a system call.
 const copySize = 256 << 10
 

@@ -118,8 +118,8 @@ func nameOf(name string) string {
 // nameApart gives numbers to the second tensor of a name and those after it, such as that
 // of {"a": {"b": t}, "a.b": u}.
 func (r *Reader) nameApart() {
-	r.byName = distinct.Order(r.Len(), r.Name)
-	if _, ok := distinct.Twice(r.Len(), r.Name, r.byName); !ok {
+	var twice int
+	if r.byName, twice = distinct.Order(r.Len(), r.Name); twice < 0 {
 		return
 	}
 	names := distinct.New(r.Name)
@@ -134,7 +134,7 @@ func (r *Reader) nameApart() {
 			r.others[i] = p
 		}
 	}
-	r.byName = distinct.Order(r.Len(), r.Name)
+	r.byName, _ = distinct.Order(r.Len(), r.Name)
 }
 
 // addUnreadable lists what cannot be read, which hinders no other.

@@ -165,20 +165,31 @@ func (r *Reader) checkOrder() error {
 	if m == nil {
 		return nil
 	}
-	text, _, err := r.read(m, name, 16, !r.unsummed)
+	text, _, err := r.read(m, name, 16)
+	if err == nil {
+		err = r.checkText(m, name, text)
+	}
 	if err == nil && strings.TrimSpace(text) != "little" {
 		err = fmt.Errorf("%s: byteorder is %q; only little-endian files are read", r.name, text)
 	}
 	return err
 }
 
-// load reads the pickle.
+// load reads the pickle, and meanwhile its sum.
 func (r *Reader) load(m *zipdir.Member) (value any, err error) {
 	storages := r.archive.Most() // a file that has them has a hundred bytes and more for each
-	text, start, err := r.read(m, pickleName, maxPickle+morePickle*int64(storages), m.CRC32 != 0)
+	text, start, err := r.read(m, pickleName, maxPickle+morePickle*int64(storages))
 	if err != nil {
 		return nil, err
 	}
+	var damage error
+	var sum sync.WaitGroup
+	sum.Go(func() { damage = r.checkText(m, pickleName, text) })
+	defer func() {
+		if sum.Wait(); damage != nil {
+			value, err = nil, damage // which is why the pickle may be refused
+		}
+	}()
 	r.entries = make([]entry, 0, storages)
 	limited := rules()
 	limited.MaxValues = maxValues + moreValues*storages
@@ -189,8 +200,8 @@ func (r *Reader) load(m *zipdir.Member) (value any, err error) {
 	return value, nil
 }
 
-// read returns a whole stored member, and where it begins.
-func (r *Reader) read(m *zipdir.Member, name string, limit int64, summed bool) (string, int64, error) {
+// read returns a whole stored member, whose sum is not checked, and where it begins.
+func (r *Reader) read(m *zipdir.Member, name string, limit int64) (string, int64, error) {
 	if _, err := r.stored(m, "", name); err != nil {
 		return "", 0, err
 	}
@@ -205,10 +216,18 @@ func (r *Reader) read(m *zipdir.Member, name string, limit int64, summed bool) (
 	if err != nil {
 		return "", 0, r.corrupt(name, m, err)
 	}
-	if got := sumOf(text); got != m.CRC32 && summed {
-		return "", 0, r.corrupt(name, m, sumError(got, m.CRC32))
-	}
 	return text, start, nil
+}
+
+// checkText verifies the sum of a whole member. The 0 that files without sums have is none.
+func (r *Reader) checkText(m *zipdir.Member, name, text string) error {
+	if m.CRC32 == 0 {
+		return nil
+	}
+	if got := sumOf(text); got != m.CRC32 {
+		return r.corrupt(name, m, sumError(got, m.CRC32))
+	}
+	return nil
 }
 
 // sumOf sums a text in pieces: as a whole it would have to be copied.

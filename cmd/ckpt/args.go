@@ -143,6 +143,8 @@ func openFormat(f formats.File) (*formats.Reader, error) {
 		return nil, fmt.Errorf("there is no checkpoint %s: %w; `ckpt ls %s` lists the existing ones", f.Path, fs.ErrNotExist, dir)
 	case ckptdir.IsUnreadable(err):
 		return nil, fmt.Errorf("checkpoint %s cannot be read, and may be intact: %w", f.Path, err)
+	case errors.Is(err, ckptfmt.ErrVersion):
+		return nil, fmt.Errorf("%w; install a newer release of ckpt", err)
 	case f.Kind.IsCheckpoint() && !isFooterOf(err, f.Path):
 		return nil, fmt.Errorf("%w; `ckpt ls %s` lists older checkpoints", err, dir)
 	}

@@ -64,6 +64,7 @@ func listOf(r ckptfmt.Reader) (tensors, error) {
 type tensorLines struct {
 	tensors tensors
 	widths  [len(tensorColumns)]int
+	odd     bool // a name is not plain
 	sum     totals
 	damaged []ckptfmt.DamagedTensor
 }
@@ -116,6 +117,7 @@ func (t *tensorLines) join(part *tensorLines) {
 	for i, width := range part.widths {
 		t.widen(i, width)
 	}
+	t.odd = t.odd || part.odd
 	t.damaged = append(t.damaged, part.damaged...)
 	t.sum.tensors += part.sum.tensors
 	t.sum.elements += part.sum.elements
@@ -134,6 +136,7 @@ func (t *tensorLines) measure(info *ckptfmt.TensorInfo, err error) error {
 	if isPlain(info.Name) {
 		t.widen(0, len(info.Name))
 	} else {
+		t.odd = true
 		t.widen(0, utf8.RuneCountInString(printable(info.Name)))
 	}
 	t.widen(1, len(info.TypeName()))
@@ -233,7 +236,7 @@ func (t *tensorLines) appendRow(b []byte, cells []string) []byte {
 // appendTensor is appendRow of tensorRow.
 func (t *tensorLines) appendTensor(b []byte, info *ckptfmt.TensorInfo) []byte {
 	width := len(info.Name)
-	if isPlain(info.Name) {
+	if !t.odd || isPlain(info.Name) {
 		b = append(b, info.Name...)
 	} else {
 		name := printable(info.Name)

@@ -32,7 +32,7 @@ func metaCommand() *cli.Command {
 		Description: `Reads the .meta file next to a checkpoint, or the file of that name, in binary
 or text form. Of a SavedModel, the MetaGraph with the tag serve, or the only one, is
 meant, unless --tags names another.`,
-		Flags: []cli.Flag{jsonFlag(), &cli.StringSliceFlag{Name: "tags", Usage: "the MetaGraph of a SavedModel that has this `TAG`; all of several"}},
+		Flags: []cli.Flag{jsonFlag(), tagsFlag()},
 		Action: func(c *cli.Context) error {
 			a, err := args(c, "PREFIX or FILE")
 			if err != nil {
@@ -55,6 +55,10 @@ meant, unless --tags names another.`,
 			return d.table().Print(c.App.Writer, terminal.Style{})
 		},
 	}
+}
+
+func tagsFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "tags", Usage: "the MetaGraph of a SavedModel that has this `TAG`; all of several"}
 }
 
 // readMeta reads the MetaGraph that an argument means, and returns where it is. Only those

@@ -32,6 +32,7 @@ takes values over by hand. With --map the checkpoint is first changed as by
 ` + "`ckpt cp --map`" + `; only then its names are compared.` + namesHelp,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "meta", Usage: "`FILE` of the MetaGraph, prefix of a checkpoint that has one, or folder of a SavedModel"},
+			tagsFlag(),
 			&cli.StringFlag{Name: "against", Usage: "`PREFIX` of the checkpoint whose names, types and shapes are wanted"},
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "leave out what matches"},
 			jsonFlag(), planNamesFlag(),
@@ -89,7 +90,10 @@ func planAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.IsSet("meta") == c.IsSet("against") {
+	switch {
+	case c.IsSet("tags") && !c.IsSet("meta"):
+		return usagef("--tags is about --meta")
+	case c.IsSet("meta") == c.IsSet("against"):
 		return usagef("plan takes one of --meta and --against")
 	}
 	want, err := wantedVariables(c)
@@ -133,7 +137,7 @@ func wantedVariables(c *cli.Context) ([]plan.Variable, error) {
 		defer r.Close()
 		return plan.Of(r)
 	}
-	m, name, err := readMeta(c.String("meta"))
+	m, name, err := readMeta(c.String("meta"), c.StringSlice("tags")...)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; --against takes a checkpoint instead", err)
 	}

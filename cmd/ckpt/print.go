@@ -65,12 +65,20 @@ func printable(name string) string {
 // isPlain reports whether a name is of printable ASCII, as most are.
 func isPlain(name string) bool {
 	for i := range len(name) {
-		if b := name[i]; b < ' ' || b > '~' || b == '"' || b == '\\' {
+		if !plainBytes[name[i]] {
 			return false
 		}
 	}
 	return name != ""
 }
+
+// plainBytes are the characters of names that are printed as they are.
+var plainBytes = func() (plain [256]bool) {
+	for b := byte(' '); b <= '~'; b++ {
+		plain[b] = b != '"' && b != '\\'
+	}
+	return plain
+}()
 
 // shapeText is a shape without blanks, so that tools can cut columns.
 func shapeText(shape []int64) string { return string(appendShape(nil, shape)) }

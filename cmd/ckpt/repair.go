@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 )
 
@@ -73,7 +75,11 @@ is intact; the checkpoint file is then left as it is.`,
 			intact, bad, err := ckptdir.NewestIntact(c.Context, dir)
 			report := repairJSON{Damaged: []damagedJSON{}}
 			for _, u := range bad {
-				fmt.Fprintf(c.App.ErrWriter, "ckpt: %s is damaged: %v\n", u.Prefix, u.Err)
+				is := "damaged"
+				if errors.Is(u.Err, ckptfmt.ErrVersion) {
+					is = "not readable by this release"
+				}
+				fmt.Fprintf(c.App.ErrWriter, "ckpt: %s is %s: %v\n", u.Prefix, is, u.Err)
 				report.Damaged = append(report.Damaged, damagedJSON{u.Prefix, u.Err.Error()})
 			}
 			if ckptdir.IsUnreadable(err) {

@@ -70,13 +70,15 @@ func stat(c *cli.Context) error {
 		return err
 	}
 	if len(damaged) > 0 {
-		return sayDamaged(c, prefix, damaged)
+		err = sayDamaged(c, prefix, damaged)
 	}
 	if len(list) > 0 && c.Bool("nan") {
 		fmt.Fprintf(c.App.ErrWriter, "ckpt: the first tensor with NaN or infinity is %s\n", printable(string(list[0].Name)))
-		return exitError(exitDiffers)
+		if err != exitError(exitDamaged) { // others that are not supported change nothing
+			err = exitError(exitDiffers)
+		}
 	}
-	return nil
+	return err
 }
 
 // stats returns the statistics of all tensors of numbers, or, with --nan, of

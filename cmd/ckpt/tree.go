@@ -107,7 +107,7 @@ func (p treePrinter) value(v inspect.ObjectValue) (string, error) {
 	}
 	info, err := p.r.Info(v.Key)
 	if errors.Is(err, ckptfmt.ErrNotFound) {
-		return "= missing" + name, nil
+		return p.table(v.Key) + name, nil
 	}
 	if err != nil && isDamage(err) {
 		return "= damaged" + name, nil
@@ -116,6 +116,19 @@ func (p treePrinter) value(v inspect.ObjectValue) (string, error) {
 		return "", err
 	}
 	return "= " + info.TypeName() + shapeText(info.Shape) + name, nil
+}
+
+// table describes the value of a lookup table, which is stored as two tensors.
+func (p treePrinter) table(key string) string {
+	keys, err := p.r.Info(key + "-keys")
+	if err != nil {
+		return "= missing"
+	}
+	values, err := p.r.Info(key + "-values")
+	if err != nil {
+		return "= missing"
+	}
+	return fmt.Sprintf("= table of %s%s to %s%s", keys.TypeName(), shapeText(keys.Shape), values.TypeName(), shapeText(values.Shape))
 }
 
 // below prints what an object has, at the given depth. An object that is one
@@ -171,7 +184,7 @@ type objectJSON struct {
 type valueJSON struct {
 	Key      jsonName `json:"key"`
 	FullName jsonName `json:"full_name,omitempty"`
-	DType    string   `json:"dtype,omitempty"` // missing where a copy left the tensor out, or it is damaged
+	DType    string   `json:"dtype,omitempty"` // missing of tables, where a copy left the tensor out, and where it is damaged
 	Shape    []int64  `json:"shape"`           // null there
 }
 

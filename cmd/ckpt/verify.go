@@ -90,6 +90,7 @@ type verification struct {
 	list        []findingJSON
 	checkpoints int
 	tensors     int
+	summed      int    // checkpoints whose files a manifest has sums of
 	single      string // what was checked, where it was no directory of checkpoints
 }
 
@@ -215,13 +216,24 @@ func (v *verification) manifest(ctx context.Context, prefix string) error {
 	if _, err := manifest.Read(prefix); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	intact, bad := 0, 0
 	for name, err := range manifest.Verify(ctx, prefix) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			v.add(findingJSON{Kind: kindOf("file", err), Prefix: prefix, Name: jsonName(name), Error: err.Error()})
+		if err == nil {
+			intact++
+			continue
 		}
+		bad++
+		v.add(findingJSON{Kind: kindOf("file", err), Prefix: prefix, Name: jsonName(name), Error: err.Error()})
+	}
+	switch {
+	case intact > 0:
+		v.summed++
+		v.single += fmt.Sprintf("; SHA-256 of %d files by the manifest", intact)
+	case bad == 0: // such as of a checkpoint that was soon replaced
+		v.single += "; the manifest has no SHA-256"
 	}
 	return nil
 }
@@ -273,7 +285,7 @@ func (v *verification) summarise(arg string) error {
 	damage := damaged["tensor"] + damaged["file"] + damaged["checkpoint"]
 	switch {
 	case len(v.list) == 0 && v.single == "":
-		fmt.Fprintf(words, "%s: %d checkpoints, %d tensors, all intact\n", arg, v.checkpoints, v.tensors)
+		fmt.Fprintf(words, "%s: %d checkpoints, %d tensors, all intact (CRC-32C of every tensor; SHA-256 of the files of %d)\n", arg, v.checkpoints, v.tensors, v.summed)
 		return nil
 	case len(v.list) == 0:
 		fmt.Fprintf(words, "%s: %d tensors, all intact (%s)\n", arg, v.tensors, v.single)

@@ -7,28 +7,47 @@ import (
 	"strings"
 )
 
-// Order returns the places of n names in the order of these, nil if they are in it.
-func Order(n int, name func(i int) string) []int32 {
-	if inOrder(n, name) {
-		return nil
+// Order returns the places of n names in the order of these, nil if they are in it, and
+// the place of a name that another one is equal to, -1 where there is none.
+func Order(n int, name func(i int) string) (places []int32, twice int) {
+	twice, last := -1, ""
+	for i := range n {
+		next := name(i)
+		if next < last {
+			return orderOf(n, name)
+		}
+		if next == last && i > 0 {
+			twice = i
+		}
+		last = next
 	}
+	return nil, twice
+}
+
+func orderOf(n int, name func(i int) string) (places []int32, twice int) {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = name(i)
 	}
-	return order(names)
+	places = order(names)
+	return places, Twice(n, func(i int) string { return names[i] }, places)
 }
 
-func inOrder(n int, name func(i int) string) bool {
-	last := ""
-	for i := range n {
-		next := name(i)
-		if next < last {
-			return false
+// Twice returns the place of a name that another one is equal to, by their order, nil where
+// they are in it; -1 where there is none.
+func Twice(n int, name func(i int) string, order []int32) int {
+	at := func(i int) int {
+		if order == nil {
+			return i
 		}
-		last = next
+		return int(order[i])
 	}
-	return true
+	for i := 1; i < n; i++ {
+		if name(at(i)) == name(at(i-1)) {
+			return at(i)
+		}
+	}
+	return -1
 }
 
 // order sorts by the few bytes after what all names begin with: most comparisons need
@@ -71,21 +90,4 @@ func prefixOf(names []string) string {
 		}
 	}
 	return prefix
-}
-
-// Twice returns the place of a name that another one is equal to, by their order; ok
-// is false where there is none.
-func Twice(n int, name func(i int) string, order []int32) (place int, ok bool) {
-	at := func(i int) int {
-		if order == nil {
-			return i
-		}
-		return int(order[i])
-	}
-	for i := 1; i < n; i++ {
-		if name(at(i)) == name(at(i-1)) {
-			return at(i), true
-		}
-	}
-	return 0, false
 }

@@ -23,7 +23,7 @@ func TestOrder(t *testing.T) {
 			}
 			name := func(i int) string { return names[i] }
 			var got []string
-			order := Order(len(names), name)
+			order, twice := Order(len(names), name)
 			for _, at := range order {
 				got = append(got, names[at])
 			}
@@ -31,22 +31,18 @@ func TestOrder(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Fatalf("letters %q after %q are out of order", letters, prefix)
 			}
-			at, ok := Twice(len(names), name, order)
-			if !ok || slices.Index(names, names[at]) == at {
-				t.Errorf("%d, %t is a name that is there twice", at, ok)
+			if twice < 0 || slices.Index(names, names[twice]) == twice {
+				t.Errorf("%d is a name that is there twice", twice)
 			}
 		}
 	}
 }
 
 func TestOrderOfSortedNames(t *testing.T) {
-	for _, names := range [][]string{nil, {"a"}, {"a", "b", "b\x00"}} {
-		name := func(i int) string { return names[i] }
-		if order := Order(len(names), name); order != nil {
-			t.Errorf("%q: %v", names, order)
-		}
-		if at, ok := Twice(len(names), name, nil); ok {
-			t.Errorf("%q: %d is there twice", names, at)
+	for _, names := range [][]string{nil, {""}, {"a"}, {"a", "b", "b\x00"}, {"", ""}, {"a", "b", "b", "c"}} {
+		order, twice := Order(len(names), func(i int) string { return names[i] })
+		if want := len(slices.Compact(slices.Clone(names))) < len(names); order != nil || (twice >= 0) != want {
+			t.Errorf("%q: %v, %d is there twice", names, order, twice)
 		}
 	}
 }

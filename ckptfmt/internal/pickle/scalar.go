@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxLong bounds the bytes of a whole number: its decimal digits take time.
@@ -73,7 +74,10 @@ func (u *unpickler) text(op byte) error {
 	if err != nil {
 		return err
 	}
-	return u.push(u.word(strings.ToValidUTF8(text, "\uFFFD")))
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return u.push(u.word(text))
 }
 
 // word returns a string as a value. A few short ones, such as "cpu", are in a pickle

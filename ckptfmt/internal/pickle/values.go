@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math/big"
 	"slices"
+	"strings"
 )
 
 // Values that a pickle makes, in addition to nil, bool, int64, float64 and string.
@@ -22,8 +23,10 @@ type (
 	Dict struct {
 		Keys   []any
 		Values []any
-		index  []uint64 // of keys by their hashes; nil of few keys
+		index  []uint64 // of keys by their hashes; nil of few keys, and of texts in ascending order
 		seed   maphash.Seed
+
+		ascending int // how many of the first keys are texts in ascending order
 	}
 	// Object is an object of a class that Rules allow, with what it was made of and
 	// what it was saved with.
@@ -76,6 +79,9 @@ const fewKeys = 8
 // an index the slot that has it, or would. A slot has 32 bits of the hash, and the place
 // plus 1 below them.
 func (d *Dict) find(k any, hash uint32) (place int, slot *uint64) {
+	if d.index == nil && len(d.Keys) > fewKeys {
+		return d.findText(k), nil
+	}
 	if d.index == nil {
 		return slices.IndexFunc(d.Keys, func(key any) bool { return isKey(key, k) }), nil
 	}
@@ -91,6 +97,19 @@ func (d *Dict) find(k any, hash uint32) (place int, slot *uint64) {
 	}
 }
 
+// findText is find of many texts in ascending order.
+func (d *Dict) findText(k any) int {
+	text, ok := k.(string)
+	if !ok {
+		return -1
+	}
+	i, ok := slices.BinarySearchFunc(d.Keys, text, func(key any, text string) int { return strings.Compare(key.(string), text) })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
 // hash is 0 where there is no index.
 func (d *Dict) hash(k any) uint32 {
 	if d.index == nil {
@@ -102,8 +121,23 @@ func (d *Dict) hash(k any) uint32 {
 	return uint32(maphash.Comparable(d.seed, k))
 }
 
+// follows reports whether a key is a text that comes after all keys, which are texts in
+// ascending order: then it needs no index, as those of files in the order of their names.
+func (d *Dict) follows(key any) bool {
+	text, ok := key.(string)
+	if !ok || d.index != nil || d.ascending < len(d.Keys) {
+		return false
+	}
+	return len(d.Keys) == 0 || d.Keys[len(d.Keys)-1].(string) < text
+}
+
 // Set has Python's meaning: the last value of a key stays.
 func (d *Dict) Set(key, value any) error {
+	if d.follows(key) {
+		d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
+		d.ascending++
+		return nil
+	}
 	k, err := keyOf(key)
 	if err != nil {
 		return err
@@ -172,7 +206,9 @@ func (d *Dict) Get(key any) any {
 }
 
 func (d *Dict) setAll(items []any) error {
-	d.grow(len(items) / 2)
+	if d.index != nil {
+		d.grow(len(items) / 2)
+	}
 	d.Keys, d.Values = roomFor(len(items)/2, d.Keys), roomFor(len(items)/2, d.Values)
 	for i := 0; i < len(items); i += 2 {
 		if err := d.Set(items[i], items[i+1]); err != nil {

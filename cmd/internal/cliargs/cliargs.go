@@ -31,6 +31,9 @@ func FlagsFirst(app *cli.App, args []string) ([]string, error) {
 			rest = append(rest, word)
 			continue
 		}
+		if isHelp(command, word) { // which the cli package knows only without arguments
+			return append(slices.Clone(head), word), nil
+		}
 		flags = append(flags, word)
 		if takesValue(command, word) {
 			if i++; i == len(words) {
@@ -57,6 +60,15 @@ func find(app *cli.App, args []string) (*cli.Command, []string) {
 		command, words = command.Subcommands[sub], words[1:]
 	}
 	return command, words
+}
+
+// isHelp reports whether a flag asks for help: those of the cli package, which a command may
+// have for something else.
+func isHelp(command *cli.Command, word string) bool {
+	name := strings.TrimLeft(word, "-")
+	return slices.Contains(cli.HelpFlag.Names(), name) && !slices.ContainsFunc(command.Flags, func(f cli.Flag) bool {
+		return f != cli.HelpFlag && slices.Contains(f.Names(), name)
+	})
 }
 
 // takesValue reports whether the word after a flag belongs to it.

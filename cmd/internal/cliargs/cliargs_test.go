@@ -31,6 +31,10 @@ func TestFlagsFirst(t *testing.T) {
 		{"behind --", "prog ls dir -- --json", "prog ls -- dir --json"},
 		{"a lone dash is an argument", "prog ls - --json", "prog ls --json -- -"},
 		{"unknown flag stays a flag", "prog ls dir --no", "prog ls --no -- dir"},
+		{"help behind", "prog ls dir --json --help", "prog ls --help"},
+		{"short help before", "prog graph run -h x.meta", "prog graph run -h"},
+		{"help behind --", "prog ls -- --help", "prog ls -- --help"},
+		{"a value like help", "prog ls --tag --help x", "prog ls --tag --help -- x"},
 		{"subcommand", "prog graph run x.meta --fetch a --fetch b", "prog graph run --fetch a --fetch b -- x.meta"},
 	} {
 		got, err := FlagsFirst(testApp(), strings.Fields(tc.args))
