@@ -305,6 +305,7 @@ func (p *Pending) Close() error {
 		return nil
 	}
 	if p.file != nil {
+		p.abandon()
 		p.file.Close() // what it says does not matter, the file goes
 	}
 	err := p.fsys.Remove(p.temp)

@@ -8,27 +8,37 @@ import (
 )
 
 const (
-	// directAlign divides the offset, the length and the address in memory of each
-	// direct write. Disks need 512 or 4096.
-	directAlign = 4096
-	// DirectPiece is how much a direct write has. The thread waits for the disk that
-	// long, so a program with few processors should not do it often; a larger piece
-	// gains nothing more.
+	// DirectPiece is how much a direct write has: enough for a disk to be at its full
+	// speed with one at a time.
 	DirectPiece = 8 << 20
+	// directAlign divides the address in memory of each. Disks need 512 or 4096.
+	directAlign = 4096
 )
 
 // DirectFile is a [File] that can be written past the page cache.
 type DirectFile interface {
 	File
-	// SetDirect begins or ends that, and reports whether writes are direct from now
-	// on: then offset, length and address of each are multiples of 4096.
-	SetDirect(on bool) bool
+	// Direct begins that where the system and the file system can do it, and returns nil
+	// where not. The file is written by it alone until its End.
+	Direct() DirectWriter
 }
 
-// Direct lets what comes after the first DirectPiece bytes be written past the page
-// cache, in pieces of that size, where the system and the file system can do that. That
-// takes a fraction of the time of a copy into new pages of the cache, and leaves to other
-// programs what they have there; but who reads the file soon reads it from the disk.
+// DirectWriter writes pieces of DirectPiece bytes past the page cache, one at a time and
+// while its caller does something else.
+type DirectWriter interface {
+	// Begin begins to write a piece at a multiple of DirectPiece. It must not change
+	// before Wait has returned. After an error nothing was begun.
+	Begin(b []byte, offset int64) error
+	// Wait waits for what was begun, and returns how many bytes were written.
+	Wait() (int, error)
+	// End waits for what was begun. It gives the file that size, and Write continues there.
+	End(size int64) error
+}
+
+// Direct lets a large file be written past the page cache where that is possible, all but
+// its first and last DirectPiece bytes. That takes a fraction of the processor time of a
+// copy into new pages of the cache, none while the disk is at work, and leaves to other
+// programs what they have there; but the next one to read the file reads it from the disk.
 // It is called before the first Write.
 func (p *Pending) Direct() {
 	if file, ok := p.file.(DirectFile); ok {
@@ -36,21 +46,22 @@ func (p *Pending) Direct() {
 	}
 }
 
-// directWrites are those of a Pending, which writes what does not fill a piece through
-// the page cache: the beginning, to which small files are limited, and the end.
+// directWrites are those of a Pending. Small files have none, and no memory for them.
 type directWrites struct {
 	file   DirectFile
-	begun  int    // bytes before the first direct write
-	piece  *piece // nil before it
-	filled int    // of piece
+	disk   DirectWriter // nil until the file is large
+	offset int64        // of what is being written, or else of what is collected
+	piece  *directPiece // collects what is written next
+	filled int          // of piece
+	busy   *directPiece // is being written; nil if none is
 }
 
-type piece [DirectPiece + directAlign]byte
+type directPiece [DirectPiece + directAlign]byte
 
-var directPieces = sync.Pool{New: func() any { return new(piece) }}
+var directPieces = sync.Pool{New: func() any { return new(directPiece) }}
 
-// aligned returns the part of the memory that a direct write can have.
-func (p *piece) aligned() []byte {
+// bytes returns the part of the memory that a direct write can have.
+func (p *directPiece) bytes() []byte {
 	from := -uintptr(unsafe.Pointer(p)) % directAlign
 	return p[from : from+DirectPiece]
 }
@@ -62,13 +73,13 @@ func (p *Pending) write(b []byte) (n int, err error) {
 		switch d := p.direct; {
 		case d == nil:
 			some, err = p.toFile(b)
-		case d.piece == nil:
-			some, err = p.toFile(b[:min(len(b), DirectPiece-d.begun)])
-			if d.begun += some; d.begun == DirectPiece {
+		case d.disk == nil:
+			some, err = p.toFile(b[:min(int64(len(b)), DirectPiece-d.offset)])
+			if d.offset += int64(some); d.offset == DirectPiece {
 				p.beginDirect()
 			}
 		default:
-			some = copy(d.piece.aligned()[d.filled:], b)
+			some = copy(d.piece.bytes()[d.filled:], b)
 			if d.filled += some; d.filled == DirectPiece {
 				err = p.writePiece()
 			}
@@ -81,50 +92,84 @@ func (p *Pending) write(b []byte) (n int, err error) {
 	}
 }
 
-// beginDirect makes direct writes from now on, unless the file system refuses.
 func (p *Pending) beginDirect() {
-	if !p.direct.file.SetDirect(true) {
+	d := p.direct
+	if d.disk = d.file.Direct(); d.disk == nil {
 		p.direct = nil
 		return
 	}
-	p.direct.piece = directPieces.Get().(*piece)
+	d.piece = directPieces.Get().(*directPiece)
 }
 
-// writePiece writes what has been collected. What is no multiple of directAlign is the
-// end of the file.
-func (p *Pending) writePiece() (err error) {
+// writePiece begins to write the piece that has been collected.
+func (p *Pending) writePiece() error {
 	d := p.direct
-	b := d.piece.aligned()[:d.filled]
-	n, whole := 0, len(b)/directAlign*directAlign
-	if whole > 0 {
-		n, err = p.toFile(b[:whole])
-	}
-	if err != nil && !errors.Is(err, syscall.EINVAL) {
+	if err := p.awaitPiece(); err != nil || p.direct == nil {
 		return err
 	}
-	d.filled = 0
-	if n < len(b) {
-		return p.endDirect(b[n:]) // the end, or the file system refuses after all
+	if d.disk.Begin(d.piece.bytes(), d.offset) != nil {
+		return p.endDirect(nil) // the page cache will say what is wrong, if anything is
 	}
+	d.busy, d.piece, d.filled = d.piece, directPieces.Get().(*directPiece), 0
 	return nil
 }
 
-// endDirect writes the rest through the page cache, and all that comes later.
-func (p *Pending) endDirect(rest []byte) (err error) {
+// awaitPiece waits for the piece that is being written. A file system that refuses it late
+// gets it through the page cache, as all that follows.
+func (p *Pending) awaitPiece() error {
 	d := p.direct
-	p.direct = nil
-	d.file.SetDirect(false)
-	if len(rest) > 0 {
-		_, err = p.toFile(rest)
+	if d.busy == nil {
+		return nil
 	}
-	directPieces.Put(d.piece)
+	n, err := d.disk.Wait()
+	d.offset += int64(n)
+	p.early.skip(n)
+	if n < DirectPiece && (err == nil || errors.Is(err, syscall.EINVAL)) {
+		return p.endDirect(d.busy.bytes()[n:])
+	}
+	directPieces.Put(d.busy)
+	d.busy = nil
 	return err
 }
 
-// flush writes what is still to be written of the last piece.
+// endDirect writes through the page cache from now on: first a rest, and what is collected.
+func (p *Pending) endDirect(rest []byte) error {
+	d := p.direct
+	p.direct = nil
+	err := d.disk.End(d.offset)
+	for _, b := range [][]byte{rest, d.piece.bytes()[:d.filled]} {
+		if len(b) > 0 && err == nil {
+			_, err = p.toFile(b)
+		}
+	}
+	d.free()
+	return err
+}
+
+// free gives back the memory. Nothing is being written any more.
+func (d *directWrites) free() {
+	directPieces.Put(d.piece)
+	if d.busy != nil {
+		directPieces.Put(d.busy)
+	}
+}
+
+// flush waits for direct writes, and writes what is still to be written.
 func (p *Pending) flush() error {
-	if p.direct == nil || p.direct.piece == nil {
+	if p.direct == nil || p.direct.disk == nil {
 		return nil
 	}
-	return p.writePiece()
+	if err := p.awaitPiece(); err != nil || p.direct == nil {
+		return err
+	}
+	return p.endDirect(nil)
+}
+
+// abandon ends direct writes to a file that is to be removed.
+func (p *Pending) abandon() {
+	if d := p.direct; d != nil && d.disk != nil {
+		p.direct = nil
+		_ = d.disk.End(0) // the file goes
+		d.free()
+	}
 }
