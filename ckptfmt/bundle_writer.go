@@ -37,7 +37,9 @@ type BundleWriterOptions struct {
 	// leave a damaged checkpoint.
 	NoSync bool
 	// Sequential uses only one processor and yields it regularly, for a save
-	// during a training that needs all processors.
+	// during a training that needs all processors. It writes a large data file
+	// past the page cache where the file system can do that, so the next one
+	// to read the file reads it from the disk.
 	Sequential bool
 }
 
@@ -90,6 +92,7 @@ func CreateBundle(prefix string, o *BundleWriterOptions) (*BundleWriter, error) 
 	}
 	if o.Sequential {
 		w.turns = new(parallel.Turns)
+		data.Direct()
 	}
 	return w, nil
 }

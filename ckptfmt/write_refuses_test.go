@@ -267,13 +267,19 @@ func TestDiskFullWhileAdding(t *testing.T) {
 	}
 }
 
-// A save that uses one processor writes the bytes that others write.
+// A save that uses one processor writes the bytes that others write, also those that go
+// past the page cache.
 func TestSequentialWritesTheSame(t *testing.T) {
 	tensors := large(t)
+	past := make([]byte, 2*atomicfile.DirectPiece)
+	for i := range past {
+		past[i] = byte(i / 5)
+	}
+	bytesOf := &Tensor{DType: tfpb.DataType_DT_UINT8, Shape: []int64{int64(len(past))}, Data: past}
 	var files [2][]byte
 	for i, sequential := range []bool{false, true} {
-		w, prefix := newBundle(t, &BundleWriterOptions{Sequential: sequential, NoSync: true})
-		if err := errors.Join(w.Add("ints", tensors["ints"]), w.Add("words", tensors["words"]), w.Finish()); err != nil {
+		w, prefix := newBundle(t, &BundleWriterOptions{Sequential: sequential, NoSync: !sequential})
+		if err := errors.Join(w.Add("bytes", bytesOf), w.Add("ints", tensors["ints"]), w.Add("words", tensors["words"]), w.Finish()); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{layout.DataName(prefix, 0, 1), layout.IndexName(prefix)} {

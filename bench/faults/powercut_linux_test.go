@@ -228,7 +228,11 @@ const (
 	writerEnv  = "TRAINERD_FAULTS_WRITER"
 	mistakeEnv = "TRAINERD_FAULTS_MISTAKE"
 	pauseEnv   = "TRAINERD_FAULTS_PAUSE"
+	largeEnv   = "TRAINERD_FAULTS_LARGE"
 )
+
+// largeWeights are so many that they are written past the page cache.
+const largeWeights = 3 * atomicfile.DirectPiece / 8
 
 // ours saves by this project, in a process of its own, with a mistake or without
 // one. Every second life writes no events, deletes nothing, and pauses after each
@@ -258,6 +262,19 @@ func tensorflow() peer {
 	}}
 }
 
+// oursLarge is ours with a checkpoint that is written past the page cache.
+func oursLarge() peer {
+	p := ours("")
+	p.name += " with large checkpoints"
+	small := p.start
+	p.start = func(dir string, _ int) *exec.Cmd {
+		cmd := small(dir, 0)
+		cmd.Env = append(cmd.Env, largeEnv+"=1")
+		return cmd
+	}
+	return p
+}
+
 // TestWriter is the process whose power is cut.
 func TestWriter(t *testing.T) {
 	dir := os.Getenv(writerEnv)
@@ -266,6 +283,9 @@ func TestWriter(t *testing.T) {
 	}
 	var vars trainerd.Variables
 	weights := make([]int64, 50_000)
+	if os.Getenv(largeEnv) != "" {
+		weights = make([]int64, largeWeights)
+	}
 	must(t, vars.Int64("weights", weights))
 	saver := &checkpoint.Saver{MaxToKeep: 3}
 	if mistake := os.Getenv(mistakeEnv); mistake != "" {
@@ -314,8 +334,11 @@ func TestWriter(t *testing.T) {
 func TestPowerCuts(t *testing.T) {
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
-			if lost, promised := newLoopDisk(t, kind).cuts(t, ours(""), (*powercuts+1)/2, false); lost > 0 {
-				t.Errorf("%d lost of %d", lost, promised)
+			d := newLoopDisk(t, kind)
+			for _, p := range []peer{ours(""), oursLarge()} {
+				if lost, promised := d.cuts(t, p, (*powercuts+3)/4, false); lost > 0 {
+					t.Errorf("%s: %d lost of %d", p.name, lost, promised)
+				}
 			}
 		})
 	}

@@ -205,6 +205,7 @@ type Pending struct {
 	renamed bool
 	err     error // first failure; the file is lost
 	early   earlyWriteback
+	direct  *directWrites // nil where all goes through the page cache
 }
 
 // Create begins a file that will be published under name. It is written under
@@ -237,18 +238,27 @@ func (p *Pending) Write(b []byte) (int, error) {
 	if p.file == nil {
 		return 0, fs.ErrClosed
 	}
+	n, err := p.write(b)
+	return n, p.fail("writing", err)
+}
+
+// toFile writes b itself.
+func (p *Pending) toFile(b []byte) (int, error) {
 	n, err := p.file.Write(b)
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
 	p.early.wrote(n)
-	return n, p.fail("writing", err)
+	return n, err
 }
 
 // Sync makes the file's bytes durable and ends its writing.
 func (p *Pending) Sync() error {
 	if p.err != nil || p.synced {
 		return p.err
+	}
+	if err := p.fail("writing", p.flush()); err != nil {
+		return err
 	}
 	if err := p.fail("syncing", p.file.Sync()); err != nil {
 		return err
@@ -295,6 +305,7 @@ func (p *Pending) Close() error {
 		return nil
 	}
 	if p.file != nil {
+		p.abandon()
 		p.file.Close() // what it says does not matter, the file goes
 	}
 	err := p.fsys.Remove(p.temp)

@@ -35,15 +35,21 @@ func syncFileSystem(names []string) (rest []string, err error) {
 }
 
 func syncsAsWhole(f *os.File) bool {
-	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
-		return false
-	}
-	switch int64(st.Type) & 0xffffffff {
+	switch fileSystemOf(f) {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
 		return true
 	}
 	return false
+}
+
+// fileSystemOf returns the magic number of the file system of a file, 0 if it is not
+// known.
+func fileSystemOf(f *os.File) int64 {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return 0
+	}
+	return int64(st.Type) & 0xffffffff
 }
 
 // wroteBack reports whether a file is on the file system of another one, and whether

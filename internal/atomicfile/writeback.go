@@ -25,3 +25,9 @@ func (e *earlyWriteback) wrote(n int) {
 	e.disk.beginWriteback(e.begun, e.written-e.begun)
 	e.begun = e.written
 }
+
+// skip takes note that n more bytes are on the disk.
+func (e *earlyWriteback) skip(n int) {
+	e.written += int64(n)
+	e.begun = e.written
+}
