@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -82,6 +83,14 @@ func TestIndexUpdateFilledHole(t *testing.T) {
 func TestIndexUpdateRefuses(t *testing.T) {
 	content := map[string][]byte{"a.tfevents": eventsFile(t, losses(1, 1, 5)...).Data, "b.tfevents": eventsFile(t, losses(2, 6, 9)...).Data}
 	more := append(slices.Clone(content["a.tfevents"]), content["b.tfevents"]...)
+	grown := append(slices.Clone(content["b.tfevents"]), scalarAt(10)...)
+	rewritten := append(eventsFile(t, append(losses(3, 6, 6), losses(2, 7, 9)...)...).Data, scalarAt(10)...)
+	replace := func(dir string, b []byte) error {
+		if err := os.WriteFile(filepath.Join(dir, "new"), b, 0o600); err != nil {
+			return err
+		}
+		return os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "b.tfevents"))
+	}
 	for what, change := range map[string]func(dir string) error{
 		"the first file has grown": func(dir string) error { return os.WriteFile(filepath.Join(dir, "a.tfevents"), more, 0o600) },
 		"the last file is shorter": func(dir string) error { return os.Truncate(filepath.Join(dir, "b.tfevents"), 30) },
@@ -89,12 +98,12 @@ func TestIndexUpdateRefuses(t *testing.T) {
 		"a longer one was copied over the last file": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "b.tfevents"), more, 0o600)
 		},
-		"a file comes before": func(dir string) error { return os.WriteFile(filepath.Join(dir, "0.tfevents"), more, 0o600) },
-		"a file was replaced": func(dir string) error {
-			if err := os.WriteFile(filepath.Join(dir, "new"), more, 0o600); err != nil {
-				return err
-			}
-			return os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "b.tfevents"))
+		"a file comes before":                     func(dir string) error { return os.WriteFile(filepath.Join(dir, "0.tfevents"), more, 0o600) },
+		"a file was replaced":                     func(dir string) error { return replace(dir, more) },
+		"a file was replaced by one that ends so": func(dir string) error { return replace(dir, rewritten) },
+		"fine: nothing":                           func(dir string) error { return nil },
+		"fine: the last file has grown": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "b.tfevents"), grown, 0o600)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -115,10 +124,22 @@ func TestIndexUpdateRefuses(t *testing.T) {
 			if err := change(dir); err != nil {
 				t.Fatal(err)
 			}
-			if changed, ok := x.Update(find()); ok {
+			if changed, ok := x.Update(find()); ok != strings.HasPrefix(what, "fine: ") || ok && changed != strings.HasSuffix(what, "grown") {
 				t.Errorf("Update = %v, %v", changed, ok)
 			}
 		})
+	}
+}
+
+// TestIndexUpdateAfterDamage: where a loader has stopped in a file, it reads no more of it.
+func TestIndexUpdateAfterDamage(t *testing.T) {
+	damaged := eventsFile(t, losses(1, 1, 5)...).Data
+	damaged[len(damaged)-1] ^= 1
+	fsys := fstest.MapFS{"a.tfevents": {Data: damaged}}
+	x := ReadRun(fsys, Run{Files: []string{"a.tfevents"}}, &RunOptions{Purge: PurgePython})
+	fsys["a.tfevents"] = &fstest.MapFile{Data: append(slices.Clone(damaged), scalarAt(6)...)}
+	if _, ok := x.Update([]string{"a.tfevents"}); !ok || x.Lookup("loss").Len() != 4 || len(x.Damage) != 1 {
+		t.Errorf("Update = %v: %d points, damage %v", ok, x.Lookup("loss").Len(), x.Damage)
 	}
 }
 

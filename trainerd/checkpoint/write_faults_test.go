@@ -171,8 +171,9 @@ func TestDeletedLater(t *testing.T) {
 			}
 			disk.name = "m-4.meta"
 			save(t, s, twoVariables(5), filepath.Join(dir, "m"), 5)
-			disk.name = ""
 			save(t, s, twoVariables(6), filepath.Join(dir, "m"), 6)
+			disk.name = ""
+			save(t, s, twoVariables(7), filepath.Join(dir, "m"), 7)
 			if got := sessiontest.Files(t, dir, "m-4*"); len(got) > 0 {
 				t.Errorf("left of one that was deleted in part: %v", got)
 			}
