@@ -145,6 +145,45 @@ func TestBadSliceKeys(t *testing.T) {
 	}
 }
 
+// Damage of a tensor in several slices is listed once, with its name, whichever of its
+// entries has it; and the list ends where the loop does.
+func TestListOfDamagedSlices(t *testing.T) {
+	slice := string(sliceKey("w", rowSlice(1, 1)))
+	for name, damage := range map[string]func(entries map[string][]byte){
+		"its own entry":         func(entries map[string][]byte) { entries["w"] = []byte{0xff} },
+		"no entry of its own":   func(entries map[string][]byte) { delete(entries, "w") },
+		"the entry of a slice":  func(entries map[string][]byte) { entries[slice] = []byte{0xff} },
+		"no entry of one slice": func(entries map[string][]byte) { delete(entries, slice) },
+	} {
+		prefix := partitioned(t)
+		entries := indexEntries(t, prefix)
+		damage(entries)
+		writeIndexFile(t, prefix, entries)
+		r := openBundle(t, prefix, nil)
+		listed := map[string]int{}
+		for info, err := range r.Tensors() {
+			if err == nil != (info.Name == "other") {
+				t.Errorf("%s: %q: %v", name, info.Name, err)
+			}
+			listed[info.Name]++
+		}
+		if listed["w"] != 1 || listed["other"] != 1 {
+			t.Errorf("%s: listed %v", name, listed)
+		}
+		for ends := range len(listed) {
+			n := 0
+			for range r.Tensors() {
+				if n++; n > ends {
+					break
+				}
+			}
+			if n != ends+1 {
+				t.Errorf("%s: the loop ran %d times", name, n)
+			}
+		}
+	}
+}
+
 // The lengths of strings and variants are not believed: each case names what is wrong.
 func TestBadStrings(t *testing.T) {
 	sum := func(lengths ...uint64) []byte {

@@ -385,7 +385,7 @@ func TestFindRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"linked": "train", "train/loop": "..", "gone": "nowhere", "eval/link.tfevents": "my-tfevents-file"} {
+	for link, to := range map[string]string{"linked": "train", "train/loop": "..", "gone": "nowhere", "train/gone.tfevents": "nowhere", "eval/link.tfevents": "my-tfevents-file"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +406,7 @@ func TestFindRuns(t *testing.T) {
 	if err != nil || len(below) == 0 || below[0].Name != "." || below[1].Name != "deep" {
 		t.Errorf("below a link: %v, %v", below, err)
 	}
-	if _, err := FindRuns(os.DirFS(dir), "missing"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := FindRuns(os.DirFS(dir), "missing"); !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "missing") != 1 {
 		t.Errorf("missing directory: %v", err)
 	}
 }
