@@ -22,7 +22,7 @@ func TestFileWriterRotation(t *testing.T) {
 	t.Run("size", func(t *testing.T) {
 		dir := t.TempDir()
 		c := clock{at(1700000000)}
-		w := newTestWriter(t, dir, &FileWriterOptions{Host: "h", Now: c.now, MaxFileSize: 4 * 41})
+		w := newTestWriter(t, dir, &FileWriterOptions{Host: "h", Now: c.now, MaxFileSize: int64(4 * len(scalarAt(1)))})
 		mustAdd(t, w, 1, 2, 3, 4, 5, 6, 7, 8)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)

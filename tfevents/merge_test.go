@@ -80,7 +80,7 @@ func TestMergeRestoresMetadata(t *testing.T) {
 	}
 	goroutines := runtime.NumGoroutine()
 	broken := errors.New("disk full")
-	if _, err := MergeRun(&eventstest.FailingWriter{N: 200, Err: broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
+	if _, err := MergeRun(&eventstest.FailingWriter{N: 120, Err: broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
 		t.Errorf("merging onto a full disk: %v", err)
 	}
 	if n := runtime.NumGoroutine(); n > goroutines {
