@@ -3,6 +3,8 @@ package ckptfmt
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +58,7 @@ func TestEntryWireForms(t *testing.T) {
 		"field of two bytes, unknown": {whole + "\x92\x01\x01a", true},
 		"group, unknown":              {whole + "\x4b\x08\x01\x4c", true},
 		"field 16, unknown":           {whole + "\x80\x01\x05", true},
+		"checksum with a long tag":    {whole + "\xb5\x00\x07\x00\x00\x00", true},
 		"long varint":                 {whole + "\x48\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", true},
 		"number without a value":      {whole + "\x08", false},
 		"varint without an end":       {whole + "\x08\x80", false},
@@ -96,6 +99,7 @@ var badSliceKeys = map[string]string{
 	"half a start":                 "\x00name\x00\x01\x01\x01\xc0",
 	"a longer code than needed":    "\x00name\x00\x01\x01\x01\xc0\x00\x7f",
 	"a code of more than 64 bits":  "\x00name\x00\x01\x01\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x81",
+	"a code longer than all":       "\x00name\x00\x01\x01\x01\xff",
 	"a code longer than any":       "\x00name\x00\x01\x01\x01\xff\xff",
 	"a whole dimension that moved": "\x00name\x00\x01\x01\x01\x85\x7f",
 	"more after the end":           "\x00name\x00\x01\x01\x01\x80\x7fx",
@@ -142,6 +146,130 @@ func TestBadSliceKeys(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Damage of a tensor in several slices is listed once, with its name, whichever of its
+// entries has it; and the list ends where the loop does.
+func TestListOfDamagedSlices(t *testing.T) {
+	slice := string(sliceKey("w", rowSlice(1, 1)))
+	for name, damage := range map[string]func(entries map[string][]byte){
+		"its own entry":         func(entries map[string][]byte) { entries["w"] = []byte{0xff} },
+		"no entry of its own":   func(entries map[string][]byte) { delete(entries, "w") },
+		"the entry of a slice":  func(entries map[string][]byte) { entries[slice] = []byte{0xff} },
+		"no entry of one slice": func(entries map[string][]byte) { delete(entries, slice) },
+	} {
+		prefix := partitioned(t)
+		entries := indexEntries(t, prefix)
+		damage(entries)
+		writeIndexFile(t, prefix, entries)
+		r := openBundle(t, prefix, nil)
+		listed := map[string]int{}
+		for info, err := range r.Tensors() {
+			if err == nil != (info.Name == "other") {
+				t.Errorf("%s: %q: %v", name, info.Name, err)
+			}
+			listed[info.Name]++
+		}
+		if listed["w"] != 1 || listed["other"] != 1 {
+			t.Errorf("%s: listed %v", name, listed)
+		}
+		for ends := range len(listed) {
+			n := 0
+			for range r.Tensors() {
+				if n++; n > ends {
+					break
+				}
+			}
+			if n != ends+1 {
+				t.Errorf("%s: the loop ran %d times", name, n)
+			}
+		}
+	}
+}
+
+// A tensor of one slice is read as one of several.
+func TestTensorInOneSlice(t *testing.T) {
+	w, prefix := newBundle(t, nil)
+	want, err := FromValues([]int64{4, 2}, []float32{0, 1, 2, 3, 4, 5, 6, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Add("w", want), w.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	entries, all := indexEntries(t, prefix), rowSlice(0, 4)
+	entries[string(sliceKey("w", all))] = entries["w"]
+	changeEntry(t, entries, "w", func(e *bundleEntry) { e.slices, e.size, e.crc = []TensorSlice{all}, 0, 0 })
+	writeIndexFile(t, prefix, entries)
+	r := openBundle(t, prefix, nil)
+	if got, err := r.Lookup("w"); err != nil || !slices.Equal(got.Data, want.Data) {
+		t.Errorf("Lookup: %v, %v", got, err)
+	}
+	if got, err := r.LookupSlice("w", rowSlice(1, 2)); err != nil || !slices.Equal(got.Data, want.Data[8:24]) {
+		t.Errorf("LookupSlice: %v, %v", got, err)
+	}
+	if err := verifyAll(t, prefix); err != nil {
+		t.Error(err)
+	}
+	delete(entries, string(sliceKey("w", all)))
+	writeIndexFile(t, prefix, entries)
+	if err := verifyAll(t, prefix); !errors.Is(err, ErrSlices) {
+		t.Errorf("without its slice: %v", err)
+	}
+}
+
+// Damage of entries is located in the index, also of several in a row.
+func TestDamagedEntriesAreLocated(t *testing.T) {
+	prefix := partitioned(t)
+	entries := indexEntries(t, prefix)
+	changeEntry(t, entries, "other", func(e *bundleEntry) { e.shard = 1 })
+	entries["a"], entries["b"] = []byte{0xff}, []byte{0xff}
+	writeIndexFile(t, prefix, entries)
+	r, bad := openBundle(t, prefix, nil), 0
+	for name, err := range r.Verify(t.Context()) {
+		var corrupt *CorruptError
+		if errors.As(err, &corrupt) {
+			if bad++; corrupt.Name != layout.IndexName(prefix) || !strings.Contains(err.Error(), "of the block at") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if _, err := r.Lookup("other"); bad != 3 || err == nil || !strings.Contains(err.Error(), "shard 1 of 1") {
+		t.Errorf("%d damaged; %v", bad, err)
+	}
+}
+
+// A checkpoint may have more data files than a process may have open.
+func TestOpenShardsAreLimited(t *testing.T) {
+	const shards = maxOpenShards + 44
+	prefix := filepath.Join(t.TempDir(), "model.ckpt")
+	entries := map[string][]byte{"": tfproto.Marshal(newHeader(shards))}
+	for i := range shards {
+		data := []byte{byte(i), 1, 2, 3}
+		e := &bundleEntry{dtype: tfpb.DataType_DT_INT32, shard: int32(i), size: 4, crc: crc32c.Mask(crc32c.Value(data))}
+		entries[fmt.Sprintf("t%03d", i)] = e.append(nil)
+		if err := os.WriteFile(layout.DataName(prefix, i, shards), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeIndexFile(t, prefix, entries)
+	r := openBundle(t, prefix, nil)
+	for range 2 {
+		for i := range shards {
+			if x, err := r.Lookup(fmt.Sprintf("t%03d", i)); err != nil || x.Data[0] != byte(i) {
+				t.Fatalf("tensor %d: %v, %v", i, x, err)
+			}
+		}
+		open := 0
+		for _, s := range r.shards {
+			if s.file != nil {
+				open++
+			}
+		}
+		if open != maxOpenShards {
+			t.Errorf("%d files are open, want %d", open, maxOpenShards)
+		}
 	}
 }
 

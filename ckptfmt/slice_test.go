@@ -78,6 +78,67 @@ func TestOrderedCode(t *testing.T) {
 
 // All lengths of codes, at the limits of each: they come back, and sort as
 // the numbers do.
+// Every number and name has one code, of which no beginning is one.
+func TestOrderedCodeLimits(t *testing.T) {
+	for _, v := range []uint64{0, 1, 127, 128, 255, 256, 1 << 32, 1 << 56, math.MaxUint64} {
+		code := appendOrderedUint(nil, v)
+		if got, rest, err := cutOrderedUint(append(slices.Clone(code), 0xaa)); got != v || len(rest) != 1 || err != nil {
+			t.Errorf("%d is read as %d, %x, %v", v, got, rest, err)
+		}
+		for n := range code {
+			if _, _, err := cutOrderedUint(code[:n:n]); err == nil {
+				t.Errorf("%d bytes of the code of %d: no error", n, v)
+			}
+		}
+	}
+	for _, s := range []string{"", "a", "a\x00b\xff"} {
+		code := appendOrderedString(nil, s)
+		for n := range code {
+			if got, _, err := cutOrderedString(code[:n:n]); err == nil {
+				t.Errorf("%d bytes of the code of %q: %q", n, s, got)
+			}
+		}
+	}
+	for _, v := range []int64{0, -1, 64, 1 << 20, math.MinInt64, math.MaxInt64} {
+		code := appendOrderedInt(nil, v)
+		for n := range code {
+			if _, _, err := cutOrderedInt(code[:n:n]); err == nil {
+				t.Errorf("%d bytes of the code of %d: no error", n, v)
+			}
+		}
+	}
+	if v, _, err := cutOrderedInt([]byte{0xc0, 1}); err == nil {
+		t.Errorf("a longer code than needed is %d", v)
+	}
+}
+
+// What is no slice is refused, and the largest one is read.
+func TestParseTensorSliceRefuses(t *testing.T) {
+	for _, text := range []string{"x", "1", "a,1", "1,b", "-1,1", "1,0", "-:1,", "1,9223372036854775807"} {
+		if s, err := ParseTensorSlice(text); err == nil {
+			t.Errorf("%q is %v", text, s)
+		}
+		if _, _, _, err := ParseShapeAndSlice("9 9 -:" + text); err == nil {
+			t.Errorf("the shape and slice of %q: no error", text)
+		}
+	}
+	if s, err := ParseTensorSlice("1,9223372036854775806"); err != nil || s.Length[0] != math.MaxInt64-1 {
+		t.Errorf("%v, %v", s, err)
+	}
+	if shape, _, _, err := ParseShapeAndSlice("0 1 -:-"); err != nil || !slices.Equal(shape, []int64{0, 1}) {
+		t.Errorf("a shape of no elements: %v, %v", shape, err)
+	}
+	for _, s := range []TensorSlice{{Start: []int64{0}, Length: []int64{1, 1}}, {Start: []int64{0, 0}, Length: []int64{1}}} {
+		if _, err := s.Shape([]int64{2, 2}); !errors.Is(err, ErrSlices) {
+			t.Errorf("%d starts and %d lengths: %v", len(s.Start), len(s.Length), err)
+		}
+	}
+	backwards := &tfpb.TensorSliceProto{Extent: []*tfpb.TensorSliceProto_Extent{{Start: -1, HasLengthHack: &tfpb.TensorSliceProto_Extent_Length{Length: 1}}}}
+	if s, err := sliceFromProto(backwards); err == nil {
+		t.Errorf("a slice that begins before its tensor: %v", s)
+	}
+}
+
 func TestOrderedIntLimits(t *testing.T) {
 	var values []int64
 	for bit := range 63 {

@@ -41,6 +41,9 @@ func TestAddScalarAllocatesNothing(t *testing.T) {
 // TestTagCache adds tags that differ in little, in an order that makes them
 // take each other's places.
 func TestTagCache(t *testing.T) {
+	if got, err := new(tagCache).encode(""); err != nil || !bytes.Equal(got, appendScalarTag(nil, "")) {
+		t.Errorf("no tag: %x, %v", got, err)
+	}
 	var cache tagCache
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

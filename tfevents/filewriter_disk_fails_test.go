@@ -1,6 +1,7 @@
 package tfevents
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -107,6 +108,21 @@ func checkSteps(t *testing.T, when, dir string, added []int64) {
 	}
 	if !slices.Equal(got, added) {
 		t.Errorf("%s: steps %v; added %v", when, got, added)
+	}
+	scalars := 0 // readers forgive one that is there twice
+	for _, name := range run.Files {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e, err := range NewReader(bytes.NewReader(b)).Events() {
+			if err == nil && e.GetSummary() != nil {
+				scalars++
+			}
+		}
+	}
+	if scalars != len(added) {
+		t.Errorf("%s: %d scalars; added %v", when, scalars, added)
 	}
 }
 

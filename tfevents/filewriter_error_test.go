@@ -1,12 +1,15 @@
 package tfevents
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,9 +69,12 @@ func TestFileWriterReopenHasWhatWaited(t *testing.T) {
 			mustAdd(t, w, 1)
 			synctest.Wait()
 			mustAdd(t, w, 2, 3)
+			stopped := make(chan error, 1)
+			go func() { stopped <- w.AddSessionLog(t.Context(), &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 3) }()
+			synctest.Wait()
 			f.setError(full)
 			close(f.gate)
-			if err := w.Close(); !errors.Is(err, full) {
+			if err := errors.Join(<-stopped, w.Close()); !errors.Is(err, full) {
 				t.Errorf("Close = %v", err)
 			}
 			f.setError(nil)
@@ -84,11 +90,47 @@ func TestFileWriterReopenHasWhatWaited(t *testing.T) {
 			if len(f.data) > 0 {
 				got = append(got, steps(t, f.data)...)
 			}
+			if bytes.Contains(f.data, []byte{0x3a, 2, 8, byte(tfpb.SessionLog_STOP)}) {
+				t.Error("the file has the STOP whose call has failed")
+			}
 			if want := []int64{1, 2, 3}; !slices.Equal(got, want) {
 				t.Errorf("taken %t: steps %v, want %v", take, got, want)
 			}
 		})
 	}
+}
+
+// What a new file begins with, since the old one lacks it, is not dropped when the disk
+// hangs again.
+func TestFileWriterReopenedIsNotDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeFile{gate: make(chan struct{})}
+		w := newFakeWriter(t, f, &FileWriterOptions{BufferSize: -1, MaxQueue: 2, Overflow: DropOldest})
+		mustAdd(t, w, 1, 2, 3)
+		f.setError(errors.New("no space left on device"))
+		close(f.gate)
+		w.Close()
+		f.setError(nil)
+		f.gate = make(chan struct{})
+		results := make(chan error, 2)
+		go func() { results <- w.Reopen() }()
+		synctest.Wait()
+		go func() {
+			var errs []error
+			for step := range int64(3) {
+				errs = append(errs, w.AddScalar(t.Context(), "loss", 1, 4+step))
+			}
+			results <- errors.Join(errs...)
+		}()
+		synctest.Wait()
+		close(f.gate)
+		if err := errors.Join(<-results, <-results, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if got := steps(t, f.data); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6}) || w.Dropped() > 0 {
+			t.Errorf("steps %v, %d dropped", got, w.Dropped())
+		}
+	})
 }
 
 func TestFileWriterErrorWakesBlockedCallers(t *testing.T) {
@@ -100,8 +142,12 @@ func TestFileWriterErrorWakesBlockedCallers(t *testing.T) {
 		results := make(chan error, 3)
 		go func() { results <- w.AddScalar(t.Context(), "loss", 1, 3) }()
 		go func() { results <- w.Flush(t.Context()) }()
+		synctest.Wait()
 		go func() { results <- w.Close() }()
 		synctest.Wait()
+		if len(results) != 1 { // the caller that waits for room need not wait for the disk
+			t.Errorf("%d calls have ended with Close", len(results))
+		}
 		f.setError(full)
 		close(f.gate)
 		synctest.Wait()
@@ -115,10 +161,16 @@ func TestFileWriterErrorWakesBlockedCallers(t *testing.T) {
 
 func TestFileWriterFlushReportsTheFailure(t *testing.T) {
 	f := &fakeFile{err: errors.New("quota exceeded")}
-	w := newFakeWriter(t, f, nil)
-	mustAdd(t, w, 1)
-	if err := w.Flush(t.Context()); !errors.Is(err, f.err) {
-		t.Errorf("Flush = %v, want %v", err, f.err)
+	for name, call := range map[string]func(*FileWriter, context.Context) error{"Flush": (*FileWriter).Flush, "Sync": (*FileWriter).Sync} {
+		w := newFakeWriter(t, f, nil)
+		mustAdd(t, w, 1)
+		if err := call(w, t.Context()); !errors.Is(err, f.err) {
+			t.Errorf("%s = %v, want %v", name, err, f.err)
+		}
+		w.Close()
+		if err := w.Reopen(); !errors.Is(err, f.err) {
+			t.Errorf("Reopen = %v, want %v", err, f.err)
+		}
 	}
 }
 
@@ -163,28 +215,48 @@ func TestFileWriterOverflow(t *testing.T) {
 		{"drop oldest", DropOldest, []int64{1, 2, 6, 7, 8, 9, 10}, 3},
 		{"sample", Sample, []int64{1, 2, 4, 6, 8, 9, 10}, 3},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fakeFile{gate: make(chan struct{})}
-				w := newFakeWriter(t, f, &FileWriterOptions{BufferSize: -1, MaxQueue: 6, Overflow: tc.overflow})
-				mustAdd(t, w, 1)
-				synctest.Wait()
-				// The metadata of a tag, and what is not a summary, must survive.
-				if err := w.AddSummary(t.Context(), summary.New(summary.Text("note", "x")), 2); err != nil {
-					t.Fatal(err)
-				}
-				mustAdd(t, w, 3, 4, 5, 6, 7, 8, 9, 10)
-				if got := w.Dropped(); got != tc.dropped {
-					t.Errorf("dropped %d, want %d", got, tc.dropped)
-				}
-				close(f.gate)
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
-				if got := steps(t, f.data); !slices.Equal(got, tc.want) {
-					t.Errorf("steps %v, want %v", got, tc.want)
-				}
+		for _, form := range []Form{TF1, TF2} {
+			t.Run(fmt.Sprint(tc.name, " ", form), func(t *testing.T) {
+				testOverflow(t, form, tc.overflow, tc.want, tc.dropped)
 			})
+		}
+	}
+}
+
+func testOverflow(t *testing.T, form Form, overflow Overflow, want []int64, dropped int64) {
+	add := map[string]func(w *FileWriter, v *tfpb.Summary_Value, step int64) error{
+		"AddSummary": func(w *FileWriter, v *tfpb.Summary_Value, step int64) error {
+			return w.AddSummary(t.Context(), summary.New(v), step)
+		},
+		"AddEvent": func(w *FileWriter, v *tfpb.Summary_Value, step int64) error {
+			return w.AddEvent(t.Context(), &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
+		},
+	}
+	for name, add := range add {
+		synctest.Test(t, func(t *testing.T) {
+			f := new(fakeFile)
+			w := newFakeWriter(t, f, &FileWriterOptions{Form: form, BufferSize: -1, MaxQueue: 6, Overflow: overflow})
+			if err := errors.Join(w.Close(), w.Reopen()); err != nil { // the form TF2 has begun a file already
+				t.Fatal(err)
+			}
+			f.gate = make(chan struct{})
+			mustAdd(t, w, 1)
+			synctest.Wait()
+			// The metadata of a tag must survive; other values need not, however they were added.
+			if err := errors.Join(add(w, summary.Text("note", "x"), 2), add(w, summaryv1.Scalar("loss", 3), 3)); err != nil {
+				t.Fatal(err)
+			}
+			mustAdd(t, w, 4, 5, 6, 7, 8, 9, 10)
+			if got := w.Dropped(); got != dropped {
+				t.Errorf("%s: dropped %d, want %d", name, got, dropped)
+			}
+			close(f.gate)
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := steps(t, f.data); !slices.Equal(got, want) {
+				t.Errorf("%s: steps %v, want %v", name, got, want)
+			}
 		})
 	}
 }
@@ -217,6 +289,7 @@ func TestFileWriterBadInput(t *testing.T) {
 		"tag":         w.AddScalar(ctx, bad, 1, 1),
 		"summary":     w.AddSummary(ctx, summary.New(summaryv1.Scalar(bad, 1)), 1),
 		"metadata":    w.AddSummary(ctx, summary.New(&tfpb.Summary_Value{Metadata: &tfpb.SummaryMetadata{DisplayName: bad}}), 1),
+		"value":       w.AddEvent(ctx, &tfpb.Event{What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar(bad, 1))}}),
 		"event":       w.AddEvent(ctx, &tfpb.Event{What: &tfpb.Event_FileVersion{FileVersion: bad}}),
 		"nil event":   w.AddEvent(ctx, nil),
 		"session log": w.AddSessionLog(ctx, &tfpb.SessionLog{CheckpointPath: bad}, 1),
@@ -238,6 +311,15 @@ func TestFileWriterBadInput(t *testing.T) {
 	}
 	if _, err := NewFileWriter(t.TempDir(), &FileWriterOptions{Host: "../x"}); err == nil {
 		t.Error("a host name with a slash: no error")
+	}
+	const longest = 255 - len("events.out.tfevents.1700000000.") // of file names
+	if _, err := NewFileWriter(t.TempDir(), &FileWriterOptions{Host: strings.Repeat("h", longest+1)}); err == nil {
+		t.Error("a file name of 256 bytes: no error")
+	}
+	w = newTestWriter(t, t.TempDir(), &FileWriterOptions{Host: strings.Repeat("h", longest)})
+	mustAdd(t, w, 1)
+	if err := w.Close(); err != nil {
+		t.Errorf("a file name of 255 bytes: %v", err)
 	}
 }
 

@@ -35,8 +35,9 @@ func TestFileWriterOverflowAcrossFiles(t *testing.T) {
 				}
 				var all []int64
 				for i, f := range files {
-					if v := eventstest.Events(t, f.data)[0].GetFileVersion(); v != fileVersion {
-						t.Errorf("file %d begins with version %q", i, v)
+					events := eventstest.Events(t, f.data)
+					if v := events[0].GetFileVersion(); v != fileVersion || len(events) == 1 || len(events) > 1+4 {
+						t.Errorf("file %d begins with version %q and has %d events", i, v, len(events))
 					}
 					all = append(all, steps(t, f.data)...)
 				}

@@ -3,6 +3,7 @@ package tfevents
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
@@ -216,6 +217,8 @@ func (w *FileWriter) drop() bool {
 		w.active.recs = append(w.active.recs, queued{start: len(w.active.buf), droppable: r.droppable})
 		w.active.buf = append(w.active.buf, record...)
 	}
+	// A file whose events all were dropped is none.
+	w.active.files = slices.CompactFunc(w.active.files, func(a, b fileStart) bool { return a.pos == b.pos })
 	w.dropped += int64(dropped)
 	w.over = max(0, w.over-dropped)
 	return dropped > 0

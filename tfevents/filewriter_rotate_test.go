@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
@@ -21,7 +22,7 @@ func TestFileWriterRotation(t *testing.T) {
 	t.Run("size", func(t *testing.T) {
 		dir := t.TempDir()
 		c := clock{at(1700000000)}
-		w := newTestWriter(t, dir, &FileWriterOptions{Host: "h", Now: c.now, MaxFileSize: 130})
+		w := newTestWriter(t, dir, &FileWriterOptions{Host: "h", Now: c.now, MaxFileSize: int64(4 * len(scalarAt(1)))})
 		mustAdd(t, w, 1, 2, 3, 4, 5, 6, 7, 8)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -37,10 +38,25 @@ func TestFileWriterRotation(t *testing.T) {
 		mustAdd(t, w, 2)
 		c.t = c.t.Add(1)
 		mustAdd(t, w, 3)
+		c.t = c.t.Add(time.Hour)
+		if err := w.AddScalarAt(t.Context(), at(1600000000), "loss", 1, 4); err != nil {
+			t.Fatal(err)
+		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		checkRotated(t, dir, [][]int64{{1, 2}, {3}})
+		checkRotated(t, dir, [][]int64{{1, 2}, {3}, {4}})
+	})
+	t.Run("idle", func(t *testing.T) { // leaves no file without events
+		dir := t.TempDir()
+		c := clock{at(1700000000)}
+		w := newTestWriter(t, dir, &FileWriterOptions{Form: TF2, Host: "h", Now: c.now, MaxFileAge: time.Hour})
+		c.t = c.t.Add(2 * time.Hour)
+		mustAdd(t, w, 1)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checkRotated(t, dir, [][]int64{{1}})
 	})
 }
 
@@ -100,6 +116,36 @@ func TestFileWriterMetadataOncePerFile(t *testing.T) {
 					t.Errorf("%s, event %d, tag %s: value lost", f.Name(), i, v.GetTag())
 				}
 			}
+		}
+	}
+}
+
+// A tag whose first value came without metadata has it with the first that brings some.
+func TestFileWriterMetadataComesLater(t *testing.T) {
+	dir := t.TempDir()
+	w := newTestWriter(t, dir, nil)
+	bare := summary.Text("late", "text")
+	bare.Metadata = nil
+	for _, values := range [][]*tfpb.Summary_Value{{summary.Text("a", "text"), bare}, {summary.Text("late", "text")}} {
+		if err := w.AddSummary(t.Context(), summary.New(values...), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, file := onlyFile(t, dir)
+	events := eventstest.Events(t, file)
+	if v := events[len(events)-1].GetSummary().GetValue()[0]; v.GetMetadata() == nil {
+		t.Errorf("the metadata of %s is lost", v.GetTag())
+	}
+}
+
+// Clocks that names cannot carry are taken for the nearest that they can.
+func TestSecondsOfNames(t *testing.T) {
+	for seconds, want := range map[int64]int64{-5: 0, 0: 0, maxNameSeconds + 1: maxNameSeconds} {
+		if got := secondsBehind("", seconds, TF1, "h"); got != want {
+			t.Errorf("%d: %d, want %d", seconds, got, want)
 		}
 	}
 }

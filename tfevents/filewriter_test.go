@@ -122,9 +122,11 @@ func TestFileWriterFlushTimes(t *testing.T) {
 		}
 		mustAdd(t, w, 1)
 		check("after the first event", 2)
-		mustAdd(t, w, 2, 3)
-		check("after more", 2)
-		time.Sleep(DefaultFlushEvery)
+		mustAdd(t, w, 2)
+		check("after another", 2)
+		time.Sleep(DefaultFlushEvery / 2)
+		mustAdd(t, w, 3)
+		time.Sleep(DefaultFlushEvery / 2)
 		check("after the flush interval", 4)
 		mustAdd(t, w, 4)
 		if err := w.Flush(t.Context()); err != nil {
@@ -145,6 +147,26 @@ func TestFileWriterFlushTimes(t *testing.T) {
 			t.Error("Close left the file open")
 		}
 	})
+}
+
+// What was added while the disk is slow is written as soon as it can be, if it has waited
+// for long or fills the buffer, also if nothing is added after it.
+func TestFileWriterSlowDisk(t *testing.T) {
+	for name, o := range map[string]*FileWriterOptions{"waited": {}, "filled": {BufferSize: 40, FlushEvery: -1}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeFile{gate: make(chan struct{})}
+			w := newFakeWriter(t, f, o)
+			mustAdd(t, w, 1)
+			synctest.Wait()
+			mustAdd(t, w, 2)
+			time.Sleep(2 * DefaultFlushEvery)
+			close(f.gate)
+			synctest.Wait()
+			if got, _ := f.state(t); got != 3 {
+				t.Errorf("%s: file holds %d events, want 3", name, got)
+			}
+		})
+	}
 }
 
 func TestFileWriterFullBufferIsWritten(t *testing.T) {
@@ -271,6 +293,21 @@ func TestFileWriterForms(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// Files of a host and process that were not named have the names of these.
+func TestFileWriterOwnName(t *testing.T) {
+	dir := t.TempDir()
+	if err := newTestWriter(t, dir, &FileWriterOptions{Form: TF2}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, _ := onlyFile(t, dir); !strings.Contains(name, fmt.Sprintf(".%s.%d.", host, os.Getpid())) {
+		t.Errorf("file name %q", name)
 	}
 }
 

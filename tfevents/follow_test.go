@@ -96,6 +96,13 @@ func TestFollow(t *testing.T) {
 		record := scalarAt(2)
 		appendTo(t, first, record[:20])
 		check("half a record", 1)
+		if c := next(); c.damage != 0 {
+			t.Errorf("half a record is taken for damage")
+		}
+		if err := os.Mkdir(filepath.Join(dir, "tfevents.old"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, filepath.Join(dir, "notes.txt"), []byte("no events, but more than twelve bytes"))
 		appendTo(t, first, record[20:])
 		check("the other half", 1, 2)
 		appendTo(t, second, scalarAt(3))
@@ -109,6 +116,13 @@ func TestFollow(t *testing.T) {
 		if c := next(); c.damage != 1 {
 			t.Errorf("damage was reported %d times, want once", c.damage)
 		}
+		unframed := scalarAt(7)
+		unframed[8] ^= 1
+		appendTo(t, second, append(unframed, scalarAt(8)...))
+		check("behind a record without a length", 1, 2, 3, 4, 6, 8)
+		appendTo(t, filepath.Join(dir, "events.out.tfevents.0.h"), scalarAt(9))
+		appendTo(t, first, scalarAt(10))
+		check("in a file that comes before", 1, 2, 3, 4, 6, 8, 9, 10)
 	})
 }
 

@@ -123,6 +123,18 @@ func TestMemoryLimitAndRestarts(t *testing.T) {
 	}
 }
 
+// TestMemoryOfSmallRuns: a logdir may have thousands of them, so each counts.
+func TestMemoryOfSmallRuns(t *testing.T) {
+	m := NewMemoryLimit(1<<20, nil)
+	x := ReadRun(fstest.MapFS{"tfevents": eventsFile(t, losses(1, 1, 3)...)}, Run{Files: []string{"tfevents"}}, &RunOptions{Limit: m})
+	if used := m.Used(); used < int64(seriesMemory) {
+		t.Errorf("%d bytes are used", used)
+	}
+	if x.Release(); m.Used() != 0 {
+		t.Errorf("%d bytes are used once it is released", m.Used())
+	}
+}
+
 // TestMemoryLimitThatCannotBeKept: graphs are never thinned out, nor are short
 // series.
 func TestMemoryLimitThatCannotBeKept(t *testing.T) {

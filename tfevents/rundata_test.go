@@ -2,6 +2,7 @@ package tfevents
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -129,6 +130,41 @@ func TestValuesOfStreams(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestValuesOfSeveralFiles reads values of two files in turn; damage is located in its file.
+func TestValuesOfSeveralFiles(t *testing.T) {
+	fsys, run := fstest.MapFS{}, Run{Files: []string{"a.tfevents", "b.tfevents"}}
+	for _, name := range run.Files {
+		var events []*tfpb.Event
+		for step := range int64(3) {
+			v := summary.Text("note", fmt.Sprint(name, step))
+			events = append(events, &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
+		}
+		fsys[name] = eventsFile(t, events...)
+	}
+	for kind, fsys := range map[string]fs.FS{"files": fsys, "streams": streams{fsys}} {
+		x := ReadRun(fsys, run, &RunOptions{Purge: KeepAll})
+		all := slices.Collect(x.Lookup("note").Points())
+		var got []string
+		for v, err := range x.Values([]Point{all[0], all[3], all[1], all[4], all[5], all[2]}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(v.GetTensor().GetStringVal()[0]))
+		}
+		if want := []string{"a.tfevents0", "b.tfevents0", "a.tfevents1", "b.tfevents1", "b.tfevents2", "a.tfevents2"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+	x := ReadRun(fsys, run, &RunOptions{Purge: KeepAll})
+	last := slices.Collect(x.Lookup("note").Points())[5]
+	data := fsys["b.tfevents"].Data
+	data[len(data)-1] ^= 1
+	var damage *tfrecord.CorruptError
+	if _, err := x.Value(last); !errors.As(err, &damage) || damage.Name != "b.tfevents" || damage.Offset != last.cell.offset {
+		t.Errorf("of a damaged record: %v", err)
 	}
 }
 

@@ -129,6 +129,16 @@ func TestPurgeModes(t *testing.T) {
 			"1-5@1 3-4@2", "1-5@1 3-4@2", "1-2@1 3-4@2", "1-5@1 3-4@2",
 		},
 		{
+			"a session goes back further later",
+			[][]*tfpb.Event{losses(1, 1, 10), append(losses(2, 8, 8), losses(2, 5, 6)...)},
+			"1-4@1 8-8@2 5-6@2", "1-10@1 8-8@2 5-6@2", "1-4@1 5-6@2", "1-10@1 8-8@2 5-6@2",
+		},
+		{
+			"START within a file",
+			[][]*tfpb.Event{slices.Concat(losses(1, 1, 10), []*tfpb.Event{startAt(5)}, losses(2, 8, 10))},
+			"1-5@1 8-10@2", "1-10@1 8-10@2", "1-7@1 8-10@2", "1-10@1 8-10@2",
+		},
+		{
 			"START at the last step there is",
 			[][]*tfpb.Event{losses(1, 1, 3), {startAt(math.MaxInt64)}},
 			"1-3@1", "1-3@1", "1-3@1", "1-3@1",
@@ -215,6 +225,16 @@ func TestStartSparesOtherWriters(t *testing.T) {
 			},
 			"1-10@1", "11-30@7",
 		},
+		{
+			"a file without START follows one whose step was not written again",
+			[][]*tfpb.Event{slices.Concat(start(100, 5), from(101, losses(1, 6, 10)...)), rate(201, 5, 8)},
+			"6-10@1", "5-8@7",
+		},
+		{
+			"no START, and one begins at 0",
+			[][]*tfpb.Event{from(101, losses(1, 1, 10)...), rate(201, 0, 3)},
+			"1-10@1", "0-3@7",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			fsys, run := fstest.MapFS{}, Run{Name: "."}
@@ -234,26 +254,6 @@ func TestStartSparesOtherWriters(t *testing.T) {
 	}
 }
 
-// checkMerge merges the run and reads the result as every loader does.
-func checkMerge(t *testing.T, fsys fs.FS, run Run, want string) {
-	t.Helper()
-	var merged bytes.Buffer
-	report, err := MergeRun(&merged, fsys, run, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(eventstest.Records(t, merged.Bytes())); n != report.Events {
-		t.Errorf("merged file holds %d events, report says %d", n, report.Events)
-	}
-	result := fstest.MapFS{"tfevents": {Data: merged.Bytes()}}
-	for _, mode := range []Purge{PurgeExact, PurgePython, KeepAll} {
-		d := readInMemory(result, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: mode})
-		if got := ranges(d.Lookup("loss")); got != want {
-			t.Errorf("merged, read in mode %d: %s, want %s", mode, got, want)
-		}
-	}
-}
-
 // TestPurgeOldVersion has files without the version that makes START count.
 func TestPurgeOldVersion(t *testing.T) {
 	file := func(tags ...string) *fstest.MapFile {
@@ -263,7 +263,16 @@ func TestPurgeOldVersion(t *testing.T) {
 			tag, step, _ := strings.Cut(tags[i], "@")
 			var n int64
 			fmt.Sscan(step, &n)
-			if err := w.WriteEvent(&tfpb.Event{Step: n, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar(tag, 1))}}); err != nil {
+			e := &tfpb.Event{Step: n, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar(tag, 1))}}
+			switch tag {
+			case "graph":
+				e = graphAt(n)
+			case "empty event":
+				e.What = nil
+			case "empty summary":
+				e.What = &tfpb.Event_Summary{Summary: &tfpb.Summary{}}
+			}
+			if err := w.WriteEvent(e); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -275,10 +284,17 @@ func TestPurgeOldVersion(t *testing.T) {
 	}{
 		{[]string{"loss@1", "loss@2", "loss@3", "loss@2", "loss@3"}, "1-3@1"},
 		{[]string{"loss@1", "loss@2", "loss@3", "other@1", "loss@2", "loss@3"}, "1-3@1 2-3@1"},
+		{[]string{"loss@1", "loss@2", "loss@2"}, "1-2@1 2-2@1"},
+		{[]string{"loss@5", "graph@0", "loss@3"}, "5-5@1 3-3@1"},
+		{[]string{"loss@5", "empty summary@0", "loss@3"}, "5-5@1 3-3@1"},
+		{[]string{"loss@5", "empty event@0", "loss@3"}, "3-3@1"},
 	} {
 		d := readInMemory(fstest.MapFS{"tfevents": file(tc.events...)}, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython})
 		if got := ranges(d.Lookup("loss")); got != tc.want {
 			t.Errorf("%v: %s, want %s", tc.events, got, tc.want)
+		}
+		if n := strings.Count(strings.Join(tc.events, " "), "loss"); len(d.Lookup("loss").Points)+d.Purged != n {
+			t.Errorf("%v: purged %d", tc.events, d.Purged)
 		}
 	}
 }
@@ -349,43 +365,9 @@ func TestProfileMarker(t *testing.T) {
 			t.Errorf("mode %d: %q, want %q", mode, got, want)
 		}
 	}
-}
-
-func TestMergeRestoresMetadata(t *testing.T) {
-	text := func(step int64, meta bool) *tfpb.Event {
-		v := summary.Text("note", "x")
-		if !meta {
-			v.Metadata = nil
-		}
-		return &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}}
-	}
-	// The value at step 5 carries the metadata and is overtaken; the one at
-	// step 2 is not.
-	fsys := fstest.MapFS{
-		"a.tfevents": eventsFile(t, startAt(0), text(5, true), text(2, false)),
-		"b.tfevents": eventsFile(t, startAt(4), text(6, false)),
-	}
-	var merged bytes.Buffer
-	report, err := MergeRun(&merged, fsys, Run{Files: []string{"a.tfevents", "b.tfevents"}}, nil)
-	if err != nil || report.Purged != 1 {
-		t.Fatal(report, err)
-	}
-	events := eventstest.Events(t, merged.Bytes())
-	var first *tfpb.Summary_Value
-	for _, e := range events {
-		if e.GetSummary() != nil && first == nil {
-			first = e.GetSummary().GetValue()[0]
-		}
-	}
-	if first.GetMetadata().GetPluginData().GetPluginName() != summary.PluginText {
-		t.Errorf("first value of the tag has metadata %v", first.GetMetadata())
-	}
-	if _, err := MergeRun(&merged, fsys, Run{}, &RunOptions{Purge: PurgePython}); err == nil {
-		t.Error("merging as the Python loader reads: no error")
-	}
-	broken := errors.New("disk full")
-	if _, err := MergeRun(&eventstest.FailingWriter{N: 10, Err: broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
-		t.Errorf("merging onto a full disk: %v", err)
+	x := ReadRun(fsys, Run{}, &RunOptions{Purge: PurgePython})
+	if changed, ok := x.Update(run.Files); changed || !ok || x.Lookup("loss") != nil {
+		t.Errorf("Update = %v, %v", changed, ok)
 	}
 }
 
@@ -403,7 +385,7 @@ func TestFindRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"linked": "train", "train/loop": "..", "gone": "nowhere", "eval/link.tfevents": "my-tfevents-file"} {
+	for link, to := range map[string]string{"linked": "train", "train/loop": "..", "gone": "nowhere", "train/gone.tfevents": "nowhere", "eval/link.tfevents": "my-tfevents-file"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +406,7 @@ func TestFindRuns(t *testing.T) {
 	if err != nil || len(below) == 0 || below[0].Name != "." || below[1].Name != "deep" {
 		t.Errorf("below a link: %v, %v", below, err)
 	}
-	if _, err := FindRuns(os.DirFS(dir), "missing"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := FindRuns(os.DirFS(dir), "missing"); !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "missing") != 1 {
 		t.Errorf("missing directory: %v", err)
 	}
 }

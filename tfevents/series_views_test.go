@@ -65,6 +65,9 @@ func TestDataServerKeeps(t *testing.T) {
 		v.Metadata = &tfpb.SummaryMetadata{DataClass: class, PluginData: &tfpb.SummaryMetadata_PluginData{PluginName: "own"}}
 		return v
 	}
+	number := func(x *tfpb.TensorProto) *tfpb.Summary_Value {
+		return &tfpb.Summary_Value{Tag: "t", Value: &tfpb.Summary_Value_Tensor{Tensor: x}}
+	}
 	image := &tfpb.Summary_Value{Tag: "t", Value: &tfpb.Summary_Value_Image{Image: new(tfpb.Summary_Image)}}
 	for _, tc := range []struct {
 		name   string
@@ -78,6 +81,18 @@ func TestDataServerKeeps(t *testing.T) {
 		{"histograms", []*tfpb.Summary_Value{histo(2, 2), histo(3, 2), summaryv1.Scalar("t", 1), image}, "1-1@0"},
 		{"metadata alone", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_TENSOR, &tfpb.Summary_Value{Tag: "t"})}, "1-1@0"},
 		{"old values in a class of tensors", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_TENSOR, summaryv1.Scalar("t", 1)), summaryv1.Scalar("t", 1)}, ""},
+		{"numbers that are no scalars", []*tfpb.Summary_Value{
+			classed(tfpb.DataClass_DATA_CLASS_SCALAR, summaryv1.Scalar("t", 1)),
+			number(&tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: eventstest.Shape(1), FloatVal: []float32{1}}),
+			number(&tfpb.TensorProto{Dtype: tfpb.DataType_DT_DOUBLE, TensorShape: eventstest.Shape(), DoubleVal: []float64{1}}),
+			number(&tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: eventstest.Shape()}),
+			image,
+			number(&tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: eventstest.Shape(), FloatVal: []float32{1}}),
+		}, "1-1@1 6-6@1"},
+		{"no blobs", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE, summaryv1.Scalar("t", 1)), histo(1, 1)}, ""},
+		{"of no class", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_UNKNOWN, number(&tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT32, TensorShape: eventstest.Shape()}))}, ""},
+		{"one profile", []*tfpb.Summary_Value{text(summary.PluginRunMetadata, nil, "x")}, "1-1@0"},
+		{"one graph of a run", []*tfpb.Summary_Value{text(summary.PluginRunMetadataGraph, nil, "x")}, "1-1@0"},
 		{"old values in their class", []*tfpb.Summary_Value{classed(tfpb.DataClass_DATA_CLASS_SCALAR, summaryv1.Scalar("t", 1)), summaryv1.Scalar("t", 1)}, "1-2@1"},
 	} {
 		var events []*tfpb.Event

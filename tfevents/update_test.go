@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 // TestIndexUpdate lets the files of a run grow by any number of bytes, damage
@@ -64,17 +66,19 @@ func TestIndexUpdateZeros(t *testing.T) {
 	}
 }
 
-// TestIndexUpdateFilledHole fills zeros that intact records follow.
+// TestIndexUpdateFilledHole fills zeros, or repairs a byte, that intact records follow.
 func TestIndexUpdateFilledHole(t *testing.T) {
 	whole := eventsFile(t, losses(1, 1, 50)...).Data
-	torn := slices.Clone(whole)
-	clear(torn[len(whole)/3 : len(whole)/2])
-	fsys := fstest.MapFS{"a.tfevents": {Data: torn}}
-	run := Run{Files: []string{"a.tfevents"}}
-	x := ReadRun(fsys, run, nil)
-	fsys["a.tfevents"] = &fstest.MapFile{Data: whole, ModTime: fsys["a.tfevents"].ModTime.Add(1)}
-	if changed, ok := x.Update(run.Files); ok {
-		t.Errorf("Update = %v, %v", changed, ok)
+	for _, damage := range []func(b []byte){func(b []byte) { clear(b[len(b)/3 : len(b)/2]) }, func(b []byte) { b[len(b)/2] ^= 1 }} {
+		torn := slices.Clone(whole)
+		damage(torn)
+		fsys := fstest.MapFS{"a.tfevents": {Data: torn}}
+		run := Run{Files: []string{"a.tfevents"}}
+		x := ReadRun(fsys, run, nil)
+		fsys["a.tfevents"] = &fstest.MapFile{Data: whole, ModTime: fsys["a.tfevents"].ModTime.Add(1)}
+		if changed, ok := x.Update(run.Files); ok {
+			t.Errorf("%d damaged: Update = %v, %v", len(x.Damage), changed, ok)
+		}
 	}
 }
 
@@ -82,6 +86,14 @@ func TestIndexUpdateFilledHole(t *testing.T) {
 func TestIndexUpdateRefuses(t *testing.T) {
 	content := map[string][]byte{"a.tfevents": eventsFile(t, losses(1, 1, 5)...).Data, "b.tfevents": eventsFile(t, losses(2, 6, 9)...).Data}
 	more := append(slices.Clone(content["a.tfevents"]), content["b.tfevents"]...)
+	grown := append(slices.Clone(content["b.tfevents"]), scalarAt(10)...)
+	rewritten := append(eventsFile(t, append(losses(3, 6, 6), losses(2, 7, 9)...)...).Data, scalarAt(10)...)
+	replace := func(dir string, b []byte) error {
+		if err := os.WriteFile(filepath.Join(dir, "new"), b, 0o600); err != nil {
+			return err
+		}
+		return os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "b.tfevents"))
+	}
 	for what, change := range map[string]func(dir string) error{
 		"the first file has grown": func(dir string) error { return os.WriteFile(filepath.Join(dir, "a.tfevents"), more, 0o600) },
 		"the last file is shorter": func(dir string) error { return os.Truncate(filepath.Join(dir, "b.tfevents"), 30) },
@@ -89,12 +101,15 @@ func TestIndexUpdateRefuses(t *testing.T) {
 		"a longer one was copied over the last file": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "b.tfevents"), more, 0o600)
 		},
-		"a file comes before": func(dir string) error { return os.WriteFile(filepath.Join(dir, "0.tfevents"), more, 0o600) },
-		"a file was replaced": func(dir string) error {
-			if err := os.WriteFile(filepath.Join(dir, "new"), more, 0o600); err != nil {
-				return err
-			}
-			return os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "b.tfevents"))
+		"a file comes before":                     func(dir string) error { return os.WriteFile(filepath.Join(dir, "0.tfevents"), more, 0o600) },
+		"a file was replaced":                     func(dir string) error { return replace(dir, more) },
+		"a file was replaced by one that ends so": func(dir string) error { return replace(dir, rewritten) },
+		"fine: touched, as one that has grown": func(dir string) error {
+			return os.Chtimes(filepath.Join(dir, "b.tfevents"), time.Time{}, time.Unix(1, 0))
+		},
+		"fine: nothing": func(dir string) error { return nil },
+		"fine: the last file has grown": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "b.tfevents"), grown, 0o600)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -115,10 +130,28 @@ func TestIndexUpdateRefuses(t *testing.T) {
 			if err := change(dir); err != nil {
 				t.Fatal(err)
 			}
-			if changed, ok := x.Update(find()); ok {
+			if changed, ok := x.Update(find()); ok != strings.HasPrefix(what, "fine: ") || ok && changed != strings.HasSuffix(what, "has grown") {
 				t.Errorf("Update = %v, %v", changed, ok)
 			}
 		})
+	}
+}
+
+// TestIndexUpdateAfterDamage: where a loader has stopped in a file, it reads no more of it.
+func TestIndexUpdateAfterDamage(t *testing.T) {
+	whole := eventsFile(t, losses(1, 1, 5)...).Data
+	damaged := slices.Clone(whole)
+	damaged[len(damaged)-1] ^= 1
+	fsys, run := fstest.MapFS{"a.tfevents": {Data: damaged}}, Run{Files: []string{"a.tfevents"}}
+	x := ReadRun(fsys, run, &RunOptions{Purge: PurgePython})
+	fsys["a.tfevents"] = &fstest.MapFile{Data: append(whole, scalarAt(6)...)} // repaired, and longer
+	if _, ok := x.Update(run.Files); !ok || x.Lookup("loss").Len() != 4 || len(x.Damage) != 1 {
+		t.Errorf("Update = %v: %d points, damage %v", ok, x.Lookup("loss").Len(), x.Damage)
+	}
+	fsys["a.tfevents"] = &fstest.MapFile{Data: whole[:len(whole)-1]}
+	x = ReadRun(fsys, run, nil)
+	if changed, ok := x.Update(run.Files); changed || !ok {
+		t.Errorf("a torn record that stays torn: Update = %v, %v", changed, ok)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,11 +20,11 @@ var runtimeSource []byte
 
 // binary is the test binary of a package, with all mutants of one package.
 type binary struct {
-	name     string
-	dir      string // of the package with the tests
-	work     string // a folder for what tests leave
-	confined bool
-	tests    []*test
+	name      string
+	dir       string // of the package with the tests
+	runs      string // a folder for what tests leave
+	namespace string // a file; "" where none is permitted
+	tests     []*test
 }
 
 // build compiles the tests in the folder dir. The files of the package stay as
@@ -33,17 +34,13 @@ func (p *pkg) build(ctx context.Context, work, dir string) (*binary, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binary{name: filepath.Join(work, "mutants.test"), dir: dir, work: work}
+	b := &binary{name: filepath.Join(work, "mutants.test"), dir: dir, runs: filepath.Join(work, "runs")}
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", b.name, ".")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the mutants: %w\n%s", err, out)
 	}
-	b.confined = b.canConfine(ctx)
-	if !b.confined {
-		fmt.Fprintln(os.Stderr, "mutate: namespaces are not permitted here, so the mutants see this machine's files and processes")
-	}
-	return b, b.list(ctx)
+	return b, errors.Join(os.Mkdir(b.runs, 0o777), b.list(ctx))
 }
 
 // overlay writes the mutated files, and returns the name of the file that tells

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/trainerd/trainerd/tools/internal/excuse"
 )
 
 // test is a test of the package.
@@ -122,10 +124,13 @@ func (k *killers) order(m *mutant) {
 	})
 }
 
-// judgeAll runs the tests of each mutant that some test reaches.
-func (p *pkg) judgeAll(ctx context.Context, o options) {
+// judgeAll runs the tests of each mutant that some test reaches and nothing excuses.
+func (p *pkg) judgeAll(ctx context.Context, o options, excuses *excuse.List) {
 	for _, m := range p.mutants {
-		if len(m.tests) > 0 {
+		switch {
+		case excuses.Excused(m.key()):
+			m.verdict = excused
+		case len(m.tests) > 0:
 			m.verdict = pending
 		}
 	}

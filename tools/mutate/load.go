@@ -43,6 +43,7 @@ type verdict int
 const (
 	uncovered verdict = iota
 	pending
+	excused
 	survived
 	killed
 )

@@ -16,7 +16,7 @@
 // uncovered. An interrupt ends the judging, and what was found is reported.
 //
 // A mutant that no test can kill, because it changes nothing that anyone can
-// observe, has a line with the reason in excused.txt.
+// observe, has a line with the reason in excused.txt, and is not judged.
 //
 // Mutants may delete or signal what they please. Where this is permitted, they
 // run in namespaces of their own: without the processes of the machine, with
@@ -141,10 +141,11 @@ func mutatePackage(ctx context.Context, o options, pattern string, excused *excu
 		if err != nil {
 			return false, err
 		}
+		defer b.enterNamespace(ctx)()
 		if err := b.measure(ctx, p.mutants, o); err != nil {
 			return false, err
 		}
 	}
-	p.judgeAll(ctx, o)
+	p.judgeAll(ctx, o, excused)
 	return p.report(os.Stdout, excused, o.only == nil, o.verbose), ctx.Err()
 }

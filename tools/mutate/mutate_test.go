@@ -24,10 +24,10 @@ func TestSurvivors(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{jobs: 2, longest: time.Hour, tests: regexp.MustCompile("")}
+	defer b.enterNamespace(t.Context())()
 	if err := b.measure(t.Context(), p.mutants, o); err != nil {
 		t.Fatal(err)
 	}
-	p.judgeAll(t.Context(), o)
 	excuses := filepath.Join(t.TempDir(), "excused.txt")
 	text := "# why\n\nexample.com/planted spread: a - b -> a + b # for the test\nexample.com/planted both: gone -> away # too old\n"
 	if err := os.WriteFile(excuses, []byte(text), 0o666); err != nil {
@@ -37,6 +37,7 @@ func TestSurvivors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.judgeAll(t.Context(), o, excused)
 	var out bytes.Buffer
 	if p.report(&out, excused, true, true) {
 		t.Error("the report is that nothing survives")
@@ -50,7 +51,7 @@ func TestSurvivors(t *testing.T) {
 		"counts: n++ -> n--\n",
 		"not reached: example.com/planted/planted.go:51: untested: ok -> !(ok)\n",
 		"excused, but there is no such mutant: example.com/planted both: gone -> away\n",
-		"1 of them excused), 5 not reached by a test\n",
+		"1 excused, 5 not reached by a test\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the report lacks %q", want)
@@ -68,8 +69,8 @@ func TestSurvivors(t *testing.T) {
 
 // A test that never ends is stopped, with the processes that it has started.
 func TestStuck(t *testing.T) {
-	b := &binary{dir: ".", work: t.TempDir()}
-	b.confined = b.canConfine(t.Context())
+	b := &binary{dir: t.TempDir(), runs: t.TempDir()}
+	defer b.enterNamespace(t.Context())()
 	if _, err := b.start(t.Context(), 100*time.Millisecond, 1, "sh", "-c", "sleep 100000 & sleep 100000"); err == nil {
 		t.Error("no error")
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,16 +12,21 @@ import (
 	"time"
 )
 
-// confine runs a command where it can harm nothing: it sees no other processes,
-// and all file systems are read-only but its own folder, the first argument,
-// and an empty /dev/shm for temporary files, whose names are short enough for
-// sockets and hide nothing. Its memory is limited, for a mutant may be a loop without
-// an end that allocates.
-const confine = `mount --bind "$1" "$1" || exit 125
+// harmless makes a mount namespace where all file systems are read-only but the
+// folder that is the first argument. It lives until its standard input ends.
+const harmless = `mount --bind "$1" "$1" || exit 1
 for at in $(awk '{print $5}' /proc/self/mountinfo); do
   case $at in /proc*|/dev*|/sys*|"$1") ;; *) mount -o remount,bind,ro "$at" 2>/dev/null || true;; esac
 done
-mount -t tmpfs -o size=512m,mode=1777 tmpfs /dev/shm || exit 125
+echo ready
+exec cat >/dev/null
+`
+
+// confine runs a command in the folder that is the first argument, with an empty
+// /dev/shm for temporary files, whose names are short enough for sockets and hide
+// nothing. Its memory is limited, for a mutant may be a loop without an end that
+// allocates.
+const confine = `mount -t tmpfs -o size=512m,mode=1777 tmpfs /dev/shm && cd "$1" || exit 125
 shift
 ulimit -v 4000000
 "$@"
@@ -28,14 +35,27 @@ ulimit -v 4000000
 // unconfined is the exit code of confine when it could not be done.
 const unconfined = 125
 
-// canConfine reports whether this process may make namespaces.
-func (b *binary) canConfine(ctx context.Context) bool {
-	if _, err := exec.LookPath("unshare"); err != nil {
-		return false
+// enterNamespace makes the namespace in which the commands of b can harm nothing,
+// where this is permitted. The function that it returns ends it.
+func (b *binary) enterNamespace(ctx context.Context) (leave func()) {
+	cmd := exec.CommandContext(ctx, "unshare", "--mount", "sh", "-c", harmless, "sh", b.runs)
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	leave = func() {}
+	if errors.Join(inErr, outErr, cmd.Start()) == nil {
+		leave = func() {
+			in.Close()
+			cmd.Wait()
+		}
+		if line, _ := bufio.NewReader(out).ReadString('\n'); line == "ready\n" {
+			b.namespace = fmt.Sprintf("/proc/%d/ns/mnt", cmd.Process.Pid)
+		}
 	}
-	b.confined = true
-	_, err := b.start(ctx, time.Minute, 0, "true")
-	return err == nil
+	if _, err := b.start(ctx, time.Minute, 0, "true"); b.namespace == "" || err != nil {
+		b.namespace = ""
+		fmt.Fprintln(os.Stderr, "mutate: namespaces are not permitted here, so the mutants see this machine's files and processes")
+	}
+	return leave
 }
 
 // outcome is what a run of tests has shown.
@@ -49,14 +69,14 @@ type outcome struct {
 func (b *binary) start(ctx context.Context, limit time.Duration, mutant int, args ...string) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	dir, err := os.MkdirTemp(b.work, "run-")
+	dir, err := os.MkdirTemp(b.runs, "run-")
 	if err != nil {
 		return outcome{}, err
 	}
 	defer os.RemoveAll(dir)
 	reached := filepath.Join(dir, "reached")
-	cmd := b.command(ctx, dir, args)
-	cmd.Env = append(os.Environ(), environment(dir, reached, mutant, b.confined)...)
+	cmd := b.command(ctx, args)
+	cmd.Env = append(os.Environ(), environment(dir, reached, mutant, b.namespace != "")...)
 	out, err := cmd.CombinedOutput()
 	o := outcome{output: string(out)}
 	if mutant == 0 {
@@ -69,9 +89,10 @@ func (b *binary) start(ctx context.Context, limit time.Duration, mutant int, arg
 	return o, err
 }
 
-func (b *binary) command(ctx context.Context, dir string, args []string) *exec.Cmd {
-	if b.confined {
-		args = append([]string{"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", confine, "sh", dir}, args...)
+func (b *binary) command(ctx context.Context, args []string) *exec.Cmd {
+	if b.namespace != "" {
+		args = append([]string{"nsenter", "--mount=" + b.namespace, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+			"sh", "-c", confine, "sh", b.dir}, args...)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = b.dir

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -26,6 +28,9 @@ func opsSession(t *testing.T, onDisk bool) sessiontest.OpSession {
 	inner.Ops["save/all"] = func(s *sessiontest.Session, feeds map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
 		if !onDisk {
 			return nil, nil
+		}
+		if layout.Exists(string(feeds["save/Const:0"].Strings[0])) {
+			t.Error("TensorFlow would write into the index of the checkpoint that is kept")
 		}
 		w, err := ckptfmt.CreateBundle(string(feeds["save/Const:0"].Strings[0]), nil)
 		if err != nil {
@@ -81,7 +86,17 @@ func TestByOpsEveryOperationFails(t *testing.T) {
 		fsys := faultfs.New(n)
 		log, lines := sessiontest.NewLog()
 		s.FS, s.Logger = fsys, log
-		_, err = s.Save(t.Context(), opsSession(t, true), filepath.Join(dir, "m"), session.NoStep)
+		sess, written := opsSession(t, true), n
+		ops := sess.Session.(*sessiontest.Session).Ops
+		write := ops["save/all"]
+		ops["save/all"] = func(s *sessiontest.Session, feeds map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
+			written = fsys.Ops()
+			return write(s, feeds)
+		}
+		_, err = s.Save(t.Context(), sess, filepath.Join(dir, "m"), session.NoStep)
+		if n == written+1 && fsys.FailedKind() != "sync directory" {
+			t.Errorf("what the session has written is followed by %s", fsys.Failed())
+		}
 		if fsys.Ops() < n {
 			sessiontest.MustNoErr(t, err)
 			if n < 6 {
@@ -120,6 +135,10 @@ func TestByOpsErrors(t *testing.T) {
 		}
 	}
 	sessiontest.MustNoErr(t, (&Saver{MetaGraph: &tfpb.MetaGraphDef{SaverDef: byOps}}).Check(sess))
+	damaged := &tfpb.MetaGraphDef{CollectionDef: map[string]*tfpb.CollectionDef{"savers": {Kind: &tfpb.CollectionDef_BytesList_{BytesList: &tfpb.CollectionDef_BytesList{Value: [][]byte{{0xff}}}}}}}
+	if err := (&Saver{MetaGraph: damaged}).Check(sess); err == nil || strings.Contains(err.Error(), "no SaverDef") {
+		t.Errorf("a saver in the graph that is damaged: %v", err)
+	}
 	inner := sess.Session.(*sessiontest.Session)
 	inner.Ops["save/all"] = func(*sessiontest.Session, map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) { return nil, errStore }
 	if _, err := (&Saver{Def: byOps}).Save(t.Context(), sess, filepath.Join(dir, "m"), 1); !errors.Is(err, errStore) {
@@ -127,6 +146,9 @@ func TestByOpsErrors(t *testing.T) {
 	}
 	if err := syncFile(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("sync of no file: %v", err)
+	}
+	if err := syncFile(os.DevNull); err == nil && runtime.GOOS == "linux" {
+		t.Error("what cannot be synced counts as durable")
 	}
 }
 

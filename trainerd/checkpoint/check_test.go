@@ -61,7 +61,7 @@ func TestSavedByOps(t *testing.T) {
 	sessiontest.MustNoErr(t, s.Check(sess))
 	cut, err := s.Snapshot(t.Context(), sess, "")
 	sessiontest.MustNoErr(t, err)
-	if !cut.BySession() {
+	if !cut.BySession() || cut.Values() != nil {
 		t.Error("the variables are copied")
 	}
 	g = savingGraph()
@@ -135,6 +135,10 @@ func TestInheritVariables(t *testing.T) {
 			t.Errorf("keys of another graph: %v", vars[0].Key)
 		}
 	}
+	s.Inherit(&Saver{MetaGraph: g, Def: &tfpb.SaverDef{SaveTensorName: "save/SaveV2:0"}})
+	if _, vars, err := s.variablesOf(sess); err != nil || len(vars) != 2 {
+		t.Errorf("%d variables, not those of another saver of the graph; %v", len(vars), err)
+	}
 }
 
 func TestKeepEveryOfGraph(t *testing.T) {
@@ -162,6 +166,11 @@ func TestMakeCurrent(t *testing.T) {
 	}
 	if got := len(s.LastCheckpoints()); got != 2 {
 		t.Errorf("looks after %d", got)
+	}
+	sessiontest.MustNoErr(t, os.Remove(filepath.Join(dir, "checkpoint")))
+	sessiontest.MustNoErr(t, (&Saver{KeepEvery: time.Hour}).MakeCurrent(dir, one))
+	if state, err := ckptdir.ReadState(dir, nil); err != nil || state.GetLastPreservedTimestamp() <= 0 {
+		t.Errorf("the first keep-every period has not begun: %v, %v", state, err)
 	}
 	fsys := faultfs.New(0)
 	sessiontest.MustNoErr(t, (&Saver{FS: fsys}).MakeCurrent(dir, one))
@@ -222,6 +231,9 @@ func TestQuarantine(t *testing.T) {
 			}
 			if _, err := Quarantine(nil, filepath.Join(dir, "none", filepath.Base(prefix)), now); s.Format == FormatV2 && err == nil {
 				t.Error("in a folder that is not there")
+			}
+			if _, err := Quarantine(nil, filepath.Join(dir, others[0], filepath.Base(prefix)), now); err == nil {
+				t.Error("in a folder that cannot be listed")
 			}
 		})
 	}

@@ -150,7 +150,7 @@ func TestRecoverTimes(t *testing.T) {
 		times []float64
 		last  float64
 		kept  bool // the times of the state file
-	}{{saved, 1500, true}, {saved[:1], 0, false}, {nil, 1500, false}, {[]float64{1e300, 2000.5}, 1e300, true}} {
+	}{{saved, 1500, true}, {saved, 0, true}, {saved[:1], 0, false}, {nil, 1500, false}, {[]float64{1e300, 2000.5}, 1e300, true}} {
 		dir := checkpointsOf(t, "", "m-1", "m-2")
 		state := &tfpb.CheckpointState{ModelCheckpointPath: "m-2", AllModelCheckpointPaths: []string{"m-1", "m-2"},
 			AllModelCheckpointTimestamps: tt.times, LastPreservedTimestamp: tt.last}
@@ -225,6 +225,7 @@ func TestMoveTo(t *testing.T) {
 	if len(s.pendingDelete) > 0 || s.last != "" || len(s.outside) > 0 || s.parent() != "" {
 		t.Errorf("names of the old folder are left: %+v", s)
 	}
+	t.Chdir(to)
 	s.MoveTo(to, "")
 	if got := s.LastCheckpoints(); len(got) > 0 {
 		t.Errorf("looks after %v in no folder", got)

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ func (s *Saver) RemoveLeftovers(dir, basename string) error {
 		}
 	}
 	var errs []error
-	for prefix := range prefixes {
+	for _, prefix := range slices.Sorted(maps.Keys(prefixes)) {
 		if !s.isLeftover(prefix, basename) {
 			continue
 		}

@@ -179,6 +179,18 @@ func TestKept(t *testing.T) {
 			})
 		})
 	}
+	r := newRig(t) // a run that keeps all follows one that did not
+	r.save(&Saver{}, 1, 2)
+	all := &Saver{MaxToKeep: -1}
+	all.RecoverLastCheckpoints([]string{filepath.Join(r.dir, "m-1"), filepath.Join(r.dir, "m-2")})
+	r.save(all, 3)
+	var steps []int64
+	for _, k := range all.Kept() {
+		steps = append(steps, k.Step)
+	}
+	if !slices.Equal(steps, []int64{1, 2, 3}) {
+		t.Errorf("kept, oldest first: %v", steps)
+	}
 	if got := Reasons(nil, nil); len(got) != 0 {
 		t.Errorf("reasons for none: %v", got)
 	}
@@ -348,6 +360,7 @@ func TestSumsAreRare(t *testing.T) {
 	if sums(saved[3]) != 2 {
 		t.Error("the last one has no sums")
 	}
+	save(t, s, sess, filepath.Join(dir, "m"), 5) // saves may follow
 	for name, err := range manifest.Verify(t.Context(), saved[3]) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

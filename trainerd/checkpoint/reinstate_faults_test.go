@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
@@ -113,6 +114,14 @@ func TestNotReinstated(t *testing.T) {
 	}
 }
 
+// withoutLast removes the file of a checkpoint that is published last.
+func withoutLast(prefix string, shards int) string {
+	for _, last := range []string{prefix + indexSuffix, layout.V1ShardName(unsharded(prefix), 0, shards)} {
+		os.Remove(last) // that of the form which this one has
+	}
+	return prefix
+}
+
 // What is there of a checkpoint that was not completed is removed, in each form.
 func TestDiscardPartial(t *testing.T) {
 	for name, kind := range savers() {
@@ -125,15 +134,17 @@ func TestDiscardPartial(t *testing.T) {
 			if s.discardPartial(prefix); len(sessiontest.Files(t, dir, "m-4*")) != before {
 				t.Errorf("of a whole one are left %v", sessiontest.Files(t, dir, "m-4*"))
 			}
-			for _, last := range []string{prefix + indexSuffix, layout.V1ShardName(unsharded(prefix), 0, max(kind.Shards, 1))} {
-				os.Remove(last)
-			}
+			withoutLast(prefix, max(kind.Shards, 1))
 			if s.discardPartial(prefix); len(withoutManifest(sessiontest.Files(t, dir, "m-4*-of-*"))) > 0 {
 				t.Errorf("left %v", sessiontest.Files(t, dir, "m-4*"))
 			}
 			if strings.Contains(lines.String(), "could not be deleted") {
 				t.Errorf("log:\n%s", lines)
 			}
+			name := withoutLast(save(t, s, twoVariables(1), filepath.Join(dir, "n"), 4), max(kind.Shards, 1))
+			s.FS = &refuseRemove{FS: atomicfile.OrOS(nil), name: "n-4"}
+			s.discardPartial(name)
+			sessiontest.WantLog(t, lines, "could not be deleted", "n-4")
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
@@ -33,7 +34,8 @@ func TestReinstate(t *testing.T) {
 					sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, name), []byte("other"), 0o666))
 				}
 			}
-			again := &Saver{Shards: s.Shards, Format: s.Format}
+			log, lines := sessiontest.NewLog()
+			again := &Saver{Shards: s.Shards, Format: s.Format, Logger: log}
 			if got := again.Reinstate(previousName(prefix)); got != prefix {
 				t.Fatalf("got %s, want %s", got, prefix)
 			}
@@ -48,8 +50,14 @@ func TestReinstate(t *testing.T) {
 			if got := again.LastCheckpoints(); len(got) != 1 || got[0] != prefix {
 				t.Errorf("looks after %v", got)
 			}
+			if again.lastPreserved.IsZero() {
+				t.Error("the first keep-every period has not begun")
+			}
 			if got := again.Reinstate(prefix); got != prefix {
 				t.Errorf("a checkpoint with its own name becomes %s", got)
+			}
+			if strings.Contains(lines.String(), "level=WARN") {
+				t.Errorf("log:\n%s", lines)
 			}
 		})
 	}
@@ -64,7 +72,7 @@ func overwriting(s *Saver, prefix string) error {
 	if err := s.keepPrevious(prefix); err != nil {
 		return err
 	}
-	return os.Remove(prefix + indexSuffix)
+	return atomicfile.OrOS(s.FS).Remove(prefix + indexSuffix)
 }
 
 func withoutManifest(names []string) (kept []string) {

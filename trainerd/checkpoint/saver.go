@@ -221,7 +221,8 @@ func (s *Saver) RecoverLastCheckpoints(prefixes []string) {
 	s.kept = kept
 }
 
-// start begins the first keep-every period. The caller holds s.mu.
+// start begins the first keep-every period, before any checkpoint is in the rotation.
+// The caller holds s.mu.
 func (s *Saver) start() {
 	if !s.started {
 		s.started = true

@@ -74,7 +74,6 @@ func (s *Saver) need(cut *Snapshot) int64 {
 // evictAhead deletes what the coming checkpoint will push out.
 func (s *Saver) evictAhead(coming string) error {
 	s.mu.Lock()
-	s.start()
 	if len(s.kept) == 0 {
 		s.mu.Unlock()
 		return nil

@@ -57,7 +57,7 @@ func (s *Saver) PresentValues(sess session.Session) *Values {
 
 // setHash completes the values of a session that does not track changes.
 func (v *Values) setHash(tensors []ckptfmt.NamedTensor) {
-	if v != nil && !v.tracked {
+	if !v.tracked {
 		v.hash, v.hashed = hashValues(tensors), true
 	}
 }

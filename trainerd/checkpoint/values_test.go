@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,10 +20,14 @@ var errStore = errors.New("store fails")
 type tracked struct {
 	*sessiontest.Session
 	changes uint64
+	asked   []string
 	err     error
 }
 
-func (s *tracked) Changes([]string) (uint64, error) { return s.changes, s.err }
+func (s *tracked) Changes(names []string) (uint64, error) {
+	s.asked = names
+	return s.changes, s.err
+}
 
 // lazyStore holds its values until they are asked for.
 type lazyStore struct {
@@ -102,14 +107,21 @@ func (w wrapped) Saved() session.VariableStore { return w.inside }
 // does not; and what is not known is not taken for unchanged.
 func TestCompareValues(t *testing.T) {
 	model := func() *sessiontest.Session {
-		return sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2), "w": sessiontest.Vector[float32](3), "s": sessiontest.Vector("ab", "c")})
+		return sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2), "w": sessiontest.Vector[float32](3), "s": sessiontest.Vector("ab", "c"), "n": ckptfmt.Scalar(int64(0)),
+			"m": {DType: 1, Shape: []int64{1, 2}, Data: make([]byte, 8)}})
 	}
 	changes := map[string]func(s *sessiontest.Session){
 		"a value": func(s *sessiontest.Session) { s.Set("v", sessiontest.Vector[float32](1, 3)) },
 		"a shape": func(s *sessiontest.Session) {
 			s.Set("v", &ckptfmt.Tensor{DType: s.Get("v").DType, Shape: []int64{2, 1}, Data: s.Get("v").Data})
 		},
+		"dimensions exchanged": func(s *sessiontest.Session) {
+			s.Set("m", &ckptfmt.Tensor{DType: s.Get("m").DType, Shape: []int64{2, 1}, Data: s.Get("m").Data})
+		},
 		"a rank": func(s *sessiontest.Session) { s.Set("w", ckptfmt.Scalar[float32](3)) },
+		"a rank, to no elements": func(s *sessiontest.Session) {
+			s.Set("n", &ckptfmt.Tensor{DType: s.Get("n").DType, Shape: []int64{0}})
+		},
 		"a type": func(s *sessiontest.Session) {
 			s.Set("w", &ckptfmt.Tensor{DType: 3, Shape: []int64{1}, Data: s.Get("w").Data})
 		},
@@ -164,6 +176,9 @@ func TestTrackedValues(t *testing.T) {
 		s.changes, s.err = 5, nil
 		if got := values.Compare(t.Context()); got != Unchanged || !values.Tracks() {
 			t.Errorf("the same count: %v, tracks %v", got, values.Tracks())
+		}
+		if !slices.Equal(s.asked, []string{"v"}) {
+			t.Errorf("asked for changes of %q", s.asked)
 		}
 		if s.changes = 6; values.Compare(t.Context()) != Changed {
 			t.Error("another count is no change")
@@ -296,6 +311,10 @@ func TestSnapshotOfCopies(t *testing.T) {
 		t.Errorf("a cut of no such variable: %v", err)
 	}
 	empty, err := (&Saver{AllowEmpty: true}).Snapshot(t.Context(), sessiontest.SessionOf(nil), "")
+	sessiontest.MustNoErr(t, err)
+	stateful := sessiontest.SessionOf(nil)
+	stateful.State = []ckptfmt.NamedTensor{{Name: session.StatePrefix + "x", Tensor: sessiontest.Vector[uint64](7)}}
+	empty, err = (&Saver{AllowEmpty: true}).Snapshot(t.Context(), stateful, "")
 	sessiontest.MustNoErr(t, err)
 	if empty.BySession() || len(empty.tensors) != 0 {
 		t.Errorf("an empty cut: %+v", empty)

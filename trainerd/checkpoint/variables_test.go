@@ -107,6 +107,24 @@ func TestPartitionedVariables(t *testing.T) {
 			t.Errorf("%s (-got +want):\n%s", name, diff)
 		}
 	}
+	other = model()
+	report, err := (&WarmStart{Checkpoint: prefix, Saver: &Saver{MetaGraph: savingGraph()}}).Apply(t.Context(), other)
+	if err != nil || len(report.Restored) != 3 || len(report.Reshaped) > 0 {
+		t.Errorf("warm start: %v; reshaped %v; %v", report, report.Reshaped, err)
+	}
+	if diff := cmp.Diff(other.Get("w/part_1/shared"), sess.Get("w/part_1/shared")); diff != "" {
+		t.Errorf("a part after a warm start (-got +want):\n%s", diff)
+	}
+}
+
+// A part whose value has another shape than its slice fails the save.
+func TestPartOfAnotherShape(t *testing.T) {
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{
+		"b": sessiontest.Vector[float32](0), "w/part_0": sessiontest.Vector[float32](1, 2, 3), "w/part_1/shared": sessiontest.Vector[float32](4)})
+	dir := t.TempDir()
+	if _, err := (&Saver{MetaGraph: savingGraph()}).Save(t.Context(), sess, filepath.Join(dir, "m"), 1); err == nil {
+		t.Errorf("saved: %v", sessiontest.Files(t, dir, "*"))
+	}
 }
 
 func TestSaveOpsThatAreNotVariables(t *testing.T) {

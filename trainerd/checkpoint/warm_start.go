@@ -270,7 +270,7 @@ func (w *WarmStart) compare(r ckptfmt.Reader, vars []boundVariable) (*WarmStartR
 	var matched []match
 	for _, v := range vars {
 		d, differs := different[v.Name]
-		converted := differs && !d.Missing() && dtype.IsFloat(d.ModelDType) && dtype.IsFloat(d.CheckpointDType) && saver.shapeFits(d)
+		converted := dtype.IsFloat(d.ModelDType) && dtype.IsFloat(d.CheckpointDType) && saver.shapeFits(d)
 		if differs && !converted {
 			report.Different = append(report.Different, d)
 			continue

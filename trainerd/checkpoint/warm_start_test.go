@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
+	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
@@ -147,6 +148,39 @@ func first(t *testing.T, x *ckptfmt.Tensor) float64 {
 	return float64(v[0])
 }
 
+// In a checkpoint of tf.train.Checkpoint, any name of a tensor finds it.
+func TestWarmStartByNamesOfObjects(t *testing.T) {
+	prefix := filepath.Join("..", "..", "fixtures", "ckpt_v2", "object_based", "ckpt-3")
+	r, err := ckptfmt.Open(prefix, nil)
+	sessiontest.MustNoErr(t, err)
+	defer r.Close()
+	table, err := names.Of(r)
+	sessiontest.MustNoErr(t, err)
+	want := map[string]*ckptfmt.Tensor{}
+	for info, err := range r.Tensors() {
+		sessiontest.MustNoErr(t, err)
+		if name := table.Name(names.Keras, info.Name); name != info.Name && info.DType == 1 {
+			want[name], err = r.Lookup(info.Name)
+			sessiontest.MustNoErr(t, err)
+		}
+	}
+	empty := map[string]*ckptfmt.Tensor{}
+	for name, tensor := range want {
+		empty[name] = &ckptfmt.Tensor{DType: tensor.DType, Shape: tensor.Shape, Data: make([]byte, len(tensor.Data))}
+	}
+	sess := sessiontest.SessionOf(empty)
+	_, err = (&WarmStart{Checkpoint: prefix, Strict: true}).Apply(t.Context(), sess)
+	sessiontest.MustNoErr(t, err)
+	for name := range want {
+		if diff := cmp.Diff(sess.Get(name), want[name], cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", name, diff)
+		}
+	}
+	if len(want) < 2 {
+		t.Errorf("only %d tensors have names of their own", len(want))
+	}
+}
+
 func TestWarmStartReport(t *testing.T) {
 	w := WarmStart{Checkpoint: oldModel(t)}
 	report, err := w.Apply(t.Context(), newModel("hidden/w", "new/b"))
@@ -160,6 +194,17 @@ func TestWarmStartReport(t *testing.T) {
 	if diff := cmp.Diff(report.String(), want); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}
+	w.Averages = true
+	report, err = w.Apply(t.Context(), newModel("hidden/w"))
+	if err != nil || slices.Contains(report.Unused, "hidden/w/ExponentialMovingAverage") {
+		t.Errorf("an average that was used counts as unused: %v, %v", report, err)
+	}
+	for n, more := range map[int]string{10: "", 11: "\n  and 1 more"} {
+		err := &WarmStartError{Checkpoint: "m", Differences: make([]Difference, n)}
+		if lines := strings.Count(err.Error(), "\n"); lines != n || !strings.HasSuffix(err.Error(), more) {
+			t.Errorf("of %d differences: %v", n, err)
+		}
+	}
 }
 
 // Damage is found before anything is assigned, and so is a session without
@@ -169,6 +214,9 @@ func TestWarmStartFails(t *testing.T) {
 	w := WarmStart{Checkpoint: prefix}
 	if _, err := w.Apply(t.Context(), sessiontest.OpSession{Session: newModel("hidden/w")}); err == nil || !strings.Contains(err.Error(), "does not take values") {
 		t.Errorf("a session without variables: %v", err)
+	}
+	if _, err := w.Apply(t.Context(), failingStore{newModel("hidden/w")}); !errors.Is(err, errStore) {
+		t.Errorf("a session that takes no values: %v", err)
 	}
 	none := WarmStart{Checkpoint: prefix, Take: func(string) bool { return false }}
 	if _, err := none.Plan(t.Context(), newModel("hidden/w")); err == nil || !strings.Contains(err.Error(), "none of the") {

@@ -113,6 +113,7 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 			e.Cause = Diverged
 		}
 		if !stopped && err != nil {
+			r.observer.Ended(e, false, 0)
 			return e, err
 		}
 	}

@@ -142,7 +142,7 @@ func TestStagesOfAStop(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var stopped time.Time
 			var got []string
-			sv, _ := simulate(t, func(p *simProgram) int {
+			sv, log := simulate(t, func(p *simProgram) int {
 				p.say("step=0")
 				for alive := true; alive; {
 					alive = p.sleepDeaf(time.Millisecond)
@@ -157,8 +157,11 @@ func TestStagesOfAStop(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			stopped = time.Now()
 			stop()
-			exit, _ := end()
+			exit, err := end()
 			synctest.Wait()
+			if !is[*SaveLostError](err) || !strings.Contains(log.String(), "not ended in time; killing it") {
+				t.Errorf("Run = %v; log:\n%s", err, log)
+			}
 			if text := strings.Join(got, ", "); text != tc.want || exit.Cause != Stopped || exit.Signal != syscall.SIGKILL {
 				t.Errorf("Run = %+v; it got %s\nwant %s", exit, text, tc.want)
 			}

@@ -102,10 +102,20 @@ func TestFilesThatAreReplacedTogether(t *testing.T) {
 	}
 	write("w.json", "[2]")
 	write("optim.json", "[2]")
-	if added, bad := s.refresh(true); len(added) != 1 || bad != nil {
+	if added, bad := s.refresh(true); len(added) != 1 || bad != nil || added[0].Path != filepath.Join(dir, "w.json") {
 		t.Fatalf("a whole save: added %v, bad %v", added, bad)
 	}
-	write("w.json", "[3]")
+	if added, bad := openShelf(t, dir, "{w,optim}.json").refresh(true); len(added) != 1 || bad != nil {
+		t.Fatalf("the next run: added %v, bad %v", added, bad)
+	}
+	info, err := os.Stat(filepath.Join(dir, "w.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("w.json", "[3,3]")
+	if err := os.Chtimes(filepath.Join(dir, "w.json"), time.Time{}, info.ModTime()); err != nil { // a clock may be coarse
+		t.Fatal(err)
+	}
 	added, bad := s.refresh(true)
 	if added != nil || len(bad) != 1 {
 		t.Fatalf("half a save: added %v, bad %v", added, bad)
@@ -126,6 +136,11 @@ func TestRanksThatAreMissing(t *testing.T) {
 	s := openShelf(t, dir, "c_*")
 	s.refresh(true)
 	writeFile(t, filepath.Join(dir, "c_10_rank0"), "weights")
+	for range 9 {
+		if added, bad := s.refresh(false); added != nil || bad != nil { // the other is about to come
+			t.Fatalf("while it is written: added %v, bad %v", added, bad)
+		}
+	}
 	added, bad := s.refresh(true)
 	if added != nil || len(bad) != 1 || !strings.Contains(bad[0].Error(), "c_#_rank1") {
 		t.Fatalf("added %v, bad %v", added, bad)
@@ -134,5 +149,20 @@ func TestRanksThatAreMissing(t *testing.T) {
 	s.refresh(true)
 	if c, ok := s.newest(noCeiling); !ok || c.Step != 15 {
 		t.Errorf("the newest is %v", c)
+	}
+}
+
+// TestParts has what the alternatives of a pattern mean: files, also of bundles.
+func TestParts(t *testing.T) {
+	if got := partsOf("./a//{b,c}-*"); !slices.Equal(got, []string{"a/b-*", "a/c-*"}) {
+		t.Errorf("alternatives %q", got)
+	}
+	for name, want := range map[string]bool{"m-1.index": true, "m-1.data-00000-of-00001": true, "m-1": true, "m-1.txt": false, "n-1.index": false} {
+		if got := isPart("m-?", name); got != want {
+			t.Errorf("m-? means %s: %v", name, got)
+		}
+	}
+	if !isPart("m-?.index", "m-1.index") {
+		t.Error("a pattern of indexes means none")
 	}
 }

@@ -173,6 +173,35 @@ func TestLineReaderAtPauses(t *testing.T) {
 	}
 }
 
+// TestParseJSON has lines of JSON at the limits of what is read.
+func TestParseJSON(t *testing.T) {
+	nested := func(open, end string, n int) string {
+		return `{"step": 1, "x": ` + strings.Repeat(open, n) + "1" + strings.Repeat(end, n) + "}"
+	}
+	for line, want := range map[string]bool{
+		nested(`{"a": `, "}", maxDepth-1): true, nested(`{"a": `, "}", maxDepth): false,
+		nested("[", "]", maxDepth-2): true, nested("[", "]", maxDepth-1): false, nested("[", "]", maxDepth): false,
+		nested(`[{"a": `, "}]", maxDepth): false, nested(`[{"a": [`, "]}]", maxDepth): false,
+		`{"step": 1, "a": }`: false, `{"step": 1, "a": [1, }`: false, `{"step": 1, "a": [}`: false,
+		`{"step": 1, "a": [{"b": }]}`: false, `{"step": 1, "a": [[}]]}`: false, `{"step": 1, 2: 3}`: false, `{"step": 1, "a"`: false,
+	} {
+		if got := parseJSON(line) != nil; got != want {
+			t.Errorf("%s is a report: %v", line, got)
+		}
+	}
+	for text, want := range map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)} {
+		r := parseJSON(`{"step": 1, "loss": ` + text + "}")
+		if r == nil || len(r.Values) != 1 || r.Values[0].Value != want && !math.IsNaN(want) {
+			t.Errorf("a loss of %s: %+v", text, r)
+		}
+	}
+	for text, known := range map[string]bool{"0": false, "-1": false, "8589934592": false, "1.5": true, "8589934591": true} {
+		if r := parseJSON(`{"step": 1, "wall_time": ` + text + "}"); r == nil || r.Time.IsZero() == known {
+			t.Errorf("wall_time %s: %+v", text, r)
+		}
+	}
+}
+
 func FuzzParseReport(f *testing.F) {
 	for _, line := range []string{
 		`{"step": 120, "loss": NaN, "l": [1, {"a": "\""}], "x": {"y": -Infinity}}`, `{"step":1,"wall_time":1e300}`,

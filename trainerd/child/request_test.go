@@ -95,6 +95,31 @@ func TestSaveInVain(t *testing.T) {
 	})
 }
 
+// TestSaveInVainTwice has a program that ends, whenever it is asked to save, and is started
+// again.
+func TestSaveInVainTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		sv, _ := simulate(t, func(p *simProgram) int {
+			starts++
+			for p.say("step=1"); p.sleep(time.Second) && len(p.signals()) == 0; {
+			}
+			return 2 - starts
+		})
+		sv.SaveSignal, sv.Restarts.Max = syscall.SIGUSR1, 1
+		_, end := begin(t, sv)
+		for range 2 {
+			time.Sleep(time.Hour) // which a restart does not take
+			if _, err := sv.Save(t.Context()); err == nil || !strings.Contains(err.Error(), "without writing a checkpoint") {
+				t.Errorf("it ends: %v", err)
+			}
+		}
+		if exit, err := end(); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
+}
+
 // slowObserver takes an hour for the end of a start.
 type slowObserver struct{ nobody }
 

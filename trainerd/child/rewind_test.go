@@ -42,10 +42,15 @@ func TestRewind(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			sv, out := supervise(t, tc.script)
-			sv.MaxRewinds, sv.Loss = tc.max, tc.loss
+			ends := &seesEnds{}
+			sv.MaxRewinds, sv.Loss, sv.Observer = tc.max, tc.loss, ends
 			_, err := sv.Run(t.Context())
 			if nan, ok := errors.AsType[*trainerd.NaNError](err); ok != tc.fails || err != nil && !ok {
 				t.Errorf("got %v, %v", nan, err)
+			}
+			last := len(ends.seen) - 1
+			if last != len(tc.steps) || ends.again[last] || (ends.seen[last].Cause == Diverged) != tc.fails || last > 0 && (ends.seen[0].Cause != Diverged || !ends.again[0]) {
+				t.Errorf("the observer saw %+v", ends)
 			}
 			for _, step := range tc.steps {
 				if want := fmt.Sprintf("STEP is %q", step); !strings.Contains(out.String(), want) {

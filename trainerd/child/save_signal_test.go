@@ -97,7 +97,7 @@ func TestAskToSaveTwice(t *testing.T) {
 	if got := r.nodes.job().Save.Number; got != 1 {
 		t.Errorf("request %d is published, want the first", got)
 	}
-	if err := r.sendSaveSignal(); !errors.Is(err, ErrNotRunning) {
+	if err := r.sendSaveSignal(); !errors.Is(err, ErrNotRunning) || r.attempt.saveDue != nil {
 		t.Errorf("signal to no program: %v", err)
 	}
 }

@@ -173,3 +173,19 @@ func TestShortSince(t *testing.T) {
 		t.Errorf("added %v, bad %v", added, bad)
 	}
 }
+
+// TestLeastSizes has the sizes of files, and below which one counts as cut, or may.
+func TestLeastSizes(t *testing.T) {
+	for _, tc := range []struct {
+		last       []int64
+		cut, maybe int64
+	}{
+		{nil, 0, 0}, {[]int64{1000}, 0, 900}, {[]int64{1000, 990}, 0, 891},
+		{[]int64{1000, 1000, 1000}, 1000, 0}, {[]int64{1000, 990, 980}, 940, 0},
+	} {
+		of := sizeOf{last: tc.last}
+		if cut, maybe := of.least(), of.leastOfFew(); cut != tc.cut || maybe != tc.maybe {
+			t.Errorf("%d: cut below %d, want %d; maybe below %d, want %d", tc.last, cut, tc.cut, maybe, tc.maybe)
+		}
+	}
+}

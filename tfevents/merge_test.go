@@ -1,0 +1,108 @@
+package tfevents
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+)
+
+// checkMerge merges the run and reads the result as every loader does.
+func checkMerge(t *testing.T, fsys fs.FS, run Run, want string) {
+	t.Helper()
+	var merged bytes.Buffer
+	report, err := MergeRun(&merged, fsys, run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(eventstest.Records(t, merged.Bytes())); n != report.Events {
+		t.Errorf("merged file holds %d events, report says %d", n, report.Events)
+	}
+	result := fstest.MapFS{"tfevents": {Data: merged.Bytes()}}
+	for _, mode := range []Purge{PurgeExact, PurgePython, KeepAll} {
+		d := readInMemory(result, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: mode})
+		if got := ranges(d.Lookup("loss")); got != want {
+			t.Errorf("merged, read in mode %d: %s, want %s", mode, got, want)
+		}
+	}
+}
+
+// A tag whose metadata came with a value that is left out keeps its metadata in a merged
+// file; what had none gets none. Of the STARTs the first is there.
+func TestMergeRestoresMetadata(t *testing.T) {
+	value := func(step int64, v *tfpb.Summary_Value, metadata bool) *tfpb.Event {
+		if !metadata {
+			v.Metadata = nil
+		}
+		return &tfpb.Event{Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}}
+	}
+	fsys := fstest.MapFS{
+		"a.tfevents": eventsFile(t, startAt(0), value(10, summary.Text("note", "x"), true), value(3, summary.Text("note", "x"), false), value(4, summary.Text("note", "x"), false),
+			value(3, summary.Text("raw", "x"), false), value(3, summaryv1.Scalar("loss", 1), false)),
+		"b.tfevents": eventsFile(t, startAt(5)),
+	}
+	var merged bytes.Buffer
+	report, err := MergeRun(&merged, fsys, Run{Files: []string{"a.tfevents", "b.tfevents"}}, nil)
+	if err != nil || report.Purged != 1 {
+		t.Fatal(report, err)
+	}
+	var got []string
+	for _, e := range eventstest.Events(t, merged.Bytes()) {
+		if e.GetFileVersion() != "" {
+			got = append(got, "version")
+		}
+		if e.GetSessionLog() != nil {
+			got = append(got, fmt.Sprintf("START@%d", e.GetStep()))
+		}
+		for _, v := range e.GetSummary().GetValue() {
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%s@%d %s", v.GetTag(), e.GetStep(), v.GetMetadata().GetPluginData().GetPluginName())))
+			if v.GetTag() != "note" && v.GetMetadata() != nil {
+				t.Errorf("%s has metadata: %v", v.GetTag(), v.GetMetadata())
+			}
+		}
+	}
+	if diff := cmp.Diff(got, []string{"version", "START@0", "note@3 text", "note@4", "raw@3", "loss@3"}); diff != "" {
+		t.Errorf("merged (-got +want):\n%s", diff)
+	}
+	if _, err := MergeRun(&merged, fsys, Run{}, &RunOptions{Purge: PurgePython}); err == nil {
+		t.Error("merging as the Python loader reads: no error")
+	}
+	goroutines := runtime.NumGoroutine()
+	broken := errors.New("disk full")
+	if _, err := MergeRun(&eventstest.FailingWriter{N: 120, Err: broken}, fsys, Run{Files: []string{"a.tfevents"}}, nil); !errors.Is(err, broken) {
+		t.Errorf("merging onto a full disk: %v", err)
+	}
+	if n := runtime.NumGoroutine(); n > goroutines {
+		t.Errorf("%d goroutines are left", n-goroutines)
+	}
+}
+
+// Of an event some of whose values were overtaken, the others stay.
+func TestMergeOfPartsOfEvents(t *testing.T) {
+	both := &tfpb.Event{Step: 10, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar("loss", 1), summaryv1.Scalar("rate", 1))}}
+	fsys := fstest.MapFS{"a.tfevents": eventsFile(t, both), "b.tfevents": eventsFile(t, losses(2, 8, 8)...)}
+	var merged bytes.Buffer
+	if _, err := MergeRun(&merged, fsys, Run{Files: []string{"a.tfevents", "b.tfevents"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range eventstest.Events(t, merged.Bytes()) {
+		for _, v := range e.GetSummary().GetValue() {
+			got = append(got, fmt.Sprintf("%s@%d", v.GetTag(), e.GetStep()))
+		}
+	}
+	if diff := cmp.Diff(got, []string{"rate@10", "loss@8"}); diff != "" {
+		t.Errorf("merged (-got +want):\n%s", diff)
+	}
+}
