@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,14 +184,17 @@ func TestFollowerAfterTheEnd(t *testing.T) {
 	}
 }
 
-// lead makes this process a chief that has started the program and does nothing more.
-func lead(t *testing.T, dir string) {
+// lead makes this process a chief that has started the program and does nothing more. It
+// returns what ends it.
+func lead(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Join(dir, nodesDir), 0o777))
 	held, err := lock.Acquire(dir, nil)
 	must(t, err)
-	t.Cleanup(func() { held.Release() })
+	release = sync.OnceFunc(func() { held.Release() })
+	t.Cleanup(release)
 	must(t, writeJSON(filepath.Join(dir, nodesDir, "job.json"), jobState{start: start{lifeOf(lock.Named(dir)), 1}, Phase: nodeRunning}))
+	return release
 }
 
 // A worker that cannot start the program tells the chief, which waits for it otherwise.

@@ -66,7 +66,7 @@ func (f *follower) followChief(job jobState) {
 		f.attempt.saveDue = time.After(min(time.Until(job.Save.At), newsTime)) // clocks may differ
 	}
 	f.attempt.save = job.Save
-	if job.Paused == f.attempt.paused {
+	if job.Paused == f.attempt.paused || job.Paused && f.attempt.ending != nil {
 		return
 	}
 	sig := system.SigCont
@@ -75,4 +75,5 @@ func (f *follower) followChief(job jobState) {
 	}
 	f.checkSignal(f.sendAll(sig))
 	f.attempt.paused = job.Paused
+	f.observer.Paused(job.Paused)
 }
