@@ -19,7 +19,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
-	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/report"
 )
@@ -131,7 +130,7 @@ func stateOf(ctx context.Context, dir string) (*runState, error) {
 	r := &runState{Last: last}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	client := control.NewClient(dir)
+	client := chiefClient(dir)
 	defer client.Close()
 	if st, err := client.Status(ctx); err == nil {
 		r.Step, r.Steps, r.Loss, r.ETA = st.Step, st.Steps, st.Loss, st.ETA

@@ -19,7 +19,7 @@ type attempt struct {
 	beforeLast   time.Time   // when it grew the time before
 	progressed   bool        // it got further than all before
 	saves        bool        // it has written a checkpoint
-	paused       bool               // its processes are stopped
+	paused       bool        // its processes are stopped
 	hung         bool
 	nan          *trainerd.NaNError // its loss is not finite; nil for no such
 	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none

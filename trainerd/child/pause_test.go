@@ -122,8 +122,14 @@ func TestPauseOutlivesChief(t *testing.T) {
 		if got := program.signals(); !slices.Equal(got, []syscall.Signal{system.SigStop}) {
 			t.Errorf("the worker's program got %v", got)
 		}
+		if got := ChiefNode(sv.Logdir); got != 0 {
+			t.Errorf("the chief is node %d, want 0", got)
+		}
 		release()
 		time.Sleep(time.Minute)
+		if got := ChiefNode(sv.Logdir); got != 1 {
+			t.Errorf("the new chief is node %d, want 1", got)
+		}
 		if got := n.job(); !got.Paused || got.Phase != nodeEnded {
 			t.Errorf("the new chief says %+v", got)
 		}

@@ -277,7 +277,7 @@ func (sv *Supervisor) prompter() prompter {
 	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
 		return prompter{}
 	}
-	return prompter{every: max(sv.SaveEvery, 0), steps: max(sv.SaveSteps, 0), budget: sv.SaveBudget}
+	return prompter{every: max(sv.SaveEvery, 0), steps: max(sv.SaveSteps, 0), budget: sv.SaveBudget, lead: sv.saveLead()}
 }
 
 // acquire locks the logdir and opens what is in it.
