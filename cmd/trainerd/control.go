@@ -212,9 +212,17 @@ func showText(w io.Writer, st *control.Status) error {
 		fmt.Fprintf(w, "  restored  %s\n", st.Restored)
 	}
 	if st.Saved != nil {
-		fmt.Fprintf(w, "  saved     %s, %v ago\n", st.Saved.Checkpoint, time.Since(st.Saved.Time).Round(time.Second))
+		fmt.Fprintf(w, "  saved     %s, %s\n", st.Saved.Checkpoint, ago(st.Saved.Time))
 	}
 	return nil
+}
+
+// ago says when something was: by the clock, where that was set back since.
+func ago(at time.Time) string {
+	if d := time.Since(at).Round(time.Second); d >= 0 {
+		return d.String() + " ago"
+	}
+	return at.Format(time.DateTime)
 }
 
 // curveWidth is the width of a curve of the loss.

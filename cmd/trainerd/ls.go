@@ -166,7 +166,7 @@ func printRuns(w io.Writer, runs []*runState) error {
 		}
 		age := ""
 		if !r.Ended.IsZero() {
-			age = inOneUnit(time.Since(r.Ended))
+			age = inOneUnit(max(time.Since(r.Ended), 0)) // the clock may have been set back
 		}
 		t.Add(r.Logdir, r.Outcome, step, strings.Join(metrics, " "), r.Checkpoint, age, r.Why)
 	}
