@@ -49,6 +49,7 @@ type jobState struct {
 	Reason     string `json:"reason,omitempty"`     // why the job has failed
 	Speaker    *int   `json:"speaker,omitempty"`    // the node whose reports count, nil while none has reported
 	Paused     bool   `json:"paused,omitempty"`
+	Ending     bool   `json:"ending,omitempty"` // it saves, and then ends: a node that comes now waits for the next start
 
 	Save saveRequest `json:"save,omitzero"` // the newest
 }
@@ -154,7 +155,7 @@ func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	j := jobState{start: r.start(), Phase: p, Host: hostname(), Node: r.nodes.own, Reason: reason, Speaker: r.attempt.speaker, Paused: r.attempt.paused, Save: r.attempt.save}
+	j := jobState{start: r.start(), Phase: p, Host: hostname(), Node: r.nodes.own, Reason: reason, Speaker: r.attempt.speaker, Paused: r.attempt.paused, Ending: r.attempt.ending != nil, Save: r.attempt.save}
 	if c := r.attempt.given; c != nil {
 		j.Step = c.Step
 		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -224,6 +225,37 @@ func TestFollowerCannotStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that comes while the chief has its program save before it ends takes no part in
+// that start: its launcher would disturb the save.
+func TestFollowerComesAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var starts []string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			starts = append(starts, p.variable("TRAINERD_ATTEMPT"))
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Nodes, sv.Node = 2, 1
+		lead(t, sv.Logdir)
+		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
+		job := n.job()
+		job.Ending = true
+		must(t, writeJSON(n.jobFile(), job))
+		stop, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		job.Attempt, job.Ending = 2, false
+		must(t, writeJSON(n.jobFile(), job))
+		time.Sleep(10 * time.Second)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if !slices.Equal(starts, []string{"2"}) {
+			t.Errorf("starts %v, want the second alone", starts)
+		}
+	})
 }
 
 // A program has ended well only if it has on every node.
