@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
@@ -90,13 +91,30 @@ func asking(n int, do func(c *cli.Context, client *control.Client, args []string
 		if err != nil {
 			return err
 		}
-		client := control.NewClient(logdir)
+		client := chiefClient(logdir)
 		if c.IsSet(workerFlag.Name) {
-			client = control.NewWorkerClient(logdir, c.Int(workerFlag.Name))
+			client = workerClient(logdir, c.Int(workerFlag.Name))
 		}
 		defer client.Close()
 		return do(c, client, args[1:])
 	}
+}
+
+// chiefClient returns a client for the chief of a logdir: with several nodes, any of them may
+// have become it. Close it.
+func chiefClient(logdir string) *control.Client {
+	if node := child.ChiefNode(logdir); node > 0 {
+		return control.NewWorkerClient(logdir, node)
+	}
+	return control.NewClient(logdir)
+}
+
+// workerClient returns a client for a worker of a cluster, or for a node of a program. Close it.
+func workerClient(logdir string, task int) *control.Client {
+	if task == 0 && child.HasNodes(logdir) {
+		return control.NewClient(logdir) // where it listens, although another node may be the chief
+	}
+	return control.NewWorkerClient(logdir, task)
 }
 
 // serviceLogdirs has the logdirs of the jobs that systemd runs as
@@ -194,9 +212,17 @@ func showText(w io.Writer, st *control.Status) error {
 		fmt.Fprintf(w, "  restored  %s\n", st.Restored)
 	}
 	if st.Saved != nil {
-		fmt.Fprintf(w, "  saved     %s, %v ago\n", st.Saved.Checkpoint, time.Since(st.Saved.Time).Round(time.Second))
+		fmt.Fprintf(w, "  saved     %s, %s\n", st.Saved.Checkpoint, ago(st.Saved.Time))
 	}
 	return nil
+}
+
+// ago says when something was: by the clock, where that was set back since.
+func ago(at time.Time) string {
+	if d := time.Since(at).Round(time.Second); d >= 0 {
+		return d.String() + " ago"
+	}
+	return at.Format(time.DateTime)
 }
 
 // curveWidth is the width of a curve of the loss.

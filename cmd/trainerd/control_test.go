@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -78,6 +79,15 @@ func httpAddr(logdir string) (addr string, err error) {
 		err = errors.New("the log has no address")
 	}
 	return addr, err
+}
+
+func TestAgo(t *testing.T) {
+	now := time.Now()
+	for want, at := range map[string]time.Time{"5m0s ago": now.Add(-5 * time.Minute), "0s ago": now, now.Add(24 * time.Hour).Format(time.DateTime): now.Add(24 * time.Hour)} {
+		if got := ago(at); got != want {
+			t.Errorf("%v: %q, want %q", at.Sub(now), got, want)
+		}
+	}
 }
 
 func TestReadable(t *testing.T) {

@@ -19,7 +19,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
-	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/report"
 )
@@ -131,7 +130,7 @@ func stateOf(ctx context.Context, dir string) (*runState, error) {
 	r := &runState{Last: last}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	client := control.NewClient(dir)
+	client := chiefClient(dir)
 	defer client.Close()
 	if st, err := client.Status(ctx); err == nil {
 		r.Step, r.Steps, r.Loss, r.ETA = st.Step, st.Steps, st.Loss, st.ETA
@@ -167,7 +166,7 @@ func printRuns(w io.Writer, runs []*runState) error {
 		}
 		age := ""
 		if !r.Ended.IsZero() {
-			age = inOneUnit(time.Since(r.Ended))
+			age = inOneUnit(max(time.Since(r.Ended), 0)) // the clock may have been set back
 		}
 		t.Add(r.Logdir, r.Outcome, step, strings.Join(metrics, " "), r.Checkpoint, age, r.Why)
 	}

@@ -19,7 +19,7 @@ type attempt struct {
 	beforeLast   time.Time   // when it grew the time before
 	progressed   bool        // it got further than all before
 	saves        bool        // it has written a checkpoint
-	paused       bool
+	paused       bool        // its processes are stopped
 	hung         bool
 	nan          *trainerd.NaNError // its loss is not finite; nil for no such
 	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
@@ -45,7 +45,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	}
 	defer ln.Close()
 	r.await("the checkpoint to start from", func() { r.begin(ctx) })
-	if ctx.Err() != nil { // a program that is stopped at once may save what it has not loaded yet
+	if ctx.Err() != nil || r.lost != nil { // a program that is stopped at once may save what it has not loaded yet
 		e := Exit{Attempt: r.attempts, Cause: Stopped, Code: -1, Step: -1}
 		r.observer.Ended(e, false, 0)
 		return e, nil
@@ -158,6 +158,7 @@ func (r *run) begin(ctx context.Context) {
 	r.attempt.lastProgress = time.Now()
 	r.prompter.begin()
 	r.observer.Started(r.attempts, r.attempt.given)
+	r.isLost() // another process may have taken the logdir while a large checkpoint was read
 	r.publish(nodeRunning, "")
 }
 

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"encoding/binary"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -112,6 +113,12 @@ func writeFile(t *testing.T, name, text string) {
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// tensorsFile returns a .safetensors file of one tensor.
+func tensorsFile() string {
+	header := `{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "12345678"
 }
 
 func openShelf(t *testing.T, dir, pattern string, policy ...retention.Policy) *checkpointStore {

@@ -105,6 +105,10 @@ func (r *run) moveEvents() (err error) {
 // program's files stay as they are.
 func (r *run) purgeFrom(step int64) {
 	for dir, newest := range r.attempt.eventFolders {
+		if untilAfter(newest) > maxSkew {
+			r.log.Warn("the clock was set back: the program's new events come before its old ones, so TensorBoard may show points twice, or not at all; moving the old file out of the logdir cures that", "file", path.Join(dir, newest))
+			continue // a mark would drop the new ones
+		}
 		name := path.Join(dir, fmt.Sprintf("%s%s%d%s", newest, purgeInfix, time.Now().UnixNano(), ownSuffix))
 		if err := r.writePurge(name, step); err != nil {
 			r.log.Warn("cannot mark a restart among the program's events; its curves may step back", "file", name, "err", err)
@@ -205,24 +209,41 @@ func (r *run) writePurge(name string, step int64) error {
 // What it writes next must sort after the marks: names of events files have the
 // second in which they were begun.
 func (r *run) purgeBefore(ctx context.Context) {
-	r.withdrawMarks(r.marksThere())
+	r.withdrawMarks(r.dropAhead(r.marksThere()))
 	r.attempt.eventFolders = r.eventFolders()
 	if c := r.attempt.given; c == nil || c.Step == NoStep || c.countsEpochs() {
 		return // its first report will say where it is
 	}
 	r.purgeFrom(r.attempt.given.Step + 1)
-	second := int64(0)
+	pause := time.Duration(0)
 	for _, name := range r.attempt.eventFolders {
-		second = max(second, secondOf(name))
-	}
-	pause := time.Until(time.Unix(second+1, 0))
-	if pause <= 0 || pause > time.Second {
-		return // of another clock, maybe
+		if left := untilAfter(name); left <= maxSkew {
+			pause = max(pause, left)
+		}
 	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(pause):
 	}
+}
+
+// maxSkew is how far the clocks of hosts that start a program one after another may differ.
+const maxSkew = 10 * time.Second
+
+// untilAfter returns how long it takes until a new events file sorts after one that is there.
+func untilAfter(name string) time.Duration { return time.Until(time.Unix(secondOf(name)+1, 0)) }
+
+// dropAhead removes those of marks that would drop what the program writes next, as the
+// clock was set back since, and returns the others.
+func (r *run) dropAhead(marks []string) (left []string) {
+	for _, mark := range marks {
+		if untilAfter(path.Base(mark)) <= maxSkew {
+			left = append(left, mark)
+		} else if err := r.store.disk.Remove(r.store.abs(mark)); err != nil {
+			r.log.Warn("cannot withdraw the mark of a restart among the program's events; TensorBoard may hide points; delete it", "file", mark, "err", err)
+		}
+	}
+	return left
 }
 
 // notPurged says that there is none for the current start.

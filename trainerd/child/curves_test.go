@@ -81,6 +81,28 @@ func TestMarkOfALateRestart(t *testing.T) {
 	}
 }
 
+// TestClockSetBack has a program whose old events files are from tomorrow: the new one sorts
+// before them, so that a mark after them would hide all that it has.
+func TestClockSetBack(t *testing.T) {
+	tomorrow := fmt.Sprintf("tb/events.out.tfevents.%d.h", time.Now().Add(24*time.Hour).Unix())
+	mark := tomorrow + purgeInfix + "1" + ownSuffix // of an earlier restart
+	log := newScreen()
+	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s ckpt-2;exit 1|resume 6", tomorrow))
+	sv.Log = logTo(log)
+	writeFile(t, filepath.Join(sv.Logdir, mark), "x")
+	begun := time.Now()
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(sv.Logdir, "tb", "*tfevents*"))
+	if err != nil || len(names) != 1 || !strings.Contains(log.String(), "the clock was set back") {
+		t.Errorf("files %v, %v; the log:\n%s", names, err, log)
+	}
+	if took := time.Since(begun); took > maxSkew {
+		t.Errorf("it has waited %v for the clock", took)
+	}
+}
+
 // TestBeginsAgainFromTheBeginning has a program without checkpoints whose second start
 // reports a curve later than the first did: TensorBoard's data server shows no old point.
 func TestBeginsAgainFromTheBeginning(t *testing.T) {

@@ -50,6 +50,7 @@ func (r *run) terminate() {
 		return
 	}
 	r.attempt.ending = &ending{begun: time.Now()}
+	r.unfreeze()
 	if r.canSaveFirst() && r.askToSave() == nil {
 		r.log.Info("asked the program to save before it is stopped", "step", r.attempt.step)
 		r.prompter.ask(r.attempt.ending.begun)
@@ -62,7 +63,7 @@ func (r *run) terminate() {
 // canSaveFirst reports whether a program is worth asking. Before its first report
 // it may not know the signal.
 func (r *run) canSaveFirst() bool {
-	return r.SaveSignal != 0 && r.Checkpoints != "" && r.grace() > 0 && !r.attempt.hung && !r.attempt.paused && r.attempt.step >= 0 && r.attempt.step > r.prompter.covered
+	return r.SaveSignal != 0 && r.Checkpoints != "" && r.grace() > 0 && !r.attempt.hung && r.attempt.step >= 0 && r.attempt.step > r.prompter.covered
 }
 
 // enter begins a stage.

@@ -128,7 +128,7 @@ func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) 
 	case !known:
 		f.end() // a new chief begins
 	case job.Phase == nodeRunning && job.start != f.at:
-		if f.end() {
+		if f.end() && !job.Ending {
 			return f.begin(ctx, job)
 		}
 	case job.Phase == nodeClosing:

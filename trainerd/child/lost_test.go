@@ -137,6 +137,20 @@ func TestLogdirDeletedWithoutReport(t *testing.T) {
 	})
 }
 
+// TestLostBeforeStart has another host take the logdir while the checkpoint to start from is
+// chosen: the program does not start.
+func TestLostBeforeStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
+		sv.Observer = whenStarted{nobody{}, func() {
+			writeFile(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"elsewhere","pid":1,"start":"2026-01-02T03:04:05Z"}`)
+		}}
+		if exit, err := sv.Run(t.Context()); !is[*logdir.LostError](err) || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
+}
+
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok

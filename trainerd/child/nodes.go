@@ -43,11 +43,13 @@ type jobState struct {
 	start
 	Phase      phase  `json:"phase"`
 	Host       string `json:"host"`                 // of the chief
+	Node       int    `json:"node,omitempty"`       // its number
 	Checkpoint string `json:"checkpoint,omitempty"` // below the logdir, "" for none
 	Step       int64  `json:"step"`                 // of the checkpoint, NoStep where its name has none
 	Reason     string `json:"reason,omitempty"`     // why the job has failed
 	Speaker    *int   `json:"speaker,omitempty"`    // the node whose reports count, nil while none has reported
 	Paused     bool   `json:"paused,omitempty"`
+	Ending     bool   `json:"ending,omitempty"` // it saves, and then ends: a node that comes now waits for the next start
 
 	Save saveRequest `json:"save,omitzero"` // the newest
 }
@@ -119,6 +121,22 @@ func (n *nodes) job() (j jobState) {
 	return j
 }
 
+// HasNodes reports whether the job in a logdir has several nodes.
+func HasNodes(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, nodesDir))
+	return err == nil
+}
+
+// ChiefNode returns the number of the node that leads the job in a logdir: 0 for a job
+// with one node, or while none leads it.
+func ChiefNode(dir string) int {
+	j := (&nodes{dir: filepath.Join(dir, nodesDir)}).job()
+	if j.Chief != lifeOf(logdir.Named(dir)) {
+		return 0
+	}
+	return j.Node
+}
+
 // others returns the states of the other nodes, by their numbers.
 func (n *nodes) others() map[int]nodeState {
 	states := map[int]nodeState{}
@@ -137,7 +155,7 @@ func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	j := jobState{start: r.start(), Phase: p, Host: hostname(), Reason: reason, Speaker: r.attempt.speaker, Paused: r.attempt.paused, Save: r.attempt.save}
+	j := jobState{start: r.start(), Phase: p, Host: hostname(), Node: r.nodes.own, Reason: reason, Speaker: r.attempt.speaker, Paused: r.attempt.paused, Ending: r.attempt.ending != nil, Save: r.attempt.save}
 	if c := r.attempt.given; c != nil {
 		j.Step = c.Step
 		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,14 +185,17 @@ func TestFollowerAfterTheEnd(t *testing.T) {
 	}
 }
 
-// lead makes this process a chief that has started the program and does nothing more.
-func lead(t *testing.T, dir string) {
+// lead makes this process a chief that has started the program and does nothing more. It
+// returns what ends it.
+func lead(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Join(dir, nodesDir), 0o777))
 	held, err := lock.Acquire(dir, nil)
 	must(t, err)
-	t.Cleanup(func() { held.Release() })
+	release = sync.OnceFunc(func() { held.Release() })
+	t.Cleanup(release)
 	must(t, writeJSON(filepath.Join(dir, nodesDir, "job.json"), jobState{start: start{lifeOf(lock.Named(dir)), 1}, Phase: nodeRunning}))
+	return release
 }
 
 // A worker that cannot start the program tells the chief, which waits for it otherwise.
@@ -220,6 +225,37 @@ func TestFollowerCannotStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that comes while the chief has its program save before it ends takes no part in
+// that start: its launcher would disturb the save.
+func TestFollowerComesAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var starts []string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			starts = append(starts, p.variable("TRAINERD_ATTEMPT"))
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Nodes, sv.Node = 2, 1
+		lead(t, sv.Logdir)
+		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
+		job := n.job()
+		job.Ending = true
+		must(t, writeJSON(n.jobFile(), job))
+		stop, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		job.Attempt, job.Ending = 2, false
+		must(t, writeJSON(n.jobFile(), job))
+		time.Sleep(10 * time.Second)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if !slices.Equal(starts, []string{"2"}) {
+			t.Errorf("starts %v, want the second alone", starts)
+		}
+	})
 }
 
 // A program has ended well only if it has on every node.

@@ -43,6 +43,31 @@ func (l *letters) Flush() (last *Report) {
 	return last
 }
 
+// TestStepAmongOthers has lines with step=10 and numbers in a form that only a reader
+// understands.
+func TestStepAmongOthers(t *testing.T) {
+	sv, _ := supervise(t, "say global_step=10, return=[5.];say saved at step=11;say global_step=12, return=[6.]")
+	sv.Lines = func(int64) LineReader { return brackets{} }
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := curve(t, sv.Logdir, "return"); !slices.Equal(got, []int64{10, 12}) {
+		t.Errorf("curve of the steps %v, want 10 and 12", got)
+	}
+}
+
+// brackets understands lines of a step and a number in brackets.
+type brackets struct{}
+
+func (brackets) Flush() *Report { return nil }
+func (brackets) Read(line string) *Report {
+	r := &Report{Values: []Value{{Tag: "return"}}}
+	if _, err := fmt.Sscanf(line, "global_step=%d, return=[%f]", &r.Step, &r.Values[0].Value); err != nil {
+		return nil
+	}
+	return r
+}
+
 // TestLines has lines in a form that a reader understands, who is told where each start
 // begins: the last one comes at the end of the program.
 func TestLines(t *testing.T) {

@@ -237,22 +237,30 @@ func (a *process) parse(line []byte, k kind, parse bool) (r *Report, pure bool) 
 		return nil, false
 	}
 	if parse {
-		if r, pure := ParseReport(string(line)); r != nil {
-			if pure { // step=10 may be in a line of a log that is about something else
-				a.speaks.Store(true)
-			}
+		if r, pure = ParseReport(string(line)); pure { // else step=10 may be in a line of a log that is about something else
+			a.speaks.Store(true)
+		}
+		if pure || r != nil && len(r.Values) > 0 {
 			return r, pure
 		}
 	}
+	if found := a.understand(string(line)); found != nil {
+		return found, false
+	}
+	return r, false
+}
+
+// understand reads a line that is no report, or one without numbers; nil for nothing.
+func (a *process) understand(line string) *Report {
 	for _, p := range a.patterns {
-		if r := matchPattern(p, string(line)); r != nil {
-			return r, false
+		if r := matchPattern(p, line); r != nil {
+			return r
 		}
 	}
 	if len(a.patterns) > 0 || a.lines == nil || a.speaks.Load() {
-		return nil, false // the user, or the program, knows better
+		return nil // the user, or the program, knows better
 	}
-	return a.lines.Read(string(line)), false
+	return a.lines.Read(line)
 }
 
 // output is where lines go that are no reports.

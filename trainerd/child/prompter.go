@@ -12,6 +12,7 @@ type prompter struct {
 	every  time.Duration // 0 for not by the clock
 	steps  int64         // 0 for not by steps
 	budget trainerd.SaveBudget
+	lead   time.Duration // from a request until the program gets it, which is at risk but no part of a save
 
 	took    time.Duration // by the newest save that was asked for; the program may make no steps meanwhile
 	risky   bool          // the log has that the limit of the work at risk is not kept
@@ -19,7 +20,7 @@ type prompter struct {
 	covered int64         // the step that it has
 	step    int64         // made, -1 before the first report of a start
 
-	asked     time.Time // when the program was asked for what has not come, zero for none
+	asked     time.Time // when the program gets or got the request for what has not come, zero for none
 	askedStep int64     // the step that it had made then
 }
 
@@ -66,6 +67,7 @@ func (p *prompter) due(now time.Time) bool {
 	case !p.asked.IsZero() && p.step == p.askedStep:
 		return false // it may be saving, and would save the step once more
 	}
+	now = now.Add(p.lead)
 	last := p.since
 	if p.asked.After(last) {
 		last = p.asked
@@ -79,7 +81,7 @@ func (p *prompter) due(now time.Time) bool {
 }
 
 // ask notes that the program was asked.
-func (p *prompter) ask(now time.Time) { p.asked, p.askedStep = now, p.step }
+func (p *prompter) ask(now time.Time) { p.asked, p.askedStep = now.Add(p.lead), p.step }
 
 // warnRisk reports, once, that a crash may lose more than it should.
 func (r *run) warnRisk() {

@@ -18,6 +18,11 @@ const noCeiling = math.MaxInt64
 // ErrNotRunning says that no program is running that could fulfil the request.
 var ErrNotRunning = errors.New("the program is not running at the moment")
 
+var (
+	errPaused = errors.New("the program is paused and cannot save; `resume` first")
+	errEnding = errors.New("the program is being stopped")
+)
+
 // request is something that the goroutine of Run is asked to do.
 type request struct {
 	do     func(r *run) error
@@ -63,8 +68,11 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 	}
 	saved := make(chan Checkpoint, 1)
 	err := sv.ask(ctx, func(r *run) error {
-		if r.attempt.process == nil {
+		switch {
+		case r.attempt.process == nil:
 			return ErrNotRunning
+		case r.attempt.paused:
+			return errPaused
 		}
 		err := r.askToSave()
 		if err == nil {
@@ -86,17 +94,22 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 	}
 }
 
-// Pause suspends the program and its processes, on all nodes, until Resume.
+// Pause suspends the program and its processes, on all nodes, until Resume. If the program
+// ends meanwhile, it is not started again before that; a stop continues it, so that it can save.
 func (sv *Supervisor) Pause(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
-		if r.attempt.process == nil {
+		switch {
+		case r.attempt.process == nil && r.paused:
+			return nil
+		case r.attempt.process == nil:
 			return ErrNotRunning
+		case r.attempt.ending != nil:
+			return errEnding // it would be killed in the middle of its save
 		}
 		if err := r.sendAll(system.SigStop); err != nil {
 			return err
 		}
-		r.attempt.paused = true
-		r.publish(r.job.Phase, "")
+		r.setPaused(true)
 		return nil
 	})
 }
@@ -104,13 +117,31 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 // Resume continues a program that Pause has stopped.
 func (sv *Supervisor) Resume(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
-		if r.attempt.process == nil {
+		if r.attempt.process == nil && !r.paused {
 			return ErrNotRunning
 		}
-		r.attempt.paused, r.attempt.lastProgress = false, time.Now()
-		r.publish(r.job.Phase, "")
+		r.attempt.lastProgress = time.Now()
+		r.setPaused(false)
+		if r.attempt.process == nil {
+			return nil
+		}
 		return r.sendAll(system.SigCont)
 	})
+}
+
+// setPaused begins or ends a pause, on all nodes.
+func (r *run) setPaused(on bool) {
+	r.paused, r.attempt.paused = on, on
+	r.publish(r.job.Phase, "")
+	r.observer.Paused(on)
+}
+
+// unfreeze continues a paused program that is to end.
+func (r *run) unfreeze() {
+	if r.attempt.paused {
+		r.attempt.paused = false
+		r.checkSignal(r.sendAll(system.SigCont))
+	}
 }
 
 // sendAll sends a signal to all processes of the program on this node, also to those that

@@ -165,7 +165,7 @@ func TestStopWhilePaused(t *testing.T) {
 		if exit, err := end(); err != nil || exit.Cause != Stopped {
 			t.Errorf("Run = %+v, %v", exit, err)
 		}
-		if got, want := program.signals(), []syscall.Signal{system.SigStop, system.SigTerm, system.SigCont}; !slices.Equal(got, want) {
+		if got, want := program.signals(), []syscall.Signal{system.SigStop, system.SigCont, system.SigTerm, system.SigCont}; !slices.Equal(got, want) {
 			t.Errorf("it got %v, want %v", got, want)
 		}
 	})

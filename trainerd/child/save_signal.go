@@ -23,11 +23,20 @@ func (r *run) askToSave() error {
 	if r.attempt.saveDue != nil {
 		return nil // it has not been sent yet
 	}
-	wait := min(newsTime, 4*r.lookEvery(), r.grace()/8)
+	wait := r.saveLead()
 	r.attempt.save = saveRequest{r.attempt.save.Number + 1, time.Now().Add(wait).UTC()}
 	r.attempt.saveDue = time.After(wait)
 	r.publish(r.job.Phase, "")
 	return nil
+}
+
+// saveLead is the time from a request to save until the program gets the signal: until all
+// nodes know.
+func (sv *Supervisor) saveLead() time.Duration {
+	if sv.Nodes <= 1 {
+		return 0
+	}
+	return min(newsTime, 4*sv.lookEvery(), sv.grace()/8)
 }
 
 // sendSaveSignal sends SaveSignal on this node. That nothing here handles it is logged once
@@ -66,7 +75,7 @@ func (f *follower) followChief(job jobState) {
 		f.attempt.saveDue = time.After(min(time.Until(job.Save.At), newsTime)) // clocks may differ
 	}
 	f.attempt.save = job.Save
-	if job.Paused == f.attempt.paused {
+	if job.Paused == f.attempt.paused || job.Paused && f.attempt.ending != nil {
 		return
 	}
 	sig := system.SigCont
@@ -75,4 +84,5 @@ func (f *follower) followChief(job jobState) {
 	}
 	f.checkSignal(f.sendAll(sig))
 	f.attempt.paused = job.Paused
+	f.observer.Paused(job.Paused)
 }

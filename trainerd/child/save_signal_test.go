@@ -4,6 +4,8 @@ package child
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -99,5 +102,51 @@ func TestAskToSaveTwice(t *testing.T) {
 	}
 	if err := r.sendSaveSignal(); !errors.Is(err, ErrNotRunning) || r.attempt.saveDue != nil {
 		t.Errorf("signal to no program: %v", err)
+	}
+}
+
+// The time until all nodes know of a request is no part of a save: it does not lengthen the
+// pause by max_save_share. But it is at risk.
+func TestNodesSaveBudget(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		every  time.Duration
+		budget trainerd.SaveBudget
+	}{
+		{"share", 5 * time.Second, trainerd.SaveBudget{MaxShare: 0.1}},
+		{"risk", 0, trainerd.SaveBudget{MaxRisk: 10 * time.Second}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			var saved []time.Duration
+			sv, _ := simulate(t, func(p *simProgram) int {
+				for step, asked := 1, 0; step <= 600; step++ {
+					time.Sleep(100 * time.Millisecond)
+					p.say("step=%d loss=1", step)
+					if len(p.signals()) == asked {
+						continue
+					}
+					asked = len(p.signals())
+					time.Sleep(100 * time.Millisecond)
+					saved = append(saved, time.Since(begun))
+					name := fmt.Sprintf("%s/ckpt-%d", p.variable("TRAINERD_LOGDIR"), step)
+					writeFile(t, name, "weights")
+					must(t, os.Chtimes(name, time.Now(), time.Now())) // by the bubble's clock
+				}
+				return 0
+			})
+			sv.Nodes, sv.SaveSignal, sv.SaveEvery, sv.SaveBudget = 2, syscall.SIGUSR1, tc.every, tc.budget
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if len(saved) < 5 {
+				t.Errorf("%s: saves after %v", tc.name, saved)
+			}
+			for i, at := range saved[1:] {
+				if tc.budget.MaxRisk > 0 && at-saved[i] > tc.budget.MaxRisk+time.Second { // one look
+					t.Errorf("%s: the save after %v comes after %v", tc.name, saved[i], at)
+				}
+			}
+		})
 	}
 }

@@ -124,6 +124,8 @@ type Observer interface {
 	Started(attempt int, c *Checkpoint)
 	Reported(r *Report)
 	Saved(c Checkpoint)
+	// Paused is called when a pause begins, and when it ends.
+	Paused(on bool)
 	// Ended is called after a start. If another one follows, it does so after
 	// pause.
 	Ended(e Exit, again bool, pause time.Duration)
@@ -137,13 +139,13 @@ type Observer interface {
 // another process holds the logdir, and a [*logdir.LostError] if the logdir was
 // moved or deleted meanwhile.
 func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
-	for {
-		exit, err := sv.lead(ctx)
+	for promoted := false; ; {
+		exit, err := sv.lead(ctx, promoted)
 		locked, isLocked := errors.AsType[*logdir.LockedError](err)
 		if !isLocked || sv.Nodes <= 1 || exit.Attempt > 0 {
 			return exit, err
 		}
-		exit, promoted, err := sv.follow(ctx, locked.Holder)
+		exit, promoted, err = sv.follow(ctx, locked.Holder)
 		if !promoted || err != nil {
 			return exit, err
 		}
@@ -151,8 +153,9 @@ func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
 }
 
 // lead runs the program as the chief, which looks after the checkpoints, the
-// events and the other nodes.
-func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
+// events and the other nodes. promoted says that it takes the place of another one, in the
+// middle of a job.
+func (sv *Supervisor) lead(ctx context.Context, promoted bool) (exit Exit, err error) {
 	begun := time.Now()
 	r, err := sv.open(ctx)
 	if err != nil {
@@ -162,7 +165,11 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 		r.publishEnd(exit, err)
 		err = r.closing(ctx, begun, exit, err)
 	}()
-	for ctx.Err() == nil && !r.isLost() {
+	if promoted && r.nodes.job().Paused {
+		r.paused = true
+		r.wait(ctx, 0)
+	}
+	for ctx.Err() == nil && r.lost == nil && !r.isLost() {
 		exit, err = r.once(ctx)
 		if r.lost != nil {
 			break
@@ -220,6 +227,7 @@ type run struct {
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
 	relocked               int              // how often the lock file was made again
+	paused                 bool             // until Resume; no start begins meanwhile
 	mixed                  bool             // the log has that its events cannot be separated from the program's
 	attempt                attempt
 
@@ -269,7 +277,7 @@ func (sv *Supervisor) prompter() prompter {
 	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
 		return prompter{}
 	}
-	return prompter{every: max(sv.SaveEvery, 0), steps: max(sv.SaveSteps, 0), budget: sv.SaveBudget}
+	return prompter{every: max(sv.SaveEvery, 0), steps: max(sv.SaveSteps, 0), budget: sv.SaveBudget, lead: sv.saveLead()}
 }
 
 // acquire locks the logdir and opens what is in it.
@@ -365,16 +373,28 @@ func (sv *Supervisor) summariesEvery() time.Duration {
 	return cmp.Or(sv.SummariesEvery, trainerd.DefaultSaveSummariesEvery)
 }
 
-// wait pauses between two starts.
+// wait waits between two starts: for some time, and as long as the job is paused.
 func (r *run) wait(ctx context.Context, pause time.Duration) {
+	if r.paused {
+		r.attempt.paused = true // which the other nodes learn
+		r.publish(nodeEnded, "")
+		r.observer.Paused(true)
+		r.log.Info("the job is paused; the program starts when it is resumed")
+	}
 	over := time.NewTimer(pause)
 	defer over.Stop()
-	for {
+	look := time.NewTicker(r.lookEvery())
+	defer look.Stop()
+	for passed := false; !passed || r.paused; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-over.C:
-			return
+			passed = true
+		case <-look.C: // nobody must take the logdir meanwhile
+			if r.isLost() {
+				return
+			}
 		case q := <-r.inbox.requests:
 			q.answer <- q.do(r)
 		}
@@ -386,4 +406,5 @@ type nobody struct{}
 func (nobody) Started(int, *Checkpoint)        {}
 func (nobody) Reported(*Report)                {}
 func (nobody) Saved(Checkpoint)                {}
+func (nobody) Paused(bool)                     {}
 func (nobody) Ended(Exit, bool, time.Duration) {}

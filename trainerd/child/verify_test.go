@@ -17,12 +17,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
 
-// tensorsFile returns a .safetensors file of one tensor.
-func tensorsFile() string {
-	header := `{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
-	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "12345678"
-}
-
 // zipFile returns an archive of one entry, as torch.save makes it.
 func zipFile(t *testing.T) string {
 	t.Helper()

@@ -67,6 +67,7 @@ type childWatch struct {
 	steps   int64
 
 	showing bool
+	begun   bool  // there was a start, so that the monitor has the job
 	step    int64 // of the newest report, 0 for none
 	stepAt  time.Time
 	saved   child.Checkpoint
@@ -84,7 +85,7 @@ func (w *childWatch) Started(_ int, c *child.Checkpoint) {
 		restored, w.step = c.Path, max(c.Step, 0)
 	}
 	w.show.begin(w.step, w.steps, restored)
-	w.showing, w.stepAt = true, time.Now()
+	w.showing, w.begun, w.stepAt = true, true, time.Now()
 	w.monitor.Begin(w.job, w.step, w.steps, restored)
 	w.monitor.Enter(control.Supervising)
 }
@@ -117,6 +118,19 @@ func (w *childWatch) Saved(c child.Checkpoint) {
 	w.saved = c
 	w.show.saved(c.Step)
 	w.monitor.Saved(trainerd.SavedCheckpoint{Step: c.Step, Prefix: c.Path, Time: c.Saved})
+}
+
+// Paused shows whether the program is suspended.
+func (w *childWatch) Paused(on bool) {
+	if !w.begun { // the chief before has paused the job, and somebody has to resume it
+		w.begun = true
+		w.monitor.Begin(w.job, 0, w.steps, "")
+	}
+	if on {
+		w.monitor.Enter(control.Paused)
+	} else {
+		w.monitor.Enter(control.Supervising)
+	}
 }
 
 // Ended ends the display until the next start.

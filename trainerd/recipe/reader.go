@@ -97,7 +97,7 @@ func (r *Reader) Read(text string) *Point {
 		return nil
 	}
 	blank := text != ""
-	text = strings.TrimSpace(origin().ReplaceAllString(escapes().ReplaceAllString(text, ""), " "))
+	text = clean(text)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if found, taken := r.table.read(text); found != nil {
@@ -254,13 +254,20 @@ var sets = map[string]string{
 // no overflow.
 const maxCount = 1 << 31
 
-// whole returns a whole number, noStep for none.
+// whole returns a whole number, which may be in thousands or millions, as in "12K"; noStep
+// for none.
 func whole(text string) int64 {
+	factor := int64(1)
+	for unit, times := range map[string]int64{"K": 1e3, "M": 1e6} {
+		if digits, ok := strings.CutSuffix(text, unit); ok {
+			text, factor = digits, times
+		}
+	}
 	n, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(text), 10, 64)
-	if err != nil || n < 0 || n > maxCount {
+	if err != nil || n < 0 || n > maxCount/factor {
 		return noStep
 	}
-	return n
+	return n * factor
 }
 
 // take gives a line its step.

@@ -240,6 +240,9 @@ func (w *witness) Started(int, *child.Checkpoint) {}
 // Saved does nothing: no checkpoints are looked after.
 func (w *witness) Saved(child.Checkpoint) {}
 
+// Paused does not come: nobody asks for it.
+func (w *witness) Paused(bool) {}
+
 // Ended does nothing.
 func (w *witness) Ended(child.Exit, bool, time.Duration) {}
 

@@ -1,0 +1,30 @@
+package recipe
+
+import (
+	"strings"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
+)
+
+var (
+	// wrapped is a number as libraries print their scalars: tensor(2.30, grad_fn=...),
+	// Array(0.5, dtype=float32), np.float64(0.1).
+	wrapped = lazyregexp.New(`\b(?:tensor|Array|(?:np|numpy|jnp)\.\w+)\(\s*` + number + `\s*(?:,[^()]*(?:\([^()]*\))?[^()]*)?\)`)
+	// single is an array of one number: return=[21.].
+	single = lazyregexp.New(`=\[\s*` + number + `\s*\]`)
+	// worker is what Ray writes before each line of its processes.
+	worker = lazyregexp.New(`^\(\w+ pid=\d+(?:, ip=[\w.:]+)?\)\s*`)
+)
+
+// clean removes from a line what is no part of what the program says: colours, what loggers
+// and launchers write before it, and what its libraries write around numbers.
+func clean(text string) string {
+	text = strings.TrimSpace(origin().ReplaceAllString(escapes().ReplaceAllString(text, ""), " "))
+	if strings.Contains(text, "(") {
+		text = wrapped().ReplaceAllString(worker().ReplaceAllString(text, ""), "$1")
+	}
+	if strings.Contains(text, "=[") {
+		text = single().ReplaceAllString(text, "=$1")
+	}
+	return text
+}
