@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Order returns the places of n names in the order of these, nil if they are in it, and
@@ -50,31 +51,57 @@ func Twice(n int, name func(i int) string, order []int32) int {
 	return -1
 }
 
-// order sorts by the few bytes after what all names begin with: most comparisons need
-// no more, and no look at the names.
+// place is that of a name, with the few bytes after what all names begin with: most
+// comparisons need no more, and no look at the names.
+type place struct {
+	key uint64
+	at  int32
+}
+
+// order sorts the two halves of the places at the same time, and merges them. The goroutine
+// for one of them has ended when it returns.
 func order(names []string) []int32 {
-	type place struct {
-		key uint64
-		at  int32
-	}
 	skip := len(prefixOf(names))
-	places := make([]place, len(names))
-	for i, name := range names {
-		var key [8]byte
-		copy(key[:], name[skip:])
-		places[i] = place{binary.BigEndian.Uint64(key[:]), int32(i)}
-	}
-	slices.SortFunc(places, func(a, b place) int {
+	compare := func(a, b place) int {
 		if a.key != b.key {
 			return cmp.Compare(a.key, b.key)
 		}
 		return cmp.Or(strings.Compare(names[a.at][skip:], names[b.at][skip:]), cmp.Compare(a.at, b.at))
-	})
-	sorted := make([]int32, len(places))
-	for i, p := range places {
-		sorted[i] = p.at
 	}
-	return sorted
+	places := make([]place, len(names))
+	sort := func(from, to int) {
+		for i := from; i < to; i++ {
+			var key [8]byte
+			copy(key[:], names[i][skip:])
+			places[i] = place{binary.BigEndian.Uint64(key[:]), int32(i)}
+		}
+		slices.SortFunc(places[from:to], compare)
+	}
+	half := len(places) / 2
+	var apart sync.WaitGroup
+	apart.Go(func() { sort(0, half) })
+	sort(half, len(places))
+	apart.Wait()
+	return merged(places[:half], places[half:], compare)
+}
+
+// merged returns where the names of two sorted lists are, in the order of both.
+func merged(a, b []place, compare func(a, b place) int) []int32 {
+	places := make([]int32, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		next := &a
+		if compare(a[0], b[0]) > 0 {
+			next = &b
+		}
+		places = append(places, (*next)[0].at)
+		*next = (*next)[1:]
+	}
+	for _, rest := range [2][]place{a, b} { // one of them is empty
+		for _, p := range rest {
+			places = append(places, p.at)
+		}
+	}
+	return places
 }
 
 // prefixOf returns what all names begin with.
