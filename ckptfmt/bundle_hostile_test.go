@@ -154,8 +154,11 @@ func TestBadSliceKeys(t *testing.T) {
 func TestListOfDamagedSlices(t *testing.T) {
 	slice := string(sliceKey("w", rowSlice(1, 1)))
 	for name, damage := range map[string]func(entries map[string][]byte){
-		"its own entry":         func(entries map[string][]byte) { entries["w"] = []byte{0xff} },
-		"no entry of its own":   func(entries map[string][]byte) { delete(entries, "w") },
+		"its own entry": func(entries map[string][]byte) { entries["w"] = []byte{0xff} },
+		"no entry of its own": func(entries map[string][]byte) {
+			entries[string(sliceKey("v", rowSlice(1, 1)))] = entries[slice] // another
+			delete(entries, "w")
+		},
 		"the entry of a slice":  func(entries map[string][]byte) { entries[slice] = []byte{0xff} },
 		"no entry of one slice": func(entries map[string][]byte) { delete(entries, slice) },
 	} {
@@ -169,7 +172,14 @@ func TestListOfDamagedSlices(t *testing.T) {
 			if err == nil != (info.Name == "other") {
 				t.Errorf("%s: %q: %v", name, info.Name, err)
 			}
+			var corrupt *CorruptError
+			if lacks := strings.HasPrefix(name, "no "); err != nil && (!errors.As(err, &corrupt) || errors.Is(err, ErrSlices) != lacks) {
+				t.Errorf("%s: %q: %v", name, info.Name, err)
+			}
 			listed[info.Name]++
+		}
+		if _, err := r.Lookup("w"); err == nil || name == "the entry of a slice" && (errors.Is(err, ErrSlices) || !strings.Contains(err.Error(), layout.IndexName(prefix))) {
+			t.Errorf("%s: Lookup: %v", name, err)
 		}
 		if listed["w"] != 1 || listed["other"] != 1 {
 			t.Errorf("%s: listed %v", name, listed)
@@ -237,6 +247,17 @@ func TestDamagedEntriesAreLocated(t *testing.T) {
 	}
 	if _, err := r.Lookup("other"); bad != 3 || err == nil || !strings.Contains(err.Error(), "shard 1 of 1") {
 		t.Errorf("%d damaged; %v", bad, err)
+	}
+}
+
+// Where nothing is read, the place does not matter, as in TensorFlow.
+func TestEmptyTensorPastTheEnd(t *testing.T) {
+	prefix := partitioned(t)
+	entries := indexEntries(t, prefix)
+	entries["empty"] = (&bundleEntry{dtype: tfpb.DataType_DT_FLOAT, shape: []int64{0}, offset: 1 << 20, crc: crc32c.Mask(0)}).append(nil)
+	writeIndexFile(t, prefix, entries)
+	if x, err := openBundle(t, prefix, nil).Lookup("empty"); err != nil || len(x.Data) > 0 {
+		t.Errorf("%v, %v", x, err)
 	}
 }
 
