@@ -15,8 +15,8 @@ AREA    ?= events ckpt loop train
 BENCH   ?= -short
 CUTS    ?= 40
 KILLS   ?= 10
-DEPTH   := ./internal/atomicfile ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention
-COVERED := $(DEPTH) ./ckptfmt ./tfevents ./trainerd/checkpoint ./trainerd/child ./trainerd/child/system
+DEPTH   := ./internal/atomicfile ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention ./trainerd/checkpoint
+COVERED := $(DEPTH) ./ckptfmt ./tfevents ./trainerd/child ./trainerd/child/system
 TRAINERS_VENV ?= $(BIN)/trainers-venv
 FOR     ?= 1h
 export INTEROP RETRY

@@ -154,8 +154,11 @@ func TestBadSliceKeys(t *testing.T) {
 func TestListOfDamagedSlices(t *testing.T) {
 	slice := string(sliceKey("w", rowSlice(1, 1)))
 	for name, damage := range map[string]func(entries map[string][]byte){
-		"its own entry":         func(entries map[string][]byte) { entries["w"] = []byte{0xff} },
-		"no entry of its own":   func(entries map[string][]byte) { delete(entries, "w") },
+		"its own entry": func(entries map[string][]byte) { entries["w"] = []byte{0xff} },
+		"no entry of its own": func(entries map[string][]byte) {
+			entries[string(sliceKey("v", rowSlice(1, 1)))] = entries[slice] // another
+			delete(entries, "w")
+		},
 		"the entry of a slice":  func(entries map[string][]byte) { entries[slice] = []byte{0xff} },
 		"no entry of one slice": func(entries map[string][]byte) { delete(entries, slice) },
 	} {
@@ -169,7 +172,14 @@ func TestListOfDamagedSlices(t *testing.T) {
 			if err == nil != (info.Name == "other") {
 				t.Errorf("%s: %q: %v", name, info.Name, err)
 			}
+			var corrupt *CorruptError
+			if lacks := strings.HasPrefix(name, "no "); err != nil && (!errors.As(err, &corrupt) || errors.Is(err, ErrSlices) != lacks) {
+				t.Errorf("%s: %q: %v", name, info.Name, err)
+			}
 			listed[info.Name]++
+		}
+		if _, err := r.Lookup("w"); err == nil || name == "the entry of a slice" && (errors.Is(err, ErrSlices) || !strings.Contains(err.Error(), layout.IndexName(prefix))) {
+			t.Errorf("%s: Lookup: %v", name, err)
 		}
 		if listed["w"] != 1 || listed["other"] != 1 {
 			t.Errorf("%s: listed %v", name, listed)
@@ -237,6 +247,69 @@ func TestDamagedEntriesAreLocated(t *testing.T) {
 	}
 	if _, err := r.Lookup("other"); bad != 3 || err == nil || !strings.Contains(err.Error(), "shard 1 of 1") {
 		t.Errorf("%d damaged; %v", bad, err)
+	}
+}
+
+// A slice in long pieces, which are read one by one, of a tensor that is not the first in
+// its file; a file that ends within it is an error.
+func TestSliceInLongPieces(t *testing.T) {
+	const row = 2 * maxGap / 4 // elements of four bytes
+	values := make([]float32, 4*2*row)
+	for i := range values {
+		values[i] = float32(i)
+	}
+	all, err := FromValues([]int64{4, 2, row}, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, prefix := newBundle(t, nil)
+	if err := errors.Join(w.Add("first", Scalar(int64(1))), w.Add("x", all), w.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	s := TensorSlice{Start: []int64{0, 1, 0}, Length: []int64{full, 1, full}}
+	for _, skip := range []bool{false, true} {
+		got, err := openBundle(t, prefix, &ReaderOptions{SkipChecksums: skip}).LookupSlice("x", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := Values[float32](got)
+		if err != nil || len(read) != 4*row {
+			t.Fatal(len(read), err)
+		}
+		for i, v := range read {
+			if want := float32((i/row*2+1)*row + i%row); v != want {
+				t.Fatalf("without checksums %v: element %d is %v, want %v", skip, i, v, want)
+			}
+		}
+		r := openBundle(t, prefix, &ReaderOptions{SkipChecksums: skip})
+		if _, err := r.LookupSlice("first", FullSlice(0)); err != nil { // opens the file
+			t.Fatal(err)
+		}
+		data := layout.DataName(prefix, 0, 1)
+		whole, err := os.ReadFile(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(data, int64(len(whole)-row)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.LookupSlice("x", s); err == nil {
+			t.Errorf("without checksums %v: no error of a file that was cut", skip)
+		}
+		if err := os.WriteFile(data, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Where nothing is read, the place does not matter, as in TensorFlow.
+func TestEmptyTensorPastTheEnd(t *testing.T) {
+	prefix := partitioned(t)
+	entries := indexEntries(t, prefix)
+	entries["empty"] = (&bundleEntry{dtype: tfpb.DataType_DT_FLOAT, shape: []int64{0}, offset: 1 << 20, crc: crc32c.Mask(0)}).append(nil)
+	writeIndexFile(t, prefix, entries)
+	if x, err := openBundle(t, prefix, nil).Lookup("empty"); err != nil || len(x.Data) > 0 {
+		t.Errorf("%v, %v", x, err)
 	}
 }
 

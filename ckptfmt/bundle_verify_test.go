@@ -25,13 +25,32 @@ func TestVerifyFindsSharedBytes(t *testing.T) {
 	entry := tfproto.Marshal(&tfpb.BundleEntryProto{
 		Dtype: tfpb.DataType_DT_UINT8, Shape: shapeProto([]int64{8}), Size: 8, Crc32C: crc32c.Masked(data),
 	})
-	writeIndexFile(t, prefix, map[string][]byte{"": tfproto.Marshal(newHeader(1)), "a": entry, "b": entry})
+	writeIndexFile(t, prefix, map[string][]byte{"": tfproto.Marshal(newHeader(1)), "a": entry, "b": entry, "c": entry})
 	if err := os.WriteFile(layout.DataName(prefix, 0, 1), data, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var corrupt *CorruptError
 	if err := verifyAll(t, prefix); !errors.As(err, &corrupt) || !strings.Contains(err.Error(), "shares bytes") {
 		t.Errorf("error %v", err)
+	}
+	r, err := OpenBundle(prefix, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	shared := 0
+	for name, err := range r.Verify(t.Context()) {
+		if err != nil && strings.Contains(err.Error(), "shares bytes") && name != "a" {
+			shared++
+		}
+	}
+	if shared != 2 {
+		t.Errorf("%d tensors share the bytes of another, want 2", shared)
+	}
+	for _, err := range r.Verify(t.Context()) {
+		if err != nil {
+			break // the loop may end there
+		}
 	}
 }
 

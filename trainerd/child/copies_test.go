@@ -237,6 +237,38 @@ func TestCopyOnBadDisk(t *testing.T) {
 	}
 }
 
+// TestCopyStaysOnBadDisk lets each operation fail of recording a checkpoint that was written
+// over another: whatever fails, a verified copy of one of the two is recorded.
+func TestCopyStaysOnBadDisk(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "last.bin"), "weights")
+		s := openShelf(t, dir, "last.bin")
+		s.refresh(true)
+		writeFile(t, filepath.Join(dir, "last.bin"), "newer weights")
+		disk := faultfs.NewFault(faultfs.Fault{At: n})
+		s.disk = disk
+		s.refresh(true)
+		records, bad := manifest.Records(dir)
+		if len(records) != 1 || bad != nil {
+			t.Fatalf("%s: records %v, %v", disk.Failed(), records, bad)
+		}
+		for _, r := range records {
+			if r.Copy == "" {
+				t.Errorf("%s: no copy is recorded", disk.Failed())
+			} else if err := r.VerifyCopy(t.Context(), s.root); err != nil {
+				t.Errorf("%s: %v", disk.Failed(), err)
+			}
+		}
+		if disk.Failed() == "" {
+			if n < 8 {
+				t.Errorf("only %d operations", n)
+			}
+			break
+		}
+	}
+}
+
 // TestCopyIsVerified has a disk that takes other bytes for a copy than those that it was
 // given: the checkpoint has no copy then.
 func TestCopyIsVerified(t *testing.T) {

@@ -70,6 +70,8 @@ func TestLostOnce(t *testing.T) {
 			p.sleepDeaf(time.Minute)
 			return 0
 		})
+		ends := &seesEnds{}
+		sv.Observer = ends
 		_, end := begin(t, sv)
 		time.Sleep(10 * time.Second)
 		must(t, os.Rename(sv.Logdir, sv.Logdir+"2"))
@@ -77,6 +79,9 @@ func TestLostOnce(t *testing.T) {
 		must(t, os.Mkdir(sv.Logdir, 0o777))
 		if _, err := end(); !is[*logdir.LostError](err) {
 			t.Errorf("Run = %v", err)
+		}
+		if len(ends.seen) != 1 || ends.seen[0].Cause != Stopped || ends.again[0] {
+			t.Errorf("the observer saw %+v", ends)
 		}
 		if got := program.signals(); slices.Contains(got, syscall.SIGKILL) || !slices.Contains(got, syscall.SIGTERM) {
 			t.Errorf("it got %v", got)

@@ -63,7 +63,7 @@ func (s *checkpointStore) enter(ctx context.Context, c Checkpoint, r *manifest.R
 		}
 	}
 	if err := r.Write(s.disk, s.root.Name()); err != nil {
-		if r.Copy != "" {
+		if r.Copy != "" && !s.mayName(r.Copy) {
 			err = errors.Join(err, s.removeAll(s.abs(r.Copy)))
 		}
 		return c.record, err
@@ -72,6 +72,13 @@ func (s *checkpointStore) enter(ctx context.Context, c Checkpoint, r *manifest.R
 		uncopied = errors.Join(uncopied, s.removeAll(s.abs(old)))
 	}
 	return r, uncopied
+}
+
+// mayName reports whether a record names a copy, as far as is known. One that could not be
+// written may be in its place all the same, where only the sync of its folder has failed.
+func (s *checkpointStore) mayName(dir string) bool {
+	records, bad := manifest.Records(s.root.Name())
+	return bad != nil || slices.ContainsFunc(records, func(r *manifest.Record) bool { return r.Copy == dir })
 }
 
 // verifyOne makes a checkpoint durable, looks for damage, and records that there is
