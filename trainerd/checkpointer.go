@@ -247,7 +247,7 @@ func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*c
 			return nil, started, fmt.Errorf("listener: %w", err)
 		}
 	}
-	asked := time.Now()
+	asked, done := time.Now(), c.stepsDone() // before the step is read, which takes a while on servers
 	cut, err := c.saver.Snapshot(ctx, c.sess, c.globalStep)
 	if err != nil {
 		c.holdSince(asked)
@@ -255,7 +255,7 @@ func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*c
 	}
 	cut.DirExists = true // or the lock would not be in the logdir that is made
 	c.metrics.enter(cut)
-	if current, _ := c.newest(); cut.Step >= 0 && (cut.Step == current.Step && known == checkpoint.Changed || cut.Step < c.stepsDone()) {
+	if current, _ := c.newest(); cut.Step >= 0 && (cut.Step == current.Step && known == checkpoint.Changed || cut.Step < done) {
 		c.staleStep.warn(c.log, cut.Step)
 	}
 	return cut, started, nil

@@ -162,10 +162,10 @@ type stepCounter struct {
 
 // suspect warns of a step that is not raised. Variables that have changed since
 // it was may do so in the middle of the next one; if they change once more, it
-// should have come.
-func (c *stepCounter) suspect(ctx context.Context, step int64, values *checkpoint.Values) {
+// should have come. done is the step that the training had reported before step was read.
+func (c *stepCounter) suspect(ctx context.Context, step, done int64, values *checkpoint.Values) {
 	switch {
-	case step < c.run.stepsDone.Load(), c.suspected != nil && c.suspected.Compare(ctx) == checkpoint.Changed:
+	case step < done, c.suspected != nil && c.suspected.Compare(ctx) == checkpoint.Changed:
 		c.run.staleStep.warn(c.log, step)
 	case c.suspected == nil && c.values.Compare(ctx) == checkpoint.Changed:
 		c.suspected = values
@@ -176,7 +176,7 @@ func (c *stepCounter) suspect(ctx context.Context, step int64, values *checkpoin
 // clock: TensorFlow writes a point there that says nothing. While no step ends
 // there is no point either, and the next one covers the whole time.
 func (c *stepCounter) tick(ctx context.Context) error {
-	values, made := c.run.values(), c.run.stepsMade.Load()
+	values, made, done := c.run.values(), c.run.stepsMade.Load(), c.run.stepsDone.Load()
 	step, err := session.ReadStep(ctx, c.run.sess, c.run.plan.globalStep)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (c *stepCounter) tick(ctx context.Context) error {
 	elapsed, steps := now.Sub(c.at), step-c.step
 	first := c.at.IsZero()
 	if !first && steps == 0 {
-		c.suspect(ctx, step, values)
+		c.suspect(ctx, step, done, values)
 		return nil
 	}
 	c.suspected = nil

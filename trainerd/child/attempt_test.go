@@ -183,7 +183,6 @@ func TestCanSaveFirst(t *testing.T) {
 		"no checkpoints":     func(r *run) { r.Checkpoints = "" },
 		"no grace":           func(r *run) { r.Grace = -1 },
 		"it hung":            func(r *run) { r.attempt.hung = true },
-		"it is suspended":    func(r *run) { r.attempt.paused = true },
 		"it reports nothing": func(r *run) { r.attempt.step, r.prompter.covered = -1, NoStep },
 		"it has saved":       func(r *run) { r.prompter.covered = 0 },
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
@@ -71,12 +72,21 @@ func (s *steering) serve(ctx context.Context) {
 		if !s.t.paused {
 			return
 		}
+		s.giveSign(ctx)
 		select {
 		case r := <-s.requests:
 			r.done <- r.do(ctx)
+		case <-time.After(cluster.SignEvery):
 		case <-ctx.Done():
 		}
 	}
+}
+
+// giveSign has those who wait for this task's part of a step wait for the end of a pause.
+func (s *steering) giveSign(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.SignEvery)
+	defer cancel()
+	s.t.job.task.GiveSign(ctx, s.sess)
 }
 
 // Save writes a checkpoint. A model on servers saves itself, between two steps.

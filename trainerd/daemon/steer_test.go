@@ -5,13 +5,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/daemon/program"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // steered starts a job that has no end by itself, and returns how to steer it
@@ -138,4 +144,31 @@ func TestSteerPaused(t *testing.T) {
 	}
 	job.Stop()
 	wait()
+}
+
+// signs counts the steps of a session.
+type signs struct {
+	session.Session
+	n int
+}
+
+func (s *signs) Run(context.Context, map[string]*ckptfmt.Tensor, []string, []string) ([]*ckptfmt.Tensor, error) {
+	s.n++
+	return nil, nil
+}
+
+// A task of a synchronous cluster that is paused gives signs: the others wait for it longer
+// than cluster.patience_secs.
+func TestPausedTaskGivesSigns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, p := &config.Config{Master: "grpc://worker:2222"}, &program.Program{ApplyGrads: []string{"apply"}}
+		tr := &training{job: &job{task: cluster.NewTask(c, p, slog.New(slog.DiscardHandler), nil)}, paused: true}
+		sess := &signs{}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		newSteering(tr, sess).serve(ctx)
+		if want := int(10 * time.Minute / cluster.SignEvery); sess.n < want-1 || sess.n > want+1 {
+			t.Errorf("%d signs in a pause of ten minutes, want %d", sess.n, want)
+		}
+	})
 }

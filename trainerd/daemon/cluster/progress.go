@@ -33,8 +33,8 @@ const (
 	progressSign   = progressScope + "sign"
 )
 
-// signEvery is how often the chief gives a sign while it evaluates.
-const signEvery = 20 * time.Second
+// SignEvery is how often a task gives a sign while it evaluates, or is paused.
+const SignEvery = 20 * time.Second
 
 // progress is what is known of those who train together.
 type progress struct {
@@ -119,10 +119,10 @@ func (t *Task) readProgress(ctx context.Context, sess session.Session) (progress
 	return progress{values[:last], values[last]}, nil
 }
 
-// GiveSign tells those who wait for the chief that it is at work, unless it has done so
-// just now. The call after a sign that was lost shows why.
+// GiveSign tells those who wait for this task that it is alive, unless it has done so just
+// now. The call after a sign that was lost shows why.
 func (t *Task) GiveSign(ctx context.Context, sess session.Session) {
-	if t == nil || !t.tracksWorkers() || time.Since(t.signed) < signEvery {
+	if t == nil || !t.tracksWorkers() || time.Since(t.signed) < SignEvery {
 		return
 	}
 	t.signed = time.Now()
