@@ -53,6 +53,7 @@ func (announcer) Started(int, *child.Checkpoint)        {}
 func (announcer) Reported(*child.Report)                {}
 func (announcer) Saved(c child.Checkpoint)              { fmt.Printf("saved %d\n", c.Step) }
 func (announcer) Ended(child.Exit, bool, time.Duration) {}
+func (announcer) Paused(bool)                           {}
 
 // TestProgram is the program: it continues from its checkpoint, and saves after each
 // step.
