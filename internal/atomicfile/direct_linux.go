@@ -59,15 +59,15 @@ const (
 
 // iocb is a request.
 type iocb struct {
-	data      uint64
-	keyFlags  [2]uint32
+	_         uint64    // data of the caller's
+	_         [2]uint32 // key and flags
 	opcode    uint16
-	priority  int16
+	_         int16 // priority
 	fd        uint32
 	buf       uint64
 	bytes     uint64
 	offset    int64
-	reserved  uint64
+	_         uint64
 	flags     uint32
 	completed uint32 // eventfd
 }

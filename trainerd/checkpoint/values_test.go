@@ -310,11 +310,11 @@ func TestSnapshotOfCopies(t *testing.T) {
 	if _, err := (&Saver{Variables: VariableList("x")}).Snapshot(t.Context(), sess, ""); !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("a cut of no such variable: %v", err)
 	}
-	empty, err := (&Saver{AllowEmpty: true}).Snapshot(t.Context(), sessiontest.SessionOf(nil), "")
+	_, err = (&Saver{AllowEmpty: true}).Snapshot(t.Context(), sessiontest.SessionOf(nil), "")
 	sessiontest.MustNoErr(t, err)
 	stateful := sessiontest.SessionOf(nil)
 	stateful.State = []ckptfmt.NamedTensor{{Name: session.StatePrefix + "x", Tensor: sessiontest.Vector[uint64](7)}}
-	empty, err = (&Saver{AllowEmpty: true}).Snapshot(t.Context(), stateful, "")
+	empty, err := (&Saver{AllowEmpty: true}).Snapshot(t.Context(), stateful, "")
 	sessiontest.MustNoErr(t, err)
 	if empty.BySession() || len(empty.tensors) != 0 {
 		t.Errorf("an empty cut: %+v", empty)
