@@ -28,7 +28,7 @@ func TestFileWriterDiskFails(t *testing.T) {
 		for n := 1; ; n++ {
 			dir := filepath.Join(t.TempDir(), "log")
 			fsys := faultfs.NewFault(faultfs.Fault{At: n, Short: short})
-			added, err := writeSteps(t.Context(), fsys, dir)
+			added, err := writeSteps(t.Context(), fsys, dir, 1)
 			if fsys.Failed() == "" {
 				if err != nil || len(added) != 6 || n < 20 {
 					t.Errorf("without a fault: %v, steps %v, %d operations", err, added, n)
@@ -46,11 +46,11 @@ func TestFileWriterDiskFails(t *testing.T) {
 	}
 }
 
-// writeSteps writes steps 1 to 6, each in a file of its own, and reopens the writer
-// after an error. It returns the steps that were added, nil without a writer, and the
+// writeSteps writes steps 1 to 6, each in a file of its own if there is a most of bytes,
+// and reopens the writer after an error. It returns the steps that were added, nil without a writer, and the
 // first error.
-func writeSteps(ctx context.Context, fsys FS, dir string) (added []int64, first error) {
-	w, err := NewFileWriter(dir, &FileWriterOptions{FS: fsys, Form: TF2, Host: "h", MaxFileSize: 1, FlushEvery: -1})
+func writeSteps(ctx context.Context, fsys FS, dir string, most int64) (added []int64, first error) {
+	w, err := NewFileWriter(dir, &FileWriterOptions{FS: fsys, Form: TF2, Host: "h", MaxFileSize: most, FlushEvery: -1})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
@@ -46,6 +47,27 @@ func testSyncedIsDurable(t *testing.T, every int64) {
 				t.Fatal(err)
 			}
 			checkSteps(t, state, dst, promised)
+		}
+	}
+}
+
+// What is in a file whose disk was full for a moment is as durable as what follows it.
+func TestFileWriterReopenedIsDurable(t *testing.T) {
+	for at := 1; ; at++ {
+		dir, dst := t.TempDir(), filepath.Join(t.TempDir(), "disk")
+		fsys := faultfs.NewFault(faultfs.Fault{At: at, Err: syscall.ENOSPC})
+		added, _ := writeSteps(t.Context(), fsys, dir, 0)
+		if fsys.Failed() == "" {
+			break
+		}
+		if fsys.FailedKind() != "write" {
+			continue
+		}
+		for state, err := range fsys.Crashes(fsys.Ops(), dir, dst) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkSteps(t, fsys.Failed()+", "+state, dst, added)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package tfevents
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -38,7 +39,7 @@ func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}, waited *t
 		select {
 		case b, ok := <-handed:
 			if !ok {
-				w.ended(out.close())
+				w.ended(out.end())
 				return
 			}
 			written, err := out.write(b)
@@ -101,6 +102,7 @@ type output struct {
 	w         *FileWriter
 	f         atomicfile.File
 	dirSynced bool
+	torn      bool // a write to f has failed
 }
 
 // write returns how many bytes of the batch are in files.
@@ -162,6 +164,7 @@ func (o *output) writeBytes(b []byte) (int, error) {
 	if err == nil && n < len(b) {
 		err = &fs.PathError{Op: "write", Path: o.w.dir, Err: io.ErrShortWrite}
 	}
+	o.torn = err != nil
 	return n, err
 }
 
@@ -181,6 +184,15 @@ func (o *output) sync() error {
 	}
 	o.dirSynced = true
 	return nil
+}
+
+// end closes the last file. One that could not be written to its end is made durable first:
+// what follows is in another file, whose syncs promise that this one is durable, too.
+func (o *output) end() error {
+	if o.torn && o.w.o.Sync != SyncNever {
+		return errors.Join(o.sync(), o.close())
+	}
+	return o.close()
 }
 
 func (o *output) close() error {
