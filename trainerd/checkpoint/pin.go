@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,15 +22,63 @@ const pinSuffix = ".pin"
 // removed by hand. The pattern of a sharded V1 checkpoint is not part of that
 // name.
 func (s *Saver) Pin(prefix string) error {
+	name := unsharded(prefix)
+	s.mu.Lock()
+	if name == s.deleting {
+		s.mu.Unlock()
+		return fmt.Errorf("%s is being deleted: %w", prefix, fs.ErrNotExist)
+	}
+	if s.pinning == nil {
+		s.pinning = map[string]int{}
+	}
+	s.pinning[name]++
+	s.mu.Unlock()
+	defer s.pinned(name)
 	if _, err := checkpointTime(prefix); err != nil {
 		return err
 	}
-	return Pin(s.FS, unsharded(prefix))
+	return Pin(s.FS, name)
+}
+
+// pinned notes the end of a call of Pin.
+func (s *Saver) pinned(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pinning[name]--; s.pinning[name] == 0 {
+		delete(s.pinning, name)
+	}
 }
 
 // Pin protects a checkpoint of any source, named by its prefix, file or folder,
 // like [Saver.Pin].
 func Pin(fsys ckptfmt.FS, name string) error { return atomicfile.WriteFile(fsys, name+pinSuffix, nil) }
+
+// errPinning keeps a checkpoint from being deleted for now.
+var errPinning = errors.New("it is being pinned")
+
+// removeUnpinned deletes a checkpoint, unless it is pinned. The disk may take long to do
+// either, so neither waits for the other. The caller holds writing.
+func (s *Saver) removeUnpinned(prefix string) (pinned bool, err error) {
+	if !s.setDeleting(unsharded(prefix)) {
+		return false, errPinning
+	}
+	defer s.setDeleting("")
+	if isPinned(prefix) {
+		return true, nil
+	}
+	return false, removeCheckpoint(s.FS, prefix)
+}
+
+// setDeleting reports whether the checkpoint may be deleted from now on.
+func (s *Saver) setDeleting(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pinning[name] > 0 {
+		return false
+	}
+	s.deleting = name
+	return true
+}
 
 // Unpin removes the protection of [Saver.Pin], if there is any.
 func (s *Saver) Unpin(prefix string) error {

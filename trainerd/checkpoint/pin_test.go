@@ -1,13 +1,17 @@
 package checkpoint
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
@@ -54,5 +58,55 @@ func TestPinShardsOfV1(t *testing.T) {
 				t.Errorf("%v after Unpin", got)
 			}
 		})
+	}
+}
+
+// A checkpoint that is pinned while it is deleted is gone, and one that is deleted while it
+// is pinned stays.
+func TestPinWhileDeleted(t *testing.T) {
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1)})
+	dir := t.TempDir()
+	disk := &pinDisk{FS: atomicfile.OrOS(nil)}
+	s := &Saver{MaxToKeep: 1, FS: disk}
+	first := save(t, s, sess, filepath.Join(dir, "m"), 1)
+	var err error
+	disk.removing = func() { err = s.Pin(first) }
+	second := save(t, s, sess, filepath.Join(dir, "m"), 2)
+	if !errors.Is(err, fs.ErrNotExist) || isPinned(first) {
+		t.Errorf("a checkpoint that is being deleted was pinned: %v", err)
+	}
+	disk.pinning = func() { save(t, s, sess, filepath.Join(dir, "m"), 3) }
+	sessiontest.MustNoErr(t, s.Pin(second))
+	save(t, s, sess, filepath.Join(dir, "m"), 4)
+	if got := sessiontest.Files(t, dir, "*.index"); !cmp.Equal(got, []string{"m-2.index", "m-4.index"}) {
+		t.Errorf("checkpoints %v; want the pinned one and the last", got)
+	}
+}
+
+// pinDisk calls a function, once, before it removes a file of step 1, and before there is
+// a pin.
+type pinDisk struct {
+	atomicfile.FS
+	removing, pinning func()
+}
+
+func (d *pinDisk) Remove(name string) error {
+	if stepOf(strings.TrimSuffix(name, ".index")) == 1 {
+		once(&d.removing)
+	}
+	return d.FS.Remove(name)
+}
+
+func (d *pinDisk) Rename(from, to string) error {
+	if IsPin(to) {
+		once(&d.pinning)
+	}
+	return d.FS.Rename(from, to)
+}
+
+func once(f *func()) {
+	if call := *f; call != nil {
+		*f = nil
+		call()
 	}
 }

@@ -114,9 +114,11 @@ type Saver struct {
 	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing
 	mu      sync.Mutex
 	rotation
-	started       bool     // lastPreserved is set
-	pendingDelete []stored // out of the rotation, still to be deleted
-	last          string   // restored or saved last
+	started       bool           // lastPreserved is set
+	pendingDelete []stored       // out of the rotation, still to be deleted
+	pinning       map[string]int // calls of Pin under way, by the name that they pin
+	deleting      string         // what removeUnpinned is about to delete, by the same
+	last          string         // restored or saved last
 
 	restored *Values // by the last Restore; nil if the session did it
 

@@ -258,12 +258,13 @@ func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 			log.Warn("old checkpoint is in another directory; not deleted", "checkpoint", k.prefix)
 			continue
 		}
-		if isPinned(k.prefix) {
+		pinned, err := s.removeUnpinned(k.prefix)
+		if pinned {
 			log.Info("old checkpoint is pinned; not deleted", "checkpoint", k.prefix)
 			s.keepForever(k, "pinned")
 			continue
 		}
-		if err := removeCheckpoint(s.FS, k.prefix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			log.Warn("old checkpoint could not be deleted; trying again after the next save", "checkpoint", k.prefix, "err", err)
 			left = append(left, k)
 			continue
