@@ -168,18 +168,23 @@ func TestStopWhileWaiting(t *testing.T) {
 	}
 }
 
-// A stop ends the pause before a session that was lost is replaced.
+// A stop ends the pause before a session that was lost is replaced. Of a chief, what it had
+// not saved is lost.
 func TestStopBeforeRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sv := newSupervisor(sessiontest.Counter(), "", 0)
-		sv.MaxRestarts = -1
-		time.AfterFunc(firstRestart/2, func() { sv.RequestStop(nil) })
-		begun, runs := time.Now(), 0
-		err := sv.Run(t.Context(), func(context.Context, session.Session) error { runs++; return session.ErrAborted })
-		if !errors.Is(err, session.ErrAborted) || runs != 1 || time.Since(begun) != firstRestart/2 {
-			t.Errorf("Run = %v after %v and %d sessions; want ErrAborted at the stop, after one", err, time.Since(begun), runs)
-		}
-	})
+	for worker, want := range map[bool]error{false: session.ErrAborted, true: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			m := sessiontest.Counter()
+			m.Ops["init"](&sessiontest.Session{Model: m}, nil) // as the chief does
+			sv := newSupervisor(m, "", 0)
+			sv.MaxRestarts, sv.NonChief = -1, worker
+			time.AfterFunc(firstRestart/2, func() { sv.RequestStop(nil) })
+			begun, runs := time.Now(), 0
+			err := sv.Run(t.Context(), func(context.Context, session.Session) error { runs++; return session.ErrAborted })
+			if !errors.Is(err, want) || runs != 1 || time.Since(begun) != firstRestart/2 {
+				t.Errorf("worker %t: Run = %v after %v and %d sessions; want %v at the stop, after one", worker, err, time.Since(begun), runs, want)
+			}
+		})
+	}
 }
 
 // A stop that is asked for while a lost session is being stopped holds for those

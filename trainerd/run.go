@@ -46,7 +46,7 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 			restarts, pause = 0, firstRestart
 		}
 		if ctx.Err() != nil || sv.stopAsked.Load() {
-			return err
+			return sv.stopped(err)
 		}
 		sv.settleRewind()
 		if sv.rewind(&back, err) {
@@ -58,10 +58,19 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		sv.log().Warn("session was lost; restarting from the last checkpoint", "err", err, "retry_in", pause)
 		sv.stats.restarting()
 		if !sv.pause(ctx, pause) {
-			return err
+			return sv.stopped(err)
 		}
 		pause = min(2*pause, maxRestart)
 	}
+}
+
+// stopped returns the error of a run that is stopped. A worker whose session was lost by
+// then has nothing that it should have saved.
+func (sv *Supervisor) stopped(err error) error {
+	if sv.NonChief && isLost(err) {
+		return nil
+	}
+	return err
 }
 
 // progressed reports whether the session that has ended brought the training

@@ -109,7 +109,9 @@ func TestClusterWorld(t *testing.T) {
 	//	     put an older checkpoint over the model on the servers
 	//	173  and a worker did not find the model of its run
 	//	11641921424788747055  a chief evaluated for longer than the patience of its workers
-	w.later = []uint64{121, 173, 11641921424788747055}
+	//	818691309682070713    a worker that was stopped before it replaced a lost session had
+	//	                      the exit code of an error
+	w.later = []uint64{121, 173, 11641921424788747055, 818691309682070713}
 	w.test(t)
 }
 
