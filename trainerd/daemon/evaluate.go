@@ -85,19 +85,37 @@ func (e *evaluator) listeners() []trainerd.CheckpointListener {
 	return []trainerd.CheckpointListener{e.early.listener()}
 }
 
-// open begins an events file. Its folder is one of the logdir: a link in its
+// open begins an events file, in a logdir that is made again if it was deleted.
+func (e *evaluator) open(sv *trainerd.Supervisor) error {
+	for attempt := 1; ; attempt++ {
+		if err := sv.LogdirHeld(); err != nil {
+			return err
+		}
+		if err := e.openFile(); !errors.Is(err, fs.ErrNotExist) || attempt == recordAttempts {
+			return err
+		}
+	}
+}
+
+// openFile begins an events file. Its folder is one of the logdir: a link in its
 // place would have a run write elsewhere.
-func (e *evaluator) open() error {
+func (e *evaluator) openFile() error {
 	dir := filepath.Join(e.job.config.Logdir, evalDir)
 	if err := notALink(dir); err != nil {
 		return err
 	}
-	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: e.job.fsys})
+	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: e.disk()})
 	if err != nil {
 		return err
 	}
 	e.events = eventlog.New(w, e.job.log)
 	return nil
+}
+
+// disk makes folders in the logdir, but not the logdir: one that is deleted is made again
+// with its lock, and any other of its name is that of somebody else.
+func (e *evaluator) disk() atomicfile.FS {
+	return atomicfile.WithoutMaking(e.job.fsys, e.job.config.Logdir)
 }
 
 // notALink returns an error if a folder that a run makes in its logdir is a link
@@ -120,7 +138,7 @@ func (e *linkError) Error() string {
 
 // begin opens the events file. It lets TensorBoard drop the points of steps
 // that will be made again.
-func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error {
+func (e *evaluator) begin(ctx context.Context, sv *trainerd.Supervisor, step int64, restored bool) error {
 	if e == nil {
 		return nil
 	}
@@ -130,7 +148,7 @@ func (e *evaluator) begin(ctx context.Context, step int64, restored bool) error 
 	if err := e.close(); err != nil {
 		return err
 	}
-	if err := e.open(); err != nil {
+	if err := e.open(sv); err != nil {
 		return err
 	}
 	if restored {
@@ -257,7 +275,7 @@ func isDiskFailure(err error) bool {
 func (e *evaluator) write(ctx context.Context, step int64) error {
 	if _, err := os.Stat(e.events.Dir()); errors.Is(err, fs.ErrNotExist) {
 		e.events.Restart(step) // what it had is gone, but what waits
-		if err := atomicfile.MkdirAllSync(e.job.fsys, e.events.Dir()); err != nil {
+		if err := atomicfile.MkdirAllSync(e.disk(), e.events.Dir()); err != nil {
 			return err
 		}
 	}

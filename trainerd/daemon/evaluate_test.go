@@ -13,6 +13,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestEvaluationOutlivesItsDisk(t *testing.T) {
 	j := &job{config: &config.Config{Logdir: t.TempDir()}, log: slog.New(slog.DiscardHandler)}
 	e := &evaluator{job: j, result: &evaluation{names: []string{"loss"}, values: []float64{1}}}
-	if err := e.open(); err != nil {
+	if err := e.openFile(); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(j.config.Logdir, evalDir)
@@ -44,7 +45,7 @@ func TestEvaluationOutlivesItsDisk(t *testing.T) {
 func TestEvaluationsFolderIsDeleted(t *testing.T) {
 	j := &job{config: &config.Config{Logdir: t.TempDir()}, log: slog.New(slog.DiscardHandler)}
 	e := &evaluator{job: j}
-	if err := e.open(); err != nil {
+	if err := e.openFile(); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.events.AddSession(t.Context(), tfpb.SessionLog_START, "", 7); err != nil {
@@ -63,10 +64,10 @@ func TestEvaluationsFolderIsDeleted(t *testing.T) {
 func TestEvaluationsOfLostSession(t *testing.T) {
 	disk := faultfs.New(0)
 	e := newEvaluatorOn(t, disk)
-	mustNoErr(t, e.begin(t.Context(), 0, false), e.write(t.Context(), 1))
+	mustNoErr(t, e.begin(t.Context(), new(trainerd.Supervisor), 0, false), e.write(t.Context(), 1))
 	disk.Break(1, faultfs.Fault{Err: syscall.ENOSPC, Lasting: true})
 	mustNoErr(t, e.write(t.Context(), 2), e.write(t.Context(), 3))
-	mustNoErr(t, e.begin(t.Context(), 2, true))
+	mustNoErr(t, e.begin(t.Context(), new(trainerd.Supervisor), 2, true))
 	disk.Heal()
 	mustNoErr(t, e.write(t.Context(), 3), e.write(t.Context(), 4), e.close())
 	wantEvaluations(t, e, 1, 2, 3, 4)

@@ -65,7 +65,7 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	defer stop()
-	if err := t.eval.begin(ctx, step, restored != ""); err != nil {
+	if err := t.eval.begin(ctx, t.sv, step, restored != ""); err != nil {
 		return err
 	}
 	if err := t.beginHParams(ctx); err != nil {
