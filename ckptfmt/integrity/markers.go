@@ -41,8 +41,8 @@ func General(name string) string {
 }
 
 // Markers returns what every checkpoint of a program must have, judging by an intact
-// one: the names of its parts and of the files in its folders, with "#" for numbers
-// other than the ranks of its parts. In folders, names with numbers are left out.
+// one: the names of its parts and of the files and folders in its folders, with "#" for
+// numbers other than the ranks of its parts. In folders, names with numbers are left out.
 func Markers(root *os.Root, names []string) (markers []string) {
 	files, err := Files(root, names)
 	if err != nil {
@@ -56,9 +56,10 @@ func namesOf(names, files []string) (all []string) {
 	for _, name := range names {
 		all = append(all, General(name))
 		for _, file := range files {
-			base := path.Base(file)
-			if path.Dir(file) == name && !digits().MatchString(base) && !slices.Contains(passing, path.Ext(base)) {
-				all = append(all, General(name)+"/"+base)
+			below, ok := strings.CutPrefix(file, name+"/")
+			first, _, _ := strings.Cut(below, "/")
+			if ok && !digits().MatchString(first) && !slices.Contains(passing, path.Ext(first)) {
+				all = append(all, General(name)+"/"+first)
 			}
 		}
 	}

@@ -293,9 +293,9 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 		s.noteShort(v.Checkpoint)
 		s.refused[k] = v.rejected
 	}
-	s.forgetMarkers()
 	s.known = append(s.known, added...)
 	slices.SortFunc(s.known, byStep)
+	s.forgetMarkers()
 	for _, c := range added {
 		s.measureAgain(c)
 	}
@@ -303,11 +303,13 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 }
 
 // forgetMarkers lets a program do without a file that its folders had once: where
-// two of them lack it, that is no accident.
+// two of them lack it, that is no accident. Those from before this start do not count
+// where a newer one has everything: one crash may have cut them.
 func (s *checkpointStore) forgetMarkers() {
 	var lack []key
 	for k, b := range s.refused {
-		if errors.Is(b.err, integrity.ErrUnmarked) && same(s.seen[k], b.Checkpoint) {
+		old := b.first.attempt == 0 && len(s.known) > 0 && byStep(b.Checkpoint, s.known[len(s.known)-1]) < 0
+		if errors.Is(b.err, integrity.ErrUnmarked) && !old && same(s.seen[k], b.Checkpoint) {
 			lack = append(lack, k)
 		}
 	}

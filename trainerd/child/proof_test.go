@@ -155,3 +155,18 @@ func TestEndsWell(t *testing.T) {
 		}
 	}
 }
+
+// Of several folders that are found at once, as where a full disk took no records, one
+// that lacks what the others have was cut.
+func TestCutFolderAmongNew(t *testing.T) {
+	dir := t.TempDir()
+	for step, files := range map[string][]string{"5": {"a", "b"}, "6": {"b"}, "7": {"a", "b"}, "8": {"a", "b", "c"}} {
+		for _, name := range files {
+			writeFile(t, filepath.Join(dir, "c-"+step, name), "weights")
+		}
+	}
+	added, bad := openShelf(t, dir, "c-*").refresh(true)
+	if !slices.Equal(steps(added), []int64{5, 7, 8}) || len(bad) != 1 || bad[0].Step != 6 {
+		t.Errorf("added %v, refused %v", steps(added), bad)
+	}
+}

@@ -31,10 +31,13 @@ type verdict struct {
 // record of the same files, by size and time: those were read when that was
 // written.
 func (s *checkpointStore) verify(ctx context.Context, all []Checkpoint) (verdicts []verdict) {
-	intact := false
+	intact, markers := false, s.markers
+	if markers == nil {
+		markers = s.usualMarkers(all)
+	}
 	for _, c := range slices.Backward(all) {
 		v := verdict{rejected: rejected{Checkpoint: c}}
-		if v.record, v.unread, v.err = s.verifyOne(ctx, c, intact); ctx.Err() != nil {
+		if v.record, v.unread, v.err = s.verifyOne(ctx, c, markers, intact); ctx.Err() != nil {
 			continue // nothing was found out
 		}
 		v.untried = v.record != c.record
@@ -49,6 +52,23 @@ func (s *checkpointStore) verify(ctx context.Context, all []Checkpoint) (verdict
 	}
 	slices.Reverse(verdicts)
 	return verdicts
+}
+
+// usualMarkers returns what most of several new checkpoints have: where a crash has cut one
+// of them and no record tells what it should have, the others do.
+func (s *checkpointStore) usualMarkers(all []Checkpoint) (usual []string) {
+	if len(all) < knownSizes {
+		return nil
+	}
+	count := map[string]int{}
+	for _, c := range all {
+		for _, name := range s.markersOf(c) {
+			if count[name]++; count[name] == len(all)/2+1 {
+				usual = append(usual, name)
+			}
+		}
+	}
+	return usual
 }
 
 // enter records a checkpoint, with a copy of one that the program overwrites. It
@@ -83,7 +103,7 @@ func (s *checkpointStore) mayName(dir string) bool {
 
 // verifyOne makes a checkpoint durable, looks for damage, and records that there is
 // none, in this order: only then is there anything to rely on.
-func (s *checkpointStore) verifyOne(ctx context.Context, c Checkpoint, quick bool) (r *manifest.Record, unread bool, err error) {
+func (s *checkpointStore) verifyOne(ctx context.Context, c Checkpoint, markers []string, quick bool) (r *manifest.Record, unread bool, err error) {
 	if c.Size == 0 {
 		return nil, false, errEmpty
 	}
@@ -104,7 +124,7 @@ func (s *checkpointStore) verifyOne(ctx context.Context, c Checkpoint, quick boo
 	if err := s.sync(c, files); err != nil {
 		return nil, false, &notDurableError{err}
 	}
-	if err := integrity.Check(ctx, s.root, c.files, s.markers); err != nil {
+	if err := integrity.Check(ctx, s.root, c.files, markers); err != nil {
 		return nil, false, err
 	}
 	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c), s.isShort(c)); err != nil {

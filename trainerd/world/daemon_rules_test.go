@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -228,6 +229,10 @@ func (h *daemonHistory) judgeBest() error {
 		return nil
 	}
 	kept, err := ckptdir.List(filepath.Join(h.dir, "best"))
+	after := func(step int64) bool { return step > h.from }
+	if errors.Is(err, fs.ErrNotExist) && h.from > 0 && !slices.ContainsFunc(h.dueSteps(true), after) {
+		return nil // the logdir was removed after the last evaluation
+	}
 	if err != nil {
 		return broke("eval.keep_best = %d: %w", keep, err)
 	}
