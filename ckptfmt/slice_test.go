@@ -78,7 +78,7 @@ func TestOrderedCode(t *testing.T) {
 
 // All lengths of codes, at the limits of each: they come back, and sort as
 // the numbers do.
-// Every number and name has one code, of which no beginning is one.
+// Every number and name has one code, and no code begins with another.
 func TestOrderedCodeLimits(t *testing.T) {
 	for _, v := range []uint64{0, 1, 127, 128, 255, 256, 1 << 32, 1 << 56, math.MaxUint64} {
 		code := appendOrderedUint(nil, v)
