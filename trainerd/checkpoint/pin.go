@@ -33,15 +33,15 @@ func (s *Saver) Pin(prefix string) error {
 	}
 	s.pinning[name]++
 	s.mu.Unlock()
-	defer s.pinned(name)
+	defer s.endPin(name)
 	if _, err := checkpointTime(prefix); err != nil {
 		return err
 	}
 	return Pin(s.FS, name)
 }
 
-// pinned notes the end of a call of Pin.
-func (s *Saver) pinned(name string) {
+// endPin notes the end of a call of Pin.
+func (s *Saver) endPin(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pinning[name]--; s.pinning[name] == 0 {

@@ -152,13 +152,19 @@ func (r *run) withdrawMarks(marks []string) (left []string) {
 			left = append(left, mark)
 			continue
 		}
-		if err := r.store.disk.Remove(r.store.abs(mark)); err != nil {
-			r.log.Warn("cannot withdraw the mark of a restart among the program's events; TensorBoard may hide points; delete it", "file", mark, "err", err)
-			continue
+		if r.removeMark(mark) {
+			r.log.Debug("withdrew the mark of a restart: the program has begun its events file again", "file", mark)
 		}
-		r.log.Debug("withdrew the mark of a restart: the program has begun its events file again", "file", mark)
 	}
 	return left
+}
+
+func (r *run) removeMark(mark string) (removed bool) {
+	err := r.store.disk.Remove(r.store.abs(mark))
+	if err != nil {
+		r.log.Warn("cannot withdraw the mark of a restart among the program's events; TensorBoard may hide points; delete it", "file", mark, "err", err)
+	}
+	return err == nil
 }
 
 // isCopied reports whether a mark has another time than its name says: then the times in
@@ -239,8 +245,8 @@ func (r *run) dropAhead(marks []string) (left []string) {
 	for _, mark := range marks {
 		if untilAfter(path.Base(mark)) <= maxSkew {
 			left = append(left, mark)
-		} else if err := r.store.disk.Remove(r.store.abs(mark)); err != nil {
-			r.log.Warn("cannot withdraw the mark of a restart among the program's events; TensorBoard may hide points; delete it", "file", mark, "err", err)
+		} else {
+			r.removeMark(mark)
 		}
 	}
 	return left

@@ -19,7 +19,7 @@ type ownStream struct {
 // DrawFrom has what the call calls draw from streams of its own.
 func (c *KernelContext) DrawFrom(s *Streams) { c.run.streams = s }
 
-// generator returns the generator that stands for a stream of the session.
+// generator returns the generator to draw from instead of a stream of the session.
 func (s *Streams) generator(of *RandomStream) *philox.Generator {
 	for i := range s.list {
 		if s.list[i].path == of.path {
