@@ -28,8 +28,8 @@ type earlyStop struct {
 	fsys     ckptfmt.FS
 	patience int // evaluations without a better one after which it ends
 	record   earlyStopRecord
-	text     []byte // what the file is to have; nil when it has it
-	less     bool   // less of the metric is better
+	unsaved  bool // the file does not have all of record
+	less     bool // less of the metric is better
 }
 
 // earlyStopRecord is what earlyStopFile has.
@@ -61,7 +61,7 @@ func (e *earlyStop) begin(step int64) error {
 	if e == nil {
 		return nil
 	}
-	e.text = nil
+	e.unsaved = false
 	text, err := os.ReadFile(e.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		e.record.Evaluations = nil
@@ -85,29 +85,32 @@ func (e *earlyStop) begin(step int64) error {
 }
 
 // add counts an evaluation, for write.
-func (e *earlyStop) add(step int64, result *evaluation) (err error) {
+func (e *earlyStop) add(step int64, result *evaluation) {
 	if e == nil {
-		return nil
+		return
 	}
-	value, ok := result.value(e.record.Metric)
-	if !ok {
-		return nil
+	if value, ok := result.value(e.record.Metric); ok {
+		e.record.Evaluations = append(e.record.Evaluations, measuredValue{step, value})
+		e.unsaved = true
 	}
-	e.record.Evaluations = append(e.record.Evaluations, measuredValue{step, value})
-	if e.text, err = json.Marshal(e.record); err != nil {
-		return fmt.Errorf("%s: %w", e.name, err) // NaN: the training has gone wrong
-	}
-	return nil
 }
 
-// write has the disk keep what add has counted since the last time.
+// write has the disk keep what was counted. A file that was removed meanwhile, with its
+// logdir perhaps, is written again: the training would not end where it should.
 func (e *earlyStop) write() error {
-	if e == nil || e.text == nil {
+	if e == nil || len(e.record.Evaluations) == 0 {
 		return nil
 	}
-	err := atomicfile.WriteFile(e.fsys, e.name, append(e.text, '\n'))
+	if _, err := os.Stat(e.name); err == nil && !e.unsaved {
+		return nil
+	}
+	text, err := json.Marshal(e.record)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.name, err) // NaN: the training has gone wrong
+	}
+	err = atomicfile.WriteFile(e.fsys, e.name, append(text, '\n'))
 	if err == nil {
-		e.text = nil
+		e.unsaved = false
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -86,5 +87,26 @@ func TestEarlyStoppingResumed(t *testing.T) {
 	}
 	if got := readSaved(filepath.Join(c.Logdir, "best", "model.ckpt-5"), nil); got == nil {
 		t.Error("the best model is not that of the first evaluation")
+	}
+}
+
+// TestEarlyStoppingRemoved removes the file of a logdir that was deleted and made again:
+// the save that comes next has it.
+func TestEarlyStoppingRemoved(t *testing.T) {
+	c := earlyJob(t)
+	j, err := newJob(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	e := newEarlyStop(j)
+	e.add(5, &evaluation{names: []string{"accuracy"}, values: []float64{0.5}})
+	mustNoErr(t, os.MkdirAll(c.Logdir, 0o777), e.write(), os.Remove(e.name))
+	if err := e.listener().BeforeSave(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	again := newEarlyStop(j)
+	if err := again.begin(5); err != nil || len(again.record.Evaluations) != 1 {
+		t.Errorf("the file has %v, %v; want the evaluation of step 5", again.record.Evaluations, err)
 	}
 }

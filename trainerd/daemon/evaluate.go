@@ -229,9 +229,9 @@ func (e *evaluator) measure(ctx context.Context, t *training, sess session.Sessi
 	if t.sv.LogdirHeld() != nil {
 		return nil // the run ends
 	}
+	e.early.add(t.step, &result)
 	return errors.Join(
 		e.record(ctx, t.sv, "its points", func() error { return e.write(writing, t.step) }),
-		e.early.add(t.step, &result),
 		e.record(ctx, t.sv, "early stopping", e.early.write),
 		e.record(ctx, t.sv, "the best checkpoint", func() error { return e.best.offer(writing, sess, t.step, &result) }),
 	)

@@ -137,6 +137,9 @@ func (h *daemonHistory) liveOnce(ctx context.Context, of life) error {
 			return broke("a file is left open: %s", name)
 		}
 	}
+	if err := l.replaceLogdir(); err != nil {
+		return err
+	}
 	if err := h.settle(ctx, l.fs, of.event.power, rnd); err != nil {
 		return err
 	}

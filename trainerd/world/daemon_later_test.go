@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -123,6 +124,22 @@ func removeBelow(fsys *faultfs.FS, dir string) error {
 		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+	}
+	return err
+}
+
+// replaceLogdir makes an empty logdir where one was removed in the moment in which the
+// run ended. The next life begins in it.
+func (l *daemonLife) replaceLogdir() error {
+	if !l.isHomeless() {
+		return nil
+	}
+	err := os.Mkdir(l.dir, 0o777)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err == nil:
+		l.from = 0
 	}
 	return err
 }

@@ -178,8 +178,7 @@ func (p *place) judgeCheckpoints(ctx context.Context) error {
 // damageNewest turns a bit of the newest checkpoint's data, when there is an older
 // one. What was announced is then what that one has.
 func (p *place) damageNewest(rnd *rand.Rand) error {
-	list, err := ckptdir.List(p.dir)
-	list = slices.DeleteFunc(list, isPartial)
+	list, err := p.recorded()
 	if err != nil || len(list) < 2 {
 		return err
 	}
@@ -213,10 +212,18 @@ func (p *place) damageNewest(rnd *rand.Rand) error {
 	return nil
 }
 
-// isPartial reports whether a checkpoint lacks shards, because its save failed. It
-// stays until the next training.
-func isPartial(c ckptdir.Checkpoint) bool {
-	return ckptdir.Verify(context.Background(), c.Prefix) != nil
+// recorded returns the checkpoints that the state file names, where there is one. Of a
+// save that failed, a part or all of the files stay until the next training.
+func (p *place) recorded() ([]ckptdir.Checkpoint, error) {
+	list, err := ckptdir.List(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	state, err := ckptdir.ReadState(p.dir, nil)
+	named := err == nil
+	return slices.DeleteFunc(list, func(c ckptdir.Checkpoint) bool {
+		return named && !slices.Contains(state.AllModelCheckpointPaths, c.Prefix) || ckptdir.Verify(context.Background(), c.Prefix) != nil
+	}), nil
 }
 
 // isData reports whether a file holds the numbers of a checkpoint.
