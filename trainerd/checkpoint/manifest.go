@@ -18,6 +18,9 @@ const (
 	// sumsShare bounds the time that the checksums of larger ones take of all processors:
 	// where saves come in quick succession, only some of them get checksums.
 	sumsShare = 0.01
+	// sumsRate is how many bytes a second are taken to be read for the checksums, before a
+	// process has measured it.
+	sumsRate = 500e6
 )
 
 // writeManifest puts next to a checkpoint what is known of it: its step, time and
@@ -36,7 +39,15 @@ func (s *Saver) writeManifest(ctx context.Context, cut *Snapshot, newest stored)
 		}
 		s.warnOfSums(newest.prefix, err)
 	}
+	if s.sumsDue.IsZero() && m.Parent != "" { // a run that is killed often has many first saves
+		s.spendOnSums(time.Now(), time.Duration(float64(s.need(cut))/sumsRate*float64(time.Second)))
+	}
 	return m, manifest.WriteAs(newest.prefix, m, o)
+}
+
+// spendOnSums has the next checksums wait until the time for some is within sumsShare.
+func (s *Saver) spendOnSums(began time.Time, took time.Duration) {
+	s.sumsDue = began.Add(time.Duration(float64(took) / sumsShare / float64(runtime.GOMAXPROCS(0))))
 }
 
 // addSums adds the checksums of the files to a manifest that lacks them, if that is due.
@@ -50,8 +61,7 @@ func (s *Saver) addSums(ctx context.Context, prefix string, m *manifest.Manifest
 	if err := manifest.Write(ctx, prefix, m, &ckptfmt.FileOptions{FS: s.FS}); err != nil {
 		s.warnOfSums(prefix, err)
 	}
-	took := time.Since(began)
-	s.sumsDue = began.Add(time.Duration(float64(took) / sumsShare / float64(runtime.GOMAXPROCS(0))))
+	s.spendOnSums(began, time.Since(began))
 }
 
 func (s *Saver) warnOfSums(prefix string, err error) {

@@ -353,6 +353,11 @@ func TestSumsAreRare(t *testing.T) {
 		t.Errorf("the next run knows %+v", kept)
 	}
 	sessiontest.MustNoErr(t, again.Restore(t.Context(), sess, saved[1]))
+	cut, err := again.Snapshot(t.Context(), sess, "")
+	sessiontest.MustNoErr(t, err)
+	if first, err := again.Write(t.Context(), cut, filepath.Join(dir, "m"), 9); err != nil || sums(first) != 0 {
+		t.Errorf("the first save of a resumed run: %v; it was read for %d sums", err, sums(first))
+	}
 	if _, err := Quarantine(nil, saved[2], time.Now()); err != nil || len(sessiontest.Files(t, dir, "m-2*")) > 0 {
 		t.Errorf("moved aside: %v", err)
 	}
