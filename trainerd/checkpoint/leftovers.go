@@ -78,6 +78,11 @@ func whole(prefix string) bool {
 	return v2(prefix)
 }
 
+// present reports whether the file by which readers find a checkpoint is there.
+func present(prefix string) bool {
+	return whole(prefix) || unsharded(prefix) == prefix && layout.Exists(prefix)
+}
+
 func (s *Saver) looksAfter(prefix string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	if err != nil {
 		logging.OrDiscard(s.Logger).Warn("checkpoint has no manifest", "checkpoint", prefix, "err", err) // it is whole all the same
 	}
-	return prefix, s.publish(ctx, newest, m)
+	return prefix, s.publish(ctx, newest, m, !cut.BySession())
 }
 
 // encodedMeta is a MetaGraph in the bytes that are written.
@@ -162,7 +162,10 @@ func (s *Saver) deleteLater(prefix string) {
 // publish makes a written checkpoint current, completes its manifest, and deletes those
 // that are too many. The state file names those until they are gone, so that a run that
 // is killed here leaves none that the next run does not know of.
-func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest) error {
+//
+// Files of its own it looks for once more: the logdir may have been deleted meanwhile, and
+// made again by its run.
+func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest, own bool) error {
 	prefix := newest.prefix
 	dir := filepath.Dir(prefix)
 	doomed, state := s.insert(newest)
@@ -170,6 +173,9 @@ func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest
 		// The checkpoint is whole and stays in the rotation; what fell out of
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
+	}
+	if own && !present(prefix) {
+		return fmt.Errorf("saving %s: its files were deleted meanwhile: %w", prefix, fs.ErrNotExist)
 	}
 	s.addSums(ctx, prefix, m)
 	gone := slices.Clip(doomed)

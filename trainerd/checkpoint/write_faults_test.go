@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -330,5 +332,42 @@ func TestFailedOverwriteStays(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// deletes removes files when the state file is renamed into place.
+type deletes struct {
+	atomicfile.FS
+	pattern string
+}
+
+func (d *deletes) Rename(from, to string) error {
+	if filepath.Base(to) == ckptdir.StateName && d.pattern != "" {
+		files, _ := filepath.Glob(d.pattern)
+		for _, name := range files {
+			os.Remove(name)
+		}
+	}
+	return d.FS.Rename(from, to)
+}
+
+// A checkpoint that is deleted while it is saved is not announced, and those before it stay.
+func TestDeletedWhileSaved(t *testing.T) {
+	for _, format := range []Format{FormatV2, FormatV1} {
+		dir := sessiontest.MemoryDir(t)
+		disk := &deletes{FS: atomicfile.OrOS(nil)}
+		s := &Saver{FS: disk, Format: format, Retention: []retention.Policy{retention.Last(1)}}
+		sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2)})
+		first := save(t, s, sess, filepath.Join(dir, "m"), 1)
+		disk.pattern = filepath.Join(dir, "m-2*")
+		if prefix, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 2); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v: %s was announced, %v", format, prefix, err)
+		}
+		sessiontest.MustNoErr(t, ckptdir.Verify(t.Context(), first))
+		disk.pattern = ""
+		save(t, s, sess, filepath.Join(dir, "m"), 2)
+		if files := sessiontest.Files(t, dir, "m-1*"); len(files) > 0 {
+			t.Errorf("%v: after the next save there is %v", format, files)
+		}
 	}
 }

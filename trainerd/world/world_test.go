@@ -111,7 +111,9 @@ func TestClusterWorld(t *testing.T) {
 	//	11641921424788747055  a chief evaluated for longer than the patience of its workers
 	//	818691309682070713    a worker that was stopped before it replaced a lost session had
 	//	                      the exit code of an error
-	w.later = []uint64{121, 173, 11641921424788747055, 818691309682070713}
+	//	12606189120823173191  a checkpoint was announced that was deleted with its logdir while
+	//	                      it was saved
+	w.later = []uint64{121, 173, 11641921424788747055, 818691309682070713, 12606189120823173191}
 	w.test(t)
 }
 
