@@ -20,6 +20,8 @@ type purger[S purgeable] struct {
 	session   int        // counts files and STARTs
 	restarted int64      // step of a START that the new session may write again
 	restart   bool       // restarted is set
+	resumed   int        // the session of that START
+	silent    bool       // it has written no summary yet
 	others    spared     // files that were written to when the session began
 }
 
@@ -74,10 +76,10 @@ func factsOf(e *tfpb.Event, values []*tfpb.Summary_Value) eventFacts {
 }
 
 // startFile begins a new session: no writer appends to a file that it did not
-// begin.
+// begin. A writer whose disk has failed after its START continues in the next file.
 func (p *purger[S]) startFile() {
 	p.session++
-	p.restart = false
+	p.restart = p.restart && p.silent
 	p.files = append(p.files, lifetime{first: math.NaN(), last: math.NaN()})
 }
 
@@ -152,7 +154,7 @@ func (p *purger[S]) purgePython(e *eventFacts) (own bool) {
 func (p *purger[S]) purgeExact(e *eventFacts) {
 	if e.start {
 		p.session++
-		p.restart, p.restarted = true, e.step
+		p.restart, p.restarted, p.resumed, p.silent = true, e.step, p.session, true
 		p.others = p.writingAt(e.time)
 		if e.step < math.MaxInt64 {
 			p.dropAll(e.step+1, true)
@@ -163,6 +165,7 @@ func (p *purger[S]) purgeExact(e *eventFacts) {
 		p.restart = false
 		p.dropAll(p.restarted, true)
 	}
+	p.silent = p.silent && !e.summary
 }
 
 // purgeOwn drops the points of a tag at a step and after it.
@@ -187,13 +190,13 @@ func (p *purger[S]) purgeTag(s S, step int64) {
 	}
 }
 
-// dropAll drops the points from step on of all tags. If exact, those of
-// the current session stay, those of others that wrote at the same time, and what
-// belongs to the run as a whole.
+// dropAll drops the points from step on of all tags. If exact, those of the session
+// of the newest START and later ones stay, those of others that wrote at the same time,
+// and what belongs to the run as a whole.
 func (p *purger[S]) dropAll(step int64, exact bool) {
 	before, others := math.MaxInt, spared(nil)
 	if exact {
-		before, others = p.session, p.others
+		before, others = p.resumed, p.others
 	}
 	for _, s := range p.byTag {
 		if !exact || !s.progress().ofRun {

@@ -21,7 +21,8 @@ const (
 	// PurgeExact drops what the resumed run has overtaken. A SessionLog START
 	// at step S drops every tag's points after S, and those at S as soon as the
 	// new session itself writes S: writers put the restored step there, or the
-	// one after it. Points of a file that was written to both before and after
+	// one after it. A session that has written no summary continues in the next
+	// file. Points of a file that was written to both before and after
 	// that START stay: its writer was alive, so it was not the one that was
 	// resumed. Without START, a point of a later file drops those of its own
 	// tag in earlier files at its step or later. Graphs and other values that

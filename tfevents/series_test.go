@@ -174,6 +174,31 @@ func TestPurgeModes(t *testing.T) {
 	}
 }
 
+// TestStartAloneInItsFile resumes a run whose disk fails after START: the session
+// continues in the next file, and with another tag.
+func TestStartAloneInItsFile(t *testing.T) {
+	speed := &tfpb.Event{Step: 14, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar("speed", 1))}}
+	for i, tc := range []struct {
+		between []*tfpb.Event
+		want    string
+	}{{nil, "1-13@1"}, {losses(2, 15, 15), "1-14@1 15-15@2"}} {
+		fsys := fstest.MapFS{
+			"events.out.tfevents.1.h": eventsFile(t, append([]*tfpb.Event{startAt(0)}, losses(1, 1, 20)...)...),
+			"events.out.tfevents.2.h": eventsFile(t, append([]*tfpb.Event{startAt(14)}, tc.between...)...),
+			"events.out.tfevents.3.h": eventsFile(t, speed),
+		}
+		runs, err := FindRuns(fsys, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ranges(readInMemory(fsys, runs[0], nil).Lookup("loss")); got != tc.want {
+			t.Errorf("%d: %s, want %s", i, got, tc.want)
+		}
+		checkMerge(t, fsys, runs[0], tc.want)
+		checkIndex(t, fsys, runs[0])
+	}
+}
+
 // from sets the times of events to a second after each other.
 func from(second float64, events ...*tfpb.Event) []*tfpb.Event {
 	for i, e := range events {

@@ -33,10 +33,17 @@ const (
 )
 
 func newChildPlan(seed uint64) *childPlan {
+	p := laterChildPlan(seed)
+	p.pairUp(p.source("pairs"), slices.Concat(childEvents, laterChildEvents))
+	return p
+}
+
+// laterChildPlan is newChildPlan as it was before two things happened at once.
+func laterChildPlan(seed uint64) *childPlan {
 	return drawChildPlan(seed, slices.Concat(childEvents, laterChildEvents))
 }
 
-// firstChildPlan is newChildPlan as it was when the first defects were found.
+// firstChildPlan is that as it was when the first defects were found.
 func firstChildPlan(seed uint64) *childPlan { return drawChildPlan(seed, childEvents) }
 
 func drawChildPlan(seed uint64, events []*event) *childPlan {

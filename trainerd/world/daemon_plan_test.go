@@ -65,10 +65,17 @@ var rateKind = &daemonKind{name: "graph with a rate", keys: map[string]string{"g
 const firstRate = 0.5 // of rateKind
 
 func newDaemonPlan(seed uint64) *daemonPlan {
+	p := laterDaemonPlan(seed)
+	p.pairUp(p.source("pairs"), slices.Concat(daemonEvents, laterDaemonEvents))
+	return p
+}
+
+// laterDaemonPlan is newDaemonPlan as it was before two things happened at once.
+func laterDaemonPlan(seed uint64) *daemonPlan {
 	return drawDaemonPlan(seed, append(slices.Clone(daemonKinds), rateKind), slices.Concat(daemonEvents, laterDaemonEvents))
 }
 
-// firstDaemonPlan is newDaemonPlan as it was when the first defects were found.
+// firstDaemonPlan is that as it was when the first defects were found.
 func firstDaemonPlan(seed uint64) *daemonPlan {
 	return drawDaemonPlan(seed, daemonKinds, daemonEvents)
 }

@@ -175,10 +175,7 @@ func (l *daemonLife) askPause(context.Context) error {
 		return broke("the status in a pause is %s", answer)
 	}
 	l.freeze(false)
-	if status, answer := l.request(http.MethodPost, "v1/resume", ""); status != http.StatusOK {
-		return broke("resume is answered by %d %s", status, answer)
-	}
-	return nil
+	return l.post("resume", "")
 }
 
 // askSet changes a setting that must not matter, or the learning rate to what it is.

@@ -31,7 +31,7 @@ func (l *daemonLife) judgeExit(err error) error {
 		return nil // there is nobody whose code it would be
 	case err != nil && l.fs.Failed() == "":
 		return broke("the run ends with exit code %d without a reason: %w", code, err)
-	case err != nil && l.event.name == "disk-error-at-stop" && l.stopped:
+	case err != nil && l.event.is("disk-error-at-stop") && l.stopped:
 		return broke("one operation of the disk failed at a stop, and the run ends with exit code %d: %w", code, err)
 	case err != nil && code != daemon.ExitIO:
 		return broke("a disk that fails ends the run with exit code %d, want %d: %w", code, daemon.ExitIO, err)
@@ -66,7 +66,7 @@ func (l *daemonLife) judgeStop() error {
 	if !strings.Contains(text, at) && (saved || !strings.Contains(text, before)) && l.step > 0 {
 		return broke("a run that was stopped at step %d says %q", l.step, text)
 	}
-	if (l.fs.Failed() == "" || l.event.name == "disk-error-at-stop") && l.step > 0 && !saved {
+	if (l.fs.Failed() == "" || l.event.is("disk-error-at-stop")) && l.step > 0 && !saved {
 		return broke("a stopped run on a disk that works has not saved: %q", text)
 	}
 	return nil

@@ -73,6 +73,8 @@ type living struct {
 	lost  bool  // the session is
 	done  bool  // the last step was made
 
+	healing bool // the disk is to work again
+
 	current atomic.Pointer[session.Session]
 }
 
@@ -179,9 +181,9 @@ func (l *living) train(ctx context.Context, s session.Session) error {
 		}
 		time.Sleep(l.plan.stepTime)
 		l.trained.Add(int64(l.plan.stepTime))
-		if l.fs.Failed() != "" && l.event.heal > 0 && l.when > 0 {
+		if l.fs.Failed() != "" && l.event.heal > 0 && !l.healing {
 			time.AfterFunc(l.event.heal, l.fs.Heal)
-			l.when = -1
+			l.healing = true
 		}
 		var loss float64
 		if step, loss, err = l.job.step(ctx, s); err != nil {

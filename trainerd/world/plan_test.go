@@ -18,9 +18,16 @@ type plan struct {
 	stepTime time.Duration
 }
 
-func newPlan(seed uint64) *plan { return drawPlan(seed, slices.Concat(events, laterEvents)) }
+func newPlan(seed uint64) *plan {
+	p := laterPlan(seed)
+	p.pairUp(p.source("pairs"), slices.Concat(events, laterEvents))
+	return p
+}
 
-// firstPlan is newPlan as it was when the first defects were found.
+// laterPlan is newPlan as it was before two things happened at once.
+func laterPlan(seed uint64) *plan { return drawPlan(seed, slices.Concat(events, laterEvents)) }
+
+// firstPlan is that as it was when the first defects were found.
 func firstPlan(seed uint64) *plan { return drawPlan(seed, events) }
 
 func drawPlan(seed uint64, events []*event) *plan {

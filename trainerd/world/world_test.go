@@ -33,11 +33,15 @@ type worldPlan[P, D any] interface {
 // world looks for histories that break a rule.
 type world[P worldPlan[P, D], D any] struct {
 	make  func(seed uint64) P
-	found []uint64            // seeds that broke a rule once
-	later []uint64            // and those that make had made
-	was   func(seed uint64) P // what made them; nil for make
-	n     uint64              // seeds that are tried each time
-	share int                 // of the time for new ones, in percent; two worlds have a process
+	found []era[P] // seeds that broke a rule once
+	n     uint64   // seeds that are tried each time
+	share int      // of the time for new ones, in percent; two worlds have a process
+}
+
+// An era is a time in which a seed made the plan that it did then.
+type era[P any] struct {
+	make  func(seed uint64) P
+	seeds []uint64
 }
 
 // TestWorld runs trainings with the library.
@@ -50,8 +54,10 @@ func TestWorld(t *testing.T) {
 	//	                      it had begun with; one of V1 in several files was not moved aside
 	//	17361603699315917564  a disk that was full at a resume dropped START, and with it the
 	//	                      rule which points are overtaken
-	w := world[*plan, *defect]{make: newPlan, was: firstPlan, n: 12, share: 50}
-	w.found = []uint64{7254331493762463110, 13005572666249880941, 18181119427545362970, 17361603699315917564}
+	w := world[*plan, *defect]{make: newPlan, n: 12, share: 50}
+	w.found = []era[*plan]{
+		{firstPlan, []uint64{7254331493762463110, 13005572666249880941, 18181119427545362970, 17361603699315917564}},
+	}
 	w.test(t)
 }
 
@@ -65,7 +71,7 @@ func TestDaemonWorld(t *testing.T) {
 	//	1951387300354397661   a write that was cut short ended a run with the exit code of
 	//	                      errors that nobody knows
 	//	5224379915299657710   one of the two files of a V1 checkpoint was verified as a whole
-	w := world[*daemonPlan, *daemonDefect]{make: newDaemonPlan, was: firstDaemonPlan, n: 6, share: 50}
+	w := world[*daemonPlan, *daemonDefect]{make: newDaemonPlan, n: 6, share: 50}
 	//
 	// and with later events:
 	//
@@ -78,8 +84,10 @@ func TestDaemonWorld(t *testing.T) {
 	//	12488699654858543662  an events file that a full disk had ended was lost with the power, and
 	//	                      with it the START
 	//	8781556554727892317   a checkpoint was deleted while it was pinned
-	w.found = []uint64{11495629950936648693, 16861446189175316451, 5224379915299657710, 1951387300354397661}
-	w.later = []uint64{4547132903489279305, 16716485725861338687, 16319857531643532039, 17304490905938049240, 9236296282553467120, 12488699654858543662, 8781556554727892317}
+	w.found = []era[*daemonPlan]{
+		{firstDaemonPlan, []uint64{11495629950936648693, 16861446189175316451, 5224379915299657710, 1951387300354397661}},
+		{laterDaemonPlan, []uint64{4547132903489279305, 16716485725861338687, 16319857531643532039, 17304490905938049240, 9236296282553467120, 12488699654858543662, 8781556554727892317}},
+	}
 	w.test(t)
 }
 
@@ -100,8 +108,7 @@ func TestClusterWorld(t *testing.T) {
 	//	                      a worker wait for it
 	//	2748610928925176750   saves by the servers took longer than their interval, and left
 	//	                      the training a step between two of them
-	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, was: firstClusterPlan, n: 3, share: 50}
-	w.found = []uint64{1, 111, 125, 328, 557, 13060240631737458783, 1911104763476638095, 2748610928925176750}
+	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, n: 3, share: 50}
 	//
 	// and with later events:
 	//
@@ -113,7 +120,10 @@ func TestClusterWorld(t *testing.T) {
 	//	                      the exit code of an error
 	//	12606189120823173191  a checkpoint was announced that was deleted with its logdir while
 	//	                      it was saved
-	w.later = []uint64{121, 173, 11641921424788747055, 818691309682070713, 12606189120823173191}
+	w.found = []era[*clusterPlan]{
+		{firstClusterPlan, []uint64{1, 111, 125, 328, 557, 13060240631737458783, 1911104763476638095, 2748610928925176750}},
+		{newClusterPlan, []uint64{121, 173, 11641921424788747055, 818691309682070713, 12606189120823173191}},
+	}
 	w.test(t)
 }
 
@@ -129,7 +139,7 @@ func TestChildWorld(t *testing.T) {
 	//	                      a stop, before that was seen, were taken for a lost save
 	//	8596851949820640637   a later start of the program ended well, and its first folder,
 	//	                      which an earlier one had left in part, was announced
-	w := world[*childPlan, *childDefect]{make: newChildPlan, was: firstChildPlan, n: 6, share: 50}
+	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	//
 	// and with later events:
 	//
@@ -137,8 +147,10 @@ func TestChildWorld(t *testing.T) {
 	//	                      for one that the program had written again
 	//	10638095759973890713  of many folders without records, those that a power cut had left
 	//	                      in part were taken for whole
-	w.found = []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}
-	w.later = []uint64{6738766847186297841, 10638095759973890713}
+	w.found = []era[*childPlan]{
+		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
+		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
+	}
 	w.test(t)
 }
 
@@ -148,7 +160,7 @@ func (w *world[P, D]) test(t *testing.T) {
 		return
 	}
 	var all outcome
-	for _, seed := range slices.Concat(w.found, w.later) {
+	for _, seed := range w.foundSeeds() {
 		all.add(w.try(t, seed))
 	}
 	n := w.n // the same each time: what is new is looked for with -for
@@ -168,7 +180,7 @@ func (w *world[P, D]) test(t *testing.T) {
 		failures = 1
 	}
 	t.Logf("%.1f days of training in %v, %d configurations, %d faults and requests, %d failures; %d seeds from %d",
-		all.trained.Hours()/24, time.Since(began).Round(time.Second), count+uint64(len(w.found)+len(w.later)), all.faults, failures, count, first)
+		all.trained.Hours()/24, time.Since(began).Round(time.Second), count+uint64(len(w.foundSeeds())), all.faults, failures, count, first)
 }
 
 func (o *outcome) add(p outcome) {
@@ -178,10 +190,19 @@ func (o *outcome) add(p outcome) {
 
 // plan returns that of a seed.
 func (w *world[P, D]) plan(seed uint64) P {
-	if w.was != nil && slices.Contains(w.found, seed) {
-		return w.was(seed)
+	for _, e := range w.found {
+		if slices.Contains(e.seeds, seed) {
+			return e.make(seed)
+		}
 	}
 	return w.make(seed)
+}
+
+func (w *world[P, D]) foundSeeds() (all []uint64) {
+	for _, e := range w.found {
+		all = append(all, e.seeds...)
+	}
+	return all
 }
 
 // tell runs one seed, with its story.
