@@ -55,10 +55,56 @@ func TestFinalSaveHasATimeLimit(t *testing.T) {
 				}
 				close(disk.release)
 				synctest.Wait()
-				sessiontest.MustNoErr(t, sv.current().lock.Release())
+				sessiontest.MustNoErr(t, logdir.Check(sv.Logdir))
 			})
 		})
 	}
+}
+
+// A save that hangs when its session is lost, as one that waits for the servers, keeps the
+// logdir locked until it has ended, and the next session waits for that.
+func TestSaveHangsInALostSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sessiontest.Counter()
+		sv := newSupervisor(m, t.TempDir(), 2)
+		sv.SaveGrace, sv.MaxRestarts = time.Second, 1
+		disk := hungFS{atomicfile.OrOS(nil), sv.Logdir, make(chan struct{})}
+		sv.Saver = &checkpoint.Saver{FS: disk}
+		began := time.Now()
+		time.AfterFunc(time.Hour, func() { close(disk.release) })
+		sessions := 0
+		err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			if sessions++; sessions == 1 {
+				return errors.Join(stepsTo(m, sv, 3)(ctx, s), session.ErrUnavailable)
+			}
+			return stepsTo(m, sv, 5)(ctx, s)
+		})
+		if err != nil || sessions != 2 || time.Since(began) < time.Hour {
+			t.Errorf("Run = %v after %d sessions and %v; want the second when the save has ended", err, sessions, time.Since(began))
+		}
+		sessiontest.MustNoErr(t, logdir.Check(sv.Logdir))
+	})
+}
+
+// A stop does not wait for such a save.
+func TestStopWhileSaveHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sessiontest.Counter()
+		sv := newSupervisor(m, t.TempDir(), 2)
+		sv.SaveGrace, sv.MaxRestarts = time.Second, 1
+		disk := hungFS{atomicfile.OrOS(nil), sv.Logdir, make(chan struct{})}
+		sv.Saver = &checkpoint.Saver{FS: disk}
+		began := time.Now()
+		time.AfterFunc(time.Hour, func() { close(disk.release) })
+		time.AfterFunc(5*time.Minute, func() { sv.RequestStop(nil) })
+		err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			return errors.Join(stepsTo(m, sv, 3)(ctx, s), session.ErrUnavailable)
+		})
+		if took := time.Since(began); took > 6*time.Minute {
+			t.Errorf("the stop took %v: %v", took, err)
+		}
+		time.Sleep(time.Hour)
+	})
 }
 
 // A disk that is slow but not dead is told to give up between two tensors, and

@@ -38,6 +38,7 @@ type run struct {
 	writer      *tfevents.FileWriter // nil for none
 	events      *eventlog.Log        // over writer; nil for none
 	checkpoints *checkpointer        // nil when no checkpoints are written
+	straggling  []*coord.Detached    // parts of its end that hang on the disk
 	services    atomic.Bool          // the standard services were started
 	alone       bool                 // it is not part of a call of Run
 
@@ -115,7 +116,7 @@ func (sv *Supervisor) clearStop() {
 }
 
 func (sv *Supervisor) begin(ctx context.Context, r *run) error {
-	if err := sv.await("the logdir", func() error { return sv.openLogdir(r) }); err != nil {
+	if err := sv.await("the logdir", func() error { return sv.openLogdir(ctx, r) }); err != nil {
 		return err
 	}
 	r.home = sv.newHome(r)
@@ -180,9 +181,12 @@ func (r *run) fs() ckptfmt.FS {
 }
 
 // openLogdir makes the logdir, locks it, and removes what a killed run left.
-func (sv *Supervisor) openLogdir(r *run) error {
+func (sv *Supervisor) openLogdir(ctx context.Context, r *run) error {
 	if sv.NonChief || sv.Logdir == "" {
 		return nil
+	}
+	if err := sv.awaitLeaving(ctx); err != nil {
+		return err
 	}
 	if err := atomicfile.MkdirAllSync(r.fs(), sv.Logdir); err != nil {
 		return fmt.Errorf("logdir %s cannot be made: %w", sv.Logdir, err)
@@ -410,7 +414,9 @@ func (sv *Supervisor) end(r *run) error {
 	errs = append(errs, err)
 	if idle {
 		errs = append(errs, r.lock.Release())
-	} // else something still hangs in the logdir, and the lock ends with the process
+	} else {
+		sv.leaving = r.leaveLater()
+	}
 	return errors.Join(errs...)
 }
 

@@ -154,6 +154,7 @@ func (sv *Supervisor) finalSave(r *run, cause error) error {
 	if grace, limited := sv.saveGrace(); limited && !save.DoneWithin(grace) {
 		cancel() // stops it between two tensors
 		if !save.DoneWithin(lastWord) {
+			r.straggling = append(r.straggling, save)
 			return save.Straggling(grace)
 		}
 	}
@@ -184,6 +185,7 @@ func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
 		grace, limited = lastWord, true
 	}
 	if limited && !files.DoneWithin(grace) {
+		r.straggling = append(r.straggling, files)
 		return files.Straggling(grace)
 	}
 	return files.Wait()
@@ -204,5 +206,36 @@ func (c *checkpointer) saveFinal(ctx context.Context) error {
 		c.log.Error("final save failed; trying again", "err", err)
 		coord.Sleep(ctx, pause)
 		pause *= 2
+	}
+}
+
+// leaveLater gives up the lock on the logdir of a run when nothing hangs in it any more.
+func (r *run) leaveLater() *coord.Detached {
+	return coord.Detach("lock on the logdir", func() error {
+		if r.checkpoints != nil && r.checkpoints.acquire(context.Background()) == nil {
+			r.checkpoints.release()
+		}
+		for _, d := range r.straggling {
+			_ = d.Wait() // a stop has reported that it hangs
+		}
+		return r.lock.Release()
+	})
+}
+
+// awaitLeaving waits until nothing of the session before hangs in the logdir: a save
+// may still wait for the servers that were lost.
+func (sv *Supervisor) awaitLeaving(ctx context.Context) error {
+	if sv.leaving == nil {
+		return nil
+	}
+	select {
+	case <-sv.leaving.Done():
+		left := sv.leaving
+		sv.leaving = nil
+		return left.Wait()
+	case <-sv.coord.Context().Done():
+		return errStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

@@ -204,6 +204,7 @@ type Supervisor struct {
 	riskTold  atomic.Bool          // the log has that SaveBudget.MaxRisk cannot be kept
 	interval  sync.Mutex           // guards SaveModelEvery once a run has begun
 	kept      *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
+	leaving   *coord.Detached      // what hung in the logdir when a run ended; nil for nothing
 	events    *eventlog.Log        // of the newest session, nil before the first
 
 	stats     runStats

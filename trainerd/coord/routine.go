@@ -50,6 +50,9 @@ func (d *Detached) Wait() error {
 	return d.err
 }
 
+// Done is closed when f has returned.
+func (d *Detached) Done() <-chan struct{} { return d.routine.done }
+
 // DoneWithin reports whether f has returned by the end of a grace period.
 func (d *Detached) DoneWithin(grace time.Duration) bool {
 	timer := time.NewTimer(grace)

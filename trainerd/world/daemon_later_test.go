@@ -91,7 +91,16 @@ func (l *daemonLife) removeLogdir(context.Context) error {
 	l.homeless, l.announced = true, session.NoStep
 	l.mu.Unlock()
 	l.fs.Mark(0)
-	return removeDir(l.fs, l.dir)
+	for {
+		err := removeDir(l.fs, l.dir)
+		switch {
+		case errors.Is(err, faultfs.ErrKilled):
+			return nil
+		case err == nil, l.fs.Failed() == "":
+			return err
+		}
+		time.Sleep(time.Second) // the disk fails for somebody who removes, too
+	}
 }
 
 // removeDir removes a folder that a run writes to.

@@ -70,6 +70,12 @@ func (l *daemonLife) setStopped() {
 	l.stopped = true
 }
 
+func (l *daemonLife) isStopped() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stopped
+}
+
 func (l *daemonLife) newestStep() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,7 +237,7 @@ func (l *daemonLife) secondRun(ctx context.Context) error {
 		return nil // the first has ended meanwhile
 	default:
 	}
-	if code := daemon.ExitCode(err); code != daemon.ExitInUse && l.newestStep() < l.trace.last {
+	if code := daemon.ExitCode(err); code != daemon.ExitInUse && l.newestStep() < l.trace.last && !l.isStopped() {
 		return broke("a second run ends with exit code %d, want %d: %v", code, daemon.ExitInUse, err)
 	}
 	return nil

@@ -24,8 +24,12 @@ func (c *choices) pairUp(rnd *rand.Rand, events []*event) {
 // alone are events whose rules hold without most others only: what somebody removes is
 // neither kept nor read, and a disk has one fault.
 var alone = map[string][]string{
-	"logdir-removed":     {"keep", "rate", "lock-removed", "disk-error-at-stop"},
+	"logdir-removed":     {"keep", "rate", "lock-removed", "second-run", "disk-error-at-stop"},
 	"disk-error-at-stop": {"sigterm", "stop"},
+	"NaN":                {"stop", "sigterm"}, // its last checkpoint has the NaN
+	"NaN, reported late": {"stop", "sigterm"},
+	"rate":               {"pause"},      // it has one of its own
+	"lock-removed":       {"second-run"}, // which may have the lock before the first run sees it
 }
 
 // together returns an event that is two at once, or the first where they cannot be.
