@@ -229,6 +229,7 @@ type run struct {
 	relocked               int              // how often the lock file was made again
 	paused                 bool             // until Resume; no start begins meanwhile
 	mixed                  bool             // the log has that its events cannot be separated from the program's
+	saidBeyond             []string         // links out of the logdir that the log has
 	attempt                attempt
 
 	turns atomic.Int64 // of the loop while a program runs
