@@ -377,10 +377,7 @@ func (sv *Supervisor) summariesEvery() time.Duration {
 // wait waits between two starts: for some time, and as long as the job is paused.
 func (r *run) wait(ctx context.Context, pause time.Duration) {
 	if r.paused {
-		r.attempt.paused = true // which the other nodes learn
-		r.publish(nodeEnded, "")
-		r.observer.Paused(true)
-		r.log.Info("the job is paused; the program starts when it is resumed")
+		r.holdStart()
 	}
 	over := time.NewTimer(pause)
 	defer over.Stop()
