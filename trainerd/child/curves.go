@@ -51,7 +51,7 @@ func (r *run) openEvents() (*events, error) {
 	if !isFile && (err == nil || r.hasForeignEvents()) {
 		dir = filepath.Join(dir, ownRun)
 	}
-	return newEvents(dir, r.log, r.FS)
+	return r.newEvents(dir)
 }
 
 // makeWay moves trainerd's events to a run of their own once the program writes
@@ -92,7 +92,7 @@ func (r *run) moveEvents() (err error) {
 			}
 		}
 	}
-	moved, err := newEvents(filepath.Join(r.logdir, ownRun), r.log, r.FS)
+	moved, err := r.newEvents(filepath.Join(r.logdir, ownRun))
 	if err == nil {
 		r.events = moved
 	}

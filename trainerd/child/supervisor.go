@@ -292,8 +292,20 @@ func (r *run) acquire() (err error) {
 	if r.lock, err = logdir.Acquire(r.logdir, r.log); err != nil {
 		return err
 	}
+	if err := logdir.Try(r.lock.Held, r.openLogdir); err != nil {
+		return err
+	}
+	r.relocked = r.lock.Relocked() // nothing was there that is gone
+	return nil
+}
+
+// openLogdir opens what is in the logdir.
+func (r *run) openLogdir() (err error) {
 	if err := r.joinNodes(); err != nil {
 		return err
+	}
+	if r.root != nil {
+		r.root.Close() // of a logdir that was deleted meanwhile
 	}
 	if r.root, err = os.OpenRoot(r.logdir); err != nil {
 		return err
