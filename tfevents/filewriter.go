@@ -30,7 +30,7 @@ const (
 type SyncPolicy int
 
 const (
-	SyncAtCheckpoints SyncPolicy = iota // with SessionLog CHECKPOINT and STOP, and on Close
+	SyncAtCheckpoints SyncPolicy = iota // with SessionLog CHECKPOINT and STOP, on Close, and every 4 MiB
 	SyncAlways                          // with every write of the file
 	SyncNever
 )
@@ -132,7 +132,7 @@ func defaultInt(n, byDefault int) int {
 // longer than their context allows. If the file cannot be written, every later
 // call returns the error; nothing is written after a record that may be
 // incomplete. Close and Reopen continue with a new file, which begins with what
-// was added and is not in the old one.
+// was added and is not in the old one, or not durable there as a sync has failed.
 //
 // The file's name sorts after those of all events files in the directory.
 // TensorBoard reads them in that order and follows only the last one, so one

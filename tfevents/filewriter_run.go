@@ -39,7 +39,8 @@ func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}, waited *t
 		select {
 		case b, ok := <-handed:
 			if !ok {
-				w.ended(out.end())
+				err := out.end()
+				w.ended(out.unsynced.again(), err)
 				return
 			}
 			written, err := out.write(b)
@@ -72,12 +73,16 @@ func (w *FileWriter) finished(b batch, written int, err error) {
 	}
 }
 
-// ended takes note of how closing the file went.
-func (w *FileWriter) ended(err error) {
+// ended takes note of how closing the file went, and of the records that may not be durable
+// there.
+func (w *FileWriter) ended(again []byte, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		w.setError(err)
+	}
+	if w.err != nil {
+		w.unwritten = append(again, w.unwritten...)
 	}
 }
 
@@ -103,6 +108,7 @@ type output struct {
 	f         atomicfile.File
 	dirSynced bool
 	torn      bool // a write to f has failed
+	unsynced  unsynced
 }
 
 // write returns how many bytes of the batch are in files.
@@ -119,7 +125,7 @@ func (o *output) write(b batch) (written int, err error) {
 	}
 	n, err := o.writeBytes(b.buf[written:])
 	written += n
-	if err == nil && (b.sync || o.w.o.Sync == SyncAlways) {
+	if err == nil && (b.sync || o.w.o.Sync == SyncAlways || len(o.unsynced.records) > maxUnsynced) {
 		err = o.sync()
 	}
 	return written, err
@@ -152,14 +158,23 @@ func (o *output) open(at time.Time) error {
 	if at.Unix() != seconds {
 		at = time.Unix(seconds, 0)
 	}
-	_, err = o.writeBytes(appendEventRecord(nil, o.w.o.Form.firstEvent(at)))
+	_, err = o.toFile(appendEventRecord(nil, o.w.o.Form.firstEvent(at)))
 	return err
 }
 
+// writeBytes writes records of events.
 func (o *output) writeBytes(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
+	n, err := o.toFile(b)
+	if o.w.o.Sync != SyncNever {
+		o.unsynced.add(b[:wholeRecords(b, n)])
+	}
+	return n, err
+}
+
+func (o *output) toFile(b []byte) (int, error) {
 	n, err := o.f.Write(b)
 	if err == nil && n < len(b) {
 		err = &fs.PathError{Op: "write", Path: o.w.dir, Err: io.ErrShortWrite}
@@ -176,13 +191,13 @@ func (o *output) sync() error {
 	if err := o.f.Sync(); err != nil {
 		return err
 	}
-	if o.dirSynced {
-		return nil
+	if !o.dirSynced {
+		if err := o.w.o.FS.SyncDir(o.w.dir); err != nil {
+			return err
+		}
+		o.dirSynced = true
 	}
-	if err := o.w.o.FS.SyncDir(o.w.dir); err != nil {
-		return err
-	}
-	o.dirSynced = true
+	o.unsynced.synced()
 	return nil
 }
 

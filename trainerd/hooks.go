@@ -183,7 +183,7 @@ func (h hookRun) StepsDone() int64         { return h.r.stepsDone.Load() }
 func (h hookRun) StepName() string         { return h.r.plan.globalStep }
 func (h hookRun) Events() *eventlog.Log    { return h.r.events }
 func (h hookRun) Logdir() string           { return h.sv.Logdir }
-func (h hookRun) FS() ckptfmt.FS           { return h.r.fs() }
+func (h hookRun) FS() ckptfmt.FS           { return h.r.lockedFS() }
 func (h hookRun) Logger() *slog.Logger     { return h.sv.log() }
 
 func (h hookRun) GlobalStep(ctx context.Context) (int64, error) {

@@ -180,6 +180,15 @@ func (r *run) fs() ckptfmt.FS {
 	return r.plan.saver.FS
 }
 
+// lockedFS is fs once the logdir is locked: it does not make that again, which would lack the
+// lock, and any other of its name is that of somebody else.
+func (r *run) lockedFS() ckptfmt.FS {
+	if r.lock == nil {
+		return r.fs()
+	}
+	return atomicfile.WithoutMaking(r.fs(), r.lock.Dir())
+}
+
 // openLogdir makes the logdir, locks it, and removes what a killed run left.
 func (sv *Supervisor) openLogdir(ctx context.Context, r *run) error {
 	if sv.NonChief || sv.Logdir == "" {
@@ -369,8 +378,10 @@ func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
 	case sv.Logdir == "":
 		return false, nil
 	}
-	r.writer, err = tfevents.NewFileWriter(sv.Logdir, &tfevents.FileWriterOptions{FS: r.fs()})
-	return false, err
+	return false, logdir.Try(r.home.held, func() (err error) {
+		r.writer, err = tfevents.NewFileWriter(sv.Logdir, &tfevents.FileWriterOptions{FS: r.lockedFS()})
+		return err
+	})
 }
 
 // Stop ends the run: it requests the stop, waits for the services up to the

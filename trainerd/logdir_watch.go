@@ -42,6 +42,12 @@ func (h *logdirWatch) dir() (string, error) {
 	return place, err
 }
 
+// held is dir without the place.
+func (h *logdirWatch) held() error {
+	_, err := h.dir()
+	return err
+}
+
 // look is dir, and reports whether the lock file was made again since the last look.
 func (h *logdirWatch) look() (place string, relocked bool, err error) {
 	err = h.lock.Held()

@@ -254,3 +254,54 @@ func TestLogdirDeletedDuringSave(t *testing.T) {
 		})
 	}
 }
+
+// A logdir that is deleted while the session is prepared, or in the moment in which the
+// events file is made, and once more when it was made again, is made by its lock alone.
+func TestLogdirDeletedBeforeEvents(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "log")
+		deleted := false
+		remove := func() {
+			if !deleted {
+				deleted = true
+				sessiontest.MustNoErr(t, os.RemoveAll(dir))
+			}
+		}
+		m := sessiontest.Counter()
+		sv := newSupervisor(m, dir, 2)
+		sv.Saver = &checkpoint.Saver{}
+		again := 0
+		sv.OnRelock = func() {
+			if again++; again == 1 {
+				sessiontest.MustNoErr(t, os.RemoveAll(dir))
+			}
+		}
+		sv.NewSession = func(ctx context.Context) (session.Session, error) {
+			if late {
+				sv.Saver.FS = removing{atomicfile.OrOS(nil), remove}
+			} else {
+				remove()
+			}
+			return m.NewSession(ctx)
+		}
+		if err := sv.Run(t.Context(), stepsTo(m, sv, 3)); err != nil || !deleted {
+			t.Errorf("Run = %v", err)
+		}
+		for _, name := range []string{logdir.LockFile, "events.out.tfevents.*", "model.ckpt-3.index"} {
+			if found, err := filepath.Glob(filepath.Join(dir, name)); err != nil || len(found) != 1 {
+				t.Errorf("%s: %v, %v", name, found, err)
+			}
+		}
+	}
+}
+
+// removing is a disk on which somebody deletes the logdir right before a file is made.
+type removing struct {
+	atomicfile.FS
+	remove func()
+}
+
+func (r removing) Create(name string) (atomicfile.File, error) {
+	r.remove()
+	return r.FS.Create(name)
+}

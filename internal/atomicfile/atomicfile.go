@@ -132,7 +132,15 @@ type keeper struct {
 }
 
 func (k keeper) Mkdir(name string) error {
-	if rel, err := filepath.Rel(name, k.dir); err != nil || !filepath.IsLocal(rel) {
+	dir, err := filepath.Abs(k.dir)
+	if err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(abs, dir); err != nil || !filepath.IsLocal(rel) {
 		return k.FS.Mkdir(name)
 	}
 	if _, err := os.Stat(name); err != nil {

@@ -196,4 +196,8 @@ func TestWithoutMaking(t *testing.T) {
 	if err := fsys.Mkdir(filepath.Join(root, "other")); err != nil {
 		t.Errorf("next to it: %v", err)
 	}
+	t.Chdir(root)
+	if err := atomicfile.MkdirAllSync(atomicfile.WithoutMaking(nil, "gone"), filepath.Join("gone", "c")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without the folder, by a relative name: %v", err)
+	}
 }

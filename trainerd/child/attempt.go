@@ -23,7 +23,7 @@ type attempt struct {
 	hung         bool
 	nan          *trainerd.NaNError // its loss is not finite; nil for no such
 	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
-	eventFolders map[string]string  // folders with events of the program before this start, and the newest file of each
+	eventFiles   *eventFiles        // of the program before this start
 	marks        []string           // of a restart, among the program's events
 	ending       *ending            // that was asked for, nil for none
 	broken       *nodeState         // of the node that has ended it, nil for none

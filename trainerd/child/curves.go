@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,6 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 const (
@@ -39,7 +39,7 @@ func isForeignEvents(base string) bool {
 func (r *run) hasForeignEvents() bool {
 	entries, err := fs.ReadDir(r.root.FS(), ".")
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return e.Type().IsRegular() && isForeignEvents(e.Name())
+		return isForeignEvents(e.Name()) && leadsToFile(r.store.abs(e.Name()))
 	})
 }
 
@@ -51,7 +51,7 @@ func (r *run) openEvents() (*events, error) {
 	if !isFile && (err == nil || r.hasForeignEvents()) {
 		dir = filepath.Join(dir, ownRun)
 	}
-	return newEvents(dir, r.log, r.FS)
+	return r.newEvents(dir)
 }
 
 // makeWay moves trainerd's events to a run of their own once the program writes
@@ -92,7 +92,7 @@ func (r *run) moveEvents() (err error) {
 			}
 		}
 	}
-	moved, err := newEvents(filepath.Join(r.logdir, ownRun), r.log, r.FS)
+	moved, err := r.newEvents(filepath.Join(r.logdir, ownRun))
 	if err == nil {
 		r.events = moved
 	}
@@ -104,7 +104,7 @@ func (r *run) moveEvents() (err error) {
 // each folder that was there before this start, with a START at that step. The
 // program's files stay as they are.
 func (r *run) purgeFrom(step int64) {
-	for dir, newest := range r.attempt.eventFolders {
+	for dir, newest := range r.attempt.eventFiles.newest {
 		if untilAfter(newest) > maxSkew {
 			r.log.Warn("the clock was set back: the program's new events come before its old ones, so TensorBoard may show points twice, or not at all; moving the old file out of the logdir cures that", "file", path.Join(dir, newest))
 			continue // a mark would drop the new ones
@@ -118,25 +118,12 @@ func (r *run) purgeFrom(step int64) {
 		r.log.Debug("marked a restart among the program's events", "file", name, "step", step)
 	}
 	r.attempt.purgedFrom = step
-}
-
-// eventFolders returns the folders with events of the program, and the newest
-// file of each.
-func (r *run) eventFolders() map[string]string {
-	newest := map[string]string{}
-	_ = fs.WalkDir(r.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil // files come and go
-		case d.IsDir() && (name == checkpoint.DamagedDir || name == ownRun || name != "." && strings.HasPrefix(d.Name(), ".")):
-			return fs.SkipDir
-		case d.Type().IsRegular() && isForeignEvents(d.Name()):
-			dir := path.Dir(name)
-			newest[dir] = max(newest[dir], d.Name())
+	for _, link := range r.attempt.eventFiles.beyond {
+		if !slices.Contains(r.saidBeyond, link) {
+			r.saidBeyond = append(r.saidBeyond, link)
+			r.log.Warn("this link leads out of the logdir to a folder with events, where trainerd writes nothing; curves that the program writes there step back at a restart; have the logdir itself there, or the folder in the logdir", "link", link)
 		}
-		return nil
-	})
-	return newest
+	}
 }
 
 // withdrawMarks removes those of marks whose file the program has written to since. One
@@ -146,7 +133,7 @@ func (r *run) eventFolders() map[string]string {
 func (r *run) withdrawMarks(marks []string) (left []string) {
 	for _, mark := range marks {
 		file, _, _ := strings.Cut(mark, purgeInfix)
-		of, err := r.root.Lstat(file)
+		of, err := os.Stat(r.store.abs(file)) // what a link is to may be anywhere
 		own, ownErr := r.root.Lstat(mark)
 		if err != nil || ownErr != nil || !of.ModTime().After(own.ModTime()) || isCopied(mark, own.ModTime()) {
 			left = append(left, mark)
@@ -175,22 +162,6 @@ func isCopied(mark string, at time.Time) bool {
 	return err != nil || at.Sub(time.Unix(0, nanos)).Abs() > time.Minute
 }
 
-// marksThere returns the marks of all starts.
-func (r *run) marksThere() (marks []string) {
-	_ = fs.WalkDir(r.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil // files come and go
-		case d.IsDir() && (name == checkpoint.DamagedDir || name == ownRun):
-			return fs.SkipDir
-		case strings.Contains(d.Name(), purgeInfix) && strings.HasSuffix(d.Name(), ownSuffix):
-			marks = append(marks, name)
-		}
-		return nil
-	})
-	return marks
-}
-
 // writePurge writes an events file that drops what comes before it from a step on.
 // TensorBoard's Python loader skips the first START of a run, so there are
 // two.
@@ -215,14 +186,15 @@ func (r *run) writePurge(name string, step int64) error {
 // What it writes next must sort after the marks: names of events files have the
 // second in which they were begun.
 func (r *run) purgeBefore(ctx context.Context) {
-	r.withdrawMarks(r.dropAhead(r.marksThere()))
-	r.attempt.eventFolders = r.eventFolders()
+	there := r.findEvents()
+	r.withdrawMarks(r.dropAhead(there.marks))
+	r.attempt.eventFiles = there
 	if c := r.attempt.given; c == nil || c.Step == NoStep || c.countsEpochs() {
 		return // its first report will say where it is
 	}
 	r.purgeFrom(r.attempt.given.Step + 1)
 	pause := time.Duration(0)
-	for _, name := range r.attempt.eventFolders {
+	for _, name := range r.attempt.eventFiles.newest {
 		if left := untilAfter(name); left <= maxSkew {
 			pause = max(pause, left)
 		}

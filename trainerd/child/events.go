@@ -31,12 +31,14 @@ type lastPoint struct {
 // still here: they would be missing forever.
 const flushEvery = time.Millisecond
 
-func newEvents(logdir string, log *slog.Logger, disk atomicfile.FS) (*events, error) {
-	w, err := tfevents.NewFileWriter(logdir, &tfevents.FileWriterOptions{Suffix: ownSuffix, FlushEvery: flushEvery, FS: disk})
+// newEvents begins an events file in the logdir or a folder of it.
+func (r *run) newEvents(dir string) (*events, error) {
+	disk := atomicfile.WithoutMaking(r.FS, r.logdir) // which would lack the lock
+	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{Suffix: ownSuffix, FlushEvery: flushEvery, FS: disk})
 	if err != nil {
 		return nil, err
 	}
-	return &events{eventlog.New(w, log), log, map[string]lastPoint{}}, nil
+	return &events{eventlog.New(w, r.log), r.log, map[string]lastPoint{}}, nil
 }
 
 // report writes the points of a report. What has been said of a step already, as by

@@ -41,7 +41,7 @@ func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exi
 		return Exit{}, false, err
 	}
 	if err := r.joinNodes(); err != nil {
-		return Exit{}, false, err
+		return Exit{}, false, lostIfGone(r.logdir, err)
 	}
 	if err := r.endLeftovers(ctx, sv.patienceWithLeftovers()); err != nil {
 		return Exit{}, false, err
@@ -142,7 +142,7 @@ func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) 
 // findChief reports whether a process has the lock on the logdir.
 func (f *follower) findChief() (led bool, err error) {
 	if _, err := os.Stat(f.nodes.dir); errors.Is(err, os.ErrNotExist) {
-		return false, &logdir.LostError{Logdir: f.logdir, Err: err}
+		return false, lostIfGone(f.logdir, err)
 	}
 	locked, led := errors.AsType[*logdir.LockedError](logdir.Check(f.logdir))
 	if led && locked.Holder.PID != 0 { // else it is about to come, or to go
@@ -155,6 +155,15 @@ func (f *follower) findChief() (led bool, err error) {
 		f.unled = time.Now()
 	}
 	return led, nil
+}
+
+// lostIfGone returns an error of a logdir, as a *logdir.LostError if that is not there: only
+// the chief may make it again, with its lock.
+func lostIfGone(dir string, err error) error {
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return &logdir.LostError{Logdir: dir, Err: err}
 }
 
 // letEnd ends a program that has its part in the end of a job, and may take its time for

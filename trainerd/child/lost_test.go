@@ -252,7 +252,7 @@ func TestLogdirDeletedOnBadDisk(t *testing.T) {
 	if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, []int64{1, 2, 3, 4}) {
 		t.Errorf("the curve has steps %v, want 1 to 4", got)
 	}
-	if got := marks(t, sv.Logdir); len(got) == 0 || got[0] != "START@3" {
+	if got := marks(t, sv.Logdir); !slices.Contains(got, "START@3") {
 		t.Errorf("marks %v", got)
 	}
 }
@@ -330,4 +330,39 @@ func TestLogdirDeletedAndNoFolder(t *testing.T) {
 			t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
 		}
 	})
+}
+
+// A logdir that is deleted once it is locked, before anything is in it, is made again by its
+// lock alone.
+func TestLogdirDeletedAtOnce(t *testing.T) {
+	sv, _ := supervise(t, "steps 1 3")
+	deleted := false
+	picky(sv, func(op, _ string) bool {
+		if op == "create" && !deleted {
+			deleted = true
+			deleteLogdir(sv.Logdir)
+		}
+		return false
+	})
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Cause != Completed || !deleted {
+		t.Errorf("Run = %+v, %v", exit, err)
+	}
+	if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, count(1, 3)) {
+		t.Errorf("the curve has steps %v", got)
+	}
+	if _, err := os.Stat(filepath.Join(sv.Logdir, logdir.LockFile)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A worker does not make a logdir that is gone: it would lack the chief's lock.
+func TestFollowerMakesNoLogdir(t *testing.T) {
+	sv, _ := supervise(t, "steps 1 3")
+	sv.Nodes, sv.Node = 2, 1
+	if _, _, err := sv.follow(t.Context(), logdir.Holder{}); !is[*logdir.LostError](err) {
+		t.Errorf("follow: %v", err)
+	}
+	if _, err := os.Stat(sv.Logdir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the logdir: %v", err)
+	}
 }

@@ -83,13 +83,13 @@ type nodes struct {
 	own   int // the number of this node
 }
 
-// newNodes makes the folder of this node.
+// newNodes makes the folder of this node in a logdir, which is there.
 func newNodes(sv *Supervisor, logdir string) (*nodes, error) {
 	if sv.Nodes <= 1 {
 		return nil, nil
 	}
 	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node}
-	return n, atomicfile.MkdirAllSync(nil, n.groupDir())
+	return n, atomicfile.MkdirAllSync(atomicfile.WithoutMaking(nil, logdir), n.groupDir())
 }
 
 // groupDir is the folder whose lock the processes of this node hold: those of

@@ -175,9 +175,8 @@ func TestFollowerAfterTheEnd(t *testing.T) {
 	}
 	r := &run{Supervisor: sv, log: discard, observer: nobody{}, logdir: sv.Logdir,
 		attempt: attempt{process: &process{listener: ln}, ending: &ending{stage: toldGroup, next: time.After(0)}}}
-	if err := r.joinNodes(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(sv.Logdir, 0o777))
+	must(t, r.joinNodes())
 	f := &follower{run: r, told: time.Now()}
 	f.ended(t.Context())
 	if f.ends() != nil {

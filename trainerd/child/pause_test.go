@@ -147,3 +147,82 @@ func TestPauseOutlivesChief(t *testing.T) {
 		}
 	})
 }
+
+// A pause that is asked for between two starts holds the next one, and a stop ends it there.
+func TestPauseBetweenStarts(t *testing.T) {
+	for _, resumed := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			starts := 0
+			sv, _ := simulate(t, func(p *simProgram) int {
+				if starts++; starts == 1 {
+					return 1
+				}
+				return 0
+			})
+			sv.Restarts.Backoff = time.Minute
+			seen := &pauses{}
+			sv.Observer = seen
+			stop, end := begin(t, sv)
+			time.Sleep(time.Second)
+			must(t, sv.Pause(t.Context()))
+			time.Sleep(time.Hour)
+			if starts != 1 || !slices.Equal(seen.said, []bool{true}) {
+				t.Errorf("%d starts; the observer was told %v", starts, seen.said)
+			}
+			want := Completed
+			if !resumed {
+				want = Stopped
+				stop()
+			} else {
+				must(t, sv.Resume(t.Context()))
+			}
+			if exit, err := end(); err != nil || exit.Cause != want {
+				t.Errorf("Run = %+v, %v", exit, err)
+			}
+		})
+	}
+}
+
+// A pause is no hang, however long it is: the time without a step begins with its end, also
+// where another chief has begun it.
+func TestPauseIsNoHang(t *testing.T) {
+	for _, takesOver := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			starts := 0
+			sv, log := simulate(t, func(p *simProgram) int {
+				starts++
+				p.say("step=%d", starts)
+				p.sleep(time.Hour)
+				return 0
+			})
+			sv.HangAfter = time.Minute
+			if takesOver {
+				sv.Nodes, sv.Node, sv.Grace = 2, 1, time.Minute
+				release := lead(t, sv.Logdir)
+				begin(t, sv)
+				time.Sleep(10 * time.Second)
+				n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
+				job := n.job()
+				job.Paused = true
+				must(t, writeJSON(n.jobFile(), job))
+				time.Sleep(10 * time.Second)
+				release()
+			} else {
+				begin(t, sv)
+				time.Sleep(50 * time.Second)
+				must(t, sv.Pause(t.Context()))
+			}
+			time.Sleep(10 * time.Minute)
+			before := starts
+			must(t, sv.Resume(t.Context()))
+			time.Sleep(55 * time.Second)
+			if strings.Contains(log.String(), "reported no step for too long") || takesOver == (starts == before) {
+				t.Errorf("%d starts; the log:\n%s", starts, log)
+			}
+			time.Sleep(30 * time.Second)
+			if !strings.Contains(log.String(), "reported no step for too long") {
+				t.Errorf("a hang after the pause goes unnoticed; the log:\n%s", log)
+			}
+		})
+	}
+}

@@ -101,8 +101,9 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 		switch {
 		case r.attempt.process == nil && r.paused:
 			return nil
-		case r.attempt.process == nil:
-			return ErrNotRunning
+		case r.attempt.process == nil: // the next start is due
+			r.holdStart()
+			return nil
 		case r.attempt.ending != nil:
 			return errEnding // it would be killed in the middle of its save
 		}
@@ -134,6 +135,14 @@ func (r *run) setPaused(on bool) {
 	r.paused, r.attempt.paused = on, on
 	r.publish(r.job.Phase, "")
 	r.observer.Paused(on)
+}
+
+// holdStart has no start begin before Resume.
+func (r *run) holdStart() {
+	r.paused, r.attempt.paused = true, true // the other nodes learn the latter
+	r.publish(nodeEnded, "")
+	r.observer.Paused(true)
+	r.log.Info("the job is paused; the program starts when it is resumed")
 }
 
 // unfreeze continues a paused program that is to end.

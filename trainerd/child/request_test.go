@@ -49,7 +49,7 @@ func TestRequestsWithoutProgram(t *testing.T) {
 		begin(t, sv)
 		time.Sleep(time.Second)
 		_, err := sv.Save(t.Context())
-		for name, err := range map[string]error{"save": err, "pause": sv.Pause(t.Context()), "resume": sv.Resume(t.Context())} {
+		for name, err := range map[string]error{"save": err, "resume": sv.Resume(t.Context())} {
 			if !errors.Is(err, ErrNotRunning) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -229,6 +229,7 @@ type run struct {
 	relocked               int              // how often the lock file was made again
 	paused                 bool             // until Resume; no start begins meanwhile
 	mixed                  bool             // the log has that its events cannot be separated from the program's
+	saidBeyond             []string         // links out of the logdir that the log has
 	attempt                attempt
 
 	turns atomic.Int64 // of the loop while a program runs
@@ -291,8 +292,20 @@ func (r *run) acquire() (err error) {
 	if r.lock, err = logdir.Acquire(r.logdir, r.log); err != nil {
 		return err
 	}
+	if err := logdir.Try(r.lock.Held, r.openLogdir); err != nil {
+		return err
+	}
+	r.relocked = r.lock.Relocked() // nothing was there that is gone
+	return nil
+}
+
+// openLogdir opens what is in the logdir.
+func (r *run) openLogdir() (err error) {
 	if err := r.joinNodes(); err != nil {
 		return err
+	}
+	if r.root != nil {
+		r.root.Close() // of a logdir that was deleted meanwhile
 	}
 	if r.root, err = os.OpenRoot(r.logdir); err != nil {
 		return err
@@ -376,10 +389,7 @@ func (sv *Supervisor) summariesEvery() time.Duration {
 // wait waits between two starts: for some time, and as long as the job is paused.
 func (r *run) wait(ctx context.Context, pause time.Duration) {
 	if r.paused {
-		r.attempt.paused = true // which the other nodes learn
-		r.publish(nodeEnded, "")
-		r.observer.Paused(true)
-		r.log.Info("the job is paused; the program starts when it is resumed")
+		r.holdStart()
 	}
 	over := time.NewTimer(pause)
 	defer over.Stop()

@@ -20,6 +20,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/eventlog"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -87,14 +88,7 @@ func (e *evaluator) listeners() []trainerd.CheckpointListener {
 
 // open begins an events file, in a logdir that is made again if it was deleted.
 func (e *evaluator) open(sv *trainerd.Supervisor) error {
-	for attempt := 1; ; attempt++ {
-		if err := sv.LogdirHeld(); err != nil {
-			return err
-		}
-		if err := e.openFile(); !errors.Is(err, fs.ErrNotExist) || attempt == recordAttempts {
-			return err
-		}
-	}
+	return logdir.Try(sv.LogdirHeld, e.openFile)
 }
 
 // openFile begins an events file. Its folder is one of the logdir: a link in its

@@ -172,3 +172,32 @@ func TestPausedTaskGivesSigns(t *testing.T) {
 		}
 	})
 }
+
+// A pause outlives the session in which it began: the next one waits for the end of it.
+func TestPauseOutlivesSession(t *testing.T) {
+	_, m, job, wait := steered(t)
+	if err := job.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sv := job.(*steering).t.sv
+	sv.MaxRestarts = 1
+	sv.Coordinator().RequestStop(session.ErrUnavailable)
+	for m.Status().Restarts == 0 || m.Status().Phase != control.Paused {
+		if t.Context().Err() != nil {
+			t.Fatalf("the job is %s", m.Status().Phase)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	again, err := m.Job()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Pause(t.Context()); err != nil { // it is between two steps
+		t.Error(err)
+	}
+	if step := again.(*steering).t.made; step != 0 {
+		t.Errorf("the new session made %d steps in the pause", step)
+	}
+	again.Stop()
+	wait()
+}

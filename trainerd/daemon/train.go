@@ -75,8 +75,10 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 	defer t.show.end()
 	t.steer = newSteering(t, sess)
 	defer close(t.steer.closed)
-	t.paused = false
 	t.watch.Begin(t.steer, step, t.job.steps, restored)
+	if t.paused { // since an earlier session, and somebody has to resume it
+		t.watch.Enter(control.Paused)
+	}
 	if err := t.train(ctx, sess); err != nil {
 		t.watch.Enter(control.Preparing) // another session, if not the end
 		if cluster.IsLost(err) {

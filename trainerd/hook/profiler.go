@@ -87,11 +87,8 @@ func (h *Profiler) save(ctx context.Context, step int64, meta *tfpb.RunMetadata)
 	if err != nil {
 		return fmt.Errorf("Profiler: %w", err)
 	}
-	if err := atomicfile.MkdirAllSync(h.run.FS(), h.OutputDir); err != nil {
-		return fmt.Errorf("Profiler: %w", err)
-	}
 	name := filepath.Join(h.OutputDir, fmt.Sprintf("timeline-%d.json", step))
-	if err := atomicfile.WriteFile(h.run.FS(), name, timeline); err != nil {
+	if err := h.write(name, timeline); err != nil {
 		h.logger().Warn("the timeline could not be written", "file", name, "err", err) // no reason to end a training
 	}
 	events := h.run.Events()
@@ -105,4 +102,13 @@ func (h *Profiler) save(ctx context.Context, step int64, meta *tfpb.RunMetadata)
 	return events.Add(ctx, func(w *tfevents.FileWriter) error {
 		return w.AddRunMetadata(ctx, fmt.Sprint("step_", step), encoded, step)
 	})
+}
+
+// write writes a file of OutputDir, which may be a folder of a logdir that was deleted: the run
+// makes that again.
+func (h *Profiler) write(name string, data []byte) error {
+	if err := atomicfile.MkdirAllSync(h.run.FS(), h.OutputDir); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(h.run.FS(), name, data)
 }

@@ -78,6 +78,20 @@ func (l *Lock) Held() error {
 	return nil
 }
 
+// Try calls do, which makes files in a logdir, once held reports that the logdir is there, and
+// again if it was deleted in between: held, such as [Lock.Held], makes it again, with its lock.
+// What do makes itself must not be the logdir.
+func Try(held, do func() error) error {
+	for attempt := 1; ; attempt++ {
+		if err := held(); err != nil {
+			return err
+		}
+		if err := do(); !errors.Is(err, fs.ErrNotExist) || attempt == remakeAttempts {
+			return err
+		}
+	}
+}
+
 // Dir returns the logdir, as an absolute path.
 func (l *Lock) Dir() string { return l.dir }
 
