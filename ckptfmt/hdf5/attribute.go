@@ -158,8 +158,18 @@ func (r *Reader) Attr(path, name string) ([]string, error) {
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("%w: attribute %q of /%s", ckptfmt.ErrNotFound, name, path)
+	return nil, missingAttr{path, name}
 }
+
+// missingAttr says that an object has no such attribute. Keras' names are looked for in very
+// many places.
+type missingAttr struct{ path, name string }
+
+func (e missingAttr) Error() string {
+	return fmt.Sprintf("%v: attribute %q of /%s", ckptfmt.ErrNotFound, e.name, e.path)
+}
+
+func (e missingAttr) Unwrap() error { return ckptfmt.ErrNotFound }
 
 // Paddings of strings of fixed length.
 const (
