@@ -1,12 +1,10 @@
 package hdf5
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"math/bits"
-	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 )
@@ -167,38 +165,6 @@ func (h *fractalHeap) id(b []byte) (id heapID, err error) {
 		id.offset = c.count(h.offset)
 	}
 	return id, c.err
-}
-
-// sortIDs puts identifiers into the order of the heap.
-func sortIDs(list []heapID) {
-	const digit, few = 11, 256
-	if len(list) < few {
-		slices.SortStableFunc(list, func(a, b heapID) int { return cmp.Compare(a.offset, b.offset) })
-		return
-	}
-	var most int64
-	for i := range list {
-		most = max(most, list[i].offset)
-	}
-	from, to := list, make([]heapID, len(list))
-	for shift := 0; shift < bits.Len64(uint64(most)); shift += digit {
-		var ends [1<<digit + 1]int
-		for i := range from {
-			ends[from[i].offset>>shift&(1<<digit-1)+1]++
-		}
-		for i := 1; i < len(ends); i++ {
-			ends[i] += ends[i-1]
-		}
-		for i := range from {
-			at := &ends[from[i].offset>>shift&(1<<digit-1)]
-			to[*at] = from[i]
-			*at++
-		}
-		from, to = to, from
-	}
-	if &from[0] != &list[0] {
-		copy(list, from)
-	}
 }
 
 // fractalHeap reads the head of a heap.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/radix"
 )
 
 // link is a name in a group.
@@ -144,7 +146,7 @@ func (t *tree) denseGroup(info *message) (g members, err error) {
 	// The tree is in the order of hashes, in which the links would be all over the heap, and
 	// the objects all over the file.
 	g.ids = t.ids[begin:]
-	sortIDs(g.ids)
+	radix.Sort(g.ids, func(id *heapID) uint64 { return uint64(id.offset) })
 	return g, err
 }
 

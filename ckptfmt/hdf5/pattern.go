@@ -15,7 +15,7 @@ type pattern struct {
 	address int    // where that of the elements is in the header
 	size    int64  // of the elements, if they are in one piece
 	summed  bool   // the header ends in its checksum
-	dataset dataset
+	form    *form
 }
 
 // hole is a part of a header in which datasets may differ that are alike.
@@ -52,7 +52,7 @@ func (t *tree) learn(d *detail, list []message) {
 	if err != nil {
 		return
 	}
-	p := &pattern{header: bytes.Clone(b), dataset: d.dataset}
+	p := &pattern{header: bytes.Clone(b), form: d.form}
 	version2 := string(b[:len(sigHeader)]) == sigHeader
 	if version2 && b[flagsAt]&flagTimes != 0 {
 		p.holes = append(p.holes, hole{timesAt, timesSize})
@@ -112,7 +112,7 @@ func (t *tree) addLike(at int64) bool {
 			return false
 		}
 		t.toFront(i)
-		t.addDataset(&p.dataset, at)
+		t.addDataset(p.form, at)
 		return true
 	}
 	return false

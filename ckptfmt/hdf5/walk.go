@@ -98,8 +98,8 @@ func (t *tree) walkLinks(links []link, above []int64) error {
 		}
 		t.path = append(t.path, links[i].name...)
 		if links[i].external {
-			d := &dataset{path: string(t.path), t: noType, err: fmt.Errorf("%w: %s is in another file", ckptfmt.ErrType, t.printable())}
-			t.datasets = append(t.datasets, d)
+			err := fmt.Errorf("%w: %s is in another file", ckptfmt.ErrType, t.printable())
+			t.addDataset(&form{t: noType, err: err}, nowhere)
 			continue
 		}
 		if err := t.walk(links[i].at, above); err != nil {
@@ -170,23 +170,22 @@ func (t *tree) add(at int64, list []message) error {
 		return nil
 	}
 	x := &t.found
-	*x = detail{dataset: dataset{at: at, t: noType}}
+	*x = detail{dataset: dataset{at: at, form: &form{t: noType}}}
 	x.err = x.parse(t.s, list)
 	if x.err != nil && errors.As(x.err, new(*ckptfmt.CorruptError)) {
 		return fmt.Errorf("dataset %s: %w", t.printable(), x.err)
 	}
 	x.summed = x.hasSums()
-	t.addDataset(&x.dataset, at)
+	t.addDataset(x.form, at)
 	t.learn(x, list)
 	return nil
 }
 
-// addDataset adds a dataset like d at an address, under the path that is walked to.
-func (t *tree) addDataset(d *dataset, at int64) {
-	own := t.newDataset()
-	*own = *d
-	own.path, own.at = t.names.Keep(t.path), at
-	t.datasets = append(t.datasets, own)
+// addDataset adds a dataset at an address, under the path that is walked to.
+func (t *tree) addDataset(f *form, at int64) {
+	d := t.newDataset()
+	*d = dataset{t.names.Keep(t.path), at, f}
+	t.datasets = append(t.datasets, d)
 }
 
 // newDataset returns one of many that have their memory together.
