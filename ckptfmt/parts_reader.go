@@ -20,6 +20,8 @@ import (
 // the hundred thousand that a file may have, few are needed at once, so each is made
 // when it is asked for. A list that has found the order of the names, and that they differ,
 // has a method ByName, which returns the places of the tensors in it, nil if they are in it.
+// A list of a file that has other names for some has a method Stored, which returns the
+// place of the tensor with such a name.
 type PartList interface {
 	Len() int
 	// Name returns the name of Part(i).
@@ -46,7 +48,7 @@ func ListOf(parts []Part) PartList { return partSlice(parts) }
 type PartsReader struct {
 	parts  PartList
 	byName []int32 // places in parts; nil if those are in that order
-	stored map[string]int
+	stored func(name string) (place int, ok bool)
 	close  func() error
 }
 
@@ -58,22 +60,28 @@ func NewPartsReader(parts []Part, close func() error) (*PartsReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.stored = make(map[string]int)
+	stored := make(map[string]int)
 	for i := range parts {
 		if name := parts[i].Stored; name != "" {
-			r.stored[name] = i
+			stored[name] = i
 		}
 		if !parts[i].IsWhole() {
 			return nil, fmt.Errorf("%w: %q is a slice", ErrSlices, parts[i].Name)
 		}
 	}
+	r.stored = func(name string) (int, bool) {
+		i, ok := stored[name]
+		return i, ok
+	}
 	return r, nil
 }
 
-// NewPartListReader is [NewPartsReader] of tensors whose parts are made later. Their
-// file has no other names for them.
+// NewPartListReader is [NewPartsReader] of tensors whose parts are made later.
 func NewPartListReader(parts PartList, close func() error) (*PartsReader, error) {
-	r := &PartsReader{parts: parts, close: close}
+	r := &PartsReader{parts: parts, stored: func(string) (int, bool) { return 0, false }, close: close}
+	if list, ok := parts.(interface{ Stored(string) (int, bool) }); ok {
+		r.stored = list.Stored
+	}
 	if n := parts.Len(); n > math.MaxInt32 {
 		return nil, fmt.Errorf("there are %d tensors, at most %d are read", n, math.MaxInt32)
 	}
@@ -152,7 +160,7 @@ func (r *PartsReader) find(name string) (Part, error) {
 	if ok {
 		return r.parts.Part(r.place(i)), nil
 	}
-	if i, ok = r.stored[name]; ok {
+	if i, ok = r.stored(name); ok {
 		return r.parts.Part(i), nil
 	}
 	return Part{}, fmt.Errorf("%w: %q", ErrNotFound, name)

@@ -183,8 +183,7 @@ func (f File) newReader(from ckptfmt.TensorFile) (*Reader, error) {
 func newPartsReader(from ckptfmt.TensorFile, more []ckptfmt.Part) (*ckptfmt.PartsReader, error) {
 	list, isList := from.(ckptfmt.PartList)
 	if k, ok := from.(*keras.Reader); ok {
-		list = k.List()
-		isList = list != nil
+		list, isList = k.List(), true
 	}
 	switch {
 	case len(more) > 0:

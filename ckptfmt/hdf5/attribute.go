@@ -148,7 +148,7 @@ func (r *Reader) Attr(path, name string) ([]string, error) {
 		if a.t.dtype != tfpb.DataType_DT_STRING {
 			return nil, fmt.Errorf("%w: attribute %q of /%s is not a string", ckptfmt.ErrType, name, path)
 		}
-		list, err := r.store.fresh().strings(a.data, &a.t)
+		list, err := r.attrStrings(&a)
 		if err != nil {
 			return nil, r.corrupt(a.at, fmt.Sprintf("attribute %q of /%s", name, path), err)
 		}
@@ -158,8 +158,32 @@ func (r *Reader) Attr(path, name string) ([]string, error) {
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("%w: attribute %q of /%s", ckptfmt.ErrNotFound, name, path)
+	return nil, missingAttr{path, name}
 }
+
+// heapsAtOnce is how many heaps of strings are kept for the next attributes, which have
+// theirs in the same ones as a rule.
+const heapsAtOnce = 8
+
+// attrStrings returns the strings of an attribute.
+func (r *Reader) attrStrings(a *attribute) ([][]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.heaps == nil || len(r.heaps) > heapsAtOnce {
+		r.heaps = make(map[int64]map[int][]byte)
+	}
+	return r.store.fresh().strings(a.data, &a.t, r.heaps)
+}
+
+// missingAttr says that an object has no such attribute. Keras' names are looked for in very
+// many places.
+type missingAttr struct{ path, name string }
+
+func (e missingAttr) Error() string {
+	return fmt.Sprintf("%v: attribute %q of /%s", ckptfmt.ErrNotFound, e.name, e.path)
+}
+
+func (e missingAttr) Unwrap() error { return ckptfmt.ErrNotFound }
 
 // Paddings of strings of fixed length.
 const (
@@ -167,10 +191,10 @@ const (
 	padSpaces     = 2
 )
 
-// strings decodes elements that are strings.
-func (s *store) strings(data []byte, t *datatype) ([][]byte, error) {
+// strings decodes elements that are strings. heaps are those that were read, by their
+// addresses.
+func (s *store) strings(data []byte, t *datatype, heaps map[int64]map[int][]byte) ([][]byte, error) {
 	var out [][]byte
-	heaps := make(map[int64]map[int][]byte)
 	total := int64(0)
 	for ; int64(len(data)) >= t.size; data = data[t.size:] {
 		b := data[:t.size]

@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 )
@@ -159,6 +157,7 @@ type store struct {
 	room     []byte // what is left of it; nil elsewhere
 	spare    []byte // another room
 	messages []message
+	whole    int64                // bytes of the header that was read last, 0 if it has several blocks
 	types    map[string]*datatype // by their bytes
 	spaces   map[string]*space    // also
 }
@@ -196,85 +195,49 @@ func (s *store) corrupt(addr int64, part string, err error) error {
 	return &ckptfmt.CorruptError{Name: s.name, Offset: max(addr, 0) + s.base, Part: part, Err: err}
 }
 
-// block reads n bytes. All blocks together are not much more than the file, unless
-// it refers to the same ones over and over.
-func (s *store) block(addr, n int64) ([]byte, error) {
+// claim insists that n bytes are in the file, and that all blocks together are not much
+// more than the file, unless it refers to the same ones over and over.
+func (s *store) claim(addr, n int64) error {
 	if addr < 0 || n < 0 || n > s.size-s.base || addr > s.size-s.base-n {
-		return nil, fmt.Errorf("%d bytes at %d are outside of the file, which has %d", n, addr, s.size)
+		return fmt.Errorf("%d bytes at %d are outside of the file, which has %d", n, addr, s.size)
 	}
 	if s.spent += n; s.spent > 4*s.size+1<<20 {
-		return nil, errors.New("the objects refer to each other over and over")
+		return errors.New("the objects refer to each other over and over")
+	}
+	return nil
+}
+
+// block reads n bytes.
+func (s *store) block(addr, n int64) ([]byte, error) {
+	if err := s.claim(addr, n); err != nil {
+		return nil, err
 	}
 	b := s.take(n)
 	return b, s.read(b, s.base+addr)
 }
 
-// pager reads through a few pages: blocks of metadata are small, and next to each
-// other as a rule. It is safe for concurrent use, unless it is for one goroutine alone.
-type pager struct {
-	from  io.ReaderAt
-	size  int64 // of the file
-	alone bool
-
-	mu    sync.Mutex
-	pages [8]page
-	last  int // that was read from
-	next  int // to be replaced
-}
-
-type page struct {
-	at int64 // plus 1; 0: none
-	b  []byte
-}
-
-func (p *pager) read(b []byte, at int64) error {
-	if !p.alone {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-	}
-	for len(b) > 0 {
-		from, err := p.page(at)
-		if err != nil {
-			return err
-		}
-		n := copy(b, from)
-		b, at = b[n:], at+int64(n)
-	}
-	return nil
-}
-
-// page returns bytes from an offset on, to the end of its page.
-func (p *pager) page(at int64) ([]byte, error) {
-	begin := at &^ (pageSize - 1)
-	if last := &p.pages[p.last]; last.at == begin+1 {
-		return last.b[at-begin:], nil
-	}
-	for i := range p.pages {
-		if p.pages[i].at == begin+1 {
-			p.last = i
-			return p.pages[i].b[at-begin:], nil
-		}
-	}
-	to := &p.pages[p.next]
-	p.last, p.next = p.next, (p.next+1)%len(p.pages)
-	n := int(min(pageSize, p.size-begin))
-	if cap(to.b) < n {
-		to.b = make([]byte, n)
-	}
-	to.at, to.b = 0, to.b[:n]
-	if n, err := p.from.ReadAt(to.b, begin); n < len(to.b) {
-		if err == nil || err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
+// peek is block whose bytes are valid until the next read: as a rule they are a part of a
+// page.
+func (s *store) peek(addr, n int64) ([]byte, error) {
+	if err := s.claim(addr, n); err != nil {
 		return nil, err
 	}
-	to.at = begin + 1
-	return to.b[at-begin:], nil
+	if b := s.window(s.base + addr); int64(len(b)) >= n {
+		return b[:n:n], nil
+	}
+	b := s.take(n)
+	return b, s.read(b, s.base+addr)
 }
 
 // cursor reads a block to decode it.
 func (s *store) cursor(addr, n int64) cursor {
 	b, err := s.block(addr, n)
+	return cursor{b: b, offsets: s.offsets, lengths: s.lengths, err: err}
+}
+
+// peeked returns a cursor of what peek returns.
+func (s *store) peeked(addr, n int64) cursor {
+	b, err := s.peek(addr, n)
 	return cursor{b: b, offsets: s.offsets, lengths: s.lengths, err: err}
 }
 
@@ -285,11 +248,15 @@ func (s *store) over(b []byte) cursor {
 
 // checked reads a block that ends in its checksum, which the cursor leaves out.
 func (s *store) checked(addr, n int64, signature string) cursor {
-	c := s.cursor(addr, n)
+	return s.verified(s.cursor(addr, n), signature)
+}
+
+// verified is checked of a block that was read.
+func (s *store) verified(c cursor, signature string) cursor {
 	if c.err != nil {
 		return c
 	}
-	if n < int64(len(signature)+checksumSize) {
+	if len(c.b) < len(signature)+checksumSize {
 		c.err = errShort
 		return c
 	}

@@ -15,10 +15,15 @@ import (
 
 // dataset is a tensor as it is listed.
 type dataset struct {
-	path   string
-	at     int64     // of its header
-	shape  []int64   // which others may have too
-	t      *datatype // also
+	path  string
+	at    int64 // of its header
+	*form       // which others may have too
+}
+
+// form is what datasets that are alike have in common.
+type form struct {
+	shape  []int64
+	t      *datatype
 	summed bool
 	err    error // why it cannot be read
 }
@@ -37,7 +42,7 @@ type detail struct {
 func (r *Reader) detail(d *dataset) (*detail, error) {
 	s := r.store.fresh()
 	list, err := s.header(d.at)
-	x := &detail{dataset: dataset{path: d.path, at: d.at, t: noType}}
+	x := &detail{dataset: dataset{d.path, d.at, &form{t: noType}}}
 	if err == nil {
 		err = x.parse(s, list)
 	}
@@ -329,7 +334,7 @@ func (r *Reader) stringsOf(d *dataset) ([][]byte, error) {
 	if len(b) > maxString {
 		return nil, fmt.Errorf("%s: dataset %s: its strings have more than %d bytes", r.name, printablePath(d.path), maxString)
 	}
-	list, err := r.store.fresh().strings(b, d.t)
+	list, err := r.store.fresh().strings(b, d.t, make(map[int64]map[int][]byte))
 	if err != nil {
 		return nil, r.corrupt(d.at, "dataset "+printablePath(d.path), err)
 	}

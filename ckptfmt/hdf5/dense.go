@@ -3,6 +3,7 @@ package hdf5
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -128,6 +129,42 @@ type fractalHeap struct {
 	// What was read, by its address: the names of a large group are all over its heap.
 	blocks   map[int64][]byte
 	children map[int64][]int64 // of indirect blocks
+
+	last struct { // block that an object was in
+		from int64 // offset of the block in the heap
+		at   int64 // of the object in the block
+		b    []byte
+	}
+}
+
+// on returns the heap for another store.
+func (h *fractalHeap) on(s *store) *fractalHeap {
+	if h.s == s {
+		return h
+	}
+	c := *h
+	c.s, c.blocks, c.children = s, make(map[int64][]byte), maps.Clone(h.children)
+	c.last.b = nil
+	return &c
+}
+
+// heapID is an identifier of a link, and where in the heap it is.
+type heapID struct {
+	offset int64
+	raw    [8]byte
+}
+
+// id returns an identifier, of which a tree has very many.
+func (h *fractalHeap) id(b []byte) (id heapID, err error) {
+	if len(b) == 0 || len(b) > len(id.raw) {
+		return id, fmt.Errorf("an identifier in a heap has %d bytes", len(b))
+	}
+	copy(id.raw[:], b)
+	c := h.s.over(b[1:])
+	if b[0]>>4&3 == objectManaged {
+		id.offset = c.count(h.offset)
+	}
+	return id, c.err
 }
 
 // fractalHeap reads the head of a heap.
@@ -186,10 +223,18 @@ func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	if h.rows == 0 {
-		return h.inBlock(h.root, offset, n, h.size)
+	if at := offset - h.last.from; at >= 0 && at <= int64(len(h.last.b))-n {
+		return h.last.b[at : at+n : at+n], nil
 	}
-	return h.within(h.root, h.rows, offset, n, 0)
+	var b []byte
+	var err error
+	if h.rows == 0 {
+		b, err = h.inBlock(h.root, offset, n, h.size)
+	} else {
+		b, err = h.within(h.root, h.rows, offset, n, 0)
+	}
+	h.last.from = offset - h.last.at
+	return b, err
 }
 
 func (h *fractalHeap) inBlock(at, offset, n, size int64) ([]byte, error) {
@@ -204,6 +249,7 @@ func (h *fractalHeap) inBlock(at, offset, n, size int64) ([]byte, error) {
 		}
 		h.blocks[at] = b
 	}
+	h.last.at, h.last.b = offset, b
 	return b[offset : offset+n : offset+n], nil
 }
 

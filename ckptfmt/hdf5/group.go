@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/radix"
 )
 
 // link is a name in a group.
@@ -15,30 +17,68 @@ type link struct {
 	external bool   // it is in another file
 }
 
-// links appends what a group has to out, and returns false for what is no group.
-func (s *store) links(out []link, list []message) ([]link, bool, error) {
+// members is where the links of a group are. Those of a large one are read in parts, by
+// several goroutines.
+type members struct {
+	links []link  // in its header
+	nodes []int64 // of the old kind: where its entries are, eight at most as a rule
+	names []byte  // for these
+	ids   []heapID
+	heap  *fractalHeap // for these
+}
+
+// members finds the links of an object, and returns false for what is no group.
+func (t *tree) members(list []message) (g members, isGroup bool, err error) {
 	if m, ok := find(list, msgSymbolTable); ok {
-		out, err := s.oldLinks(out, m)
-		return out, true, err
+		g, err = t.oldGroup(m)
+		return g, true, err
 	}
 	info, ok := find(list, msgLinkInfo)
 	if !ok {
-		return out, false, nil
+		return g, false, nil
 	}
+	begin := len(t.links)
 	for _, m := range list {
 		if m.kind != msgLink {
 			continue
 		}
-		c := s.over(m.body)
+		c := t.s.over(m.body)
 		if l, is := c.link(); is {
-			out = append(out, l)
+			t.links = append(t.links, l)
 		}
 		if c.err != nil {
-			return out, true, s.corrupt(m.at, "link", c.err)
+			return g, true, t.s.corrupt(m.at, "link", c.err)
 		}
 	}
-	out, err := s.denseLinks(out, info)
-	return out, true, err
+	g, err = t.denseGroup(info)
+	g.links = t.links[begin:]
+	return g, true, err
+}
+
+// walkSome walks the links in some of the nodes, or under some of the identifiers.
+func (t *tree) walkSome(g *members, above []int64, from, to int) error {
+	if from == to {
+		return nil
+	}
+	begin := len(t.links)
+	if g.heap != nil {
+		if err := t.linksIn(g.heap.on(t.s), g.ids[from:to]); err != nil {
+			return fmt.Errorf("group %s: %w", t.printable(), err)
+		}
+		return t.walkLinks(t.links[begin:], above)
+	}
+	room := t.s.room
+	for _, at := range g.nodes[from:to] {
+		var err error
+		t.s.room = room // which a node on two pages takes some of
+		if t.links, err = t.s.symbols(t.links[:begin], at, g.names); err != nil {
+			return fmt.Errorf("group %s: %w", t.printable(), err)
+		}
+		if err := t.walkLinks(t.links[begin:], above); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Kinds of links.
@@ -77,8 +117,9 @@ func (c *cursor) link() (link, bool) {
 	return l, c.err == nil
 }
 
-// denseLinks appends the links that a group keeps in a heap.
-func (s *store) denseLinks(out []link, info *message) ([]link, error) {
+// denseGroup finds the links that a group keeps in a heap.
+func (t *tree) denseGroup(info *message) (g members, err error) {
+	s := t.s
 	c := s.over(info.body)
 	c.version("link info", 0, 0)
 	if c.u8()&1 != 0 {
@@ -86,59 +127,79 @@ func (s *store) denseLinks(out []link, info *message) ([]link, error) {
 	}
 	heapAt, treeAt := c.addr(), c.addr()
 	if c.err != nil {
-		return out, s.corrupt(info.at, "link info", c.err)
+		return g, s.corrupt(info.at, "link info", c.err)
 	}
 	if heapAt == nowhere || treeAt == nowhere {
-		return out, nil
+		return g, nil
 	}
-	h, err := s.fractalHeap(heapAt)
-	if err != nil {
-		return out, err
+	if g.heap, err = s.fractalHeap(heapAt); err != nil {
+		return g, err
 	}
 	const hash = 4
-	begin := len(out)
+	begin := len(t.ids)
 	err = s.eachRecord(treeAt, recordLink, func(record *cursor) error {
 		record.skip(hash)
-		b, err := h.object(record.bytes(record.left()))
+		id, err := g.heap.id(record.bytes(record.left()))
+		t.ids = append(t.ids, id)
+		return err
+	})
+	// The tree is in the order of hashes, in which the links would be all over the heap, and
+	// the objects all over the file.
+	g.ids = t.ids[begin:]
+	radix.Sort(g.ids, func(id *heapID) uint64 { return uint64(id.offset) })
+	return g, err
+}
+
+// linksIn appends the links that a heap has under these identifiers, in the order of their
+// objects.
+func (t *tree) linksIn(h *fractalHeap, ids []heapID) error {
+	begin := len(t.links)
+	for i := range ids {
+		b, err := h.object(ids[i].raw[:])
 		if err != nil {
 			return err
 		}
-		c := s.over(b)
+		c := t.s.over(b)
 		if l, is := c.link(); is {
-			out = append(out, l)
+			t.links = append(t.links, l)
 		}
-		return c.err
-	})
-	// The tree is in the order of hashes, in which the objects would be all over the file.
-	slices.SortFunc(out[begin:], func(a, b link) int { return cmp.Or(cmp.Compare(a.at, b.at), bytes.Compare(a.name, b.name)) })
-	return out, err
+		if c.err != nil {
+			return t.s.corrupt(h.root, "link in a heap", c.err)
+		}
+	}
+	compare := func(a, b link) int { return cmp.Or(cmp.Compare(a.at, b.at), bytes.Compare(a.name, b.name)) }
+	if list := t.links[begin:]; !slices.IsSortedFunc(list, compare) {
+		slices.SortFunc(list, compare)
+	}
+	return nil
 }
 
 // symbolScratch follows an address in an entry of a group of the old kind.
 const symbolScratch = 16
 
-// oldLinks appends those of a group of the old kind: a tree of names, which are in a
-// heap.
-func (s *store) oldLinks(out []link, m *message) ([]link, error) {
+// oldGroup finds those of a group of the old kind: a tree of names, which are in a heap.
+func (t *tree) oldGroup(m *message) (g members, err error) {
+	s := t.s
 	c := s.over(m.body)
 	treeAt, heapAt := c.addr(), c.addr()
 	if c.err != nil {
-		return out, s.corrupt(m.at, "symbol table", c.err)
+		return g, s.corrupt(m.at, "symbol table", c.err)
 	}
-	names, err := s.localHeap(heapAt)
-	if err != nil {
-		return out, err
+	if g.names, err = s.localHeap(heapAt); err != nil {
+		return g, err
 	}
+	begin := len(t.nodes)
 	err = s.eachLeaf(treeAt, treeGroups, 0, func(_ *cursor, child int64) error {
-		out, err = s.symbols(out, child, names)
-		return err
+		t.nodes = append(t.nodes, child)
+		return nil
 	})
-	return out, err
+	g.nodes = t.nodes[begin:]
+	return g, err
 }
 
 // localHeap reads the names of a group.
 func (s *store) localHeap(addr int64) ([]byte, error) {
-	c := s.cursor(addr, int64(8+2*s.lengths+s.offsets))
+	c := s.peeked(addr, int64(8+2*s.lengths+s.offsets))
 	c.signature(sigLocalHeap)
 	c.skip(4)
 	size := c.length()
@@ -156,7 +217,7 @@ func (s *store) localHeap(addr int64) ([]byte, error) {
 
 // symbols appends a node's entries to out.
 func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
-	head := s.cursor(addr, 8)
+	head := s.peeked(addr, 8)
 	head.signature(sigSymbols)
 	head.skip(2)
 	n := head.u16()
@@ -164,7 +225,7 @@ func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
 		return out, s.corrupt(addr, "group", head.err)
 	}
 	size := int64(2*s.offsets + 8 + symbolScratch)
-	c := s.cursor(addr+8, int64(n)*size)
+	c := s.peeked(addr+8, int64(n)*size)
 	for range n {
 		nameAt := c.addr()
 		at := c.addr()
@@ -213,7 +274,7 @@ func (s *store) eachLeaf(addr int64, kind, rank int, f func(key *cursor, child i
 // treeNode walks a node. Levels go down by one, so that no tree is a circle.
 func (s *store) treeNode(addr int64, kind, rank, level int, f func(key *cursor, child int64) error) error {
 	headSize := int64(8 + 2*s.offsets)
-	head := s.cursor(addr, headSize)
+	head := s.peeked(addr, headSize)
 	head.signature(sigTree)
 	gotKind, gotLevel, n := head.u8(), head.u8(), head.u16()
 	switch {

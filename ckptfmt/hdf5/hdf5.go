@@ -106,6 +106,5 @@ const (
 	maxSlab      = 64 << 20
 	maxString    = 1 << 30
 	maxAttribute = 64 << 20
-	pageSize     = 64 << 10
 	checksumSize = 4
 )

@@ -3,6 +3,7 @@ package hdf5
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 )
@@ -16,7 +17,7 @@ type message struct {
 }
 
 // walked is header of the object that is walked to: the messages are those of the one
-// before it no longer.
+// before it no longer, and those of a dataset are valid until the next read.
 func (s *store) walked(addr int64) ([]message, error) {
 	list, err := s.headerInto(s.messages[:0], addr)
 	s.messages = list
@@ -27,7 +28,7 @@ func (s *store) walked(addr int64) ([]message, error) {
 func (s *store) header(addr int64) ([]message, error) { return s.headerInto(nil, addr) }
 
 func (s *store) headerInto(list []message, addr int64) ([]message, error) {
-	c := s.cursor(addr, min(16, s.size-s.base-max(addr, 0)))
+	c := s.peeked(addr, min(16, s.size-s.base-max(addr, 0)))
 	if c.err != nil {
 		return nil, s.corrupt(addr, "header of an object", c.err)
 	}
@@ -75,9 +76,10 @@ func (s *store) header1(list []message, addr int64, head *cursor) ([]message, er
 		return nil, head.err
 	}
 	left := []extent{{addr + 16, size}}
+	s.whole = 16 + size
 	for len(left) > 0 {
 		from := len(list)
-		c := s.cursor(left[0].at, left[0].size)
+		c := s.peeked(left[0].at, left[0].size)
 		for c.err == nil && c.left() >= 8 && len(list) < count {
 			m := message{kind: c.u16()}
 			n := c.u16()
@@ -90,13 +92,33 @@ func (s *store) header1(list []message, addr int64, head *cursor) ([]message, er
 		if c.err != nil {
 			return nil, s.corrupt(left[0].at, "messages of a header", c.err)
 		}
+		s.keep(list, from)
 		more, err := follow(list, from, s)
 		if err != nil {
 			return nil, err
 		}
-		left = append(left[1:], more...)
+		if left = append(left[1:], more...); len(left) > 0 {
+			s.whole = 0
+		}
 	}
 	return list, nil
+}
+
+// keep copies the messages of a block that are needed after the next read, as those are
+// that lead to another one.
+func (s *store) keep(list []message, from int) {
+	lead := func(m message) bool {
+		return m.shared || m.kind == msgLink || m.kind == msgAttrInfo || m.kind == msgContinuation
+	}
+	if from == 0 && !slices.ContainsFunc(list, lead) {
+		return
+	}
+	for i := range list[from:] {
+		m := &list[from+i]
+		b := s.take(int64(len(m.body)))
+		copy(b, m.body)
+		m.body = b
+	}
 }
 
 // Bits of the flags of a header of version 2.
@@ -109,7 +131,7 @@ const (
 
 // header2 reads a header of version 2.
 func (s *store) header2(list []message, addr int64) ([]message, error) {
-	c := s.cursor(addr, min(32, s.size-s.base-addr))
+	c := s.peeked(addr, min(32, s.size-s.base-addr))
 	c.signature(sigHeader)
 	c.version("it", 2, 2)
 	flags := c.u8()
@@ -125,10 +147,11 @@ func (s *store) header2(list []message, addr int64) ([]message, error) {
 	}
 	head := int64(c.at)
 	left := []extent{{addr, head + size + checksumSize}}
+	s.whole = left[0].size
 	signature := sigHeader
 	for len(left) > 0 {
 		from := len(list)
-		c := s.checked(left[0].at, left[0].size, signature)
+		c := s.verified(s.peeked(left[0].at, left[0].size), signature)
 		if signature == sigHeader {
 			c.skip(int(head) - len(sigHeader))
 		}
@@ -136,11 +159,14 @@ func (s *store) header2(list []message, addr int64) ([]message, error) {
 		if c.err != nil {
 			return nil, s.corrupt(left[0].at, "messages of a header", c.err)
 		}
+		s.keep(list, from)
 		more, err := follow(list, from, s)
 		if err != nil {
 			return nil, err
 		}
-		left, signature = append(left[1:], more...), sigHeaderNext
+		if left, signature = append(left[1:], more...), sigHeaderNext; len(left) > 0 {
+			s.whole = 0
+		}
 	}
 	return list, nil
 }

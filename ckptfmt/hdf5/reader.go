@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -18,6 +19,9 @@ type Reader struct {
 	file     io.Closer
 	datasets []*dataset
 	attrs    map[string][]attribute // by path; of objects that have some
+
+	mu    sync.Mutex
+	heaps map[int64]map[int][]byte // of strings, that were read last
 }
 
 // Open opens the file of that name and reads its tree.

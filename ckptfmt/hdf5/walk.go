@@ -9,21 +9,28 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	slabs "github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
 // tree is what a walk of a file has found.
 type tree struct {
 	s        *store
 	workers  int // 1: it is not to be divided
+	helpers  []*tree
 	datasets []*dataset
 	slab     []dataset              // memory for the next ones
+	names    slabs.Texts            // also
 	attrs    map[string][]attribute // by path; of objects that have some
 	nameSize int64
 
 	// Of the object that is walked to, and the groups that it is in:
 	path  []byte
 	links []link // of all these groups
+	nodes []int64
+	ids   []heapID
 	found detail
+
+	patterns []*pattern // of headers that were read, the one that was met last first
 }
 
 func newTree(s *store, workers int) *tree {
@@ -39,8 +46,10 @@ func (t *tree) walk(at int64, above []int64) error {
 	if slices.Contains(above, at) || len(above) > maxDepth {
 		return t.s.corrupt(at, "group "+t.printable(), errors.New("it is within itself, or too deep"))
 	}
-	begin := len(t.links)
-	defer func(room []byte) { t.s.room, t.links = room, t.links[:begin] }(t.s.room)
+	if t.addLike(at) {
+		return nil
+	}
+	defer t.forget(len(t.links), len(t.nodes), len(t.ids), t.s.room)
 	list, err := t.s.walked(at)
 	if err != nil {
 		return fmt.Errorf("object %s: %w", t.printable(), err)
@@ -52,19 +61,19 @@ func (t *tree) walk(at int64, above []int64) error {
 	if len(attrs) > 0 {
 		t.attrs[string(t.path)] = attrs
 	}
-	isGroup := false
-	if t.links, isGroup, err = t.s.links(t.links, list); err != nil {
+	g, isGroup, err := t.members(list)
+	if err != nil {
 		return fmt.Errorf("group %s: %w", t.printable(), err)
 	}
 	if !isGroup {
 		return t.add(at, list)
 	}
-	const leastApart = 64
-	links, above := t.links[begin:], append(above, at)
-	if t.workers > 1 && len(links) >= leastApart {
-		return t.walkApart(links, above)
-	}
-	return t.walkLinks(links, above)
+	return t.walkGroup(&g, append(above, at))
+}
+
+// forget gives back the memory of what is left of an object.
+func (t *tree) forget(links, nodes, ids int, room []byte) {
+	t.links, t.nodes, t.ids, t.s.room = t.links[:links], t.nodes[:nodes], t.ids[:ids], room
 }
 
 // printable is the path of the object that is walked to.
@@ -89,8 +98,8 @@ func (t *tree) walkLinks(links []link, above []int64) error {
 		}
 		t.path = append(t.path, links[i].name...)
 		if links[i].external {
-			d := &dataset{path: string(t.path), t: noType, err: fmt.Errorf("%w: %s is in another file", ckptfmt.ErrType, t.printable())}
-			t.datasets = append(t.datasets, d)
+			err := fmt.Errorf("%w: %s is in another file", ckptfmt.ErrType, t.printable())
+			t.addDataset(&form{t: noType, err: err}, nowhere)
 			continue
 		}
 		if err := t.walk(links[i].at, above); err != nil {
@@ -100,19 +109,33 @@ func (t *tree) walkLinks(links []link, above []int64) error {
 	return nil
 }
 
+// walkGroup walks what a group has.
+func (t *tree) walkGroup(g *members, above []int64) error {
+	if len(g.links) > 0 {
+		if err := t.walkLinks(g.links, above); err != nil {
+			return err
+		}
+	}
+	const leastApart, linksOfNode = 64, 8
+	n := len(g.nodes) + len(g.ids) // one of them is empty
+	if t.workers == 1 || linksOfNode*len(g.nodes)+len(g.ids) < leastApart {
+		return t.walkSome(g, above, 0, n)
+	}
+	return t.walkApart(*g, above, n)
+}
+
 // walkApart walks a large group by a goroutine for each processor, which ends before it
 // returns. What they find is in the order of the group, and so is the first error.
-func (t *tree) walkApart(links []link, above []int64) error {
+func (t *tree) walkApart(g members, above []int64, n int) error {
 	var wait sync.WaitGroup
-	parts, errs := make([]*tree, t.workers), make([]error, t.workers)
-	for i := range parts {
-		own := links[len(links)*i/t.workers : len(links)*(i+1)/t.workers]
-		parts[i] = newTree(t.s, 1)
-		parts[i].path = slices.Clone(t.path)
-		wait.Go(func() { errs[i] = parts[i].walkLinks(own, slices.Clone(above)) })
+	errs := make([]error, t.workers)
+	for i := range errs {
+		part := t.helper(i)
+		above := slices.Clone(above)
+		wait.Go(func() { errs[i] = part.walkSome(&g, above, n*i/len(errs), n*(i+1)/len(errs)) })
 	}
 	wait.Wait()
-	for i, part := range parts {
+	for i, part := range t.helpers {
 		if errs[i] != nil {
 			return errs[i]
 		}
@@ -126,6 +149,18 @@ func (t *tree) walkApart(links []link, above []int64) error {
 	return nil
 }
 
+// helper returns a tree for what another goroutine finds in the group that is walked to. It
+// knows what it has read of the groups before.
+func (t *tree) helper(i int) *tree {
+	if i == len(t.helpers) {
+		t.helpers = append(t.helpers, newTree(t.s, 1))
+	}
+	h := t.helpers[i]
+	h.path = append(h.path[:0], t.path...)
+	h.datasets, h.attrs, h.nameSize, h.s.spent = nil, make(map[string][]attribute), 0, 0
+	return h
+}
+
 // workers is how many goroutines a walk has at most.
 func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 
@@ -135,16 +170,22 @@ func (t *tree) add(at int64, list []message) error {
 		return nil
 	}
 	x := &t.found
-	*x = detail{dataset: dataset{at: at, t: noType}}
+	*x = detail{dataset: dataset{at: at, form: &form{t: noType}}}
 	x.err = x.parse(t.s, list)
 	if x.err != nil && errors.As(x.err, new(*ckptfmt.CorruptError)) {
 		return fmt.Errorf("dataset %s: %w", t.printable(), x.err)
 	}
-	x.path, x.summed = string(t.path), x.hasSums()
-	d := t.newDataset()
-	*d = x.dataset
-	t.datasets = append(t.datasets, d)
+	x.summed = x.hasSums()
+	t.addDataset(x.form, at)
+	t.learn(x, list)
 	return nil
+}
+
+// addDataset adds a dataset at an address, under the path that is walked to.
+func (t *tree) addDataset(f *form, at int64) {
+	d := t.newDataset()
+	*d = dataset{t.names.Keep(t.path), at, f}
+	t.datasets = append(t.datasets, d)
 }
 
 // newDataset returns one of many that have their memory together.

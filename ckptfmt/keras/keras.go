@@ -100,11 +100,20 @@ type Reader struct {
 	weights  *hdf5.Reader
 	rest     []*hdf5.Reader // further files of the same weights
 	layout   Layout
-	parts    []ckptfmt.Part
+	tensors  []tensor // none of a file that Keras has not arranged
+	parts    func() []ckptfmt.Part
+	byPath   func() map[string]int
 	metadata map[string]string
 	archive  *zip.Reader // nil for HDF5 alone
 	once     sync.Once
 	sumErr   error // of the members' checksums
+}
+
+func newReader(name string) *Reader {
+	r := &Reader{name: name, metadata: make(map[string]string)}
+	r.parts = sync.OnceValue(func() []ckptfmt.Part { return ckptfmt.AllParts(r.List()) })
+	r.byPath = sync.OnceValue(r.paths)
+	return r
 }
 
 // Open opens a .keras, .weights.h5 or .h5 file, or any other HDF5 file, by its
@@ -120,7 +129,7 @@ func Open(name string) (*Reader, error) {
 
 // NewReader reads the size bytes of from. name is for errors.
 func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
-	r := &Reader{name: name, metadata: make(map[string]string)}
+	r := newReader(name)
 	var head [4]byte
 	if _, err := from.ReadAt(head[:], 0); err == nil && string(head[:2]) == "PK" {
 		return r, r.openArchive(from, size)
@@ -136,7 +145,8 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 // max_shard_size, at least one. They have one tree of groups: the name of a layer may
 // be in another file than its variables.
 func openShards(files []string) (*Reader, error) {
-	r := &Reader{name: files[0], files: files, metadata: make(map[string]string)}
+	r := newReader(files[0])
+	r.files = files
 	for i, file := range files {
 		h, err := hdf5.Open(file)
 		if err != nil {
@@ -275,20 +285,7 @@ func (r *Reader) Close() error {
 
 // Parts returns the tensors in the order of the file's groups. They are valid
 // until the reader is closed.
-func (r *Reader) Parts() []ckptfmt.Part {
-	if list := r.List(); list != nil {
-		return ckptfmt.AllParts(list)
-	}
-	return r.parts
-}
-
-// List returns the tensors of a file that Keras has not arranged, and nil of others.
-func (r *Reader) List() ckptfmt.PartList {
-	if r.parts != nil || r.layout != Plain || r.archive != nil || len(r.rest) > 0 {
-		return nil
-	}
-	return r.weights
-}
+func (r *Reader) Parts() []ckptfmt.Part { return r.parts() }
 
 // Metadata returns the version of Keras, and anything else it notes about a
 // file.
@@ -334,7 +331,7 @@ func (r *Reader) members() []*zip.File {
 	}
 	var list []*zip.File
 	for _, f := range r.archive.File {
-		if f.Name != weightsName || f.Method != zip.Store || len(r.parts) == 0 {
+		if f.Name != weightsName || f.Method != zip.Store || r.List().Len() == 0 {
 			list = append(list, f)
 		}
 	}

@@ -19,8 +19,8 @@ type matcher struct {
 
 func newMatcher(like *Reader) *matcher {
 	m := &matcher{like: like, byName: make(map[string]*ckptfmt.Part), missing: make(map[string]bool)}
-	for i := range like.parts {
-		p := &like.parts[i]
+	for i := range like.Parts() {
+		p := &like.Parts()[i]
 		m.missing[p.Name] = true
 		// Where the class of a layer is not known its variables have numbers.
 		layer, _, _ := cutLast(p.Name)
@@ -29,8 +29,8 @@ func newMatcher(like *Reader) *matcher {
 			m.byName[alias] = p
 		}
 	}
-	for i := range like.parts {
-		p := &like.parts[i]
+	for i := range like.Parts() {
+		p := &like.Parts()[i]
 		m.byName[p.Name], m.byName[pathOf(p)] = p, p
 	}
 	return m
@@ -89,15 +89,15 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 // the optimizer in it once more: the last in its own list.
 func (m *matcher) twins(placed []ckptfmt.Part) []ckptfmt.Part {
 	own, inner := make(map[int]*ckptfmt.Part), make(map[int]*ckptfmt.Part)
-	for i := range m.like.parts {
-		group, number, _ := cutLast(pathOf(&m.like.parts[i]))
+	for i := range m.like.Parts() {
+		group, number, _ := cutLast(pathOf(&m.like.Parts()[i]))
 		n, err := strconv.Atoi(number)
 		switch {
 		case err != nil:
 		case group == optimizer+"/"+vars:
-			own[n] = &m.like.parts[i]
+			own[n] = &m.like.Parts()[i]
 		case group == optimizer+"/"+innerOptimizer+"/"+vars:
-			inner[n] = &m.like.parts[i]
+			inner[n] = &m.like.Parts()[i]
 		}
 	}
 	given := make(map[string]ckptfmt.Part, len(placed))
@@ -122,8 +122,8 @@ func (m *matcher) twins(placed []ckptfmt.Part) []ckptfmt.Part {
 // vacant are the variables that have no tensor yet, in the order of the file.
 func (m *matcher) vacant() []*ckptfmt.Part {
 	var list []*ckptfmt.Part
-	for i := range m.like.parts {
-		if p := &m.like.parts[i]; m.missing[p.Name] {
+	for i := range m.like.Parts() {
+		if p := &m.like.Parts()[i]; m.missing[p.Name] {
 			list = append(list, p)
 		}
 	}

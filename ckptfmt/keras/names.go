@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -32,12 +33,11 @@ func (r *Reader) nameParts(config map[string]any) error {
 			r.metadata[key] = list[0]
 		}
 	}
-	var name func(path string) string
 	isLegacy := r.isLegacy()
 	if !isLegacy && r.archive == nil && len(r.rest) == 0 && !r.hasWeights() {
 		return nil // a file of anyone, which may have very many tensors
 	}
-	r.parts = r.allParts()
+	r.tensors = r.allTensors()
 	switch {
 	case isLegacy:
 		r.layout = Legacy
@@ -46,27 +46,27 @@ func (r *Reader) nameParts(config map[string]any) error {
 			return err
 		}
 		r.sortOptimizer(ofOptimizer)
-		name = func(path string) string { return names[path] }
+		list := make([]string, len(r.tensors))
+		for i := range list {
+			list[i] = names[r.tensors[i].path()]
+		}
+		r.rename(list)
 	case r.hasWeights():
 		r.layout = Weights
-		name = r.newNames(config).unique()
-	default:
-		return nil
+		r.rename(r.newNames(config).unique())
 	}
-	r.rename(name)
 	return nil
 }
 
-// allParts returns the datasets.
-func (r *Reader) allParts() []ckptfmt.Part {
-	parts := r.weights.Parts()
-	for _, h := range r.rest {
-		parts = append(parts, h.Parts()...)
+// allTensors returns the datasets.
+func (r *Reader) allTensors() []tensor {
+	list := make([]tensor, 0, r.weights.Len())
+	for _, h := range append([]*hdf5.Reader{r.weights}, r.rest...) {
+		for i := range h.Len() {
+			list = append(list, tensor{in: h, at: i})
+		}
 	}
-	for i := range parts {
-		parts[i].Open = r.checkedOpen(parts[i].Open)
-	}
-	return parts
+	return list
 }
 
 // checkedOpen verifies the archive's member before the first tensor is read.
@@ -103,21 +103,36 @@ func isWeight(path string) bool {
 	return strings.HasPrefix(path, vars+"/") || strings.Contains(path, "/"+vars+"/")
 }
 
-// rename gives each tensor its name, unless another would have the same one.
-func (r *Reader) rename(name func(path string) string) {
-	names := make([]string, len(r.parts))
-	count := make(map[string]int)
-	for i, p := range r.parts {
-		names[i] = name(p.Name)
-		count[names[i]]++
-		count[p.Name]++
-	}
-	for i := range r.parts {
-		p := &r.parts[i]
-		if names[i] != "" && names[i] != p.Name && count[names[i]] == 1 {
-			p.Name, p.Stored = names[i], p.Name
+// rename gives each tensor its name, unless another would have the same one, or has it for a
+// path.
+func (r *Reader) rename(names []string) {
+	both := slices.Grow(slices.Clone(names), len(names))
+	for i := range r.tensors {
+		if path := r.tensors[i].path(); path != names[i] {
+			both = append(both, path)
 		}
 	}
+	shared := twice(both)
+	for i, name := range names {
+		if t := &r.tensors[i]; name != "" && name != t.path() && !shared[name] {
+			t.name = name
+		}
+	}
+}
+
+// twice returns those of a list that are in it more than once.
+func twice(list []string) map[string]bool {
+	found := make(map[string]bool)
+	once := make([]string, 0, len(list))
+	names := distinct.New(func(i int) string { return once[i] })
+	for _, name := range list {
+		if names.Add(name) {
+			once = append(once, name)
+		} else {
+			found[name] = true
+		}
+	}
+	return found
 }
 
 // names finds the names of variables of Keras 3.
@@ -125,63 +140,109 @@ type names struct {
 	r     *Reader
 	types map[string][]tfpb.DataType // of variables, by the path of vars
 	root  *layer
-	known map[string]string // names of objects, by path
+	known map[string]string // names of objects that others are in, by path
+	lists map[string][]string
+	last  group
 	// named is set in files that name every layer: a group without a name is then a
-	// list or a dict, which Keras' own names do not have. lists keeps these.
-	named, lists bool
+	// list or a dict, which Keras' own names do not have. withLists keeps these.
+	named, withLists bool
+}
+
+// group is one of variables, which as a rule are next to each other.
+type group struct {
+	path      string
+	isOne     bool
+	name      string // of the object
+	object    string
+	variables []string
 }
 
 func (r *Reader) newNames(config map[string]any) *names {
-	n := &names{r: r, types: make(map[string][]tfpb.DataType), root: parseLayer(config), known: make(map[string]string)}
-	for _, p := range r.parts {
-		if at := strings.LastIndexByte(p.Name, '/'); at >= 0 {
-			n.types[p.Name[:at]] = append(n.types[p.Name[:at]], p.DType)
-		}
-	}
+	n := &names{r: r, types: make(map[string][]tfpb.DataType), root: parseLayer(config), known: make(map[string]string), lists: make(map[string][]string)}
+	n.noteTypes()
 	n.named = n.given("") != ""
 	return n
 }
 
-// unique returns the names of paths, without lists of layers where that tells one
-// variable from all others.
-func (n *names) unique() func(path string) string {
-	long := *n
-	long.lists, long.known = true, make(map[string]string)
-	count := make(map[string]int, len(n.r.parts))
-	for _, p := range n.r.parts {
-		count[n.of(p.Name)]++
-	}
-	return func(path string) string {
-		if name := n.of(path); count[name] == 1 {
-			return name
+// noteTypes notes the types of the variables of each group.
+func (n *names) noteTypes() {
+	var path string
+	var types []tfpb.DataType
+	note := func() {
+		if len(types) > 0 {
+			n.types[path] = append(n.types[path], types...)
 		}
-		return long.of(path)
 	}
+	for i := range n.r.tensors {
+		t := &n.r.tensors[i]
+		next, _, ok := cutLast(t.path())
+		if !ok {
+			continue
+		}
+		if next != path {
+			note()
+			path, types = next, types[:0]
+		}
+		info, _ := t.in.Info(t.at) // which has the type in any case
+		types = append(types, info.DType)
+	}
+	note()
+}
+
+// unique returns the names of the tensors, without lists of layers where that tells one
+// variable from all others.
+func (n *names) unique() []string {
+	list := make([]string, len(n.r.tensors))
+	for i := range list {
+		list[i] = n.of(n.r.tensors[i].path())
+	}
+	shared := twice(list)
+	if len(shared) == 0 {
+		return list
+	}
+	long := *n
+	long.withLists, long.known, long.last = true, make(map[string]string), group{}
+	for i := range list {
+		if shared[list[i]] {
+			list[i] = long.of(n.r.tensors[i].path())
+		}
+	}
+	return list
 }
 
 // of returns the name of the variable at a path.
 func (n *names) of(path string) string {
-	group, key, ok := cutLast(path)
-	object, last, _ := cutLast(group)
-	if group == vars {
-		object, last = "", vars
-	}
-	if !ok || last != vars {
+	before, key, ok := cutLast(path)
+	if !ok {
 		return ""
 	}
-	name, ok := n.known[object]
-	if !ok {
-		name = n.object(object)
-		n.known[object] = name
+	if before != n.last.path {
+		n.last = n.group(before)
+	}
+	g := &n.last
+	if !g.isOne {
+		return ""
 	}
 	variable := key
 	if i, err := strconv.Atoi(key); err == nil {
-		variable = n.variable(object, i, n.types[group])
+		variable = g.variable(i)
 	}
-	if name == "" {
+	if g.name == "" {
 		return variable
 	}
-	return name + "/" + variable
+	return g.name + "/" + variable
+}
+
+// group returns what the names of the variables at a path are made of.
+func (n *names) group(path string) group {
+	object, last, _ := cutLast(path)
+	if path == vars {
+		object, last = "", vars
+	}
+	if last != vars {
+		return group{path: path}
+	}
+	return group{path, true, n.object(object), object, n.variables(object, n.types[path])}
 }
 
 func cutLast(path string) (before, last string, ok bool) {
@@ -203,14 +264,24 @@ func (n *names) object(path string) string {
 	if given := n.given(path); given != "" {
 		name = given
 	} else if isContainer(segment) {
-		return n.object(above)
+		return n.above(above)
 	} else if l := n.layer(path); l != nil && l.name != "" {
 		name = l.name
-	} else if n.named && !n.lists {
-		return n.object(above)
+	} else if n.named && !n.withLists {
+		return n.above(above)
 	}
-	if before := n.object(above); before != "" {
+	if before := n.above(above); before != "" {
 		return before + "/" + name
+	}
+	return name
+}
+
+// above is object of a path that others are below.
+func (n *names) above(path string) string {
+	name, ok := n.known[path]
+	if !ok {
+		name = n.object(path)
+		n.known[path] = name
 	}
 	return name
 }
@@ -219,10 +290,23 @@ func isContainer(segment string) bool { return segment == layers || segment == o
 
 // given is the name in the attribute of a layer's variables.
 func (n *names) given(path string) string {
-	for _, h := range append([]*hdf5.Reader{n.r.weights}, n.r.rest...) {
-		if list, err := h.Attr(strings.TrimPrefix(path+"/"+vars, "/"), "name"); err == nil && len(list) == 1 {
-			return list[0]
+	if path += "/" + vars; path[0] == '/' {
+		path = vars
+	}
+	if name := givenIn(n.r.weights, path); name != "" {
+		return name
+	}
+	for _, h := range n.r.rest {
+		if name := givenIn(h, path); name != "" {
+			return name
 		}
+	}
+	return ""
+}
+
+func givenIn(h *hdf5.Reader, path string) string {
+	if list, err := h.Attr(path, "name"); err == nil && len(list) == 1 {
+		return list[0]
 	}
 	return ""
 }
@@ -244,22 +328,44 @@ func (n *names) layer(path string) *layer {
 	return l
 }
 
-// variable returns the name of the variable of that number, of those of such types
-// that the object has.
-func (n *names) variable(object string, number int, types []tfpb.DataType) string {
+// variables returns the names of the variables that an object has, of such types; nil where
+// they are uncertain.
+func (n *names) variables(object string, types []tfpb.DataType) []string {
 	_, segment, _ := cutLast(object)
-	classes := []string{withoutNumber(segment), withoutNumber(n.given(object))}
-	var config map[string]any
 	if l := n.layer(object); l != nil && object != "" {
-		classes, config = []string{l.class, classes[0]}, l.config
+		if list := variablesOf(l.class, l.config, types); len(list) > 0 {
+			return list
+		}
+		return variablesOf(withoutNumber(segment), l.config, types)
 	}
-	if object == optimizer || strings.HasPrefix(object, optimizer+"/") { // or the one in a LossScaleOptimizer
+	if list := n.listOf(withoutNumber(segment), types); len(list) > 0 {
+		return list
+	}
+	return n.listOf(withoutNumber(n.given(object)), types)
+}
+
+// listOf is variablesOf of a layer without a config, of which there may be very many.
+func (n *names) listOf(class string, types []tfpb.DataType) []string {
+	key := make([]byte, 0, 64)
+	for _, d := range types {
+		key = append(key, byte(d), byte(d>>8))
+	}
+	key = append(key, class...)
+	list, ok := n.lists[string(key)]
+	if !ok {
+		list = variablesOf(class, nil, types)
+		n.lists[string(key)] = list
+	}
+	return list
+}
+
+// variable returns the name of the variable of that number.
+func (g *group) variable(number int) string {
+	if g.object == optimizer || strings.HasPrefix(g.object, optimizer+"/") { // or the one in a LossScaleOptimizer
 		return optimizerVariable(number)
 	}
-	for _, class := range classes {
-		if list := variablesOf(class, config, types); number < len(list) {
-			return list[number]
-		}
+	if number >= 0 && number < len(g.variables) {
+		return g.variables[number]
 	}
 	return strconv.Itoa(number)
 }
@@ -311,7 +417,7 @@ func (r *Reader) sortOptimizer(paths []string) {
 	for i, path := range paths {
 		at[path] = i + 1
 	}
-	slices.SortStableFunc(r.parts, func(a, b ckptfmt.Part) int { return cmp.Compare(at[a.Name], at[b.Name]) })
+	slices.SortStableFunc(r.tensors, func(a, b tensor) int { return cmp.Compare(at[a.path()], at[b.path()]) })
 }
 
 // legacyNames names variables by the attributes of their layers, and has the paths of

@@ -49,8 +49,8 @@ func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 // path in the file, which begins with more scopes than the name has, and of the name.
 func (r *Reader) optimizerParts() (slots []string, trained map[string]string) {
 	trained = make(map[string]string)
-	for i := range r.parts {
-		p := &r.parts[i]
+	for i := range r.Parts() {
+		p := &r.Parts()[i]
 		if IsOptimizer(p) {
 			slots = append(slots, p.Name)
 			continue

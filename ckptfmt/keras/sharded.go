@@ -36,8 +36,8 @@ func OpenSharded(name string) (*Reader, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	groups := make(map[string]bool)
-	for i := range r.parts {
-		groups[groupOf(pathOf(&r.parts[i]))] = true
+	for i := range r.Parts() {
+		groups[groupOf(pathOf(&r.Parts()[i]))] = true
 	}
 	for i, name := range index.Names {
 		if !groups[name] {
@@ -99,9 +99,9 @@ func inOrder(placed []ckptfmt.Part, like *Reader) []ckptfmt.Part {
 		slices.SortFunc(placed, func(a, b ckptfmt.Part) int { return cmp.Compare(a.Name, b.Name) })
 		return placed
 	}
-	at := make(map[string]int, len(like.parts))
-	for i := range like.parts {
-		at[pathOf(&like.parts[i])] = i
+	at := make(map[string]int, len(like.Parts()))
+	for i := range like.Parts() {
+		at[pathOf(&like.Parts()[i])] = i
 	}
 	slices.SortFunc(placed, func(a, b ckptfmt.Part) int { return cmp.Compare(at[a.Name], at[b.Name]) })
 	return placed

@@ -98,8 +98,8 @@ func pathOf(p *ckptfmt.Part) string {
 func (r *Reader) needed(missing map[string]bool) []string {
 	var left, ofOptimizer []string
 	all := 0
-	for i := range r.parts {
-		p := &r.parts[i]
+	for i := range r.Parts() {
+		p := &r.Parts()[i]
 		isOptimizer := strings.HasPrefix(pathOf(p), optimizer+"/")
 		if isOptimizer {
 			all++

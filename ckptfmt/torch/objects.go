@@ -64,6 +64,8 @@ type maker struct {
 	forms    []form
 	known    [64]*form // that were met lately
 
+	keys slab.Texts // of the storages
+
 	kind pickle.Global // of the last storage, which as a rule the next one has too
 	of   *element      // of that
 
@@ -185,6 +187,7 @@ func (m *maker) short(callee pickle.Global, c *pickle.Cursor) any {
 	if t.check() != nil {
 		return nil
 	}
+	t.storage.key = m.keys.KeepString(key)
 	to := next(&m.tensors)
 	*to = t
 	return to

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -184,7 +185,7 @@ func (r *Reader) load(m *zipdir.Member) (value any, err error) {
 	}
 	var damage error
 	var sum sync.WaitGroup
-	sum.Go(func() { damage = r.checkText(m, pickleName, text) })
+	sum.Go(func() { damage = openfile.Guard(r.from, func() error { return r.checkText(m, pickleName, text) }) })
 	defer func() {
 		if sum.Wait(); damage != nil {
 			value, err = nil, damage // which is why the pickle may be refused
@@ -193,6 +194,7 @@ func (r *Reader) load(m *zipdir.Member) (value any, err error) {
 	r.entries = make([]entry, 0, storages)
 	limited := rules()
 	limited.MaxValues = maxValues + moreValues*storages
+	limited.Expected, limited.Copy = storages, true
 	value, offset, err := pickle.Load(text, limited)
 	if err != nil {
 		return nil, &RefusedError{r.name, start + int64(offset), pickleName + ": " + err.Error()}
@@ -200,7 +202,8 @@ func (r *Reader) load(m *zipdir.Member) (value any, err error) {
 	return value, nil
 }
 
-// read returns a whole stored member, whose sum is not checked, and where it begins.
+// read returns a whole stored member, whose sum is not checked, and where it begins. It is
+// only there until the reader is made.
 func (r *Reader) read(m *zipdir.Member, name string, limit int64) (string, int64, error) {
 	if _, err := r.stored(m, "", name); err != nil {
 		return "", 0, err
@@ -211,6 +214,9 @@ func (r *Reader) read(m *zipdir.Member, name string, limit int64) (string, int64
 	start, err := r.startOf(m)
 	if err != nil {
 		return "", 0, err
+	}
+	if view := openfile.View(r.from, start, int(m.Packed)); len(view) > 0 {
+		return unsafe.String(&view[0], len(view)), start, nil
 	}
 	text, err := readtext.String(r.from, start, m.Packed)
 	if err != nil {

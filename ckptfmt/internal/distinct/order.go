@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/radix"
 )
 
 // Order returns the places of n names in the order of these, nil if they are in it, and
@@ -75,7 +77,15 @@ func order(names []string) []int32 {
 			copy(key[:], names[i][skip:])
 			places[i] = place{binary.BigEndian.Uint64(key[:]), int32(i)}
 		}
-		slices.SortFunc(places[from:to], compare)
+		radix.Sort(places[from:to], func(p *place) uint64 { return p.key })
+		for begin := from; begin < to; {
+			end := begin + 1
+			for end < to && places[end].key == places[begin].key {
+				end++
+			}
+			slices.SortFunc(places[begin:end], compare)
+			begin = end
+		}
 	}
 	half := len(places) / 2
 	var apart sync.WaitGroup

@@ -15,6 +15,8 @@ type memo struct {
 	early []any          // of the first places, where most of what is fetched is
 	late  []memoized     // of the places after them
 	rest  map[uint32]any // of places that are out of order
+
+	expected int // items of a dict, the names of which are noted
 }
 
 // memoized is a value and its place.
@@ -38,7 +40,7 @@ func (m *memo) put(v any) {
 	if m.next < earlyPlaces {
 		m.early = append(m.early, v)
 	} else if v != any(dropped{}) {
-		m.late = append(roomFor(1, m.late), memoized{uint32(m.next), v})
+		m.late = append(roomFor(1, m.late, m.expected), memoized{uint32(m.next), v})
 	}
 	m.next++
 	if len(m.rest) > 0 {

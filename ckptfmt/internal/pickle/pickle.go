@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
 // Limits of what a pickle makes, whose few bytes can ask for very much: of values,
@@ -50,6 +52,11 @@ type Rules struct {
 	// Short, which may be nil, reads the arguments of a call that pickles have very
 	// many of, and returns what Call would; nil where it does not know the call.
 	Short func(callee Global, c *Cursor) any
+	// Expected is how many items the largest dict has, about: what room is made for when it
+	// has very many.
+	Expected int
+	// Copy says that no value may keep a part of the pickle, which is only there meanwhile.
+	Copy bool
 	// MaxValues bounds how many values a pickle makes; 0 means 8 million.
 	MaxValues int
 }
@@ -57,14 +64,18 @@ type Rules struct {
 // unpickler is a stack machine that knows few opcodes and calls nothing.
 type unpickler struct {
 	rules Rules
-	b     string // which the strings that it makes are parts of
+	b     string // which the strings that it makes are parts of, unless they are copies
+	texts slab.Texts
 	at    int
 	stack []any
 	memo  memo
 	made  int
 	spent int   // bytes of memory, about
 	marks int   // on the stack
-	room  []any // for the next tuples
+	large *Dict // the first that is
+
+	unchecked []*Dict
+	room      []any // for the next tuples
 
 	cursor Cursor
 
@@ -90,7 +101,7 @@ func Load(b string, rules Rules) (value any, end int, err error) {
 }
 
 func load(b string, rules Rules) (value any, end int, err error) {
-	u := &unpickler{rules: rules, b: b, memo: memo{rest: make(map[uint32]any)}, globals: make(map[string]any)}
+	u := &unpickler{rules: rules, b: b, memo: memo{rest: make(map[uint32]any), expected: rules.Expected}, globals: make(map[string]any)}
 	for {
 		at := u.at
 		op, err := u.next(1)
@@ -106,6 +117,11 @@ func load(b string, rules Rules) (value any, end int, err error) {
 	}
 	if value, err = u.pop(); err != nil {
 		return nil, u.at - 1, err
+	}
+	for _, d := range u.unchecked {
+		if err := d.check(); err != nil {
+			return nil, u.at - 1, err
+		}
 	}
 	return value, u.at, nil
 }
@@ -303,7 +319,13 @@ func (u *unpickler) fill(op byte) error {
 			if err := u.spend(keySize * len(items) / 2); err != nil {
 				return err
 			}
-			return into.setAll(items)
+			if err := into.setAll(items, u.expected(into)); err != nil {
+				return err
+			}
+			if into.unchecked && (len(u.unchecked) == 0 || u.unchecked[len(u.unchecked)-1] != into) {
+				u.unchecked = append(u.unchecked, into)
+			}
+			return nil
 		}
 	}
 	return fmt.Errorf("items are added to an object that cannot hold them")

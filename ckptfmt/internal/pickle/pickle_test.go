@@ -1,7 +1,10 @@
 package pickle_test
 
 import (
+	"encoding/binary"
 	"errors"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -104,5 +107,49 @@ func TestListOfNumbers(t *testing.T) {
 	v, _, err := pickle.Load(text, none)
 	if l, ok := v.(*pickle.List); err != nil || !ok || len(l.Items) != 1000*batches {
 		t.Fatal(err)
+	}
+}
+
+// TestLargeDict sets keys in no order, some of them twice, in batches as Python writes
+// them: each keeps its first place and its last value.
+func TestLargeDict(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, twice := range []int{0, 1, 100} {
+		b := []byte("\x80\x02}")
+		var keys []string
+		want := map[string]int64{}
+		set := func(key string, value byte) {
+			b = append(binary.LittleEndian.AppendUint32(append(b, 'X'), uint32(len(key))), key...)
+			b = append(b, 'K', value)
+			if _, have := want[key]; !have {
+				keys = append(keys, key)
+			}
+			want[key] = int64(value)
+		}
+		for range 5 {
+			b = append(b, '(')
+			for range 1000 {
+				set(strconv.Itoa(random.Int()), byte(random.IntN(256)))
+			}
+			b = append(b, 'u')
+		}
+		b = append(b, '(')
+		for range twice {
+			set(keys[random.IntN(len(keys))], 7)
+		}
+		b = append(b, 'u', '.')
+		v, _, err := pickle.Load(string(b), none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := v.(*pickle.Dict)
+		if len(d.Keys) != len(keys) {
+			t.Fatalf("%d twice: %d keys, want %d", twice, len(d.Keys), len(keys))
+		}
+		for i, key := range keys {
+			if d.Keys[i] != any(key) || d.Values[i] != any(want[key]) || d.Get(key) != any(want[key]) {
+				t.Fatalf("%d twice: key %d is %v: %v, want %s: %d", twice, i, d.Keys[i], d.Values[i], key, want[key])
+			}
+		}
 	}
 }

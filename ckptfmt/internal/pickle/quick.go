@@ -132,7 +132,7 @@ func (c *Cursor) Global() Global {
 // Text reads a text that others may have too, such as the name of a device.
 func (c *Cursor) Text() string { return c.text(true) }
 
-// OwnText reads a text that is expected not to be fetched.
+// OwnText reads a text that is expected not to be fetched. It is a part of the pickle.
 func (c *Cursor) OwnText() string { return c.text(false) }
 
 func (c *Cursor) text(keep bool) string {
@@ -156,6 +156,7 @@ func (c *Cursor) text(keep bool) string {
 		return ""
 	}
 	if keep {
+		text = c.u.kept(text)
 		c.put(text)
 	} else {
 		c.Drop()

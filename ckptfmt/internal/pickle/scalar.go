@@ -85,11 +85,11 @@ func (u *unpickler) text(op byte) error {
 func (u *unpickler) word(text string) any {
 	const longest = 8
 	if len(text) == 0 || len(text) > longest {
-		return text
+		return u.kept(text)
 	}
 	place := &u.words[(int(text[0])*31+int(text[len(text)-1])*7+len(text))%len(u.words)]
 	if known, ok := (*place).(string); !ok || known != text {
-		*place = text
+		*place = u.kept(text)
 	}
 	return *place
 }
@@ -107,7 +107,7 @@ func (u *unpickler) bytes(op byte) error {
 	if err != nil {
 		return err
 	}
-	return u.push(Bytes(b))
+	return u.push(Bytes(u.kept(b)))
 }
 
 // shuffle does POP, POP_MARK and DUP.

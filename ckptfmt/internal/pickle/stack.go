@@ -12,18 +12,44 @@ func (u *unpickler) push(v any) error {
 	if len(u.stack) >= maxStack+len(u.b)/bytesPerStack {
 		return fmt.Errorf("it has more than %d values that belong to nothing yet", len(u.stack))
 	}
-	u.stack = append(roomFor(1, u.stack), v)
+	u.stack = append(roomFor(1, u.stack, 0), v)
 	return nil
 }
 
+// longList is the length from which a list, or a dict, may be the largest.
+const longList = 1024
+
 // roomFor returns a list with room for n more items, at least twice as large as before if
 // there was none: append grows long lists by a quarter, which leaves five times as much
-// memory that was used once.
-func roomFor[T any](n int, list []T) []T {
+// memory that was used once. A list that is long already gets room for what is expected.
+func roomFor[T any](n int, list []T, expected int) []T {
 	if n <= cap(list)-len(list) {
 		return list
 	}
+	if len(list) >= longList && expected-len(list) >= n {
+		return slices.Grow(list, expected-len(list))
+	}
 	return slices.Grow(list, max(n, len(list)))
+}
+
+// expected returns how many items a dict is expected to have, 0 of all but the first large
+// one: a pickle may have many that are not.
+func (u *unpickler) expected(d *Dict) int {
+	if u.large == nil && len(d.Keys) >= longList {
+		u.large = d
+	}
+	if u.large != d {
+		return 0
+	}
+	return u.rules.Expected
+}
+
+// kept returns a part of the pickle as a value may have it.
+func (u *unpickler) kept(text string) string {
+	if !u.rules.Copy {
+		return text
+	}
+	return u.texts.KeepString(text)
 }
 
 // pushNew is push of a value that takes so many bytes.

@@ -26,7 +26,9 @@ type (
 		index  []uint64 // of keys by their hashes; nil of few keys, and of texts in ascending order
 		seed   maphash.Seed
 
-		ascending int // how many of the first keys are texts in ascending order
+		ascending int  // how many of the first keys are texts in ascending order
+		unchecked bool // very many keys, some of which may be there twice
+		checked   bool // it was so, and has been looked through
 	}
 	// Object is an object of a class that Rules allow, with what it was made of and
 	// what it was saved with.
@@ -133,6 +135,11 @@ func (d *Dict) follows(key any) bool {
 
 // Set has Python's meaning: the last value of a key stays.
 func (d *Dict) Set(key, value any) error {
+	if d.unchecked {
+		if err := d.check(); err != nil {
+			return err
+		}
+	}
 	if d.follows(key) {
 		d.Keys, d.Values = append(d.Keys, key), append(d.Values, value)
 		d.ascending++
@@ -163,7 +170,7 @@ func (d *Dict) grow(n int) {
 		return
 	}
 	size := 2 * fewKeys
-	for 2*want > size {
+	for 3*size < 4*want {
 		size *= 2
 	}
 	old := d.index
@@ -196,8 +203,11 @@ func (d *Dict) free(hash uint32) *uint64 {
 // Get returns the value of a key, nil where there is none.
 func (d *Dict) Get(key any) any {
 	k, err := keyOf(key)
-	if err != nil {
+	if err != nil || d.unchecked && d.check() != nil {
 		return nil
+	}
+	if d.ascending < len(d.Keys) {
+		d.grow(0)
 	}
 	if i, _ := d.find(k, d.hash(k)); i >= 0 {
 		return d.Values[i]
@@ -205,11 +215,18 @@ func (d *Dict) Get(key any) any {
 	return nil
 }
 
-func (d *Dict) setAll(items []any) error {
+func (d *Dict) setAll(items []any, expected int) error {
+	if d.defers(items) {
+		d.Keys, d.Values = roomFor(len(items)/2, d.Keys, expected), roomFor(len(items)/2, d.Values, expected)
+		for i := 0; i < len(items); i += 2 {
+			d.Keys, d.Values = append(d.Keys, items[i]), append(d.Values, items[i+1])
+		}
+		return nil
+	}
 	if d.index != nil {
 		d.grow(len(items) / 2)
 	}
-	d.Keys, d.Values = roomFor(len(items)/2, d.Keys), roomFor(len(items)/2, d.Values)
+	d.Keys, d.Values = roomFor(len(items)/2, d.Keys, expected), roomFor(len(items)/2, d.Values, expected)
 	for i := 0; i < len(items); i += 2 {
 		if err := d.Set(items[i], items[i+1]); err != nil {
 			return err

@@ -3,7 +3,10 @@
 // of it and a fraction of the time.
 package slab
 
-import "strings"
+import (
+	"strings"
+	"unsafe"
+)
 
 // Texts keeps texts. The zero value is ready.
 type Texts struct{ now strings.Builder }
@@ -17,6 +20,11 @@ func (t *Texts) Keep(b []byte) string {
 	}
 	t.now.Write(b)
 	return t.now.String()[t.now.Len()-len(b):]
+}
+
+// KeepString returns a copy of a text that is a part of a larger one, or of a file.
+func (t *Texts) KeepString(s string) string {
+	return t.Keep(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
 // Copy returns a copy of a list, whose memory it takes from room; nil stays nil.

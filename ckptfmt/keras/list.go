@@ -1,0 +1,76 @@
+package keras
+
+import (
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+)
+
+// tensor is a variable in a file that Keras has arranged.
+type tensor struct {
+	in   *hdf5.Reader
+	at   int
+	name string // "" where it has none but its path
+}
+
+func (t *tensor) path() string { return t.in.Name(t.at) }
+
+// tensorList is the tensors of a file under their names, each of which is made when it is
+// asked for.
+type tensorList struct{ r *Reader }
+
+// List returns the tensors of a file.
+func (r *Reader) List() ckptfmt.PartList {
+	if r.tensors == nil {
+		return r.weights
+	}
+	return tensorList{r}
+}
+
+// Len implements [ckptfmt.PartList].
+func (l tensorList) Len() int { return len(l.r.tensors) }
+
+// Name implements [ckptfmt.PartList].
+func (l tensorList) Name(i int) string {
+	t := &l.r.tensors[i]
+	if t.name == "" {
+		return t.path()
+	}
+	return t.name
+}
+
+// Info implements [ckptfmt.PartList].
+func (l tensorList) Info(i int) (ckptfmt.TensorInfo, error) {
+	t := &l.r.tensors[i]
+	info, err := t.in.Info(t.at)
+	info.Name = l.Name(i)
+	return info, err
+}
+
+// Part implements [ckptfmt.PartList].
+func (l tensorList) Part(i int) ckptfmt.Part {
+	t := &l.r.tensors[i]
+	p := t.in.Part(t.at)
+	p.Open = l.r.checkedOpen(p.Open)
+	if t.name != "" {
+		p.Name, p.Stored = t.name, p.Name
+	}
+	return p
+}
+
+// Stored returns the place of the tensor that the file has under a path, where its name is
+// another one.
+func (l tensorList) Stored(path string) (int, bool) {
+	i, ok := l.r.byPath()[path]
+	return i, ok
+}
+
+// paths are those of the tensors that have other names.
+func (r *Reader) paths() map[string]int {
+	paths := make(map[string]int, len(r.tensors))
+	for i := range r.tensors {
+		if t := &r.tensors[i]; t.name != "" {
+			paths[t.path()] = i
+		}
+	}
+	return paths
+}
