@@ -43,6 +43,8 @@ func TestParseReport(t *testing.T) {
 		{"step in words", `{"step": "1", "loss": 1}`, nil, false},
 		{"negative step", `{"step": -1, "loss": 1}`, nil, false},
 		{"half a step", `{"step": 1.5, "loss": 1}`, nil, false},
+		{"the largest step", `{"step": 9007199254740991}`, report(1<<53 - 1), true},
+		{"a step that is not exact", `{"step": 9007199254740992}`, nil, false},
 		{"huge step", `{"step": 1e300, "loss": 1}`, nil, false},
 		{"broken", `{"step": 1, "loss": `, nil, false},
 		{"no JSON", `{step: 1}`, nil, false},
@@ -56,10 +58,15 @@ func TestParseReport(t *testing.T) {
 		{"pairs with commas", "global_step=120, loss=0.25; acc=1", report(120, "loss", 0.25, "acc", 1.0), true},
 		{"pairs, nan", "step=1 loss=nan b=-inf", report(1, "loss", math.NaN(), "b", -inf), true},
 		{"pairs among words", "INFO [train] step=5 loss=0.5 eta=3h", report(5, "loss", 0.5), false},
-		{"quotes", `step=5 msg="loss=3 now" loss=1`, report(5, "loss", 1.0), false},
+		{"quotes", `step=5 msg="it is loss=3 now" loss=1`, report(5, "loss", 1.0), false},
+		{"quotes in quotes", `step=5 msg="it is \" loss=3" loss=1`, report(5, "loss", 1.0), false},
+		{"no quotes", `step=5 dir=c:\ loss=1`, report(5, "loss", 1.0), false},
+		{"a short word at the end", "step=5 loss=1 s", report(5, "loss", 1.0), false},
 		{"open quote", `step=5 msg="loss=3`, report(5), false},
 		{"step alone", "step=5", report(5), true},
 		{"odd keys", "step=5 =3 3=4 a(b)=5 ok=6", report(5, "ok", 6.0), false},
+		{"keys", "step=5 A=1 Z=2 a=3 z=4 x0=5 x9=6 é=7 \u0080=8", report(5, "A", 1.0, "Z", 2.0, "a", 3.0, "z", 4.0, "x0", 5.0, "x9", 6.0, "é", 7.0, "\u0080", 8.0), true},
+		{"no keys", "step=5 [=1 @=2 {=3 `=4 0=5 ok=6", report(5, "ok", 6.0), false},
 		{"no step among pairs", "loss=3 substep=4", nil, false},
 		{"words", "epoch 3: loss 0.2", nil, false},
 		{"nothing", "", nil, false},
@@ -95,8 +102,21 @@ func TestParseReportLimits(t *testing.T) {
 	if r, _ := ParseReport("step=1 a=2" + strings.Repeat(" ", MaxLine) + "b=3"); r != nil {
 		t.Error("a line that is too long gives a report")
 	}
-	if r, _ := ParseReport("step=1 " + strings.Repeat("a", maxTag+1) + "=2"); r == nil || len(r.Values) != 0 {
-		t.Errorf("a name that is too long gives %v", r)
+	step := regexp.MustCompile(`step=(?P<step>\d+)`)
+	for over, want := range map[int]bool{0: true, 1: false} {
+		line := "step=1 " + strings.Repeat("a", MaxLine-len("step=1 ")+over)
+		if r, _ := ParseReport(line); (r != nil) != want {
+			t.Errorf("a line of %d bytes is a report: %v", len(line), !want)
+		}
+		if r := matchPattern(step, line); (r != nil) != want {
+			t.Errorf("a line of %d bytes fits a pattern: %v", len(line), !want)
+		}
+		if r, _ := ParseReport("step=1 " + strings.Repeat("a", maxTag+over) + "=2"); r == nil || (len(r.Values) == 1) != want {
+			t.Errorf("a name of %d bytes gives %v", maxTag+over, r)
+		}
+	}
+	if loss, ok := report(1, "acc", 1.0).Loss(); ok {
+		t.Errorf("a report without a loss has the loss %v", loss)
 	}
 }
 
