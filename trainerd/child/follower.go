@@ -199,7 +199,7 @@ func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool
 		return true, false, err
 	}
 	f.at, f.run.job, f.attempts = job.start, job, job.Attempt
-	f.closing, f.passes, f.mute = time.Time{}, forwarder{}, false
+	f.closing, f.passes = time.Time{}, forwarder{}
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir), save: job.Save}
 	f.observer.Started(f.attempts, f.attempt.given)
 	f.tell(nodeRunning)
@@ -225,8 +225,10 @@ func (j *jobState) checkpoint(logdir string) *Checkpoint {
 
 // forward passes reports on to the chief, unless it takes those of another node.
 func (f *follower) forward() {
-	if f.mute || len(f.passes.waiting) == 0 {
+	if f.mute {
 		f.passes.waiting = nil
+	}
+	if len(f.passes.waiting) == 0 {
 		return
 	}
 	before := f.passErr

@@ -215,8 +215,12 @@ func TestFollowerCannotStart(t *testing.T) {
 			sv.Nodes, sv.Node = 2, 1
 			lead(t, sv.Logdir)
 			harm(t, sv)
-			if _, err := sv.Run(t.Context()); !is[*StartError](err) && !is[*lock.GroupError](err) {
-				t.Errorf("%s: Run = %v", name, err)
+			exit, err := sv.Run(t.Context())
+			if !is[*StartError](err) && !is[*lock.GroupError](err) || exit.Code != -1 || exit.Step != -1 {
+				t.Errorf("%s: Run = %+v, %v", name, exit, err)
+			}
+			if open := sv.System.(*simulated).open; len(open) > 0 {
+				t.Errorf("%s: %d sockets are open", name, len(open))
 			}
 			var got nodeState
 			readJSON(filepath.Join(sv.Logdir, nodesDir, "node1.json"), &got)
