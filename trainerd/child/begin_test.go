@@ -308,3 +308,21 @@ func TestEventsThatAreInvalid(t *testing.T) {
 		}
 	})
 }
+
+// TestConfigCannotBeKept has a disk that does not take the config: the program is started all
+// the same.
+func TestConfigCannotBeKept(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(*simProgram) int { return 0 })
+			sv.Config = []byte("steps = 7\n")
+			picky(sv, func(op, below string) bool { return fails && op == "rename" && below == ConfigName })
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := strings.Contains(log.String(), "the config could not be kept"); got != fails {
+				t.Errorf("the disk fails: %v; the log:\n%s", fails, log)
+			}
+		})
+	}
+}
