@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -81,7 +82,7 @@ func TestForwarded(t *testing.T) {
 	name := func(part int) string { return n.reportsFile(s, 1, part) }
 	at := time.Unix(1_800_000_000, 5)
 	for i := range int64(4) {
-		w.add(&Report{Step: i, Time: at, Values: []Value{{"val/loss", 0.1}, {"nan", math.NaN()}, {"inf", math.Inf(-1)}}})
+		w.add(&Report{Step: i, Time: at, Values: []Value{{"val/loss", 0.1234567890123456}, {"nan", math.NaN()}, {"inf", math.Inf(-1)}}})
 		if i == 1 {
 			dir := n.dir
 			n.dir = filepath.Join(dir, "missing")
@@ -92,6 +93,9 @@ func TestForwarded(t *testing.T) {
 			continue
 		}
 		if i == 2 {
+			if _, err := os.Stat(name(1)); err == nil {
+				t.Error("a file that is not full was continued in another one")
+			}
 			w.size = maxForwarded // the next file begins after it
 		}
 		must(t, w.send(n, s))
@@ -109,7 +113,7 @@ func TestForwarded(t *testing.T) {
 	for _, r := range f.reports {
 		inf, _ := r.Value("inf")
 		nan, _ := r.Value("nan")
-		if got = append(got, r.Step); !r.Time.Equal(at) || !math.IsInf(inf, -1) || !math.IsNaN(nan) || r.Values[0] != (Value{"val/loss", 0.1}) {
+		if got = append(got, r.Step); !r.Time.Equal(at) || !math.IsInf(inf, -1) || !math.IsNaN(nan) || r.Values[0] != (Value{"val/loss", 0.1234567890123456}) {
 			t.Errorf("report %+v", r)
 		}
 	}
@@ -118,6 +122,61 @@ func TestForwarded(t *testing.T) {
 	}
 	if _, err := os.Stat(name(0)); err == nil {
 		t.Error("the file that was read is still there")
+	}
+}
+
+// A report that says no time has that of its arrival on the worker. Where the disk takes
+// nothing for long, the memory for what waits is limited.
+func TestForwardedTimeAndSize(t *testing.T) {
+	w, before := &forwarder{}, time.Now()
+	w.add(&Report{Step: 1})
+	if r := decodeReport(w.waiting); r.Time.Before(before) || r.Time.After(time.Now()) {
+		t.Errorf("it has the time %v", r.Time)
+	}
+	for _, room := range []int{1, 0} {
+		w.waiting = make([]byte, maxForwarded-room)
+		if w.add(&Report{Step: 1}); (len(w.waiting) > maxForwarded) != (room > 0) {
+			t.Errorf("with room for %d bytes: %d bytes wait", room, len(w.waiting))
+		}
+	}
+}
+
+// A node leads once it has reported two steps, and the first of them was read ten looks ago.
+func TestWhoLeads(t *testing.T) {
+	for _, tc := range []struct {
+		last    int64
+		after   time.Duration
+		want    bool
+		because string
+	}{
+		{2, 10 * time.Second, true, "two steps, ten looks ago"},
+		{2, 10*time.Second - 1, false, "two steps, not yet ten looks ago"},
+		{1, time.Hour, false, "one step"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := start{Chief: "host/1/2", Attempt: 3}
+			n := &nodes{dir: t.TempDir(), own: 1}
+			w, f := &forwarder{}, &forwarded{}
+			report := func(step int64) {
+				if step > 0 {
+					w.add(&Report{Step: step})
+				}
+				must(t, w.send(n, s))
+				f.read(func(part int) string { return n.reportsFile(s, 1, part) })
+			}
+			report(0) // the file is there
+			time.Sleep(time.Minute)
+			report(1)
+			if f.leads(time.Second) {
+				t.Error("one report, and it leads")
+			}
+			time.Sleep(5 * time.Second)
+			report(tc.last)
+			time.Sleep(tc.after - 5*time.Second)
+			if got := f.leads(time.Second); got != tc.want {
+				t.Errorf("%s: leads %v", tc.because, got)
+			}
+		})
 	}
 }
 
