@@ -180,6 +180,33 @@ func TestWhoLeads(t *testing.T) {
 	}
 }
 
+// The reports of one node count, though others pass on theirs.
+func TestOneSpeaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{count: 3}
+		sv, _ := simulate(t, func(p *simProgram) int {
+			for step := range int64(30) {
+				for node := 1; node < n.count; node++ {
+					if node == 1 || step > 20 {
+						w := &forwarder{}
+						w.add(&Report{Step: step, Values: []Value{{"loss", float64(node)}}})
+						must(t, w.send(&nodes{dir: n.dir, own: node}, n.job().start))
+					}
+				}
+				p.sleep(time.Second)
+			}
+			return 0
+		})
+		sv.Nodes, n.dir = n.count, filepath.Join(sv.Logdir, nodesDir)
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Step != 29 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, count(0, 29)) {
+			t.Errorf("curve of the steps %v", got)
+		}
+	})
+}
+
 // What a full disk did not take is kept for the next time, and the log says so once.
 func TestForwardOnFullDisk(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
