@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
 
 // A program that reports on a worker's node alone has its whole curve, and its steps count:
@@ -175,6 +177,79 @@ func TestWhoLeads(t *testing.T) {
 			time.Sleep(tc.after - 5*time.Second)
 			if got := f.leads(time.Second); got != tc.want {
 				t.Errorf("%s: leads %v", tc.because, got)
+			}
+		})
+	}
+}
+
+// The chief's own reports count where they come before another node is known to lead, and
+// where nobody reports, nobody leads.
+func TestOwnReportsFirst(t *testing.T) {
+	for _, tc := range []struct{ passed, own int64 }{{0, 0}, {1, 3}, {2, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &nodes{count: 2}
+			sv, log := simulate(t, func(p *simProgram) int {
+				w := &forwarder{}
+				for step := range tc.passed {
+					w.add(&Report{Step: step + 90, Values: []Value{{"loss", 1}}})
+				}
+				must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
+				p.sleep(5 * time.Second)
+				for step := range tc.own {
+					p.say("step=%d loss=1", step)
+				}
+				p.sleep(time.Minute)
+				return 0
+			})
+			sv.Nodes, n.dir = n.count, filepath.Join(sv.Logdir, nodesDir)
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, count(0, tc.own-1)) || strings.Contains(log.String(), "reports on another node") {
+				t.Errorf("%d were passed on: curve of the steps %v; the log:\n%s", tc.passed, got, log)
+			}
+		})
+	}
+}
+
+// Old checkpoints stay while it is not known whose reports count: they may say which is best.
+func TestDeletionAwaitsReports(t *testing.T) {
+	for _, tc := range []struct {
+		passed      int64
+		early, late []string
+	}{
+		{0, []string{"ckpt-2"}, []string{"ckpt-2"}},
+		{1, []string{"ckpt-1", "ckpt-2"}, []string{"ckpt-1", "ckpt-2"}},
+		{2, []string{"ckpt-1", "ckpt-2"}, []string{"ckpt-2"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &nodes{count: 2}
+			sv, log := simulate(t, func(p *simProgram) int {
+				w := &forwarder{}
+				for step := range tc.passed {
+					w.add(&Report{Step: step, Values: []Value{{"loss", 1}}})
+				}
+				must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
+				for _, name := range []string{"ckpt-1", "ckpt-2"} {
+					p.sleep(2 * time.Second)
+					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), name), "weights")
+				}
+				p.sleep(time.Hour)
+				return 0
+			})
+			sv.Nodes, sv.Retention = n.count, []retention.Policy{retention.Last(1)}
+			n.dir = filepath.Join(sv.Logdir, nodesDir)
+			stop, end := begin(t, sv)
+			for _, want := range [][]string{tc.early, tc.late} {
+				time.Sleep(8*time.Second + time.Millisecond)
+				if got := checkpointsIn(t, sv.Logdir); !slices.Equal(got, want) {
+					t.Errorf("%d were passed on: there are %v, want %v", tc.passed, got, want)
+				}
+			}
+			stop()
+			end()
+			if got := strings.Count(log.String(), "reports on another node"); got != int(min(tc.passed, 1)) {
+				t.Errorf("it is logged %d times:\n%s", got, log)
 			}
 		})
 	}
