@@ -200,7 +200,7 @@ func (r *run) writePurge(name string, step int64) error {
 	if err != nil {
 		return err
 	}
-	at := float64(time.Now().UnixNano()) / 1e9
+	at := tfevents.WallTime(time.Now())
 	start := &tfpb.Event{WallTime: at, Step: step, What: &tfpb.Event_SessionLog{SessionLog: &tfpb.SessionLog{Status: tfpb.SessionLog_START}}}
 	w := tfevents.NewEventsWriter(f, nil) // it begins with the version
 	return errors.Join(w.WriteEvent(start), w.WriteEvent(start), f.Close())

@@ -325,7 +325,7 @@ func TestFoldersWithoutMarks(t *testing.T) {
 }
 
 // TestMarkAndTheClock has events files of the program that seem to be from soon: the start
-// waits until new ones sort after them. If that would take too long, it marks nothing.
+// waits until new ones sort after them. If that would take too long, there are no marks.
 func TestMarkAndTheClock(t *testing.T) {
 	for ahead, wait := range map[time.Duration]time.Duration{maxSkew - time.Second: maxSkew, maxSkew: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -338,12 +338,35 @@ func TestMarkAndTheClock(t *testing.T) {
 			})
 			theirs := fmt.Sprintf("events.out.tfevents.%d.theirs", now.Add(ahead).Unix())
 			writeFile(t, filepath.Join(sv.Logdir, "tb", theirs), "x")
+			writeFile(t, filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"1"+ownSuffix), "x") // of an earlier start
 			writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if marked, _ := filepath.Glob(filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"*")); (len(marked) == 1) != (wait > 0) {
+			if marked, _ := filepath.Glob(filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"*")); len(marked) != map[bool]int{true: 2, false: 0}[wait > 0] {
 				t.Errorf("%v ahead: marks %v", ahead, marked)
+			}
+		})
+	}
+}
+
+// TestMarkOfFirstReport has programs that continue from the checkpoint, or earlier than that:
+// only then what they make again needs another mark.
+func TestMarkOfFirstReport(t *testing.T) {
+	for first, want := range map[int64]int{4: 1, 3: 1, 2: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				p.sleep(time.Second)
+				p.say("step=%d loss=1", first)
+				return 0
+			})
+			writeFile(t, filepath.Join(sv.Logdir, "tb/events.out.tfevents.1.theirs"), "x")
+			writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if marked, _ := filepath.Glob(filepath.Join(sv.Logdir, "tb", "*"+purgeInfix+"*")); len(marked) != want {
+				t.Errorf("from step %d on: marks %v, want %d", first, marked, want)
 			}
 		})
 	}

@@ -31,6 +31,7 @@ func TestParseReport(t *testing.T) {
 		{"global_step", `{"global_step": 7, "a": 1}`, report(7, "a", 1.0), true},
 		{"global_step wins", `{"global_step": 7, "step": 1, "a": 1}`, report(7, "a", 1.0), true},
 		{"global_step wins from behind", `{"step": 1, "global_step": 7}`, report(7), true},
+		{"two steps", "step=1 step=2", report(2), true},
 		{"nested", `{"train": {"loss": 1, "acc": {"top1": 2}}, "step": 3}`, report(3, "train/loss", 1.0, "train/acc/top1", 2.0), true},
 		{"a nested step is a curve", `{"step": 3, "lr": {"step": 5}}`, report(3, "lr/step", 5.0), true},
 		{"whole step as float", `{"step": 3.0, "a": 1}`, report(3, "a", 1.0), true},
@@ -150,6 +151,7 @@ func TestLineReader(t *testing.T) {
 		{"drawn over", "10%\r20%\r30%\nnext\n", []string{"~10%", "~20%", "30%", "next"}},
 		{"cleared", "10%\r\n", []string{"10%"}},
 		{"bars", "\r10%\r   \r20%\n", []string{"~10%", "~   ", "20%"}},
+		{"a spinner", "/\r-\r|\n", []string{"~/", "~-", "|"}},
 		{"nothing", "", nil},
 		{"longest", long + "\nb\n", []string{long, "b"}},
 		{"too long", long + "yz\nb\n", []string{"+" + long, "+yz", "b"}},
@@ -174,7 +176,8 @@ func TestLineReader(t *testing.T) {
 
 // TestLineReaderAtPauses has a stream that pauses after each of its pieces.
 func TestLineReaderAtPauses(t *testing.T) {
-	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c\n", "\r40%", "\nd"}
+	long := strings.Repeat("x", MaxLine)
+	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c\n", "\r40%", "\nd\n", "\r/", "\r-", "\n", "\r" + long + "y", "z\n", "e"}
 	var readers []io.Reader
 	for _, piece := range pieces {
 		readers = append(readers, strings.NewReader(piece))
@@ -187,7 +190,7 @@ func TestLineReaderAtPauses(t *testing.T) {
 		}
 		got = append(got, []string{"", "~", "=", "+"}[k]+string(line))
 	}
-	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "c", "~40%", "=40%", "d"}
+	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "c", "~40%", "=40%", "d", "~/", "~-", "=-", "~" + long[:MaxLine/2-1], "~" + long[:MaxLine-1], "+" + long, "+yz", "e"} // it is read in halves
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
