@@ -227,6 +227,9 @@ func (w *BundleWriter) writeStream(from io.Reader, size int64) uint32 {
 	for size > 0 && w.err == nil {
 		piece := buf[:min(size, sumPiece)]
 		if _, err := io.ReadFull(from, piece); err != nil {
+			if err == io.EOF { // between two pieces
+				err = io.ErrUnexpectedEOF
+			}
 			w.err = fmt.Errorf("writing checkpoint %s: %w", w.prefix, err)
 			break
 		}

@@ -198,14 +198,12 @@ func (m *merge) dataName(i int) string {
 }
 
 // giveBack gives the first n data files their old names: the bundles that were to be
-// merged are whole again.
-func (m *merge) giveBack(n int) error {
+// merged are whole again, but for those whose file the disk does not let go.
+func (m *merge) giveBack(n int) (failed error) {
 	for i, file := range m.files[:n] {
-		if err := m.fsys.Rename(m.dataName(i), file); err != nil {
-			return err
-		}
+		failed = errors.Join(failed, m.fsys.Rename(m.dataName(i), file))
 	}
-	return nil
+	return failed
 }
 
 // removeInputs removes the indexes that name data files which no longer exist.

@@ -245,7 +245,7 @@ func (c *column) shorten(n int) {
 		}
 	}
 	all := c.n
-	c.n, c.sized, c.sizeTotal = 0, 0, 0
+	c.n, c.sized, c.sizeTotal, c.maxStep, c.maxWall = 0, 0, 0, 0, 0
 	c.each(func(p *cell) bool {
 		c.n++
 		c.measure(p)

@@ -235,7 +235,7 @@ func TestNoGroupLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // while another has it
 		sv, _ := simulate(t, nil)
 		holdGroup(t, sv)
-		time.AfterFunc(time.Second, func() { os.RemoveAll(sv.Logdir) })
+		time.AfterFunc(time.Second+system.GroupPoll/2, func() { os.RemoveAll(sv.Logdir) }) // not at a look
 		if held, err := awaitGroup(t.Context(), sv.Logdir, time.Minute); held != nil || !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("got %v, %v", held, err)
 		}
@@ -307,4 +307,22 @@ func TestEventsThatAreInvalid(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestConfigCannotBeKept has a disk that does not take the config: the program is started all
+// the same.
+func TestConfigCannotBeKept(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(*simProgram) int { return 0 })
+			sv.Config = []byte("steps = 7\n")
+			picky(sv, func(op, below string) bool { return fails && op == "rename" && below == ConfigName })
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := strings.Contains(log.String(), "the config could not be kept"); got != fails {
+				t.Errorf("the disk fails: %v; the log:\n%s", fails, log)
+			}
+		})
+	}
 }

@@ -2,6 +2,7 @@ package child
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -158,8 +159,8 @@ func (r *run) removeMark(mark string) (removed bool) {
 // its folder do not say what came first.
 func isCopied(mark string, at time.Time) bool {
 	_, rest, _ := strings.Cut(path.Base(mark), purgeInfix)
-	nanos, err := strconv.ParseInt(strings.TrimSuffix(rest, ownSuffix), 10, 64)
-	return err != nil || at.Sub(time.Unix(0, nanos)).Abs() > time.Minute
+	nanos, _ := strconv.ParseInt(strings.TrimSuffix(rest, ownSuffix), 10, 64) // 0 if it says none
+	return at.Sub(time.Unix(0, nanos)).Abs() > time.Minute
 }
 
 // writePurge writes an events file that drops what comes before it from a step on.
@@ -170,16 +171,10 @@ func (r *run) writePurge(name string, step int64) error {
 	if err != nil {
 		return err
 	}
-	at := float64(time.Now().UnixNano()) / 1e9
+	at := tfevents.WallTime(time.Now())
 	start := &tfpb.Event{WallTime: at, Step: step, What: &tfpb.Event_SessionLog{SessionLog: &tfpb.SessionLog{Status: tfpb.SessionLog_START}}}
 	w := tfevents.NewEventsWriter(f, nil) // it begins with the version
-	for range 2 {
-		if err := w.WriteEvent(start); err != nil {
-			f.Close()
-			return err
-		}
-	}
-	return f.Close()
+	return errors.Join(w.WriteEvent(start), w.WriteEvent(start), f.Close())
 }
 
 // purgeBefore prepares the program's curves for a start from a checkpoint.

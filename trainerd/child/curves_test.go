@@ -55,7 +55,7 @@ func TestProgramsOwnEvents(t *testing.T) {
 // begins it again with what it had: nothing of ours may drop that.
 func TestEventsFileBegunAgain(t *testing.T) {
 	const file = "tb/events.out.tfevents"
-	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s ckpt-2;exit 1|write %s;date %s;resume 6", file, file, file))
+	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s ckpt-2;exit 1|pause;write %s;date %s;resume 6", file, file, file))
 	writeFile(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -206,6 +206,9 @@ func TestOwnRunCannotBeMade(t *testing.T) {
 			if got := strings.Count(log.String(), "cannot separate the events"); got != 1 {
 				t.Errorf("%s: it is said %d times:\n%s", name, got, log)
 			}
+			if got := strings.Contains(log.String(), "those of trainerd are in a run of their own"); got != (until > 0) {
+				t.Errorf("%s: the log:\n%s", name, log)
+			}
 		})
 	}
 }
@@ -213,7 +216,7 @@ func TestOwnRunCannotBeMade(t *testing.T) {
 // TestMarkCannotBeMade has a restart among events files of the program, and a disk that does
 // not take the mark of it.
 func TestMarkCannotBeMade(t *testing.T) {
-	for _, fails := range []string{"create", "write"} {
+	for _, fails := range []string{"create", "write", "close"} {
 		synctest.Test(t, func(t *testing.T) {
 			sv, log := simulate(t, func(p *simProgram) int {
 				logdir := p.variable("TRAINERD_LOGDIR")
@@ -224,11 +227,12 @@ func TestMarkCannotBeMade(t *testing.T) {
 				}
 				return 0
 			})
+			sv.Log = logAllTo(log)
 			picky(sv, func(op, below string) bool { return op == fails && strings.HasPrefix(below, "tb/") })
 			if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 2 {
 				t.Errorf("Run = %+v, %v", exit, err)
 			}
-			if !strings.Contains(log.String(), "cannot mark a restart among the program's events") {
+			if got := log.String(); !strings.Contains(got, "cannot mark a restart among the program's events") || strings.Contains(got, "marked a restart") {
 				t.Errorf("%s: the log:\n%s", fails, log)
 			}
 		})
@@ -241,7 +245,7 @@ func TestMarksOfEarlierRuns(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		sv, _ := supervise(t, "steps 1 2")
 		log := newScreen()
-		sv.Log = logTo(log)
+		sv.Log = logAllTo(log)
 		theirs := filepath.Join(sv.Logdir, "tb", "events.out.tfevents.1.theirs")
 		at := time.Now().Add(-time.Hour)
 		mark := fmt.Sprintf("%s%s%d%s", theirs, purgeInfix, at.UnixNano(), ownSuffix)
@@ -258,6 +262,113 @@ func TestMarksOfEarlierRuns(t *testing.T) {
 		if got := strings.Contains(log.String(), "cannot withdraw the mark of a restart"); got != fails {
 			t.Errorf("the log:\n%s", log)
 		}
+		if got := strings.Contains(log.String(), "withdrew the mark"); got == fails {
+			t.Errorf("the log:\n%s", log)
+		}
+	}
+}
+
+// TestMarksThatStay has marks that are no longer next to the file of which they are, or
+// whose times say nothing, as in a logdir that was copied.
+func TestMarksThatStay(t *testing.T) {
+	const file = "tb/events.out.tfevents.1.theirs"
+	at := time.Now().Add(-time.Hour)
+	named := func(at time.Time) string { return fmt.Sprintf("%s%s%d%s", file, purgeInfix, at.UnixNano(), ownSuffix) }
+	for _, tc := range []struct {
+		what, mark string
+		noFile     bool
+		stays      bool
+	}{
+		{"the file is gone", named(at), true, true},
+		{"the mark was copied later", named(at.Add(-time.Minute - 1)), false, true},
+		{"the mark says a later time", named(at.Add(time.Minute + 1)), false, true},
+		{"the mark says no time", file + purgeInfix + "x" + ownSuffix, false, true},
+		{"the mark was written slowly", named(at.Add(-time.Minute)), false, false},
+		{"the clock of the disk is late", named(at.Add(time.Minute)), false, false},
+		{"it is below what was damaged", "damaged/1/" + named(at), false, true},
+		{"it is in trainerd's own run", ownRun + "/" + named(at), false, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(*simProgram) int { return 0 })
+			mark := filepath.Join(sv.Logdir, tc.mark)
+			writeFile(t, mark, "x")
+			must(t, os.Chtimes(mark, at, at))
+			if theirs, _, _ := strings.Cut(mark, purgeInfix); !tc.noFile {
+				writeFile(t, theirs, "x")
+			}
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(mark); (err == nil) != tc.stays {
+				t.Errorf("%s: the mark: %v", tc.what, err)
+			}
+		})
+	}
+}
+
+// TestFoldersWithoutMarks has events files where TensorBoard does not look for runs of the
+// program: what was moved as damaged, trainerd's own run, and hidden folders.
+func TestFoldersWithoutMarks(t *testing.T) {
+	const file = "events.out.tfevents.1.theirs"
+	sv, _ := supervise(t, "write ckpt-2;exit 1|steps 3 4")
+	for _, dir := range []string{"tb", "damaged/1", ownRun, ".cache", "tb/.hidden"} {
+		writeFile(t, filepath.Join(sv.Logdir, dir, file), "x")
+	}
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range below(t, sv.Logdir) {
+		if strings.Contains(name, purgeInfix) && !strings.HasPrefix(name, "tb/"+file) {
+			t.Errorf("a mark: %s", name)
+		}
+	}
+}
+
+// TestMarkAndTheClock has events files of the program that seem to be from soon: the start
+// waits until new ones sort after them. If that would take too long, there are no marks.
+func TestMarkAndTheClock(t *testing.T) {
+	for ahead, wait := range map[time.Duration]time.Duration{maxSkew - time.Second: maxSkew, maxSkew: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			now := time.Now()
+			sv, _ := simulate(t, func(p *simProgram) int {
+				if took := time.Since(now); took != wait {
+					t.Errorf("%v ahead: it has waited %v, want %v", ahead, took, wait)
+				}
+				return 0
+			})
+			theirs := fmt.Sprintf("events.out.tfevents.%d.theirs", now.Add(ahead).Unix())
+			writeFile(t, filepath.Join(sv.Logdir, "tb", theirs), "x")
+			writeFile(t, filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"1"+ownSuffix), "x") // of an earlier start
+			writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if marked, _ := filepath.Glob(filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"*")); len(marked) != map[bool]int{true: 2, false: 0}[wait > 0] {
+				t.Errorf("%v ahead: marks %v", ahead, marked)
+			}
+		})
+	}
+}
+
+// TestMarkOfFirstReport has programs that continue from the checkpoint, or earlier than that:
+// only then what they make again needs another mark.
+func TestMarkOfFirstReport(t *testing.T) {
+	for first, want := range map[int64]int{4: 1, 3: 1, 2: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				p.sleep(time.Second)
+				p.say("step=%d loss=1", first)
+				return 0
+			})
+			writeFile(t, filepath.Join(sv.Logdir, "tb/events.out.tfevents.1.theirs"), "x")
+			writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if marked, _ := filepath.Glob(filepath.Join(sv.Logdir, "tb", "*"+purgeInfix+"*")); len(marked) != want {
+				t.Errorf("from step %d on: marks %v, want %d", first, marked, want)
+			}
+		})
 	}
 }
 

@@ -26,6 +26,8 @@ type follower struct {
 	mute    bool  // the reports of another node count
 	exit    Exit  // of the newest start
 	result  error
+
+	promoted bool // no chief is left
 }
 
 // unledLooks is how many looks in a row must find no chief before a worker takes its
@@ -62,9 +64,8 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 	defer look.Stop()
 	stop := ctx.Done()
 	for ; ; f.turns.Add(1) {
-		over, promoted, err := f.decide(ctx)
-		if over {
-			return promoted, errors.Join(err, f.result)
+		if over, err := f.decide(ctx); over {
+			return f.promoted, errors.Join(err, f.result)
 		}
 		select {
 		case report, ok := <-f.reports:
@@ -103,11 +104,11 @@ func (f *follower) next() (*Report, bool) {
 }
 
 // decide does what the chief's state asks for. It reports whether this was all.
-func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) {
+func (f *follower) decide(ctx context.Context) (over bool, err error) {
 	led, err := f.findChief()
 	if err != nil {
 		f.end()
-		return f.reports == nil, false, err
+		return f.reports == nil, err
 	}
 	job := f.nodes.job()
 	known := job.Chief == f.chief
@@ -116,15 +117,16 @@ func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) 
 	switch {
 	case !f.told.IsZero() && (f.reports == nil || !led || !known || job.Phase != nodeRunning || time.Since(f.told) > f.grace()/2):
 		f.exit.Cause = Stopped // the chief, where there is one, has saved by now
-		return f.end(), false, nil
+		return f.end(), nil
 	case !f.told.IsZero():
-		return false, false, nil
+		return false, nil
 	case known && job.Phase.final():
-		return f.finish(job), false, nil
+		return f.finish(job), nil
 	case !led && time.Since(f.unled) < unledLooks*f.lookEvery():
-		return false, false, nil // it may be making its lock file again, which somebody has removed
+		return false, nil // it may be making its lock file again, which somebody has removed
 	case !led:
-		return f.end(), true, nil
+		f.promoted = f.end()
+		return f.promoted, nil
 	case !known:
 		f.end() // a new chief begins
 	case job.Phase == nodeRunning && job.start != f.at:
@@ -136,7 +138,7 @@ func (f *follower) decide(ctx context.Context) (over, promoted bool, err error) 
 	case job.Phase != nodeRunning:
 		f.end()
 	}
-	return false, false, nil
+	return false, nil
 }
 
 // findChief reports whether a process has the lock on the logdir.
@@ -202,13 +204,13 @@ func (f *follower) end() bool {
 }
 
 // begin starts the program as the chief has started it.
-func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool, err error) {
+func (f *follower) begin(ctx context.Context, job jobState) (over bool, err error) {
 	ln, err := f.system().Listen()
 	if err != nil {
-		return true, false, err
+		return true, err
 	}
 	f.at, f.run.job, f.attempts = job.start, job, job.Attempt
-	f.closing, f.passes, f.mute = time.Time{}, forwarder{}, false
+	f.closing, f.passes = time.Time{}, forwarder{}
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir), save: job.Save}
 	f.observer.Started(f.attempts, f.attempt.given)
 	f.tell(nodeRunning)
@@ -217,11 +219,11 @@ func (f *follower) begin(ctx context.Context, job jobState) (over, promoted bool
 		ln.Close()
 		f.exit = Exit{Attempt: f.attempts, Cause: Failed, Code: -1, Step: -1}
 		f.tell(nodeEnded)
-		return true, false, err
+		return true, err
 	}
 	f.attempt.process, f.reports = a, a.reports
 	f.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", f.givenPath(), "chief", job.Host)
-	return false, false, nil
+	return false, nil
 }
 
 // checkpoint returns the one that the chief has chosen, nil for none.
@@ -234,8 +236,10 @@ func (j *jobState) checkpoint(logdir string) *Checkpoint {
 
 // forward passes reports on to the chief, unless it takes those of another node.
 func (f *follower) forward() {
-	if f.mute || len(f.passes.waiting) == 0 {
+	if f.mute {
 		f.passes.waiting = nil
+	}
+	if len(f.passes.waiting) == 0 {
 		return
 	}
 	before := f.passErr

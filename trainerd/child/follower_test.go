@@ -7,11 +7,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -137,6 +140,224 @@ func TestFollowerOfNewChief(t *testing.T) {
 			t.Errorf("the starts meet at %q", renditions)
 		}
 	})
+}
+
+// TestFollowerIsStopped has a worker that is stopped. Its program has its part in the save that
+// the chief has made first, so it is ended when that is over, or does not come.
+func TestFollowerIsStopped(t *testing.T) {
+	const never = DefaultGrace / 2
+	for name, tc := range map[string]struct {
+		happens func(t *testing.T, logdir string, release func()) // 10 s after the stop
+		want    time.Duration                                     // from the stop to the end of the program
+	}{
+		"the chief does nothing":     {func(*testing.T, string, func()) {}, never + time.Second},
+		"the chief ends its program": {func(t *testing.T, dir string, _ func()) { tellJob(t, dir, func(j *jobState) { j.Phase = nodeEnding }) }, 11 * time.Second},
+		"the chief goes":             {func(_ *testing.T, _ string, release func()) { release() }, 11 * time.Second},
+		"another is the chief": {func(t *testing.T, dir string, _ func()) {
+			must(t, os.WriteFile(filepath.Join(dir, lock.LockFile), []byte(`{"host":"elsewhere","pid":7,"start":"2026-01-02T03:04:05Z"}`), 0o666))
+		}, 11 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var told time.Time
+			sv, log := simulate(t, func(p *simProgram) int {
+				for p.sleep(time.Hour) {
+				}
+				told = time.Now()
+				return 0
+			})
+			sv.Nodes, sv.Node = 2, 1
+			release := lead(t, sv.Logdir)
+			stop, end := begin(t, sv)
+			time.Sleep(10*time.Second + time.Millisecond)
+			stop()
+			stopped := time.Now()
+			synctest.Wait()
+			var said nodeState
+			if readJSON((&nodes{dir: filepath.Join(sv.Logdir, nodesDir)}).nodeFile(1), &said); said.Phase != nodeEnding {
+				t.Errorf("%s: the chief was told %q", name, said.Phase)
+			}
+			time.Sleep(10 * time.Second)
+			tc.happens(t, sv.Logdir, release)
+			if exit, err := end(); err != nil || exit.Cause != Stopped || exit.Step != -1 {
+				t.Errorf("%s: Run = %+v, %v", name, exit, err)
+			}
+			if took := told.Sub(stopped); took < tc.want-2*time.Second || took > tc.want {
+				t.Errorf("%s: the program was told after %v, want %v; log:\n%s", name, took, tc.want, log)
+			}
+			if open := sv.System.(*simulated).open; len(open) > 0 {
+				t.Errorf("%s: %d sockets are open", name, len(open))
+			}
+		})
+	}
+}
+
+// TestFollowerWithoutAStart has a worker that comes when the job is over, or is stopped before
+// the chief has begun.
+func TestFollowerWithoutAStart(t *testing.T) {
+	for phase, want := range map[phase]Cause{jobComplete: Completed, jobStopped: Stopped, nodeEnded: Stopped} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulateFollower(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
+			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = phase })
+			stop, end := begin(t, sv)
+			time.Sleep(10 * time.Second)
+			begun := time.Now()
+			stop()
+			if exit, err := end(); err != nil || exit.Cause != want || time.Since(begun) > time.Second {
+				t.Errorf("%s: Run = %+v, %v after %v", phase, exit, err, time.Since(begun))
+			}
+		})
+	}
+}
+
+// TestFollowerTakesOver has a chief that goes: the worker waits for three looks, for the
+// lock file may come again, and then takes its place.
+func TestFollowerTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []time.Time
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.sleep(time.Hour)
+			told = append(told, time.Now())
+			return 0
+		})
+		sv.Nodes, sv.Node = 2, 1
+		release := lead(t, sv.Logdir)
+		stop, end := begin(t, sv)
+		time.Sleep(10*time.Second + time.Millisecond)
+		release()
+		gone := time.Now()
+		time.Sleep(30 * time.Second)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped || !strings.Contains(log.String(), "takes its place") {
+			t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
+		}
+		if took := told[0].Sub(gone).Round(time.Second); len(told) != 2 || took != (1+unledLooks)*sv.lookEvery() {
+			t.Errorf("the starts were ended at %v; the first %v after the chief had gone", told, took)
+		}
+	})
+}
+
+// TestFollowerGivesTime has programs that do not end with the job: each is given the time to
+// stop, from when the chief's has ended on, in each start.
+func TestFollowerGivesTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []time.Time
+		sv, log := simulateFollower(t, func(p *simProgram) int {
+			p.sleep(time.Hour)
+			told = append(told, time.Now())
+			p.sleepDeaf(20 * time.Second)
+			return 1 // it is the job that counts
+		})
+		_, end := begin(t, sv)
+		for attempt, over := range []phase{nodeClosing, jobComplete} {
+			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase, j.Attempt = nodeRunning, attempt+1 })
+			time.Sleep(10*time.Second + time.Millisecond)
+			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = over })
+			closing := time.Now()
+			time.Sleep(DefaultGrace + 30*time.Second)
+			if len(told) != attempt+1 || told[attempt].Sub(closing) > DefaultGrace+sv.lookEvery() || told[attempt].Sub(closing) < DefaultGrace {
+				t.Errorf("%s at %v: the programs were told to end at %v", over, closing, told)
+			}
+		}
+		if exit, err := end(); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if got := strings.Count(log.String(), `"still waiting" for="the program to end"`); got != 2 || strings.Contains(log.String(), "the disk of the logdir") {
+			t.Errorf("the log:\n%s", log)
+		}
+	})
+}
+
+// slowSystem takes its time for each socket.
+type slowSystem struct{ *simulated }
+
+func (s slowSystem) Listen() (system.Listener, error) {
+	time.Sleep(time.Minute)
+	return s.simulated.Listen()
+}
+
+// TestFollowerIsNotSilent has a worker whose system hangs.
+func TestFollowerIsNotSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulateFollower(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+		sv.System = slowSystem{sv.System.(*simulated)}
+		stop, end := begin(t, sv)
+		time.Sleep(2 * time.Minute)
+		stop()
+		end()
+		if !strings.Contains(log.String(), "still waiting") {
+			t.Errorf("the log:\n%s", log)
+		}
+	})
+}
+
+// TestFollowerPassesReportsOn has reports that the chief takes, more than one file of them,
+// and in another start those of another node: each start has files of its own.
+func TestFollowerPassesReportsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const each = maxForwarded/50_000 + 1
+		values := strings.Repeat(" a=1", 1000) // some 40 KB as they are passed on
+		sv, _ := simulateFollower(t, func(p *simProgram) int {
+			for step := range each {
+				p.sleep(time.Second)
+				p.say("step=%d%s", step, values)
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		heard := 0
+		sv.Observer = whenReported{nobody{}, func(*Report) { heard++ }}
+		stop, end := begin(t, sv)
+		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
+		own, other := 1, 0
+		for attempt, speaker := range []*int{nil, &other, &own} {
+			tellJob(t, sv.Logdir, func(j *jobState) { j.Attempt, j.Speaker = attempt+1, speaker })
+			time.Sleep(time.Minute)
+			passed := &forwarded{}
+			passed.read(func(part int) string { return n.reportsFile(n.job().start, 1, part) })
+			if want := map[bool]int{true: 0, false: each}[speaker == &other]; len(passed.reports) != want {
+				t.Errorf("start %d: %d reports were passed on, want %d", attempt+1, len(passed.reports), want)
+			}
+		}
+		stop()
+		if end(); heard != 3*each {
+			t.Errorf("the observer heard %d reports", heard)
+		}
+	})
+}
+
+// TestFollowerLeftovers has processes that a program leaves on a worker: they stay while the
+// job may have use for them, which it has not after a failure or a stop.
+func TestFollowerLeftovers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		code    int
+		stopped bool
+		want    []syscall.Signal
+	}{
+		"it succeeds":    {0, false, nil},
+		"it fails":       {1, false, []syscall.Signal{system.SigKill}},
+		"it is stopped":  {0, true, []syscall.Signal{system.SigCont, system.SigKill}},
+		"it fails, late": {1, true, []syscall.Signal{system.SigCont, system.SigKill}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var on *simulated
+			sv, _ := simulateFollower(t, func(p *simProgram) int {
+				on.left = []int{7}
+				if tc.stopped {
+					p.sleep(time.Hour)
+				}
+				return tc.code
+			})
+			on = sv.System.(*simulated)
+			stop, end := begin(t, sv)
+			time.Sleep(10 * time.Second)
+			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = nodeEnded })
+			time.Sleep(20 * time.Second)
+			if stop(); !slices.Equal(on.ended, tc.want) {
+				t.Errorf("%s: they got %v, want %v", name, on.ended, tc.want)
+			}
+			end()
+		})
+	}
 }
 
 // TestFollowerCannotBegin has workers that cannot be one.

@@ -48,7 +48,7 @@ type forwardedValue struct {
 	Value string `json:"value"` // JSON has neither NaN nor Inf
 }
 
-func encodeReport(r *Report, now time.Time) ([]byte, error) {
+func encodeReport(r *Report, now time.Time) []byte {
 	f := forwardedReport{Step: r.Step, Time: r.Time}
 	if f.Time.IsZero() {
 		f.Time = now
@@ -56,7 +56,8 @@ func encodeReport(r *Report, now time.Time) ([]byte, error) {
 	for _, v := range r.Values {
 		f.Values = append(f.Values, forwardedValue{v.Tag, strconv.FormatFloat(v.Value, 'g', -1, 64)})
 	}
-	return json.Marshal(f)
+	line, _ := json.Marshal(f) // texts, and a time that a report can have
+	return line
 }
 
 // decodeReport returns nil for a line that is not a report.
@@ -85,9 +86,8 @@ type forwarder struct {
 
 // add takes a report. Where the disk has been full for long, it is lost.
 func (w *forwarder) add(r *Report) {
-	line, err := encodeReport(r, time.Now())
-	if err == nil && len(w.waiting) < maxForwarded {
-		w.waiting = append(append(w.waiting, line...), '\n')
+	if len(w.waiting) < maxForwarded {
+		w.waiting = append(append(w.waiting, encodeReport(r, time.Now())...), '\n')
 	}
 }
 
@@ -137,7 +137,7 @@ func (f *forwarded) readPart(name string) {
 		return // the node has reported nothing
 	}
 	defer file.Close()
-	text, _ := io.ReadAll(io.NewSectionReader(file, f.offset, math.MaxInt64-f.offset)) // the rest comes the next time
+	text, _ := io.ReadAll(io.NewSectionReader(file, f.offset, math.MaxInt64)) // the rest comes the next time
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	f.offset += int64(len(text))
 	for line := range bytes.Lines(text) {

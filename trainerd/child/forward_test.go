@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
 
 // A program that reports on a worker's node alone has its whole curve, and its steps count:
@@ -81,7 +84,7 @@ func TestForwarded(t *testing.T) {
 	name := func(part int) string { return n.reportsFile(s, 1, part) }
 	at := time.Unix(1_800_000_000, 5)
 	for i := range int64(4) {
-		w.add(&Report{Step: i, Time: at, Values: []Value{{"val/loss", 0.1}, {"nan", math.NaN()}, {"inf", math.Inf(-1)}}})
+		w.add(&Report{Step: i, Time: at, Values: []Value{{"val/loss", 0.1234567890123456}, {"nan", math.NaN()}, {"inf", math.Inf(-1)}}})
 		if i == 1 {
 			dir := n.dir
 			n.dir = filepath.Join(dir, "missing")
@@ -92,6 +95,9 @@ func TestForwarded(t *testing.T) {
 			continue
 		}
 		if i == 2 {
+			if _, err := os.Stat(name(1)); err == nil {
+				t.Error("a file that is not full was continued in another one")
+			}
 			w.size = maxForwarded // the next file begins after it
 		}
 		must(t, w.send(n, s))
@@ -109,7 +115,7 @@ func TestForwarded(t *testing.T) {
 	for _, r := range f.reports {
 		inf, _ := r.Value("inf")
 		nan, _ := r.Value("nan")
-		if got = append(got, r.Step); !r.Time.Equal(at) || !math.IsInf(inf, -1) || !math.IsNaN(nan) || r.Values[0] != (Value{"val/loss", 0.1}) {
+		if got = append(got, r.Step); !r.Time.Equal(at) || !math.IsInf(inf, -1) || !math.IsNaN(nan) || r.Values[0] != (Value{"val/loss", 0.1234567890123456}) {
 			t.Errorf("report %+v", r)
 		}
 	}
@@ -119,6 +125,161 @@ func TestForwarded(t *testing.T) {
 	if _, err := os.Stat(name(0)); err == nil {
 		t.Error("the file that was read is still there")
 	}
+}
+
+// A report that says no time has that of its arrival on the worker. Where the disk takes
+// nothing for long, the memory for what waits is limited.
+func TestForwardedTimeAndSize(t *testing.T) {
+	w, before := &forwarder{}, time.Now()
+	w.add(&Report{Step: 1})
+	if r := decodeReport(w.waiting); r.Time.Before(before) || r.Time.After(time.Now()) {
+		t.Errorf("it has the time %v", r.Time)
+	}
+	for _, room := range []int{1, 0} {
+		w.waiting = make([]byte, maxForwarded-room)
+		if w.add(&Report{Step: 1}); (len(w.waiting) > maxForwarded) != (room > 0) {
+			t.Errorf("with room for %d bytes: %d bytes wait", room, len(w.waiting))
+		}
+	}
+}
+
+// A node leads once it has reported two steps, and the first of them was read ten looks ago.
+func TestWhoLeads(t *testing.T) {
+	for _, tc := range []struct {
+		last    int64
+		after   time.Duration
+		want    bool
+		because string
+	}{
+		{2, 10 * time.Second, true, "two steps, ten looks ago"},
+		{2, 10*time.Second - 1, false, "two steps, not yet ten looks ago"},
+		{1, time.Hour, false, "one step"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := start{Chief: "host/1/2", Attempt: 3}
+			n := &nodes{dir: t.TempDir(), own: 1}
+			w, f := &forwarder{}, &forwarded{}
+			report := func(step int64) {
+				if step > 0 {
+					w.add(&Report{Step: step})
+				}
+				must(t, w.send(n, s))
+				f.read(func(part int) string { return n.reportsFile(s, 1, part) })
+			}
+			report(0) // the file is there
+			time.Sleep(time.Minute)
+			report(1)
+			if f.leads(time.Second) {
+				t.Error("one report, and it leads")
+			}
+			time.Sleep(5 * time.Second)
+			report(tc.last)
+			time.Sleep(tc.after - 5*time.Second)
+			if got := f.leads(time.Second); got != tc.want {
+				t.Errorf("%s: leads %v", tc.because, got)
+			}
+		})
+	}
+}
+
+// The chief's own reports count where they come before another node is known to lead, and
+// where nobody reports, nobody leads.
+func TestOwnReportsFirst(t *testing.T) {
+	for _, tc := range []struct{ passed, own int64 }{{0, 0}, {1, 3}, {2, 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &nodes{count: 2}
+			sv, log := simulate(t, func(p *simProgram) int {
+				w := &forwarder{}
+				for step := range tc.passed {
+					w.add(&Report{Step: step + 90, Values: []Value{{"loss", 1}}})
+				}
+				must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
+				p.sleep(5 * time.Second)
+				for step := range tc.own {
+					p.say("step=%d loss=1", step)
+				}
+				p.sleep(time.Minute)
+				return 0
+			})
+			sv.Nodes, n.dir = n.count, filepath.Join(sv.Logdir, nodesDir)
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, count(0, tc.own-1)) || strings.Contains(log.String(), "reports on another node") {
+				t.Errorf("%d were passed on: curve of the steps %v; the log:\n%s", tc.passed, got, log)
+			}
+		})
+	}
+}
+
+// Old checkpoints stay while it is not known whose reports count: they may say which is best.
+func TestDeletionAwaitsReports(t *testing.T) {
+	for _, tc := range []struct {
+		passed      int64
+		early, late []string
+	}{
+		{0, []string{"ckpt-2"}, []string{"ckpt-2"}},
+		{1, []string{"ckpt-1", "ckpt-2"}, []string{"ckpt-1", "ckpt-2"}},
+		{2, []string{"ckpt-1", "ckpt-2"}, []string{"ckpt-2"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &nodes{count: 2}
+			sv, log := simulate(t, func(p *simProgram) int {
+				w := &forwarder{}
+				for step := range tc.passed {
+					w.add(&Report{Step: step, Values: []Value{{"loss", 1}}})
+				}
+				must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
+				for _, name := range []string{"ckpt-1", "ckpt-2"} {
+					p.sleep(2 * time.Second)
+					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), name), "weights")
+				}
+				p.sleep(time.Hour)
+				return 0
+			})
+			sv.Nodes, sv.Retention = n.count, []retention.Policy{retention.Last(1)}
+			n.dir = filepath.Join(sv.Logdir, nodesDir)
+			stop, end := begin(t, sv)
+			for _, want := range [][]string{tc.early, tc.late} {
+				time.Sleep(8*time.Second + time.Millisecond)
+				if got := checkpointsIn(t, sv.Logdir); !slices.Equal(got, want) {
+					t.Errorf("%d were passed on: there are %v, want %v", tc.passed, got, want)
+				}
+			}
+			stop()
+			end()
+			if got := strings.Count(log.String(), "reports on another node"); got != int(min(tc.passed, 1)) {
+				t.Errorf("it is logged %d times:\n%s", got, log)
+			}
+		})
+	}
+}
+
+// The reports of one node count, though others pass on theirs.
+func TestOneSpeaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{count: 3}
+		sv, _ := simulate(t, func(p *simProgram) int {
+			for step := range int64(30) {
+				for node := 1; node < n.count; node++ {
+					if node == 1 || step > 20 {
+						w := &forwarder{}
+						w.add(&Report{Step: step, Values: []Value{{"loss", float64(node)}}})
+						must(t, w.send(&nodes{dir: n.dir, own: node}, n.job().start))
+					}
+				}
+				p.sleep(time.Second)
+			}
+			return 0
+		})
+		sv.Nodes, n.dir = n.count, filepath.Join(sv.Logdir, nodesDir)
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Step != 29 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, count(0, 29)) {
+			t.Errorf("curve of the steps %v", got)
+		}
+	})
 }
 
 // What a full disk did not take is kept for the next time, and the log says so once.

@@ -161,3 +161,8 @@ func readFile(t *testing.T, name string) string {
 
 // logTo returns a log that a test reads.
 func logTo(s *screen) *slog.Logger { return slog.New(slog.NewTextHandler(s, nil)) }
+
+// logAllTo is logTo with what is for debugging.
+func logAllTo(s *screen) *slog.Logger {
+	return slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}

@@ -4,7 +4,9 @@ package child
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // Hyperparameters come after the START of each start, which may drop those of the
@@ -32,5 +34,36 @@ func TestHParamsOfFailure(t *testing.T) {
 	}
 	if got := curve(t, sv.Logdir, "_hparams_/session_end_info"); len(got) != 0 {
 		t.Errorf("end at steps %v", got)
+	}
+}
+
+// TestWhichHParams has jobs with and without hyperparameters, and with one that TensorBoard
+// cannot show, which have reports or none.
+func TestWhichHParams(t *testing.T) {
+	for _, tc := range []struct {
+		params       map[string]any
+		says         string
+		begins, ends []int64
+		cannot       bool
+	}{
+		{map[string]any{"lr": 0.1}, "step=0 loss=1", []int64{0}, []int64{0}, false},
+		{map[string]any{"lr": 0.1}, "hello", nil, nil, false},
+		{nil, "step=1 loss=1", nil, nil, false},
+		{map[string]any{"lr": struct{}{}}, "step=1 loss=1", nil, []int64{1}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int { p.say("%s", tc.says); return 0 })
+			sv.HParams = tc.params
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			begins, ends := curve(t, sv.Logdir, "_hparams_/session_start_info"), curve(t, sv.Logdir, "_hparams_/session_end_info")
+			if !slices.Equal(begins, tc.begins) || !slices.Equal(ends, tc.ends) {
+				t.Errorf("%v and %q: they begin at %v, and end at %v; want %v, %v", tc.params, tc.says, begins, ends, tc.begins, tc.ends)
+			}
+			if got := strings.Contains(log.String(), "cannot write the hyperparameters"); got != tc.cannot {
+				t.Errorf("%v: the log:\n%s", tc.params, log)
+			}
+		})
 	}
 }

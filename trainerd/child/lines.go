@@ -65,7 +65,7 @@ func (l *lineReader) next() (line []byte, k kind, err error) {
 		}
 		if err != nil || c == '\n' {
 			l.drawing = false
-			if seen == len(l.buf) && seen > 0 {
+			if seen == len(l.buf) {
 				k = shownLine
 			}
 			return l.buf, k, nil // the error comes again

@@ -214,8 +214,12 @@ func TestFollowerCannotStart(t *testing.T) {
 			sv.Nodes, sv.Node = 2, 1
 			lead(t, sv.Logdir)
 			harm(t, sv)
-			if _, err := sv.Run(t.Context()); !is[*StartError](err) && !is[*lock.GroupError](err) {
-				t.Errorf("%s: Run = %v", name, err)
+			exit, err := sv.Run(t.Context())
+			if !is[*StartError](err) && !is[*lock.GroupError](err) || exit.Code != -1 || exit.Step != -1 {
+				t.Errorf("%s: Run = %+v, %v", name, exit, err)
+			}
+			if open := sv.System.(*simulated).open; len(open) > 0 {
+				t.Errorf("%s: %d sockets are open", name, len(open))
 			}
 			var got nodeState
 			readJSON(filepath.Join(sv.Logdir, nodesDir, "node1.json"), &got)
@@ -278,5 +282,62 @@ func TestNodesEndedWell(t *testing.T) {
 		if got := r.endedWellOnNodes(); got != tc.well {
 			t.Errorf("with %+v on the worker: %v", tc.worker, got)
 		}
+	}
+}
+
+// TestChiefTellsTheOthers has a chief whose program is stopped, succeeds, or is to be ended as
+// it ends on two other nodes: what those are told, and how often it is logged.
+func TestChiefTellsTheOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		others     nodeState // what they say after 5 s
+		stop       bool
+		succeeds   bool
+		told, then phase // while the program ends, and while the others end it
+		logged     int
+	}{
+		"it is stopped":       {nodeState{Phase: nodeRunning}, true, false, nodeEnding, nodeEnded, 0},
+		"it succeeds":         {nodeState{Phase: nodeRunning}, false, true, nodeRunning, nodeClosing, 0},
+		"others have to stop": {nodeState{Phase: nodeEnding}, false, false, nodeEnding, nodeEnded, 1},
+		"others have failed":  {nodeState{Phase: nodeEnded, Cause: Failed, Code: 1}, false, false, nodeEnding, nodeRunning, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var told phase
+			n := &nodes{count: 3}
+			say := func(s nodeState) {
+				for node := 1; node < n.count; node++ {
+					s.start = n.job().start
+					must(t, writeJSON(n.nodeFile(node), s))
+				}
+			}
+			sv, log := simulate(t, func(p *simProgram) int {
+				if p.variable("TRAINERD_ATTEMPT") != "1" {
+					p.sleep(time.Hour)
+					return 0
+				}
+				if say(nodeState{Phase: nodeRunning}); !tc.succeeds {
+					p.sleep(time.Hour)
+				}
+				time.Sleep(time.Second)
+				told = n.job().Phase
+				return 0
+			})
+			sv.Nodes, n.dir = n.count, filepath.Join(sv.Logdir, nodesDir)
+			stop, end := begin(t, sv)
+			time.Sleep(5 * time.Second)
+			if say(tc.others); tc.stop {
+				stop()
+			}
+			time.Sleep(4 * time.Second)
+			then := n.job().Phase
+			say(nodeState{Phase: nodeEnded})
+			time.Sleep(10 * time.Second)
+			stop()
+			if _, err := end(); err != nil || told != tc.told || then != tc.then {
+				t.Errorf("%s: %v; told %s, then %s; want %s, %s", name, err, told, then, tc.told, tc.then)
+			}
+			if got := strings.Count(log.String(), "started again on all nodes"); got != tc.logged {
+				t.Errorf("%s: it is logged %d times:\n%s", name, got, log)
+			}
+		})
 	}
 }

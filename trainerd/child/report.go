@@ -70,10 +70,9 @@ func ParseReport(line string) (r *Report, pure bool) {
 
 // collector makes a report of names and numbers.
 type collector struct {
-	report     Report
-	step       float64
-	rank       int // of the key that has given the step, 0 for none
-	overflowed bool
+	report Report
+	step   float64
+	rank   int // of the key that has given the step, 0 for none
 }
 
 // The keys that mean the step, by rank.
@@ -89,17 +88,13 @@ func (c *collector) add(name string, v float64) {
 	if name == "" || len(name) > maxTag {
 		return
 	}
-	if len(c.report.Values) == maxValues {
-		c.overflowed = true
-		return
-	}
 	c.report.Values = append(c.report.Values, Value{name, v})
 }
 
 // done returns the report, or nil when there is none with a step.
 func (c *collector) done() *Report {
 	step, ok := wholeStep(c.step)
-	if c.rank == 0 || !ok || c.overflowed {
+	if c.rank == 0 || !ok || len(c.report.Values) > maxValues {
 		return nil
 	}
 	c.report.Step = step
@@ -107,11 +102,8 @@ func (c *collector) done() *Report {
 }
 
 // wholeStep returns v as a step. Numbers from 2^53 on are not exact any more.
-func wholeStep(v float64) (int64, bool) {
-	if !(v >= 0 && v < 1<<53) || v != math.Trunc(v) {
-		return 0, false
-	}
-	return int64(v), true
+func wholeStep(v float64) (step int64, ok bool) {
+	return int64(v), v >= 0 && v < 1<<53 && v == math.Trunc(v)
 }
 
 // parsePairs reads a line of key=value.
@@ -162,7 +154,7 @@ func isKey(s string) bool {
 	const also = "_./:-@%+"
 	for i, c := range s {
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c > utf8.RuneSelf:
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_', c >= utf8.RuneSelf:
 		case i > 0 && (c >= '0' && c <= '9' || strings.ContainsRune(also, c)):
 		default:
 			return false

@@ -31,6 +31,7 @@ func TestParseReport(t *testing.T) {
 		{"global_step", `{"global_step": 7, "a": 1}`, report(7, "a", 1.0), true},
 		{"global_step wins", `{"global_step": 7, "step": 1, "a": 1}`, report(7, "a", 1.0), true},
 		{"global_step wins from behind", `{"step": 1, "global_step": 7}`, report(7), true},
+		{"two steps", "step=1 step=2", report(2), true},
 		{"nested", `{"train": {"loss": 1, "acc": {"top1": 2}}, "step": 3}`, report(3, "train/loss", 1.0, "train/acc/top1", 2.0), true},
 		{"a nested step is a curve", `{"step": 3, "lr": {"step": 5}}`, report(3, "lr/step", 5.0), true},
 		{"whole step as float", `{"step": 3.0, "a": 1}`, report(3, "a", 1.0), true},
@@ -43,6 +44,8 @@ func TestParseReport(t *testing.T) {
 		{"step in words", `{"step": "1", "loss": 1}`, nil, false},
 		{"negative step", `{"step": -1, "loss": 1}`, nil, false},
 		{"half a step", `{"step": 1.5, "loss": 1}`, nil, false},
+		{"the largest step", `{"step": 9007199254740991}`, report(1<<53 - 1), true},
+		{"a step that is not exact", `{"step": 9007199254740992}`, nil, false},
 		{"huge step", `{"step": 1e300, "loss": 1}`, nil, false},
 		{"broken", `{"step": 1, "loss": `, nil, false},
 		{"no JSON", `{step: 1}`, nil, false},
@@ -56,10 +59,15 @@ func TestParseReport(t *testing.T) {
 		{"pairs with commas", "global_step=120, loss=0.25; acc=1", report(120, "loss", 0.25, "acc", 1.0), true},
 		{"pairs, nan", "step=1 loss=nan b=-inf", report(1, "loss", math.NaN(), "b", -inf), true},
 		{"pairs among words", "INFO [train] step=5 loss=0.5 eta=3h", report(5, "loss", 0.5), false},
-		{"quotes", `step=5 msg="loss=3 now" loss=1`, report(5, "loss", 1.0), false},
+		{"quotes", `step=5 msg="it is loss=3 now" loss=1`, report(5, "loss", 1.0), false},
+		{"quotes in quotes", `step=5 msg="it is \" loss=3" loss=1`, report(5, "loss", 1.0), false},
+		{"no quotes", `step=5 dir=c:\ loss=1`, report(5, "loss", 1.0), false},
+		{"a short word at the end", "step=5 loss=1 s", report(5, "loss", 1.0), false},
 		{"open quote", `step=5 msg="loss=3`, report(5), false},
 		{"step alone", "step=5", report(5), true},
 		{"odd keys", "step=5 =3 3=4 a(b)=5 ok=6", report(5, "ok", 6.0), false},
+		{"keys", "step=5 A=1 Z=2 a=3 z=4 x0=5 x9=6 é=7 \u0080=8", report(5, "A", 1.0, "Z", 2.0, "a", 3.0, "z", 4.0, "x0", 5.0, "x9", 6.0, "é", 7.0, "\u0080", 8.0), true},
+		{"no keys", "step=5 [=1 @=2 {=3 `=4 0=5 ok=6", report(5, "ok", 6.0), false},
 		{"no step among pairs", "loss=3 substep=4", nil, false},
 		{"words", "epoch 3: loss 0.2", nil, false},
 		{"nothing", "", nil, false},
@@ -95,8 +103,21 @@ func TestParseReportLimits(t *testing.T) {
 	if r, _ := ParseReport("step=1 a=2" + strings.Repeat(" ", MaxLine) + "b=3"); r != nil {
 		t.Error("a line that is too long gives a report")
 	}
-	if r, _ := ParseReport("step=1 " + strings.Repeat("a", maxTag+1) + "=2"); r == nil || len(r.Values) != 0 {
-		t.Errorf("a name that is too long gives %v", r)
+	step := regexp.MustCompile(`step=(?P<step>\d+)`)
+	for over, want := range map[int]bool{0: true, 1: false} {
+		line := "step=1 " + strings.Repeat("a", MaxLine-len("step=1 ")+over)
+		if r, _ := ParseReport(line); (r != nil) != want {
+			t.Errorf("a line of %d bytes is a report: %v", len(line), !want)
+		}
+		if r := matchPattern(step, line); (r != nil) != want {
+			t.Errorf("a line of %d bytes fits a pattern: %v", len(line), !want)
+		}
+		if r, _ := ParseReport("step=1 " + strings.Repeat("a", maxTag+over) + "=2"); r == nil || (len(r.Values) == 1) != want {
+			t.Errorf("a name of %d bytes gives %v", maxTag+over, r)
+		}
+	}
+	if loss, ok := report(1, "acc", 1.0).Loss(); ok {
+		t.Errorf("a report without a loss has the loss %v", loss)
 	}
 }
 
@@ -130,6 +151,7 @@ func TestLineReader(t *testing.T) {
 		{"drawn over", "10%\r20%\r30%\nnext\n", []string{"~10%", "~20%", "30%", "next"}},
 		{"cleared", "10%\r\n", []string{"10%"}},
 		{"bars", "\r10%\r   \r20%\n", []string{"~10%", "~   ", "20%"}},
+		{"a spinner", "/\r-\r|\n", []string{"~/", "~-", "|"}},
 		{"nothing", "", nil},
 		{"longest", long + "\nb\n", []string{long, "b"}},
 		{"too long", long + "yz\nb\n", []string{"+" + long, "+yz", "b"}},
@@ -154,7 +176,8 @@ func TestLineReader(t *testing.T) {
 
 // TestLineReaderAtPauses has a stream that pauses after each of its pieces.
 func TestLineReaderAtPauses(t *testing.T) {
-	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c\n", "\r40%", "\nd"}
+	long := strings.Repeat("x", MaxLine)
+	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c\n", "\r40%", "\nd\n", "\r/", "\r-", "\n", "\r" + long + "y", "z\n", "e"}
 	var readers []io.Reader
 	for _, piece := range pieces {
 		readers = append(readers, strings.NewReader(piece))
@@ -167,7 +190,7 @@ func TestLineReaderAtPauses(t *testing.T) {
 		}
 		got = append(got, []string{"", "~", "=", "+"}[k]+string(line))
 	}
-	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "c", "~40%", "=40%", "d"}
+	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "c", "~40%", "=40%", "d", "~/", "~-", "=-", "~" + long[:MaxLine/2-1], "~" + long[:MaxLine-1], "+" + long, "+yz", "e"} // it is read in halves
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}

@@ -4,11 +4,12 @@ package child
 
 import (
 	"encoding/json"
-	"errors"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	runreport "github.com/trainerd/trainerd/trainerd/report"
@@ -19,14 +20,7 @@ import (
 func TestRunReport(t *testing.T) {
 	sv, out := supervise(t, "steps 1 10;write ckpt-10;steps 11 14;tear ckpt-14.safetensors;exit 1|resume 20;write ckpt-20")
 	sv.Retention = []retention.Policy{retention.Last(3), retention.Best{Metric: "loss"}}
-	read := func() (r runreport.Run) {
-		t.Helper()
-		b, err := os.ReadFile(filepath.Join(sv.Logdir, runreport.JSONName))
-		if err := errors.Join(err, json.Unmarshal(b, &r)); err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
+	read := func() runreport.Run { return readReport(t, sv.Logdir) }
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatalf("%v; output %q", err, out)
 	}
@@ -59,9 +53,80 @@ func TestRunReportOfASilentProgram(t *testing.T) {
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var r runreport.Run
-	b, err := os.ReadFile(filepath.Join(sv.Logdir, runreport.JSONName))
-	if err := errors.Join(err, json.Unmarshal(b, &r)); err != nil || r.LastStep != 140 {
-		t.Errorf("it came to step %d, want 140; %v", r.LastStep, err)
+	if r := readReport(t, sv.Logdir); r.LastStep != 140 {
+		t.Errorf("it came to step %d, want 140", r.LastStep)
 	}
+}
+
+// readReport reads the report of a run.
+func readReport(t *testing.T, logdir string) (r runreport.Run) {
+	t.Helper()
+	must(t, json.Unmarshal([]byte(readFile(t, filepath.Join(logdir, runreport.JSONName))), &r))
+	return r
+}
+
+// TestRunReportTimes has a run that fails once: what it has waited between its starts is no
+// time of training, also where a stop ends the waiting.
+func TestRunReportTimes(t *testing.T) {
+	for _, stopped := range []time.Duration{0, 12 * time.Second, 40 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, failed, again := time.Now(), time.Time{}, time.Time{}
+			sv, _ := simulate(t, func(p *simProgram) int {
+				if p.variable("TRAINERD_ATTEMPT") == "1" {
+					p.sleep(10 * time.Second)
+					failed = time.Now()
+					return 1
+				}
+				again = time.Now()
+				p.say("step=1")
+				p.say("step=80")
+				p.sleep(30 * time.Second)
+				return 0
+			})
+			sv.Restarts = Restarts{Backoff: 20 * time.Second}
+			stop, end := begin(t, sv)
+			if stopped > 0 {
+				time.AfterFunc(stopped, stop)
+			}
+			exit, err := end()
+			total := time.Since(begun)
+			if again.IsZero() {
+				again = time.Now()
+			}
+			r, lost := readReport(t, sv.Logdir), again.Sub(failed)
+			training := total - lost
+			if time.Duration(r.Time.Total) != total || time.Duration(r.Restarts.Lost) != lost || time.Duration(r.Time.Training) != training {
+				t.Errorf("stopped after %v: total %v, lost %v, training %v; want %v, %v", stopped, r.Time.Total, r.Restarts.Lost, r.Time.Training, total, lost)
+			}
+			if want := float64(r.Steps) / training.Seconds(); r.StepsPerSecond != want || r.Host != hostname() {
+				t.Errorf("%v steps a second on %s, want %v", r.StepsPerSecond, r.Host, want)
+			}
+			outcome := map[bool]string{false: runreport.Completed, true: runreport.Stopped}[stopped > 0]
+			if r.Outcome != outcome || (exit.Cause == Stopped) != (stopped > 0) || (r.Error != "") != (err != nil) {
+				t.Errorf("Run = %+v, %v; the report says %s, %q", exit, err, r.Outcome, r.Error)
+			}
+		})
+	}
+}
+
+// TestKnownAtTheStart has checkpoints of an earlier run, one of them damaged: that is logged
+// and counted, and a silent run ends at the step of the other.
+func TestKnownAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(*simProgram) int { return 0 })
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-100"), "weights")
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-140.safetensors"), "no weights")
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := marks(t, sv.Logdir); !slices.Equal(got, []string{"STOP@100"}) {
+			t.Errorf("marks %v", got)
+		}
+		if r := readReport(t, sv.Logdir); !slices.Equal(r.PassedOver, []string{"ckpt-140.safetensors"}) || r.LastStep != 100 || r.FirstStep != -1 {
+			t.Errorf("report %+v", r)
+		}
+		if got := strings.Count(log.String(), "skipping checkpoint"); got != 1 {
+			t.Errorf("it is logged %d times:\n%s", got, log)
+		}
+	})
 }

@@ -3,6 +3,7 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,6 +29,8 @@ type simulated struct {
 	fails    error // of each start
 	noSocket error // of each Listen
 	left     []int // leftover processes, which no signal ends
+	open     []*silentListener
+	ended    []syscall.Signal // sent to leftover processes
 }
 
 // simulate returns a supervisor of a function, and its log.
@@ -41,7 +44,12 @@ func simulate(t *testing.T, program func(p *simProgram) (code int)) (*Supervisor
 }
 
 func (s *simulated) Listen() (system.Listener, error) {
-	return &silentListener{closed: make(chan struct{})}, s.noSocket
+	if s.noSocket != nil {
+		return nil, s.noSocket
+	}
+	l := &silentListener{owner: s, woken: make(chan struct{})}
+	s.open = append(s.open, l)
+	return l, nil
 }
 
 func (s *simulated) Start(cmd *exec.Cmd, _ *os.File) (system.Program, error) {
@@ -55,8 +63,9 @@ func (s *simulated) Start(cmd *exec.Cmd, _ *os.File) (system.Program, error) {
 	return p, nil
 }
 
-func (s *simulated) Leftovers(string) []int                  { return s.left }
-func (s *simulated) SignalAll(string, []int, syscall.Signal) {}
+func (s *simulated) Leftovers(string) []int { return s.left }
+
+func (s *simulated) SignalAll(_ string, _ []int, sig syscall.Signal) { s.ended = append(s.ended, sig) }
 
 // simProgram is a start of a program that is a function.
 type simProgram struct {
@@ -68,8 +77,31 @@ type simProgram struct {
 	code                     int
 	sig                      syscall.Signal
 
-	mu  sync.Mutex
-	got []syscall.Signal
+	mu    sync.Mutex
+	got   []syscall.Signal
+	late  []syscall.Signal // that its group got after its end
+	group []syscall.Signal // that end what it has left in its group, nil for nothing left
+	holds bool             // something that it has started has its outputs open after its end
+}
+
+// leave has processes of its group outlive the program until one of these signals comes, or
+// some time has passed.
+func (p *simProgram) leave(d time.Duration, ends ...syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.group = ends
+	time.AfterFunc(d, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.group = nil
+	})
+}
+
+// holdOutputs has something that the program has started hold its outputs open.
+func (p *simProgram) holdOutputs() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds = true
 }
 
 // variable returns a variable of its environment, "" for none.
@@ -93,8 +125,12 @@ func (p *simProgram) signals() []syscall.Signal {
 func (p *simProgram) end(code int, sig syscall.Signal) {
 	p.finish.Do(func() {
 		p.code, p.sig = code, sig
-		p.out.Close()
-		p.err.Close()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.holds {
+			p.out.Close()
+			p.err.Close()
+		}
 		close(p.ended)
 	})
 }
@@ -126,7 +162,12 @@ func (p *simProgram) sleepDeaf(d time.Duration) bool {
 
 func (p *simProgram) PID() int                                { return 1 << 30 }
 func (p *simProgram) Outputs() (stdout, stderr system.Output) { return p.stdout, p.stderr }
-func (p *simProgram) GroupEnded() bool                        { return true }
+
+func (p *simProgram) GroupEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.group == nil
+}
 
 func (p *simProgram) Wait() (code int, sig syscall.Signal) {
 	<-p.ended
@@ -155,31 +196,41 @@ func (p *simProgram) SignalGroup(sig syscall.Signal) error {
 	if err := p.Signal(sig); err != os.ErrProcessDone {
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.late = append(p.late, sig)
+	if sig == system.SigKill || slices.Contains(p.group, sig) {
+		p.group = nil
+	}
 	return nil
 }
 
 // silentListener is one that nobody connects to.
 type silentListener struct {
-	once   sync.Once
-	closed chan struct{}
+	owner *simulated
+	once  sync.Once
+	woken chan struct{}
 }
 
 func (l *silentListener) Accept() (net.Conn, error) {
-	<-l.closed
+	<-l.woken
 	return nil, io.EOF
 }
 
 func (l *silentListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
+	l.owner.open = slices.DeleteFunc(l.owner.open, func(o *silentListener) bool { return o == l })
+	return l.SetDeadline(time.Time{})
+}
+
+func (l *silentListener) SetDeadline(time.Time) error {
+	l.once.Do(func() { close(l.woken) })
 	return nil
 }
 
-func (l *silentListener) SetDeadline(time.Time) error { return l.Close() }
-
 func (l *silentListener) Addr() net.Addr { return &net.UnixAddr{Name: "silent", Net: "unix"} }
 
-// pickyDisk is a disk on which some operations fail: "create", "write", "rename", "remove", "mkdir"
-// and "sync" of names below the logdir.
+// pickyDisk is a disk on which some operations fail: "create", "write", "close", "rename", "remove",
+// "mkdir" and "sync" of names below the logdir.
 type pickyDisk struct {
 	atomicfile.FS
 	logdir string
@@ -209,7 +260,7 @@ func (d pickyDisk) Create(name string) (atomicfile.File, error) {
 	return pickyFile{f, d, name}, nil
 }
 
-// pickyFile is a file of a pickyDisk, on which "write" may fail.
+// pickyFile is a file of a pickyDisk, on which "write" and "close" may fail.
 type pickyFile struct {
 	atomicfile.File
 	disk pickyDisk
@@ -221,6 +272,10 @@ func (f pickyFile) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return f.File.Write(b)
+}
+
+func (f pickyFile) Close() error {
+	return errors.Join(f.File.Close(), f.disk.check("close", f.name))
 }
 
 func (d pickyDisk) Rename(from, to string) error {

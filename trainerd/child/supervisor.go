@@ -186,8 +186,9 @@ func (sv *Supervisor) lead(ctx context.Context, promoted bool) (exit Exit, err e
 		r.log.Warn("the program "+exit.String()+"; it will be started again", "cause", exit.Cause, "attempt", exit.Attempt,
 			"after", exit.Took.Round(time.Millisecond), "pause", pause.Round(time.Millisecond), "failures", len(r.budget.failures), "preemptions", r.budget.preempted)
 		r.hintCheckpoints()
-		r.counts.update(func(c *counts) { c.pauses += pause })
+		ended := time.Now()
 		r.wait(ctx, pause)
+		r.counts.update(func(c *counts) { c.pauses += time.Since(ended) })
 	}
 	exit.Cause = Stopped
 	return exit, errors.Join(err, r.lost)

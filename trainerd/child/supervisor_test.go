@@ -381,7 +381,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 		ended <- err
 	}()
 	out.await(t, "ready")
-	other := &Supervisor{Command: sv.Command, Logdir: sv.Logdir}
+	other := &Supervisor{Command: sv.Command, Logdir: sv.Logdir, Nodes: 1}
 	_, err := other.Run(t.Context())
 	var locked *logdir.LockedError
 	if !errors.As(err, &locked) {
