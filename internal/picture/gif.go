@@ -1,11 +1,6 @@
 package picture
 
-import (
-	"bytes"
-	"compress/lzw"
-	"encoding/binary"
-	"io"
-)
+import "encoding/binary"
 
 // Bytes that begin the parts of a GIF file, and flags.
 const (
@@ -48,21 +43,22 @@ func readGIF(data []byte) (*gifReader, error) {
 	if flags := data[10]; flags&gifHasTable != 0 {
 		g.table = g.take(3 << (flags&gifTableBits + 1))
 	}
-	transparent := -1
+	control, transparent := false, -1
 	for {
 		switch b := g.take(1); {
 		case b == nil || b[0] == gifEnd:
 			return g, g.check()
 		case b[0] == gifExtension:
 			kind := g.take(1)
-			body, ok := g.blocks()
+			first, ok := g.extension()
 			if !ok {
 				return g, g.check()
 			}
-			if kind[0] == gifControl && len(body) >= 4 {
-				transparent = -1
-				if body[0]&gifTransparent != 0 {
-					transparent = int(body[3])
+			// The first one before a frame counts, and only if it has the usual length.
+			if kind[0] == gifControl && len(first) > 0 && !control {
+				control = true
+				if len(first) == 4 && first[0]&gifTransparent != 0 {
+					transparent = int(first[3])
 				}
 			}
 		case b[0] == gifFrame:
@@ -70,7 +66,7 @@ func readGIF(data []byte) (*gifReader, error) {
 			if !ok {
 				return g, g.check()
 			}
-			f.transparent, transparent = transparent, -1
+			f.transparent, transparent, control = transparent, -1, false
 			g.frames = append(g.frames, f)
 		default:
 			return g, g.check()
@@ -105,6 +101,20 @@ func (g *gifReader) blocks() (all []byte, ok bool) {
 		}
 		all = append(all, b...)
 	}
+}
+
+// extension returns the first block of an extension and passes the others. An empty
+// first block does not end it.
+func (g *gifReader) extension() (first []byte, ok bool) {
+	n := g.take(1)
+	if n == nil {
+		return nil, false
+	}
+	if first = g.take(int(n[0])); first == nil {
+		return nil, false
+	}
+	_, ok = g.blocks()
+	return first, ok
 }
 
 // frame reads a frame after its first byte.
@@ -151,7 +161,8 @@ func (g *gifReader) config() Config {
 	return c
 }
 
-func decodeGIF(data []byte, channels int) (*Image, error) {
+// decodeGIF decodes up to most frames.
+func decodeGIF(data []byte, channels, most int) (*Image, error) {
 	if channels != 0 && channels != 3 {
 		return nil, failed(GIF, "channels is %d; want 0 or 3", channels)
 	}
@@ -161,8 +172,8 @@ func decodeGIF(data []byte, channels int) (*Image, error) {
 	}
 	var colors [][]byte
 	for i, f := range g.frames {
-		c, err := f.colors()
-		if err != nil {
+		c := make([]byte, f.width*f.height)
+		if !decodeGIFCodes(c, f.codes, f.bits) {
 			g.frames = g.frames[:i]
 			break
 		}
@@ -172,29 +183,23 @@ func decodeGIF(data []byte, channels int) (*Image, error) {
 		return nil, failed(GIF, "no whole frame")
 	}
 	m := &Image{Config: g.config(), Bits: 8}
+	m.Frames = min(m.Frames, most)
 	size := m.Width * m.Height * 3
 	m.Pix = make([]byte, size*m.Frames)
-	for i, f := range g.frames {
+	for i, f := range g.frames[:m.Frames] {
 		canvas := m.Pix[i*size : (i+1)*size]
 		if i > 0 {
 			copy(canvas, m.Pix[(i-1)*size:])
 		}
-		f.paint(canvas, m.Width, m.Height, colors[i])
+		if err := f.paint(canvas, m.Width, m.Height, colors[i]); err != nil {
+			return nil, err
+		}
 	}
 	return m, nil
 }
 
-// colors decodes the numbers of the colours.
-func (f *gifPart) colors() ([]byte, error) {
-	r := lzw.NewReader(bytes.NewReader(f.codes), lzw.LSB, f.bits)
-	defer r.Close()
-	c := make([]byte, f.width*f.height)
-	_, err := io.ReadFull(r, c)
-	return c, err
-}
-
 // paint puts a frame on the canvas.
-func (f *gifPart) paint(canvas []byte, width, height int, colors []byte) {
+func (f *gifPart) paint(canvas []byte, width, height int, colors []byte) error {
 	lines := f.lines()
 	for row, y := range lines {
 		if y += f.top; y >= height {
@@ -202,11 +207,16 @@ func (f *gifPart) paint(canvas []byte, width, height int, colors []byte) {
 		}
 		for x := range min(f.width, width-f.left) {
 			c := int(colors[row*f.width+x])
-			if c != f.transparent && 3*c < len(f.table) {
-				copy(canvas[3*(y*width+f.left+x):], f.table[3*c:3*c+3])
+			if c == f.transparent {
+				continue
 			}
+			if 3*c >= len(f.table) {
+				return failed(GIF, "color %d of a table of %d", c, len(f.table)/3)
+			}
+			copy(canvas[3*(y*width+f.left+x):], f.table[3*c:3*c+3])
 		}
 	}
+	return nil
 }
 
 // lines returns the lines of a frame in the order of the file.

@@ -35,6 +35,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/png"
+	"math"
 
 	"github.com/trainerd/trainerd/internal/jpeg"
 )
@@ -126,7 +127,13 @@ func ReadConfig(data []byte) (Config, error) {
 // Decode decodes a file whose head [ReadConfig] has read, to some number of
 // channels, or to those of the file if channels is 0. JPEG files are decoded as by
 // DecodeJpeg without attributes.
-func Decode(data []byte, channels int) (*Image, error) {
+func Decode(data []byte, channels int) (*Image, error) { return decode(data, channels, math.MaxInt) }
+
+// DecodeFirst is Decode of the first frame alone. Its canvas is still as large as the
+// largest frame.
+func DecodeFirst(data []byte, channels int) (*Image, error) { return decode(data, channels, 1) }
+
+func decode(data []byte, channels, frames int) (*Image, error) {
 	switch FormatOf(data) {
 	case JPEG:
 		m, err := jpeg.Decode(data, jpeg.Options{Channels: channels, Fancy: true, Method: jpeg.Fast})
@@ -137,7 +144,7 @@ func Decode(data []byte, channels int) (*Image, error) {
 	case PNG:
 		return decodePNG(data, channels)
 	case GIF:
-		return decodeGIF(data, channels)
+		return decodeGIF(data, channels, frames)
 	case BMP:
 		return decodeBMP(data, channels)
 	}

@@ -50,6 +50,19 @@ def shuffles():
     return Built(None, {"changing": one_shot(changing), "fixed": one_shot(fixed), "graph": one_shot(graph_seed), "two": one_shot(two)})
 
 
+@program(steps=5)
+def sampled_sets():
+    """Classes of unequal size, drawn from at rates of their own."""
+    few, many = Dataset.range(3).repeat(), Dataset.range(100, 120).repeat()
+    balanced = Dataset.sample_from_datasets([few, many], [0.5, 0.5], seed=4).batch(6)
+    logits = tf1.placeholder(tf.float32, [2, 5], "scores")
+    draws = {
+        "stateless": tf.random.stateless_categorical(logits, 7, [3, 4], tf.int32),
+        "multinomial": tf1.multinomial(tf.cast(logits, tf.float64), 6, seed=4),
+    }
+    return Built(None, {"balanced": one_shot(balanced), **draws}, lambda n: {"scores:0": rng(n).normal(size=[2, 5]).astype("f")})
+
+
 @program(steps=4)
 def data_sets():
     r = Dataset.range

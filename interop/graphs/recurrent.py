@@ -229,6 +229,22 @@ def translation():
 
 
 @program
+def trained_under_updates():
+    """What follows the loop is computed before the gradients are asked for, as where batches are normalised after a
+    recurrent layer: the loop counts its iterations from a constant that waits for it."""
+    x = tf1.placeholder(tf.float32, [3, 2], "x")
+    w = variable("w", [2, 2])
+    mean = tf1.get_variable("mean", [2], initializer=tf1.zeros_initializer(), trainable=False)
+    _, h = tf1.while_loop(lambda i, _: i < 3, lambda i, h: (i + 1, tf.tanh(h @ w) + x), [0, x])
+    batch = tf.reduce_mean(h, 0)
+    update = tf1.assign_sub(mean, 0.1 * (mean - batch))
+    loss = tf.reduce_mean(tf.square(h - batch))
+    with tf.control_dependencies([update, loss]):
+        train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
+    return Built(train, {"loss": loss}, lambda n: {"x:0": rng(n).uniform(-1, 1, [3, 2]).astype("f")})
+
+
+@program
 def keras_recurrent():
     """The layers of keras, in a TensorFlow 1 graph."""
     x, _ = inputs()

@@ -220,7 +220,7 @@ func decodeImage(pixels []byte, name string, data []byte, size [3]int) ([]byte, 
 	case head.Format == picture.JPEG && head.Channels == 4, head.Format == picture.GIF, head.Format == picture.BMP:
 		channels = 3 // which is all that TensorFlow makes of them
 	}
-	m, err := picture.Decode(data, channels)
+	m, err := picture.DecodeFirst(data, channels)
 	if err != nil {
 		return pixels, imageError(name, err)
 	}

@@ -52,6 +52,11 @@ func cutLoops(g *graph, needed []bool) (*graph, []bool, error) {
 	cut := &graph{nodes: slices.Clone(g.nodes), byName: g.byName}
 	needed = slices.Clone(needed)
 	for _, l := range frames.all {
+		if l.parent == nil {
+			needed = frames.startFirst(cut, needed, l)
+		}
+	}
+	for _, l := range frames.all {
 		l.index = len(cut.nodes)
 		cut.nodes = append(cut.nodes, node{name: l.name, op: "while", loop: l})
 		needed = append(needed, l.parent == nil)
@@ -121,6 +126,7 @@ func (l *loop) dropControls(g *graph) {
 type frames struct {
 	g      *graph
 	needed []bool
+	users  [][]int // by node: the needed ones with an edge from it
 	of     []*loop // by node; nil outside of all loops
 	known  []bool
 	byName map[string]*loop
@@ -148,7 +154,7 @@ func framesOf(g *graph, needed []bool) (*frames, error) {
 // spread walks from the nodes without inputs along the edges. A node is in the
 // frame of what it follows.
 func (fr *frames) spread() error {
-	users := make([][]int, len(fr.g.nodes))
+	fr.users = make([][]int, len(fr.g.nodes))
 	var queue []int
 	for i, need := range fr.needed {
 		if !need {
@@ -158,7 +164,7 @@ func (fr *frames) spread() error {
 		before := 0
 		for _, d := range n.before() {
 			if fr.needed[d] {
-				users[d] = append(users[d], i)
+				fr.users[d] = append(fr.users[d], i)
 				before++
 			}
 		}
@@ -177,7 +183,7 @@ func (fr *frames) spread() error {
 			}
 			after = after.parent
 		}
-		for _, u := range users[i] {
+		for _, u := range fr.users[i] {
 			if !fr.known[u] {
 				fr.place(u, after)
 				queue = append(queue, u)

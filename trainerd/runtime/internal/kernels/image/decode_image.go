@@ -81,11 +81,19 @@ func decodeOther(c *exec.KernelContext, data []byte, o otherOptions) error {
 		return c.Invalid("the picture cannot be decoded: %v", err)
 	}
 	c.CheckSize([]int{head.Frames, head.Height, head.Width}, 16)
-	m, err := picture.Decode(data, o.channels)
+	decode := picture.Decode
+	if o.first {
+		decode = picture.DecodeFirst
+	}
+	channels := o.channels
+	if o.frames {
+		channels = 3 // of any format
+	}
+	m, err := decode(data, channels)
 	if err != nil {
 		return c.Invalid("the picture cannot be decoded: %v", err)
 	}
-	if m.Frames > 1 && !o.animated && !o.first {
+	if m.Frames > 1 && !o.animated {
 		return c.Invalid("the picture has %d frames; want DecodeGif or DecodeImage", m.Frames)
 	}
 	shape := []int{m.Height, m.Width, m.Channels}

@@ -3,6 +3,7 @@ package random
 import (
 	"math"
 
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/philox"
@@ -10,6 +11,7 @@ import (
 
 var multinomialOps = exec.OpTable{
 	"Multinomial":              {Types: exec.Floats, Flags: exec.Stateful | exec.WritesState, Build: buildMultinomial},
+	"StatelessMultinomial":     {Types: exec.Floats, Build: buildStatelessMultinomial},
 	"StatelessRandomUniform":   {Build: buildStateless(uniform)},
 	"StatelessRandomNormal":    {Build: exec.Widened("dtype", buildStateless(normal))},
 	"StatelessTruncatedNormal": {Build: exec.Widened("dtype", buildStateless(truncatedNormal))},
@@ -21,25 +23,42 @@ func buildMultinomial(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt := b.IndexType("output_dtype")
 	st := b.RandomStream()
 	return func(c *exec.KernelContext) error {
-		x := c.In(0)
-		n, err := c.IntScalar(1, "the number of samples")
-		if err != nil {
-			return err
-		}
-		if len(x.Shape) != 2 || x.Shape[1] == 0 || n < 0 {
-			return c.Invalid("%d samples from logits %s", n, x.Describe())
-		}
-		rows, classes := x.Shape[0], x.Shape[1]
-		d := c.Out(0, dt, rows, n)
-		gen := c.Draw(st).Reserve(rows * ((n + 3) / 4 * 4) * 2)
-		words := philox.NewWords(&gen)
-		cdf := exec.Scratch[float64](c, exec.ScratchA, classes)
-		for r := range rows {
-			cumulative(cdf, x, r*classes)
-			sample(d, r*n, n, cdf, words)
-		}
-		return nil
+		return multinomial(c, dt, func(words int) (philox.Generator, error) { return c.Draw(st).Reserve(words), nil })
 	}, nil
+}
+
+// buildStatelessMultinomial builds the same with a stream that begins at a seed.
+func buildStatelessMultinomial(b *exec.OpConstruction) (exec.Kernel, error) {
+	dt := b.IndexType("output_dtype")
+	return func(c *exec.KernelContext) error {
+		return multinomial(c, dt, func(int) (philox.Generator, error) { return seededBy(c, c.In(2)) })
+	}, nil
+}
+
+// multinomial draws with a generator that it asks for, with the number of words that it
+// takes from it.
+func multinomial(c *exec.KernelContext, dt tfpb.DataType, generator func(words int) (philox.Generator, error)) error {
+	x := c.In(0)
+	n, err := c.IntScalar(1, "the number of samples")
+	if err != nil {
+		return err
+	}
+	if len(x.Shape) != 2 || x.Shape[1] == 0 || n < 0 {
+		return c.Invalid("%d samples from logits %s", n, x.Describe())
+	}
+	rows, classes := x.Shape[0], x.Shape[1]
+	d := c.Out(0, dt, rows, n)
+	gen, err := generator(rows * ((n + 3) / 4 * 4) * 2)
+	if err != nil {
+		return err
+	}
+	words := philox.NewWords(&gen)
+	cdf := exec.Scratch[float64](c, exec.ScratchA, classes)
+	for r := range rows {
+		cumulative(cdf, x, r*classes)
+		sample(d, r*n, n, cdf, words)
+	}
+	return nil
 }
 
 // cumulative sets cdf to the running sum of exp(logit - max).
@@ -82,15 +101,14 @@ func buildStateless(fill distribution) func(*exec.OpConstruction) (exec.Kernel, 
 			b.Fail("no kernel for dtype=%s", exec.TypeName(dt))
 		}
 		return func(c *exec.KernelContext) error {
-			seed := c.In(1)
-			if seed.NumElements() != 2 || !exec.Indices.Has(seed.DType) {
-				return c.Invalid("the seed must be two integers, not %s", seed.Describe())
+			g, err := seeded(c)
+			if err != nil {
+				return err
 			}
 			t, err := elem.OutShaped(c, 0, dt)
 			if err != nil {
 				return err
 			}
-			g := philox.Stateless(uint64(seed.IntAt(0)), uint64(seed.IntAt(1)))
 			if isLarge(t) {
 				return draw(c, g, t, fill)
 			}

@@ -20,8 +20,9 @@ var rngStateOps = exec.OpTable{
 var integers = exec.Indices | exec.SetOf(exec.Uint32, exec.Uint64)
 
 // seeded returns the stream of the two integers in input 1.
-func seeded(c *exec.KernelContext) (philox.Generator, error) {
-	seed := c.In(1)
+func seeded(c *exec.KernelContext) (philox.Generator, error) { return seededBy(c, c.In(1)) }
+
+func seededBy(c *exec.KernelContext, seed *exec.Tensor) (philox.Generator, error) {
 	if seed.NumElements() != 2 || !exec.Indices.Has(seed.DType) {
 		return philox.Generator{}, c.Invalid("the seed must be two integers, not %s", seed.Describe())
 	}
