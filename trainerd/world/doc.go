@@ -10,6 +10,9 @@
 // is that of testing/synctest, so that days pass in milliseconds; the disk is the
 // model of internal/atomicfile/faultfs, which knows what a power cut may leave.
 //
+// In half of the lives two of these come at once, where the rules can still tell what
+// is right: a save on a full disk in a pause, a stop while the logdir is removed.
+//
 // There are four worlds. That of the library has each option of Supervisor and Saver.
 // That of the daemon runs jobs as it reads them from TOML files: each model family
 // and exported graphs, with each key of the config, a control server at a network
