@@ -28,15 +28,15 @@ var clusterEvents = []*event{
 	{name: "freeze-server", deed: (*clusterHistory).freezeServer},
 	{name: "kill-task", deed: (*clusterHistory).killTask},
 	{name: "power-cut-of-the-chief", deed: (*clusterHistory).cutPower},
-	{name: "stop-task", deed: (*clusterHistory).stopTask},
-	{name: "stop-all", deed: (*clusterHistory).stopAll},
+	{name: "stop-task", deed: (*clusterHistory).stopTask, single: true},
+	{name: "stop-all", deed: (*clusterHistory).stopAll, single: true},
 	{name: "cut-off", deed: (*clusterHistory).cutOff},
 	{name: "connections-break", deed: (*clusterHistory).breakConnections},
 	{name: "connections-refused", deed: (*clusterHistory).refuseConnections},
 	{name: "slow-network", deed: (*clusterHistory).slowNetwork},
 	{name: "second-chief", deed: (*clusterHistory).secondChief},
-	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce},
-	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce},
+	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce, single: true},
+	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce, single: true},
 }
 
 // laterClusterEvents are those that newClusterPlan adds.
@@ -230,22 +230,8 @@ func (h *clusterHistory) twoAtOnce(ctx context.Context, rnd *rand.Rand) (undo, e
 		(*clusterHistory).killServer, (*clusterHistory).freezeServer, (*clusterHistory).killTask, (*clusterHistory).cutOff,
 		(*clusterHistory).breakConnections, (*clusterHistory).cutPower,
 	}
-	var ends []undo
-	for range 2 {
-		end, err := single[rnd.IntN(len(single))](h, ctx, rnd)
-		if err != nil {
-			return nil, err
-		}
-		if end != nil {
-			ends = append(ends, end)
-		}
+	one := func(h *clusterHistory, ctx context.Context, rnd *rand.Rand) (undo, error) {
+		return single[rnd.IntN(len(single))](h, ctx, rnd)
 	}
-	return func() error {
-		for _, end := range ends {
-			if err := end(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil
+	return inTurn(one, one)(h, ctx, rnd)
 }

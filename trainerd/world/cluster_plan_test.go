@@ -67,10 +67,17 @@ var notOnServers = map[string]string{
 
 // Most histories have the longest steps: they cost little more than short ones.
 func newClusterPlan(seed uint64) *clusterPlan {
+	p := laterClusterPlan(seed)
+	p.pairUp(p.source("pairs"), slices.Concat(clusterEvents, laterClusterEvents))
+	return p
+}
+
+// laterClusterPlan is newClusterPlan as it was before any two things happened at once.
+func laterClusterPlan(seed uint64) *clusterPlan {
 	return drawClusterPlan(seed, 40*time.Second, slices.Concat(clusterEvents, laterClusterEvents))
 }
 
-// firstClusterPlan is newClusterPlan as it was when the first defects were found.
+// firstClusterPlan is that as it was when the first defects were found.
 func firstClusterPlan(seed uint64) *clusterPlan {
 	return drawClusterPlan(seed, 8*time.Second, clusterEvents)
 }

@@ -42,6 +42,8 @@ type event struct {
 	afterChild func(h *childHistory, rnd *rand.Rand) error
 	// deed is what happens to a cluster, and returns what ends it; nil for nothing.
 	deed func(h *clusterHistory, ctx context.Context, rnd *rand.Rand) (undo, error)
+	// single says that nothing else is to happen at the same time.
+	single bool
 	// after happens to the logdir when the life is over.
 	after func(p *place, rnd *rand.Rand) error
 }

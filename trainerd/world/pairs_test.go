@@ -24,7 +24,7 @@ func (c *choices) pairUp(rnd *rand.Rand, events []*event) {
 // alone are events whose rules hold without most others only: what somebody removes is
 // neither kept nor read, and where a machine fails amid that somebody has to look.
 var alone = map[string][]string{
-	"logdir-removed":     {"keep", "rate", "lock-removed", "second-run", "disk-error-at-stop", "kill", "power-cut", "damaged-newest"},
+	"logdir-removed":     {"second-chief", "power-cut-of-the-chief", "keep", "rate", "lock-removed", "second-run", "disk-error-at-stop", "kill", "power-cut", "damaged-newest"},
 	"disk-error-at-stop": {"sigterm", "stop"},
 	"NaN":                {"stop", "sigterm"}, // its last checkpoint has the NaN
 	"NaN, reported late": {"stop", "sigterm"},
@@ -37,7 +37,7 @@ func together(a, b *event) *event {
 	switch {
 	case a.name == b.name, a.disturbsDisk() && b.disturbsDisk(), slices.Contains(alone[a.name], b.name), slices.Contains(alone[b.name], a.name):
 		return a
-	case a.program != nil && b.program != nil, a.during != nil && b.during != nil:
+	case a.single, b.single, a.program != nil && b.program != nil, a.during != nil && b.during != nil:
 		return a
 	}
 	if b.disturbsDisk() {
@@ -54,7 +54,34 @@ func together(a, b *event) *event {
 	}
 	both.ask = atOnce(a.ask, b.ask)
 	both.askChild = atOnce(a.askChild, b.askChild)
+	if a.deed != nil && b.deed != nil {
+		both.deed = inTurn(a.deed, b.deed)
+	}
 	return &both
+}
+
+// inTurn has two things happen to a cluster, which both last for the same time.
+func inTurn(deeds ...func(*clusterHistory, context.Context, *rand.Rand) (undo, error)) func(*clusterHistory, context.Context, *rand.Rand) (undo, error) {
+	return func(h *clusterHistory, ctx context.Context, rnd *rand.Rand) (undo, error) {
+		var ends []undo
+		for _, deed := range deeds {
+			end, err := deed(h, ctx, rnd)
+			if err != nil {
+				return nil, err
+			}
+			if end != nil {
+				ends = append(ends, end)
+			}
+		}
+		return func() error {
+			for _, end := range ends {
+				if err := end(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	}
 }
 
 // disturbsDisk reports whether an event is one of the disk, or the end of the process
