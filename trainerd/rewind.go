@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -46,7 +47,7 @@ func (sv *Supervisor) rewind(b *rewinder, err error) bool {
 		return false
 	}
 	b.failed = nan.Step
-	to := olderThan(r.plan.saver.LastCheckpoints(), nan.Step, b.further)
+	to := olderThan(sv.checkpointsOf(r), nan.Step, b.further)
 	if to == "" {
 		return false
 	}
@@ -96,6 +97,24 @@ func (sv *Supervisor) adoption() func(context.Context, session.Session) (bool, e
 		return nil
 	}
 	return sv.Adopt
+}
+
+// checkpointsOf returns the checkpoints of the run, oldest first: those that rotate, and
+// before them those that stay without that, as pinned ones do, or all where none rotate.
+func (sv *Supervisor) checkpointsOf(r *run) []string {
+	rotating := r.plan.saver.LastCheckpoints()
+	found, err := r.plan.saver.Find(sv.Logdir, filepath.Base(sv.SavePath()))
+	if err != nil {
+		sv.log().Warn("cannot look for older checkpoints in the logdir", "err", err)
+		return rotating
+	}
+	var all []string
+	for _, prefix := range slices.Backward(found.Prefixes) {
+		if abs, err := filepath.Abs(prefix); err == nil && !slices.Contains(rotating, abs) {
+			all = append(all, abs)
+		}
+	}
+	return append(all, rotating...)
 }
 
 // olderThan returns the checkpoint before a step that has so many more of them

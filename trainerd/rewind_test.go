@@ -4,21 +4,26 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // nanAt trains a model, saving every two steps, whose loss is not a number at a
 // step as long as bad says so. It returns what OnRewind was told.
-func nanAt(t *testing.T, step int64, maxRewinds int, bad func(rewinds int) bool) (told []int64, sv *Supervisor, err error) {
+func nanAt(t *testing.T, step int64, maxRewinds int, bad func(rewinds int) bool, saver ...*checkpoint.Saver) (told []int64, sv *Supervisor, err error) {
 	t.Helper()
 	m := sessiontest.Counter()
 	sv = newSupervisor(m, t.TempDir(), 2)
 	sv.MaxRewinds = maxRewinds
+	if len(saver) > 0 {
+		sv.Saver = saver[0]
+	}
 	loss := 1.0
 	sv.Hooks = []Hook{&NaNGuard{Loss: func() float64 { return loss }}}
 	sv.OnRewind = func(_ context.Context, _ session.Session, r Rewind) error {
@@ -79,6 +84,14 @@ func TestNaNRewind(t *testing.T) {
 				t.Errorf("report has %d rewinds", got)
 			}
 		})
+	}
+}
+
+// A training that keeps all checkpoints, which then do not rotate, goes back like any other.
+func TestNaNRewindKeepsAll(t *testing.T) {
+	told, _, err := nanAt(t, 9, 3, func(n int) bool { return n < 2 }, &checkpoint.Saver{MaxToKeep: -1})
+	if err != nil || !slices.Equal(told, []int64{8, 6}) {
+		t.Errorf("Run = %v, went back to %v", err, told)
 	}
 }
 

@@ -109,10 +109,14 @@ func tryProgram(c *cli.Context, words []string) error {
 // settingsFiles end the names of files that a launcher or a script reads.
 var settingsFiles = []string{".yaml", ".yml", ".json", ".toml", ".cfg", ".ini"}
 
-// jobName returns a name for a program: that of its script.
+// jobName returns a name for a program: that of its script, or of the module that Python or
+// a launcher runs by -m.
 func jobName(words []string) string {
 	name := words[0]
-	for _, word := range words[1:] {
+	for i, word := range words[1:] {
+		if words[i] == "-m" {
+			name = strings.ReplaceAll(word, ".", "-")
+		}
 		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() && !slices.Contains(settingsFiles, filepath.Ext(word)) {
 			name = word
 			break

@@ -60,6 +60,7 @@ func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exi
 // loop follows the chief. It returns once the program will not run here again.
 func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 	defer f.sayStalls()()
+	defer f.nodes.sendLast()
 	look := time.NewTicker(f.lookEvery())
 	defer look.Stop()
 	stop := ctx.Done()
@@ -80,6 +81,7 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 		case <-look.C:
 			f.sayEnding()
 			f.reapOrphans()
+			f.nodes.resend()
 		case <-stop:
 			stop, f.told = nil, time.Now()
 			if f.reports != nil {
@@ -272,7 +274,7 @@ func (f *follower) tell(p phase) {
 	if p == nodeEnded {
 		s.Cause, s.Code, s.Exit = f.exit.Cause, f.exit.Code, f.exit.String()
 	}
-	if err := writeJSON(f.nodes.nodeFile(f.nodes.own), s); err != nil {
+	if err := f.nodes.send(f.nodes.nodeFile(f.nodes.own), s); err != nil {
 		f.log.Error("cannot report the state of the program to the chief", "phase", p, "err", err)
 	}
 }

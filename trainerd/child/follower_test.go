@@ -34,7 +34,7 @@ func tellJob(t *testing.T, logdir string, change func(j *jobState)) {
 	var j jobState
 	readJSON(name, &j)
 	change(&j)
-	must(t, writeJSON(name, j))
+	must(t, writeJSON(nil, name, j))
 }
 
 // TestFollowerEnds has a worker whose program runs, and what may end both.
@@ -400,7 +400,7 @@ func TestOneNode(t *testing.T) {
 func nodesOf(t *testing.T, state nodeState) *run {
 	t.Helper()
 	n := &nodes{dir: t.TempDir(), count: 2, own: 1}
-	must(t, writeJSON(n.nodeFile(0), state))
+	must(t, writeJSON(nil, n.nodeFile(0), state))
 	r := &run{Supervisor: &Supervisor{Grace: 100 * time.Second}, log: discard, nodes: n, logdir: n.dir}
 	r.ectx = t.Context()
 	return r
@@ -479,7 +479,7 @@ func TestChiefDoesNotWaitForever(t *testing.T) {
 			before := start{"elsewhere/7/1", 3}
 			for name, state := range map[string]any{"job.json": jobState{start: before, Phase: nodeRunning}, "node1.json": nodeState{start: before, Phase: nodeRunning}} {
 				writeFile(t, filepath.Join(sv.Logdir, nodesDir, name), "")
-				must(t, writeJSON(filepath.Join(sv.Logdir, nodesDir, name), state))
+				must(t, writeJSON(nil, filepath.Join(sv.Logdir, nodesDir, name), state))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -291,6 +291,7 @@ func TestForwardOnFullDisk(t *testing.T) {
 	sv.Nodes, sv.Node = 2, 1
 	log := new(bytes.Buffer)
 	r := &run{Supervisor: sv, log: slog.New(slog.NewTextHandler(log, nil)), logdir: sv.Logdir}
+	must(t, os.MkdirAll(sv.Logdir, 0o777))
 	must(t, r.joinNodes())
 	f := &follower{run: r}
 	file := r.nodes.reportsFile(f.at, 1, 0)

@@ -81,6 +81,10 @@ type nodes struct {
 	dir   string // absolute
 	count int
 	own   int // the number of this node
+	disk  atomicfile.FS
+	// unsent are the newest states of this node, by their files, that the disk has not
+	// taken yet: without them, the other nodes would wait forever.
+	unsent map[string]any
 }
 
 // newNodes makes the folder of this node in a logdir, which is there.
@@ -88,7 +92,7 @@ func newNodes(sv *Supervisor, logdir string) (*nodes, error) {
 	if sv.Nodes <= 1 {
 		return nil, nil
 	}
-	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node}
+	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node, disk: sv.FS, unsent: map[string]any{}}
 	return n, atomicfile.MkdirAllSync(atomicfile.WithoutMaking(nil, logdir), n.groupDir())
 }
 
@@ -108,12 +112,43 @@ func readJSON(name string, v any) {
 	}
 }
 
-func writeJSON(name string, v any) error {
+func writeJSON(fsys atomicfile.FS, name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(nil, name, append(text, '\n'))
+	return atomicfile.WriteFile(fsys, name, append(text, '\n'))
+}
+
+// send writes a state for the other nodes, or has resend do it once the disk takes it.
+func (n *nodes) send(name string, state any) error {
+	n.unsent[name] = state
+	err := writeJSON(n.disk, name, state)
+	if err == nil {
+		delete(n.unsent, name)
+	}
+	return err
+}
+
+// resend sends what the disk has not taken. It reports whether that is all.
+func (n *nodes) resend() (all bool) {
+	if n == nil {
+		return true
+	}
+	for name, state := range n.unsent {
+		_ = n.send(name, state) // the log has why it could not be
+	}
+	return len(n.unsent) == 0
+}
+
+// patienceWithDisk is how long a node tries to send its last state.
+const patienceWithDisk = 10 * time.Second
+
+// sendLast tries for a while to send what the disk has not taken.
+func (n *nodes) sendLast() {
+	for begun := time.Now(); !n.resend() && time.Since(begun) < patienceWithDisk; {
+		time.Sleep(system.GroupPoll)
+	}
 }
 
 func (n *nodes) job() (j jobState) {
@@ -163,7 +198,7 @@ func (r *run) publish(p phase, reason string) {
 		}
 	}
 	r.job = j
-	if err := writeJSON(r.nodes.jobFile(), j); err != nil {
+	if err := r.nodes.send(r.nodes.jobFile(), j); err != nil {
 		r.log.Error("cannot send instructions to the other nodes", "phase", p, "err", err)
 	}
 }
@@ -184,6 +219,9 @@ func (r *run) publishEnd(exit Exit, err error) {
 		r.publish(jobComplete, "")
 	default:
 		r.publish(jobStopped, "")
+	}
+	if r.lost == nil {
+		r.nodes.sendLast()
 	}
 }
 
@@ -246,6 +284,7 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration) {
 			r.log.Warn("a node has not ended the program in time; continuing without it", "node", node, "waited", limit)
 			return
 		case <-poll.C:
+			r.nodes.resend()
 		}
 	}
 }
@@ -277,7 +316,10 @@ func (r *run) busyNode(s start) int {
 // lookAtNodes ends the program if it has ended on another node, or is to: its
 // parts cannot continue without each other.
 func (r *run) lookAtNodes() {
-	if r.nodes == nil || r.attempt.ending != nil {
+	if r.nodes == nil || r.lost != nil {
+		return
+	}
+	if r.nodes.resend(); r.attempt.ending != nil {
 		return
 	}
 	for node, state := range r.nodes.others() {

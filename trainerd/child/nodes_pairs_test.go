@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -164,7 +166,7 @@ func TestNodesStopOfAll(t *testing.T) {
 	n := &nodes{dir: filepath.Join(logdir, nodesDir)}
 	chief := join(t, logdir, 0, "say ready;sleep|steps 1 4")
 	chief.await(t, "ready")
-	must(t, writeJSON(n.nodeFile(1), nodeState{start: n.job().start, Phase: nodeEnded, Cause: Stopped}))
+	must(t, writeJSON(nil, n.nodeFile(1), nodeState{start: n.job().start, Phase: nodeEnded, Cause: Stopped}))
 	if exit, err := chief.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
 		t.Errorf("the chief: %+v, %v; want a second start", exit, err)
 	}
@@ -233,4 +235,42 @@ func checkpointsIn(t *testing.T, dir string) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// A disk that is full whenever a node first tells the others something, as when it starts,
+// ends or is complete, delays that: all nodes start, fail, start again and end together.
+func TestNodesFullDisk(t *testing.T) {
+	for full := range 2 { // on this node
+		t.Run([]string{"chief", "worker"}[full], func(t *testing.T) {
+			t.Parallel()
+			logdir := filepath.Join(t.TempDir(), "log")
+			var refused atomic.Int32
+			onFull := func(sv *Supervisor) {
+				tries := 0
+				sv.FS = pickyDisk{atomicfile.OrOS(nil), logdir, func(op, below string) bool {
+					if op != "create" || filepath.Dir(below) != nodesDir {
+						return false
+					}
+					if tries++; tries%3 == 0 {
+						return false
+					}
+					refused.Add(1)
+					return true
+				}}
+			}
+			settings := [2][]func(*Supervisor){}
+			settings[full] = append(settings[full], onFull)
+			chief := join(t, logdir, 0, "await there1;steps 1 3;write ckpt-3;await trainerd.manifests/3.json;sleep|steps 4 6;write ckpt-6;await part1", settings[0]...)
+			await(t, "the chief has the logdir", func() bool { return lock.Named(logdir).PID != 0 && HasNodes(logdir) })
+			worker := join(t, logdir, 1, "write there1;await ckpt-3;exit 3|await ckpt-6;write part1", settings[1]...)
+			for _, n := range []*node{chief, worker} {
+				if exit, err := n.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
+					t.Errorf("node %d: %+v, %v", n.Node, exit, err)
+				}
+			}
+			if got := curve(t, logdir, "loss"); !slices.Equal(got, count(1, 6)) || refused.Load() < 3 {
+				t.Errorf("curve of the steps %v, after %d refusals", got, refused.Load())
+			}
+		})
+	}
 }

@@ -193,7 +193,7 @@ func lead(t *testing.T, dir string) (release func()) {
 	must(t, err)
 	release = sync.OnceFunc(func() { held.Release() })
 	t.Cleanup(release)
-	must(t, writeJSON(filepath.Join(dir, nodesDir, "job.json"), jobState{start: start{lifeOf(lock.Named(dir)), 1}, Phase: nodeRunning}))
+	must(t, writeJSON(nil, filepath.Join(dir, nodesDir, "job.json"), jobState{start: start{lifeOf(lock.Named(dir)), 1}, Phase: nodeRunning}))
 	return release
 }
 
@@ -245,11 +245,11 @@ func TestFollowerComesAtTheEnd(t *testing.T) {
 		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 		job := n.job()
 		job.Ending = true
-		must(t, writeJSON(n.jobFile(), job))
+		must(t, writeJSON(nil, n.jobFile(), job))
 		stop, end := begin(t, sv)
 		time.Sleep(10 * time.Second)
 		job.Attempt, job.Ending = 2, false
-		must(t, writeJSON(n.jobFile(), job))
+		must(t, writeJSON(nil, n.jobFile(), job))
 		time.Sleep(10 * time.Second)
 		stop()
 		if exit, err := end(); err != nil || exit.Cause != Stopped {
@@ -278,7 +278,7 @@ func TestNodesEndedWell(t *testing.T) {
 		{nodeState{start: r.start(), Phase: nodeRunning}, false},
 		{nodeState{start: start{r.start().Chief, 1}, Phase: nodeEnded, Code: 1}, true}, // of the start before
 	} {
-		must(t, writeJSON(r.nodes.nodeFile(1), tc.worker))
+		must(t, writeJSON(nil, r.nodes.nodeFile(1), tc.worker))
 		if got := r.endedWellOnNodes(); got != tc.well {
 			t.Errorf("with %+v on the worker: %v", tc.worker, got)
 		}

@@ -117,7 +117,7 @@ func TestPauseOutlivesChief(t *testing.T) {
 		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 		job := n.job()
 		job.Paused = true
-		must(t, writeJSON(n.jobFile(), job))
+		must(t, writeJSON(nil, n.jobFile(), job))
 		time.Sleep(10 * time.Second)
 		if got := program.signals(); !slices.Equal(got, []syscall.Signal{system.SigStop}) {
 			t.Errorf("the worker's program got %v", got)
@@ -204,7 +204,7 @@ func TestPauseIsNoHang(t *testing.T) {
 				n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 				job := n.job()
 				job.Paused = true
-				must(t, writeJSON(n.jobFile(), job))
+				must(t, writeJSON(nil, n.jobFile(), job))
 				time.Sleep(10 * time.Second)
 				release()
 			} else {

@@ -406,6 +406,7 @@ func (r *run) wait(ctx context.Context, pause time.Duration) {
 			if r.isLost() {
 				return
 			}
+			r.nodes.resend()
 		case q := <-r.inbox.requests:
 			q.answer <- q.do(r)
 		}

@@ -75,10 +75,7 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 	defer t.show.end()
 	t.steer = newSteering(t, sess)
 	defer close(t.steer.closed)
-	t.watch.Begin(t.steer, step, t.job.steps, restored)
-	if t.paused { // since an earlier session, and somebody has to resume it
-		t.watch.Enter(control.Paused)
-	}
+	t.beginWatch(step, restored)
 	if err := t.train(ctx, sess); err != nil {
 		t.watch.Enter(control.Preparing) // another session, if not the end
 		if cluster.IsLost(err) {
@@ -99,6 +96,14 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 		return errors.Join(session.ErrCompleted, t.endHParams(ctx))
 	}
 	return nil
+}
+
+// beginWatch shows the session, which is paused if an earlier one was: somebody has to resume it.
+func (t *training) beginWatch(step int64, restored string) {
+	t.watch.Begin(t.steer, step, t.job.steps, restored)
+	if t.paused {
+		t.watch.Enter(control.Paused)
+	}
 }
 
 // currentStep returns the step that the model is at, from which this process

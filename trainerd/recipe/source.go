@@ -13,7 +13,7 @@ const maxSource = 1 << 20
 // them, which say how the program resumes.
 func Source(dir string, command []string) string {
 	text := strings.Join(command, " ")
-	for _, word := range command {
+	for _, word := range scripts(command) {
 		if !filepath.IsAbs(word) {
 			word = filepath.Join(dir, word)
 		}
@@ -26,6 +26,19 @@ func Source(dir string, command []string) string {
 		}
 	}
 	return text
+}
+
+// scripts returns the words of a command that may be scripts, with the files of the modules
+// that Python runs by -m.
+func scripts(command []string) (words []string) {
+	for i, word := range command {
+		words = append(words, word)
+		if i > 0 && command[i-1] == "-m" {
+			module := filepath.Join(strings.Split(word, ".")...)
+			words = append(words, module+".py", filepath.Join(module, "__main__.py"))
+		}
+	}
+	return words
 }
 
 // isText reports whether a file is a script, and not the program itself.

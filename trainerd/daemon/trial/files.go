@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,12 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child"
 )
 
-// maxFiles bounds how many files of a folder are looked at.
-const maxFiles = 50_000
+// maxFiles bounds how many files of the folders are looked at, and maxOutside of those that
+// are named on the command line: they may be data sets.
+const (
+	maxFiles   = 50_000
+	maxOutside = 2_000
+)
 
 // Saved are the checkpoints of a program.
 type Saved struct {
@@ -36,9 +41,40 @@ type file struct {
 // snapshot is the state of the files below two folders, by their absolute names.
 type snapshot map[string]file
 
-// lookAt returns the state of the files below folders.
-func lookAt(dirs ...string) snapshot {
+// look returns the state of the files that the program may make.
+func (o Options) look() snapshot {
 	s := snapshot{}
+	s.lookAt(maxFiles, o.Dir, o.Logdir)
+	for _, dir := range outside(o.Dir, o.Command) {
+		s.lookAt(len(s)+maxOutside, dir)
+	}
+	return s
+}
+
+// outside returns the folders, there or not, that a command names and that are not below the
+// working directory: a program may write there.
+func outside(dir string, command []string) (folders []string) {
+	for _, word := range command {
+		if strings.HasPrefix(word, "-") {
+			_, word, _ = strings.Cut(word, "=")
+		}
+		if !filepath.IsAbs(word) && !strings.HasPrefix(filepath.ToSlash(word), "../") {
+			continue
+		}
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(dir, word)
+		}
+		info, err := os.Stat(word)
+		if isThere := err == nil; isThere && !info.IsDir() || filepath.Dir(word) == word {
+			continue
+		}
+		folders = append(folders, word)
+	}
+	return folders
+}
+
+// lookAt adds the files below folders, until there are so many.
+func (s snapshot) lookAt(most int, dirs ...string) {
 	for _, dir := range dirs {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
@@ -50,7 +86,7 @@ func lookAt(dirs ...string) snapshot {
 				return nil // files come and go
 			case d.IsDir() && name != abs && isForeign(d.Name()):
 				return fs.SkipDir
-			case len(s) > maxFiles:
+			case len(s) > most:
 				return fs.SkipAll
 			case !d.Type().IsRegular():
 				return nil
@@ -61,7 +97,6 @@ func lookAt(dirs ...string) snapshot {
 			return nil
 		})
 	}
-	return s
 }
 
 // isForeign reports whether a folder is none that a training writes to.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -114,6 +115,40 @@ func TestResumesByFlag(t *testing.T) {
 		f := &Findings{Options: Options{Command: strings.Fields(tc.command)}, Resume: recipe.Resume{Args: strings.Fields(tc.args)}}
 		if got := f.resumesByFlag(); got != tc.want {
 			t.Errorf("%s, with %q: %v", tc.command, tc.args, got)
+		}
+	}
+}
+
+// TestSavedOutside checks that what a program saves in a folder that its command names is
+// found, wherever that is.
+func TestSavedOutside(t *testing.T) {
+	base := t.TempDir()
+	work, out, data := filepath.Join(base, "work"), filepath.Join(base, "runs", "one"), filepath.Join(base, "data.csv")
+	for _, dir := range []string{work, data + ".d"} {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(data, []byte("1,2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{{"--out", out}, {"--out=" + out}, {"../runs/one"}, {"--out", filepath.Dir(out)}} {
+		o := Options{Dir: work, Logdir: filepath.Join(work, "logs"), Command: append([]string{"python3", "-m", "train", "--data", data, "/"}, words...)}
+		before := o.look()
+		if err := os.MkdirAll(out, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"ckpt-10.pt", "ckpt-20.pt", "log.txt"} {
+			if err := os.WriteFile(filepath.Join(out, name), []byte("x"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := o.savedSince(before)
+		if s == nil || s.Logdir != out || s.Pattern != "ckpt-*.pt" || s.count() != 2 {
+			t.Errorf("%q: %+v", words, s)
+		}
+		if err := os.RemoveAll(filepath.Dir(out)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

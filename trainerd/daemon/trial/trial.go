@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := lookAt(o.Dir, o.Logdir)
+	before := o.look()
 	w := &witness{recipes: map[string]int{}}
 	sv := o.supervisor(auto, w)
 	begun := time.Now()
@@ -116,7 +116,7 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 
 // savedSince returns the checkpoints that have come since a look.
 func (o Options) savedSince(before snapshot) *Saved {
-	return savedIn(o.Dir, o.Logdir, lookAt(o.Dir, o.Logdir).since(before), lists(recipe.Source(o.Dir, o.Command)))
+	return savedIn(o.Dir, o.Logdir, o.look().since(before), lists(recipe.Source(o.Dir, o.Command)))
 }
 
 // watch ends the program once enough is known.

@@ -33,7 +33,7 @@ type iteratorResource struct {
 	name  string
 	types []tfpb.DataType // of an element's components
 	turn  chan struct{}
-	help  variant.Help // for a call ahead
+	help  *variant.Help // for a call ahead
 	// first makes the data set of an iterator that nothing else initialises.
 	first  *exec.Plan
 	data   variant.Dataset // that the walk is through; nil before the first
@@ -138,7 +138,7 @@ func makeIterator(c *exec.KernelContext) error {
 	if err != nil {
 		return err
 	}
-	back, err := c.AcquireOrHelp(it.turn, it.help)
+	back, err := c.AcquireOrHelp(it.turn, it.help.Jobs())
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func makeIterator(c *exec.KernelContext) error {
 
 // element returns the next element; io.EOF when there is none.
 func (it *iteratorResource) element(c *exec.KernelContext) (el variant.Tuple, err error) {
-	back, err := c.AcquireOrHelp(it.turn, it.help)
+	back, err := c.AcquireOrHelp(it.turn, it.help.Jobs())
 	if err != nil {
 		return nil, err
 	}

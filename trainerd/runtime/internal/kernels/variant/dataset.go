@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -37,7 +38,7 @@ type IteratorContext struct {
 	*exec.KernelContext
 	Files *FileSet
 	// Help is where a call ahead looks for help; nil in other calls.
-	Help Help
+	Help *Help
 }
 
 // Run does a job in at most so many parts.
@@ -51,23 +52,37 @@ func (p *IteratorContext) Run(parts int, job parallel.Job) {
 
 // Help brings a run that waits for an element to the call that makes it. Until then
 // that call has one processor, so that it takes none from the step that runs.
-type Help chan func()
+type Help struct {
+	jobs chan func()
+	busy atomic.Bool // a job is under way
+}
 
 // NewHelp returns a Help.
-func NewHelp() Help { return make(Help, 1) }
+func NewHelp() *Help { return &Help{jobs: make(chan func(), 1)} }
 
-func (h Help) run(parts int, job parallel.Job) {
+// Jobs is where the work comes from.
+func (h *Help) Jobs() <-chan func() { return h.jobs }
+
+// run does a job, and any that is within another one alone.
+func (h *Help) run(parts int, job parallel.Job) {
+	if !h.busy.CompareAndSwap(false, true) {
+		job.Part(0, 1)
+		return
+	}
+	defer h.busy.Store(false)
 	left := make(chan struct{})
-	h <- func() {
+	h.jobs <- func() {
 		defer close(left)
 		parallel.Run(max(1, min(parts, runtime.GOMAXPROCS(0)-1)), job)
 	}
+	defer func() { // also if the job bails out
+		select {
+		case <-h.jobs: // nobody came
+		default:
+			<-left
+		}
+	}()
 	job.Part(0, 1)
-	select {
-	case <-h: // nobody came
-	default:
-		<-left
-	}
 }
 
 // Described is a data set, and what calls of its functions would see that come before
