@@ -3,6 +3,7 @@ package dcp
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -88,7 +89,7 @@ type parser struct {
 	r      *Reader
 	name   string                      // of the file
 	pieces map[string]map[string]piece // by name, then by offsets
-	sizes  map[string]int64            // of files
+	sizes  map[string]int64            // of files, -1 of those that are missing
 }
 
 func (r *Reader) parse(name string, b []byte) error {
@@ -195,7 +196,10 @@ func (p *parser) readPieces(v any) error {
 	return nil
 }
 
-// checkPlace insists that a piece is within a file of the folder.
+// gone is the size of a file that is missing.
+const gone = -1
+
+// checkPlace insists that a piece is within a file of the folder, unless that is missing.
 func (p *parser) checkPlace(name, file string, offset, size int64) error {
 	if !filepath.IsLocal(file) || strings.ContainsAny(file, `/\`) || file == "." {
 		return p.corrupt(name, fmt.Errorf("%q is not a file of the folder", file))
@@ -203,11 +207,18 @@ func (p *parser) checkPlace(name, file string, offset, size int64) error {
 	have, ok := p.sizes[file]
 	if !ok {
 		info, err := os.Stat(filepath.Join(p.r.dir, file))
-		if err != nil {
+		switch {
+		case err == nil:
+			have = info.Size()
+		case errors.Is(err, fs.ErrNotExist):
+			have = gone
+		default:
 			return fmt.Errorf("%s: tensor %q: %w", p.name, name, err)
 		}
-		have = info.Size()
 		p.sizes[file] = have
+	}
+	if have == gone {
+		return nil // what is in other files is there
 	}
 	if size > have || offset > have-size {
 		return p.corrupt(name, fmt.Errorf("it has %d bytes at %d of %s, which has %d", size, offset, file, have))
@@ -234,6 +245,14 @@ func (p *parser) entry(name string, v any) error {
 	}
 	list := make([]ckptfmt.Part, len(t.chunks))
 	for i, c := range t.chunks {
+		if p.sizes[c.piece.file] == gone {
+			lost := ckptfmt.WholePart(name, t.dtype, t.shape, nil)
+			n, _ := dtype.NumElements(t.shape) // which was no error when the chunks were counted
+			lost.Bytes = n * dtype.Size(t.dtype)
+			lost.Err = &ckptfmt.CorruptError{Name: filepath.Join(p.r.dir, c.piece.file), Part: "file", Err: fs.ErrNotExist}
+			p.r.parts = append(p.r.parts, lost)
+			return nil
+		}
 		list[i] = p.r.slice(t, c)
 	}
 	p.r.parts = append(p.r.parts, ckptfmt.JoinParts(list))

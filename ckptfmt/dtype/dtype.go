@@ -63,6 +63,9 @@ func nameOf(t tfpb.DataType) string {
 	if name, ok := irregular[t]; ok {
 		return name
 	}
+	if tfpb.DataType_name[int32(t)] == "" { // of a newer TensorFlow, or damage
+		return fmt.Sprintf("DataType(%d)", t)
+	}
 	return strings.ToLower(strings.TrimPrefix(t.String(), "DT_"))
 }
 

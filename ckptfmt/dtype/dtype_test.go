@@ -19,6 +19,9 @@ func TestDTypeNames(t *testing.T) {
 			t.Errorf("Parse(%q) = %v, %v", want, got, ok)
 		}
 	}
+	if got := Name(99); got != "DataType(99)" { // of a newer TensorFlow, or damage
+		t.Errorf("99 is %q", got)
+	}
 	if d, ok := Parse("nonsense"); ok {
 		t.Errorf("nonsense is %v", d)
 	}

@@ -158,6 +158,7 @@ type store struct {
 	spare    []byte // another room
 	messages []message
 	whole    int64                // bytes of the header that was read last, 0 if it has several blocks
+	simple   int64                // those of the object that is walked to, 0 if it refers to other headers
 	types    map[string]*datatype // by their bytes
 	spaces   map[string]*space    // also
 }

@@ -156,6 +156,8 @@ func (r *Reader) part(d *dataset) ckptfmt.Part {
 	t := r.typeOf(d)
 	p := ckptfmt.WholePart(d.path, t.dtype, d.shape, nil)
 	if p.Err = r.refusal(d, t); p.Err != nil {
+		n, _ := dtype.NumElements(d.shape) // which was no error when it was checked
+		p.Foreign, p.Bytes = t.foreign(), n*t.size
 		return p
 	}
 	if t.dtype == tfpb.DataType_DT_STRING {

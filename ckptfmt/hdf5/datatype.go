@@ -40,6 +40,22 @@ type datatype struct {
 	tag       string        // of opaque bytes
 }
 
+// foreign names a type that no tensor has, such as "compound", or "float128".
+func (t *datatype) foreign() string {
+	names := [...]string{"int", "float", "time", "string", "bitfield", "opaque", "compound", "reference", "enum", "vlen", "array"}
+	switch {
+	case t.dtype != tfpb.DataType_DT_INVALID || t == noType:
+		return ""
+	case t.class >= len(names):
+		return fmt.Sprintf("class%d", t.class)
+	case t.class == classFixed && !t.signed:
+		return fmt.Sprintf("uint%d", 8*t.size)
+	case t.class == classFixed || t.class == classFloat:
+		return fmt.Sprintf("%s%d", names[t.class], 8*t.size)
+	}
+	return names[t.class]
+}
+
 // noType is that of what is not a dataset of this file.
 var noType = new(datatype)
 

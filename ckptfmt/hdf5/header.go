@@ -21,6 +21,10 @@ type message struct {
 func (s *store) walked(addr int64) ([]message, error) {
 	list, err := s.headerInto(s.messages[:0], addr)
 	s.messages = list
+	if slices.ContainsFunc(list, func(m message) bool { return m.shared }) {
+		s.whole = 0
+	}
+	s.simple = s.whole
 	return list, err
 }
 

@@ -45,10 +45,10 @@ const (
 // about the dataset.
 func (t *tree) learn(d *detail, list []message) {
 	s := t.s
-	if s.whole == 0 || s.whole > maxPattern || d.err != nil || d.l.at == nowhere || s.offsets != addressSize {
+	if s.simple == 0 || s.simple > maxPattern || d.err != nil || d.l.at == nowhere || s.offsets != addressSize {
 		return
 	}
-	b, err := s.peek(d.at, s.whole)
+	b, err := s.peek(d.at, s.simple)
 	if err != nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (t *tree) learn(d *detail, list []message) {
 		m := &list[i]
 		at := int(m.at - d.at)
 		switch {
-		case m.shared || m.kind == msgAttribute || m.kind == msgAttrInfo:
+		case m.kind == msgAttribute || m.kind == msgAttrInfo:
 			return
 		case m.kind == msgModified && len(m.body) >= modifiedAt+modifiedSize:
 			p.holes = append(p.holes, hole{at + modifiedAt, modifiedSize})

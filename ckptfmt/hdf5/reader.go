@@ -76,6 +76,7 @@ func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 	t := r.typeOf(d)
 	info := ckptfmt.TensorInfo{Name: d.path, DType: t.dtype, Shape: d.shape}
 	if err := r.refusal(d, t); err != nil {
+		info.Foreign, info.Bytes = t.foreign(), r.part(d).Bytes
 		return info, err
 	}
 	n, err := dtype.NumElements(d.shape)

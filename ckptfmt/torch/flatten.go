@@ -45,7 +45,7 @@ func (r *Reader) flatten(name string, value any, depth int) error {
 	case *tensor:
 		return r.addTensor(nameOf(name), v)
 	case *refused:
-		r.addUnreadable(nameOf(name), fmt.Errorf("%w: %s", ckptfmt.ErrType, v.why))
+		r.addUnreadable(nameOf(name), v.kind, fmt.Errorf("%w: %s", ckptfmt.ErrType, v.why))
 	case string, int64, float64, bool, *big.Int:
 		r.metadata[name] = fmt.Sprint(v)
 	}
@@ -67,7 +67,7 @@ func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
 	t, isArray, err := array(o)
 	switch {
 	case err != nil:
-		r.addUnreadable(nameOf(name), err)
+		r.addUnreadable(nameOf(name), "array", err)
 		return nil
 	case isArray:
 		r.addOther(arrayPart(nameOf(name), t))
@@ -137,10 +137,10 @@ func (r *Reader) nameApart() {
 	r.byName, _ = distinct.Order(r.Len(), r.Name)
 }
 
-// addUnreadable lists what cannot be read, which hinders no other.
-func (r *Reader) addUnreadable(name string, why error) {
+// addUnreadable lists what cannot be read, which hinders no other, as of a kind.
+func (r *Reader) addUnreadable(name, kind string, why error) {
 	p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, nil, nil)
-	p.Err = fmt.Errorf("%s: tensor %q: %w", r.name, name, why)
+	p.Foreign, p.Err = kind, fmt.Errorf("%s: tensor %q: %w", r.name, name, why)
 	r.addOther(p)
 }
 

@@ -3,6 +3,7 @@ package torch
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
@@ -22,15 +23,15 @@ const (
 
 // refusedTensors are calls that make tensors of other kinds than arrays in memory.
 // Such a tensor is listed with the reason, and hinders no other.
-var refusedTensors = map[string]string{
-	"torch._utils._rebuild_sparse_tensor":                 "it is sparse; to_dense() makes an array of it",
-	"torch._utils._rebuild_sparse_csr_tensor":             "it is sparse; to_dense() makes an array of it",
-	"torch._utils._rebuild_qtensor":                       "it is quantised; dequantize() or int_repr() makes an array of it",
-	"torch._utils._rebuild_nested_tensor":                 "it is nested; to_padded_tensor() makes an array of it",
-	"torch._utils._rebuild_meta_tensor_no_storage":        "it is on the device meta, and has no elements",
-	"torch._utils._rebuild_wrapper_subclass":              "it is of a class of its own, whose code is not executed",
-	"torch._utils._rebuild_device_tensor_from_numpy":      "it is of a device that keeps arrays of NumPy",
-	"torch._utils._rebuild_device_tensor_from_cpu_tensor": "it is of a device that keeps other tensors",
+var refusedTensors = map[string]refused{
+	"torch._utils._rebuild_sparse_tensor":                 {"sparse", "it is sparse; to_dense() makes an array of it"},
+	"torch._utils._rebuild_sparse_csr_tensor":             {"sparse", "it is sparse; to_dense() makes an array of it"},
+	"torch._utils._rebuild_qtensor":                       {"quantised", "it is quantised; dequantize() or int_repr() makes an array of it"},
+	"torch._utils._rebuild_nested_tensor":                 {"nested", "it is nested; to_padded_tensor() makes an array of it"},
+	"torch._utils._rebuild_meta_tensor_no_storage":        {"meta", "it is on the device meta, and has no elements"},
+	"torch._utils._rebuild_wrapper_subclass":              {"subclass", "it is of a class of its own, whose code is not executed"},
+	"torch._utils._rebuild_device_tensor_from_numpy":      {"device", "it is of a device that keeps arrays of NumPy"},
+	"torch._utils._rebuild_device_tensor_from_cpu_tensor": {"device", "it is of a device that keeps other tensors"},
 }
 
 // allowed reports whether a pickle may name a global.
@@ -208,7 +209,7 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 		return args[0], nil
 	case name == rebuildTensor && len(args) == 4, name == rebuildTensorV2 && len(args) >= 6 && len(args) <= 7:
 		if len(args) == 7 && !isEmpty(args[6]) {
-			return &refused{conjugated}, nil
+			return &conjugated, nil
 		}
 		return m.tensorOf(args, nil)
 	case name == rebuildTensorV3 && len(args) >= 7 && len(args) <= 8:
@@ -218,9 +219,9 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 		case !isGlobal || !ok && !otherType().MatchString(string(name)):
 			return nil, fmt.Errorf("a tensor has no type")
 		case !ok:
-			return &refused{fmt.Sprintf("it is of %s, which TensorFlow and this package do not have", name)}, nil
+			return &refused{strings.TrimPrefix(string(name), "torch."), fmt.Sprintf("it is of %s, which TensorFlow and this package do not have", name)}, nil
 		case len(args) == 8 && !isEmpty(args[7]):
-			return &refused{conjugated}, nil
+			return &conjugated, nil
 		}
 		return m.tensorOf(args, e)
 	case name == rebuildParameter && len(args) == 3, name == rebuildWithState && len(args) == 4:
@@ -239,13 +240,13 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 	case isNumPy(name):
 		return &pickle.Object{Class: pickle.Global(name), Args: args}, nil
 	}
-	if why, ok := refusedTensors[name]; ok {
-		return &refused{why}, nil
+	if r, ok := refusedTensors[name]; ok {
+		return &r, nil
 	}
 	return nil, fmt.Errorf("%s is called with %d arguments of other kinds than a state dict has", name, len(args))
 }
 
-const conjugated = "it is conjugated or negated; resolve_conj() and resolve_neg() make an array of it"
+var conjugated = refused{"conjugated", "it is conjugated or negated; resolve_conj() and resolve_neg() make an array of it"}
 
 func isEmpty(v any) bool {
 	d, ok := v.(*pickle.Dict)

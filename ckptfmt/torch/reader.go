@@ -319,7 +319,7 @@ func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 	if e.tensor == nil {
 		p := r.others[i]
 		size, err := p.Size()
-		return ckptfmt.TensorInfo{Name: p.Name, DType: p.DType, Shape: p.Shape, Bytes: size}, err
+		return ckptfmt.TensorInfo{Name: p.Name, DType: p.DType, Foreign: p.Foreign, Shape: p.Shape, Bytes: size}, err
 	}
 	t := e.tensor
 	n, err := dtype.NumElements(t.shape)

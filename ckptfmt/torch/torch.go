@@ -161,7 +161,7 @@ type storageRef struct {
 func (s *storageRef) bytes() int64 { return s.numel * s.of.size }
 
 // refused is a tensor that has no array of elements.
-type refused struct{ why string }
+type refused struct{ kind, why string }
 
 // tensor is a tensor as the pickle describes it, all in elements.
 type tensor struct {

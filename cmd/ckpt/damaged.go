@@ -14,19 +14,51 @@ import (
 func sayDamaged(c *cli.Context, prefix string, list []ckptfmt.DamagedTensor) error {
 	progressOf(c).Clear()
 	unsupported := 0
-	for _, d := range list {
-		what := "damaged"
-		if isUnsupported(d.Err) {
-			unsupported++
+	for _, of := range byCause(list) {
+		what, is := "damaged", "is"
+		if isUnsupported(of[0].Err) {
+			unsupported += len(of)
 			what = "not supported"
 		}
-		fmt.Fprintf(c.App.ErrWriter, "ckpt: %s is %s: %v\n", printable(d.Name), what, d.Err)
+		if len(of) > 1 {
+			is = "are"
+		}
+		fmt.Fprintf(c.App.ErrWriter, "ckpt: %s %s %s: %v\n", andOthers(of[0].Name, len(of)), is, what, of[0].Err)
 	}
 	if unsupported == len(list) {
 		return exitError(exitFailed)
 	}
 	fmt.Fprintf(c.App.ErrWriter, "ckpt: %d damaged tensors; `ckpt verify %s` shows all damage\n", len(list), prefix)
 	return exitError(exitDamaged)
+}
+
+// byCause puts tensors together whose errors read the same: a file that is missing takes
+// very many with it.
+func byCause(list []ckptfmt.DamagedTensor) [][]ckptfmt.DamagedTensor {
+	var groups [][]ckptfmt.DamagedTensor
+	at := make(map[string]int)
+	for _, d := range list {
+		text := d.Err.Error()
+		i, known := at[text]
+		if !known {
+			i = len(groups)
+			at[text] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], d)
+	}
+	return groups
+}
+
+// andOthers names the first of n tensors.
+func andOthers(name string, n int) string {
+	switch name = printable(name); n {
+	case 1:
+		return name
+	case 2:
+		return name + " and another tensor"
+	}
+	return fmt.Sprintf("%s and %d other tensors", name, n-1)
 }
 
 // isUnsupported reports whether an error says that a tensor is of a kind that ckpt
@@ -38,9 +70,9 @@ func isUnsupported(err error) bool { return errors.Is(err, ckptfmt.ErrType) && !
 func sayLost(c *cli.Context, to string, list []ckptfmt.DamagedTensor) error {
 	progressOf(c).Clear()
 	what := "damaged tensors"
-	for _, d := range list {
-		fmt.Fprintf(c.App.ErrWriter, "ckpt: left out %s: %v\n", printable(d.Name), d.Err)
-		if isUnsupported(d.Err) {
+	for _, of := range byCause(list) {
+		fmt.Fprintf(c.App.ErrWriter, "ckpt: left out %s: %v\n", andOthers(of[0].Name, len(of)), of[0].Err)
+		if isUnsupported(of[0].Err) {
 			what = "tensors that are damaged or not supported"
 		}
 	}

@@ -301,8 +301,8 @@ func (l *tensorList) At(i int) (ckptfmt.TensorInfo, error) {
 
 // tensorRow has the cells of tensorColumns.
 func tensorRow(info *ckptfmt.TensorInfo) []string {
-	if info.DType == tfpb.DataType_DT_INVALID && info.Foreign == "" { // of a kind that has no type, shape or bytes of its own
-		return []string{printable(info.Name), "-", "-", "-"}
+	if info.DType == tfpb.DataType_DT_INVALID && info.Shape == nil { // of a kind that has no shape or bytes of its own
+		return []string{printable(info.Name), cmp.Or(info.Foreign, "-"), "-", "-"}
 	}
 	return []string{printable(info.Name), info.TypeName(), shapeText(info.Shape), strconv.FormatInt(info.Bytes, 10)}
 }

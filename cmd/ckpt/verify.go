@@ -258,21 +258,43 @@ func (v *verification) report(arg string) error {
 		if err := printList(v.c.App.Writer, v.list); err != nil {
 			return err
 		}
-	} else {
-		for _, f := range v.list {
-			what := printable(string(f.Name))
-			switch {
-			case f.Kind == "tensor" && v.checkpoints > 1:
-				what = filepath.Base(f.Prefix) + ": " + what
-			case f.Kind != "tensor":
-				what = f.Kind + " " + what
-			}
-			if _, err := fmt.Fprintf(v.c.App.Writer, "%s\t%s\n", what, f.Error); err != nil {
-				return err
-			}
-		}
+	} else if err := v.printFindings(); err != nil {
+		return err
 	}
 	return v.summarise(arg)
+}
+
+// printFindings prints a line for each cause: a file that is missing takes very many tensors
+// with it.
+func (v *verification) printFindings() error {
+	number := make(map[findingJSON]int)
+	cause := func(f findingJSON) findingJSON {
+		if f.Kind == "tensor" || f.Kind == kindUnsupported {
+			f.Name = ""
+		}
+		return f
+	}
+	for _, f := range v.list {
+		number[cause(f)]++
+	}
+	for _, f := range v.list {
+		n := number[cause(f)]
+		if n == 0 {
+			continue // its cause was printed
+		}
+		number[cause(f)] = 0
+		what := andOthers(string(f.Name), n)
+		switch {
+		case f.Kind == "tensor" && v.checkpoints > 1:
+			what = filepath.Base(f.Prefix) + ": " + what
+		case f.Kind != "tensor":
+			what = f.Kind + " " + what
+		}
+		if _, err := fmt.Fprintf(v.c.App.Writer, "%s\t%s\n", what, f.Error); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // summarise says in words what was found, and what to do next.

@@ -1,10 +1,13 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -60,6 +63,9 @@ func (e *NoIntactError) Error() string {
 			b.WriteString(", ")
 		}
 		b.WriteString(filepath.Base(prefix))
+	}
+	if slices.ContainsFunc(e.Tried, func(t *Error) bool { return errors.Is(t, ckptfmt.ErrVersion) }) {
+		b.WriteString("\ninstall a newer release of trainerd for that of a newer TensorFlow")
 	}
 	fmt.Fprintf(&b, "\nput the missing files back, or let %s name another checkpoint, or use another logdir to start from the beginning", e.State)
 	return b.String()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/graphrun"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
@@ -247,7 +248,15 @@ func (j *job) describeResumePoint(s *resumePoint) string {
 		fmt.Fprintf(&b, "; in use by %v", locked.Holder)
 	}
 	for _, d := range s.damaged {
-		fmt.Fprintf(&b, "; %s is damaged: %v", filepath.Base(d.Prefix), d.Err)
+		fmt.Fprintf(&b, "; %s is %s", filepath.Base(d.Prefix), whyNotUsed(d.Err))
 	}
 	return b.String()
+}
+
+// whyNotUsed says what is wrong with a checkpoint that a run passes over.
+func whyNotUsed(err error) string {
+	if errors.Is(err, ckptfmt.ErrVersion) {
+		return fmt.Sprintf("not readable by this release: %v; install a newer release of trainerd", err)
+	}
+	return fmt.Sprintf("damaged: %v", err)
 }
