@@ -32,6 +32,7 @@ func TestGroupOutlivesProgram(t *testing.T) {
 		{"it stays after a success", 0, false, ever, []syscall.Signal{system.SigKill}, leftoverGrace, nil},
 		{"it stays after a failure", 64, false, ever, []syscall.Signal{system.SigKill}, 0, nil},
 		{"it saves after a stop", 0, true, ever, []syscall.Signal{system.SigTerm}, 0, []syscall.Signal{system.SigTerm}},
+		{"it cannot be killed", 0, true, ever, nil, 100 * time.Second, []syscall.Signal{system.SigTerm, system.SigTerm}},
 		{"it saves long after a stop", 0, true, 45 * time.Second, []syscall.Signal{system.SigKill}, 45 * time.Second, []syscall.Signal{system.SigTerm}},
 		{"it stays after a stop", 0, true, ever, []syscall.Signal{system.SigKill}, 100 * time.Second,
 			[]syscall.Signal{system.SigTerm, system.SigTerm}}, // once more at half of the time

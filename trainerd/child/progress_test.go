@@ -1,0 +1,78 @@
+//go:build unix
+
+package child
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestFirstReport has programs that begin at step 0 and at step 1, and say some steps twice:
+// each start is marked once.
+func TestFirstReport(t *testing.T) {
+	for _, says := range [][]int{{0, 0, 1, 2}, {1, 1, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				for i, step := range says {
+					p.say("step=%d loss=%d", step, i)
+				}
+				return 0
+			})
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := marks(t, sv.Logdir); !slices.Equal(got, []string{map[int]string{0: "START@0", 1: "START@1"}[says[0]], "STOP@2"}) {
+				t.Errorf("marks %v", got)
+			}
+			if got := curve(t, sv.Logdir, "loss"); len(got) != len(says) {
+				t.Errorf("the curve has steps %v, want %v", got, says)
+			}
+		})
+	}
+}
+
+// TestProgress has a program that always fails, a step later each time: it is started again
+// at once.
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, starts := time.Now(), 0
+		sv, _ := simulate(t, func(p *simProgram) int {
+			starts++
+			p.say("step=%d loss=1", starts)
+			return max(10-starts, 0)
+		})
+		sv.Restarts.Max = 10
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 10 || time.Since(begun) > 0 {
+			t.Errorf("Run = %+v, %v after %v", exit, err, time.Since(begun))
+		}
+	})
+}
+
+// TestNoProgress has programs that report without getting further: one that says one step
+// again and again hangs, and one that always fails at the same step is started after a pause,
+// and given up.
+func TestNoProgress(t *testing.T) {
+	for _, hangs := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, starts := time.Now(), 0
+			sv, _ := simulate(t, func(p *simProgram) int {
+				if starts++; starts > 20 {
+					return 0
+				}
+				p.say("step=1 loss=1")
+				p.say("step=2 loss=1")
+				for hangs && p.sleep(time.Second) {
+					p.say("step=2 loss=1")
+				}
+				return 1
+			})
+			sv.HangAfter, sv.Restarts.Max = time.Minute, 2
+			exit, err := sv.Run(t.Context())
+			if !is[*ExitError](err) || starts > 5 || time.Since(begun) == 0 || hangs != (exit.Cause == Hung) {
+				t.Errorf("hangs: %v: %d starts; Run = %+v, %v", hangs, starts, exit, err)
+			}
+		})
+	}
+}
