@@ -243,14 +243,12 @@ func (c *column) shorten(n int) {
 			c.parts = c.parts[:len(c.parts)-1]
 		}
 	}
-	all := c.n
 	c.n, c.sized, c.sizeTotal, c.maxStep, c.maxWall = 0, 0, 0, 0, 0
 	c.each(func(p *cell) bool {
 		c.n++
 		c.measure(p)
 		return true
 	})
-	c.n = all
 }
 
 // drop drops those of the first n points that have at least the given step and

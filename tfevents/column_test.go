@@ -56,11 +56,13 @@ func TestColumnCut(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var c column
 	var want []cell
-	step := int64(0)
+	step := int64(-1000)
 	for range 8_000 {
 		step += 1 + random.Int64N(3)
 		if random.IntN(300) == 0 {
 			step -= random.Int64N(1000)
+		} else if random.IntN(20) == 0 {
+			step -= random.Int64N(6)
 		}
 		kept := len(want)
 		for kept > 0 && want[kept-1].step >= step {
@@ -69,7 +71,7 @@ func TestColumnCut(t *testing.T) {
 		if dropped := c.cut(step); dropped != len(want)-kept {
 			t.Fatalf("cut %d, want %d", dropped, len(want)-kept)
 		}
-		if len(want) > 0 && random.IntN(100) == 0 {
+		if len(want) > 0 && (len(want) < 300 || random.IntN(100) == 0) {
 			checkColumn(t, &c, want[:kept])
 		}
 		p := cell{step: step, wall: randomWall(random), form: formSimple, number: 7, file: int(step / 500)}
@@ -80,7 +82,7 @@ func TestColumnCut(t *testing.T) {
 		want = append(want[:kept], p)
 	}
 	checkColumn(t, &c, want)
-	if dropped := c.cut(0); dropped != len(want) {
+	if dropped := c.cut(math.MinInt64); dropped != len(want) {
 		t.Errorf("cut %d of %d points", dropped, len(want))
 	}
 	checkColumn(t, &c, nil)

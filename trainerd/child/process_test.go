@@ -47,7 +47,6 @@ func TestGroupOutlivesProgram(t *testing.T) {
 					p.sleep(ever)
 				}
 				ended = time.Now()
-				time.Sleep(time.Millisecond) // the signals of one stage have come
 				p.leave(tc.takes, tc.ends...)
 				return tc.code
 			})
@@ -58,7 +57,7 @@ func TestGroupOutlivesProgram(t *testing.T) {
 				time.AfterFunc(10*time.Second, cancel)
 			}
 			exit, _ := sv.Run(ctx)
-			if took := time.Since(ended); exit.Code != tc.code || took < tc.want || took > tc.want+time.Second {
+			if took := time.Since(ended).Round(time.Millisecond); exit.Code != tc.code || took < tc.want || took > tc.want+time.Second {
 				t.Errorf("%s: Run = %+v, %v after the program has ended; want %v", tc.name, exit, took, tc.want)
 			}
 			late, killed := slices.Clone(of.late), 0

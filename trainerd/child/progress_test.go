@@ -33,6 +33,36 @@ func TestFirstReport(t *testing.T) {
 	}
 }
 
+// TestBegunAgain has starts in a row, each with the checkpoint that it was given and the step
+// of its first report: which have not loaded it, and begin where the first one has begun.
+func TestBegunAgain(t *testing.T) {
+	type start struct {
+		given, first int64 // given: -1 for none
+		again        bool
+	}
+	for _, starts := range [][]start{
+		{{-1, 5, false}, {10, 5, true}, {10, 6, false}, {10, 4, true}},
+		{{10, 1, true}, {10, 0, true}, {10, 2, false}},
+		{{2, 1, true}, {1, 1, false}, {0, 0, false}},
+		{{10, 8, false}, {10, 7, false}},
+		{{-1, 1, false}, {-1, 8, false}, {10, 7, false}},
+		{{NoStep, 0, false}},
+	} {
+		log := newScreen()
+		r := &run{log: logTo(log)}
+		for i, s := range starts {
+			r.attempts, r.attempt = i+1, attempt{}
+			if s.given != -1 {
+				r.attempt.given = &Checkpoint{Path: "c", Step: s.given}
+			}
+			before := len(log.String())
+			if r.checkResumed(s.first); (len(log.String()) > before) != s.again {
+				t.Errorf("%+v: start %d: it has begun again: %v; log:\n%s", starts, i+1, !s.again, log)
+			}
+		}
+	}
+}
+
 // TestProgress has a program that always fails, a step later each time: it is started again
 // at once.
 func TestProgress(t *testing.T) {
