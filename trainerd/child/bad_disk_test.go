@@ -3,8 +3,8 @@
 package child
 
 import (
-	"fmt"
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"

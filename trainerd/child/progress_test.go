@@ -3,6 +3,8 @@
 package child
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -66,18 +68,49 @@ func TestBegunAgain(t *testing.T) {
 // TestProgress has a program that always fails, a step later each time: it is started again
 // at once.
 func TestProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun, starts := time.Now(), 0
-		sv, _ := simulate(t, func(p *simProgram) int {
-			starts++
-			p.say("step=%d loss=1", starts)
-			return max(10-starts, 0)
+	for _, silent := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, starts := time.Now(), 0
+			sv, _ := simulate(t, func(p *simProgram) int {
+				if starts++; silent {
+					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", starts)), "weights")
+				} else {
+					p.say("step=%d loss=1", starts)
+				}
+				return max(5-starts, 0)
+			})
+			sv.Restarts.Max = 5
+			if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 5 || time.Since(begun) > 0 {
+				t.Errorf("silent: %v: Run = %+v, %v after %v", silent, exit, err, time.Since(begun))
+			}
 		})
-		sv.Restarts.Max = 10
-		if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 10 || time.Since(begun) > 0 {
-			t.Errorf("Run = %+v, %v after %v", exit, err, time.Since(begun))
-		}
-	})
+	}
+}
+
+// TestProgressBySaving has programs that save: one that reports nothing has come as far as its
+// checkpoints, once, and one that reports as far as it says.
+func TestProgressBySaving(t *testing.T) {
+	for _, tc := range []struct {
+		says string
+		last int64
+	}{{"hello", 90}, {"step=5 loss=1", 5}, {"step=0 loss=1", 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, starts := time.Now(), 0
+			sv, _ := simulate(t, func(p *simProgram) int {
+				starts++
+				p.say("%s", tc.says)
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-90"), fmt.Sprint("weights of start ", starts))
+				return 1
+			})
+			sv.Restarts.Max = 2
+			if _, err := sv.Run(t.Context()); !is[*ExitError](err) || time.Since(begun) == 0 {
+				t.Errorf("%s: %v after %v and %d starts", tc.says, err, time.Since(begun), starts)
+			}
+			if r := readReport(t, sv.Logdir); r.LastStep != tc.last {
+				t.Errorf("%s: it came to step %d, want %d", tc.says, r.LastStep, tc.last)
+			}
+		})
+	}
 }
 
 // TestNoProgress has programs that report without getting further: one that says one step
