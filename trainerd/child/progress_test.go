@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
 
 // TestFirstReport has programs that begin at step 0 and at step 1, and say some steps twice:
@@ -135,6 +139,74 @@ func TestNoProgress(t *testing.T) {
 			exit, err := sv.Run(t.Context())
 			if !is[*ExitError](err) || starts > 5 || time.Since(begun) == 0 || hangs != (exit.Cause == Hung) {
 				t.Errorf("hangs: %v: %d starts; Run = %+v, %v", hangs, starts, exit, err)
+			}
+		})
+	}
+}
+
+// TestSaveAfterNaN has a program that saves and then reports a loss of NaN: the checkpoint to
+// go back to is not deleted for the new one.
+func TestSaveAfterNaN(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var steps []string
+		sv, log := simulate(t, func(p *simProgram) int {
+			if steps = append(steps, p.variable("TRAINERD_STEP")); len(steps) > 1 {
+				return 0
+			}
+			for _, step := range []int{10, 21} {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				p.say("step=%d loss=%s", step, map[int]string{10: "1", 21: "nan"}[step])
+				p.sleep(10 * time.Second)
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Retention, sv.MaxRewinds = []retention.Policy{retention.Last(1)}, 1
+		if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(steps, []string{"", "10"}) {
+			t.Errorf("%v; starts from %q, want from none and from 10; log:\n%s", err, steps, log)
+		}
+	})
+}
+
+// TestSavesAfterOneAskedFor has a save that was asked for, and others after it: only the first
+// answers.
+func TestSavesAfterOneAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			p.say("step=1")
+			for !slices.Contains(p.signals(), syscall.SIGUSR1) {
+				p.sleep(time.Second)
+			}
+			for step := 1; step < 5; step++ {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				p.sleep(5 * time.Second)
+			}
+			return 0
+		})
+		sv.SaveSignal = syscall.SIGUSR1
+		_, end := begin(t, sv)
+		time.Sleep(5 * time.Second)
+		if saved, err := sv.Save(t.Context()); err != nil || saved.Step != 1 {
+			t.Errorf("Save = %+v, %v", saved, err)
+		}
+		if exit, err := end(); err != nil || exit.Cause != Completed {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
+}
+
+// TestHintAboutCheckpoints has a program that fails, whose checkpoints nobody looks after: the
+// log says so once.
+func TestHintAboutCheckpoints(t *testing.T) {
+	for pattern, want := range map[string]int{"": 1, "ckpt-*": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(*simProgram) int { return 1 })
+			sv.Checkpoints, sv.Restarts.Max = pattern, 3
+			if exit, err := sv.Run(t.Context()); err == nil || exit.Attempt != 4 {
+				t.Errorf("Run = %+v, %v", exit, err)
+			}
+			if got := strings.Count(log.String(), "checkpoints are not looked after"); got != want {
+				t.Errorf("pattern %q: it is logged %d times:\n%s", pattern, got, log)
 			}
 		})
 	}
