@@ -124,7 +124,6 @@ func (c *column) measure(p *cell) {
 	wall := p.wallTime()
 	if c.n == 1 {
 		c.maxStep, c.maxWall = p.step, wall
-		return
 	}
 	c.maxStep = max(c.maxStep, p.step)
 	if wall > c.maxWall || math.IsNaN(c.maxWall) {
@@ -211,7 +210,7 @@ func (c *column) cut(step int64) (dropped int) {
 	for c.n > 0 && c.tail.step >= step {
 		b := &c.blocks[len(c.blocks)-1]
 		p, kept, n := b.before, 0, 0
-		for kept < len(b.data) {
+		for { // up to the tail at most
 			q := p
 			rest := q.next(b.data[kept:])
 			if q.step >= step {
@@ -244,14 +243,12 @@ func (c *column) shorten(n int) {
 			c.parts = c.parts[:len(c.parts)-1]
 		}
 	}
-	all := c.n
 	c.n, c.sized, c.sizeTotal, c.maxStep, c.maxWall = 0, 0, 0, 0, 0
 	c.each(func(p *cell) bool {
 		c.n++
 		c.measure(p)
 		return true
 	})
-	c.n = all
 }
 
 // drop drops those of the first n points that have at least the given step and

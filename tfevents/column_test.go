@@ -18,6 +18,8 @@ func TestColumn(t *testing.T) {
 			p := cell{step: random.Int64N(100), wall: randomWall(random), form: byte(random.IntN(3)) << 6, file: len(want) / 50}
 			if random.IntN(20) == 0 {
 				p.step = extremes[random.IntN(len(extremes))]
+			} else if random.IntN(5) == 0 {
+				p.step = c.tail.step + []int64{-1, 0, manySteps - 1, manySteps, manySteps + 1}[random.IntN(5)]
 			}
 			if p.form != formOther {
 				p.number = random.Uint32()
@@ -26,7 +28,9 @@ func TestColumn(t *testing.T) {
 				p.file, p.offset, p.index, p.size = random.IntN(300), random.Int64(), random.IntN(3), random.IntN(1<<30)
 			}
 			c.add(&p)
-			want = append(want, p)
+			if want = append(want, p); len(want) < 4 {
+				checkColumn(t, &c, want)
+			}
 			if random.IntN(100) == 0 {
 				c.pack()
 			}
@@ -52,11 +56,13 @@ func TestColumnCut(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var c column
 	var want []cell
-	step := int64(0)
+	step := int64(-1000)
 	for range 8_000 {
 		step += 1 + random.Int64N(3)
 		if random.IntN(300) == 0 {
 			step -= random.Int64N(1000)
+		} else if random.IntN(20) == 0 {
+			step -= random.Int64N(6)
 		}
 		kept := len(want)
 		for kept > 0 && want[kept-1].step >= step {
@@ -65,7 +71,7 @@ func TestColumnCut(t *testing.T) {
 		if dropped := c.cut(step); dropped != len(want)-kept {
 			t.Fatalf("cut %d, want %d", dropped, len(want)-kept)
 		}
-		if len(want) > 0 && random.IntN(100) == 0 {
+		if len(want) > 0 && (len(want) < 300 || random.IntN(100) == 0) {
 			checkColumn(t, &c, want[:kept])
 		}
 		p := cell{step: step, wall: randomWall(random), form: formSimple, number: 7, file: int(step / 500)}
@@ -76,7 +82,7 @@ func TestColumnCut(t *testing.T) {
 		want = append(want[:kept], p)
 	}
 	checkColumn(t, &c, want)
-	if dropped := c.cut(0); dropped != len(want) {
+	if dropped := c.cut(math.MinInt64); dropped != len(want) {
 		t.Errorf("cut %d of %d points", dropped, len(want))
 	}
 	checkColumn(t, &c, nil)
@@ -142,6 +148,11 @@ func checkSums(t *testing.T, c *column, want []cell) {
 	if c.maxStep != sums.maxStep || !sameWall || c.sized != sums.sized || c.sizeTotal != sums.sizeTotal || c.bytes != sums.bytes {
 		t.Fatalf("largest step %d, latest time %v, %d sizes of %d bytes, %d bytes of memory; want %d, %v, %d, %d, %d",
 			c.maxStep, c.maxWall, c.sized, c.sizeTotal, c.bytes, sums.maxStep, sums.maxWall, sums.sized, sums.sizeTotal, sums.bytes)
+	}
+	for i := 1; i < len(c.parts); i++ {
+		if c.parts[i].file == c.parts[i-1].file {
+			t.Fatalf("neighbouring parts of one file: %+v", c.parts)
+		}
 	}
 	n := 0
 	c.eachOfFile(func(i int, p *cell) bool {

@@ -54,6 +54,7 @@ func TestPlainSeries(t *testing.T) {
 		{"both", []*tfpb.Summary_Value{summaryv1.Scalar("a", 1), summary.Scalar("a", 1)}, true},
 		{"without metadata", []*tfpb.Summary_Value{bare}, false},
 		{"another plugin later", []*tfpb.Summary_Value{summaryv1.Scalar("a", 1), summary.PluginTensor("a", "other", nil, bare.GetTensor())}, false},
+		{"a double", []*tfpb.Summary_Value{summary.PluginTensor("a", summary.PluginScalars, nil, &tfpb.TensorProto{Dtype: tfpb.DataType_DT_DOUBLE, DoubleVal: []float64{1}})}, false},
 		{"text later", []*tfpb.Summary_Value{summaryv1.Scalar("a", 1), summary.Text("a", "b")}, false},
 		{"described", []*tfpb.Summary_Value{summary.Describe(summaryv1.Scalar("a", 1), "name", "")}, false},
 	} {

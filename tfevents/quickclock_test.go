@@ -29,6 +29,38 @@ func TestQuickClock(t *testing.T) {
 	}
 }
 
+// TestQuickClockShares asks after a burst: as many calls as may get one time get it, and then
+// there is a new one. A burst ends with calls that are further apart.
+func TestQuickClockShares(t *testing.T) {
+	for _, tc := range []struct {
+		calls int // in the burst
+		gap   time.Duration
+		want  [4]bool // whether the next ones, each sharedCalls but for the ends, get the time before
+	}{
+		{minDense, denseGap, [4]bool{}},
+		{minDense + 1, denseGap / 2, [4]bool{true, false, true, false}},
+		{minDense + 1, 2 * denseGap, [4]bool{true, false, false, false}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var c quickClock
+			last := time.Time{}
+			for range tc.calls {
+				last = c.now()
+			}
+			for i, n := range [4]int{sharedCalls, 1, sharedCalls, 1} {
+				for k := range n {
+					time.Sleep(tc.gap)
+					now := c.now()
+					if repeats := now.Equal(last); repeats != tc.want[i] || !repeats && !now.Equal(time.Now()) {
+						t.Fatalf("%+v: call %d of part %d gets %v after %v", tc, k, i, now, last)
+					}
+					last = now
+				}
+			}
+		})
+	}
+}
+
 // TestQuickClockIsNear holds it against the true clock while no time stands
 // still.
 func TestQuickClockIsNear(t *testing.T) {

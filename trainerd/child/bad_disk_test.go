@@ -4,6 +4,7 @@ package child
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,8 +157,11 @@ func TestAsideNext(t *testing.T) {
 func TestRecordsCannotBeKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int {
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
-			p.say("step=3 loss=1")
+			for step := 3; step < 5; step++ {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				p.say("step=%d loss=1", step)
+				p.sleep(time.Minute)
+			}
 			return 0
 		})
 		writeFile(t, filepath.Join(sv.Logdir, "trainerd.manifests"), "x")
@@ -168,6 +172,30 @@ func TestRecordsCannotBeKept(t *testing.T) {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log lacks %q:\n%s", want, log)
 			}
+		}
+		if got := strings.Count(log.String(), "checkpoint has no manifest"); got != 2 {
+			t.Errorf("that two checkpoints have no manifest is logged %d times:\n%s", got, log)
+		}
+	})
+}
+
+// TestDroppedEventsAreCounted has a disk that takes no events: those of checkpoints do not
+// wait for it.
+func TestDroppedEventsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			for step := 3; step < 6; step++ {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				p.sleep(time.Minute)
+			}
+			return 0
+		})
+		picky(sv, func(op, below string) bool { return op == "create" && strings.HasPrefix(below, "events.out") })
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := sv.Stats().EventsDropped; got < 2 {
+			t.Errorf("%d events were dropped", got)
 		}
 	})
 }

@@ -95,8 +95,8 @@ func TestForwarded(t *testing.T) {
 			continue
 		}
 		if i == 2 {
-			if _, err := os.Stat(name(1)); err == nil {
-				t.Error("a file that is not full was continued in another one")
+			if w.part != 0 {
+				t.Error("a file that is not full is continued in another one")
 			}
 			w.size = maxForwarded // the next file begins after it
 		}
@@ -110,6 +110,14 @@ func TestForwarded(t *testing.T) {
 	f.reports = f.reports[:len(f.reports)-1]
 	if loss, ok := last.Value("loss"); last.Step != 4 || !ok || !math.IsNaN(loss) {
 		t.Errorf("a number that is none: %+v", last)
+	}
+	w.waiting = []byte(`, "values": []}` + "\n")
+	must(t, w.send(n, s))
+	f.read(name)
+	if last := len(f.reports) - 1; f.reports[last].Step != 9 {
+		t.Errorf("a line that came in two parts: %+v", f.reports[last])
+	} else {
+		f.reports = f.reports[:last]
 	}
 	var got []int64
 	for _, r := range f.reports {
@@ -255,6 +263,35 @@ func TestDeletionAwaitsReports(t *testing.T) {
 	}
 }
 
+// A loss of NaN from another node comes before the deletion that has waited for its reports:
+// the checkpoint to go back to is still there.
+func TestDeletionAfterNaN(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{count: 2}
+		var steps []string
+		sv, log := simulate(t, func(p *simProgram) int {
+			if steps = append(steps, p.variable("TRAINERD_STEP")); len(steps) > 1 {
+				return 0
+			}
+			w := &forwarder{}
+			w.add(&Report{Step: 1, Values: []Value{{"loss", 1}}})
+			w.add(&Report{Step: 4, Values: []Value{{"loss", math.NaN()}}})
+			must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
+			for _, name := range []string{"ckpt-1", "ckpt-4"} {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), name), "weights")
+				p.sleep(2 * time.Second)
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Nodes, sv.Retention, sv.MaxRewinds = n.count, []retention.Policy{retention.Last(1)}, 1
+		n.dir = filepath.Join(sv.Logdir, nodesDir)
+		if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(steps, []string{"", "1"}) {
+			t.Errorf("%v; starts from %q, want from none and from 1; log:\n%s", err, steps, log)
+		}
+	})
+}
+
 // The reports of one node count, though others pass on theirs.
 func TestOneSpeaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -269,6 +306,9 @@ func TestOneSpeaker(t *testing.T) {
 					}
 				}
 				p.sleep(time.Second)
+			}
+			if speaker := n.job().Speaker; speaker == nil || *speaker != 1 {
+				t.Errorf("the nodes are told that %v reports, want 1", speaker)
 			}
 			return 0
 		})

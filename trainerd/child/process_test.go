@@ -32,6 +32,7 @@ func TestGroupOutlivesProgram(t *testing.T) {
 		{"it stays after a success", 0, false, ever, []syscall.Signal{system.SigKill}, leftoverGrace, nil},
 		{"it stays after a failure", 64, false, ever, []syscall.Signal{system.SigKill}, 0, nil},
 		{"it saves after a stop", 0, true, ever, []syscall.Signal{system.SigTerm}, 0, []syscall.Signal{system.SigTerm}},
+		{"it cannot be killed", 0, true, ever, nil, 100 * time.Second, []syscall.Signal{system.SigTerm, system.SigTerm}},
 		{"it saves long after a stop", 0, true, 45 * time.Second, []syscall.Signal{system.SigKill}, 45 * time.Second, []syscall.Signal{system.SigTerm}},
 		{"it stays after a stop", 0, true, ever, []syscall.Signal{system.SigKill}, 100 * time.Second,
 			[]syscall.Signal{system.SigTerm, system.SigTerm}}, // once more at half of the time
@@ -46,7 +47,6 @@ func TestGroupOutlivesProgram(t *testing.T) {
 					p.sleep(ever)
 				}
 				ended = time.Now()
-				time.Sleep(time.Millisecond) // the signals of one stage have come
 				p.leave(tc.takes, tc.ends...)
 				return tc.code
 			})
@@ -57,7 +57,7 @@ func TestGroupOutlivesProgram(t *testing.T) {
 				time.AfterFunc(10*time.Second, cancel)
 			}
 			exit, _ := sv.Run(ctx)
-			if took := time.Since(ended); exit.Code != tc.code || took < tc.want || took > tc.want+time.Second {
+			if took := time.Since(ended).Round(time.Millisecond); exit.Code != tc.code || took < tc.want || took > tc.want+time.Second {
 				t.Errorf("%s: Run = %+v, %v after the program has ended; want %v", tc.name, exit, took, tc.want)
 			}
 			late, killed := slices.Clone(of.late), 0
@@ -121,6 +121,8 @@ func TestWhatIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("x", MaxLine)
 		sv, _ := simulate(t, func(p *simProgram) int {
+			p.say("step=3") // a report, if one without numbers
+			p.say("at step=4 loss=1")
 			p.say("\r10%%")
 			p.say("%syz", long)
 			p.out.Write([]byte("\r20%"))
@@ -136,7 +138,7 @@ func TestWhatIsShown(t *testing.T) {
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := out.String(), "10%\n"+long+"\nyz\n20%\n40%\n"; got != want {
+		if got, want := out.String(), "at step=4 loss=1\n10%\n"+long+"\nyz\n20%\n40%\n"; got != want {
 			t.Errorf("shown is %q, want %q", strings.ReplaceAll(got, long, "..."), strings.ReplaceAll(want, long, "..."))
 		}
 	})
@@ -145,7 +147,7 @@ func TestWhatIsShown(t *testing.T) {
 // TestWhoUnderstandsALine has lines for a report, a pattern and a reader of lines: the
 // program's own reports end the reader's, and a pattern of the user is in its place.
 func TestWhoUnderstandsALine(t *testing.T) {
-	pattern := regexp.MustCompile(`^(?P<step>\d+) (?P<letter>\d+)$`)
+	pattern := regexp.MustCompile(`^(?:at step=)?(?P<step>\d+) (?:x=)?(?P<letter>\d+)$`)
 	for _, tc := range []struct {
 		name     string
 		patterns []*regexp.Regexp
@@ -157,6 +159,7 @@ func TestWhoUnderstandsALine(t *testing.T) {
 		{"a report of a step alone", nil, []string{"1 a", "2 b", "step=9", "3 c"}, []int64{1}},
 		{"a step among words", nil, []string{"1 a", "2 b", "at step=9", "3 c"}, []int64{1, 2, 3}},
 		{"a pattern", []*regexp.Regexp{pattern}, []string{"1 a", "2 7", "3 c"}, []int64{2}},
+		{"a number among words", []*regexp.Regexp{pattern}, []string{"at step=2 x=7", "at step=3 4"}, []int64{3}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			sv, _ := simulate(t, func(p *simProgram) int {

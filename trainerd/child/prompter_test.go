@@ -55,6 +55,10 @@ func TestPrompter(t *testing.T) {
 		{"the disk's clock is a day ahead, asked", prompter{every: 10 * s, budget: trainerd.SaveBudget{MaxShare: .1}},
 			[]happens{step(1, 0), asked(1), stamped(1, 3, 86400), step(2, 4)}, 21, true}, // 2 s each 20
 		{"the disk's clock is a day behind", prompter{every: 10 * s}, []happens{step(1, 0), stamped(1, 5, -86400), step(2, 6)}, 9, false},
+		{"a save of its own after one asked for", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 12), step(2, 13), saved(2, 30), step(3, 31)}, 40, true},
+		{"the first step is 0", prompter{every: 10 * s}, []happens{step(0, 0)}, 10, true},
+		{"from step 0 on", prompter{every: 10 * s}, []happens{step(0, 0), step(1, 6)}, 10, true},
+		{"another start, from its first report on", prompter{every: 10 * s}, []happens{step(1, 0), start, step(1, 100)}, 109, false},
 		{"another start", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), start}, 50, false},
 		{"by steps, not yet", prompter{steps: 10}, []happens{step(1, 0), step(9, 1)}, 2, false},
 		{"by steps", prompter{steps: 10}, []happens{step(1, 0), step(11, 1)}, 2, true},

@@ -84,12 +84,12 @@ type simProgram struct {
 	holds bool             // something that it has started has its outputs open after its end
 }
 
-// leave has processes of its group outlive the program until one of these signals comes, or
-// some time has passed.
+// leave has processes of its group outlive the program until one of these signals comes, if
+// any, or some time has passed.
 func (p *simProgram) leave(d time.Duration, ends ...syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.group = ends
+	p.group = append([]syscall.Signal{}, ends...)
 	time.AfterFunc(d, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -144,6 +144,7 @@ func (p *simProgram) sleep(d time.Duration) bool {
 	case <-p.ended:
 		return false
 	case <-p.told:
+		time.Sleep(1) // the other signals of that stage come, too
 		return false
 	case <-time.After(d):
 		return true
@@ -199,7 +200,7 @@ func (p *simProgram) SignalGroup(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.late = append(p.late, sig)
-	if sig == system.SigKill || slices.Contains(p.group, sig) {
+	if slices.Contains(p.group, sig) {
 		p.group = nil
 	}
 	return nil

@@ -2,7 +2,9 @@ package child
 
 import (
 	"net"
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/system"
@@ -34,4 +36,41 @@ func TestReportsBeforeTheEnd(t *testing.T) {
 	if len(a.reports) != 2 {
 		t.Errorf("%d reports are read, want 2", len(a.reports))
 	}
+}
+
+// scripted is a listener whose calls of Accept come out as they are listed, and then end.
+type scripted struct {
+	system.Listener
+	accepts []func() (net.Conn, error)
+}
+
+func (l *scripted) SetDeadline(time.Time) error { return nil }
+
+func (l *scripted) Accept() (net.Conn, error) {
+	if len(l.accepts) == 0 {
+		return nil, net.ErrClosed
+	}
+	next := l.accepts[0]
+	l.accepts = l.accepts[1:]
+	return next()
+}
+
+// TestConnectionAfterTheEnd has a process that has connected before the end of the program,
+// was not looked at before, and stays connected: what it sends is read for a while.
+func TestConnectionAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		go theirs.Write([]byte("step=1 loss=2\n"))
+		a := &process{out: &output{}, reports: make(chan *Report, 2), conns: map[deadliner]struct{}{}}
+		a.listener = &scripted{accepts: []func() (net.Conn, error){
+			func() (net.Conn, error) { a.drain(); return nil, os.ErrDeadlineExceeded },
+			func() (net.Conn, error) { return ours, nil },
+		}}
+		begun := time.Now()
+		a.accept()
+		a.readers.Wait()
+		if took := time.Since(begun); len(a.reports) != 1 || took != drainTime {
+			t.Errorf("%d reports are read in %v, want 1 in %v", len(a.reports), took, drainTime)
+		}
+	})
 }

@@ -1,0 +1,104 @@
+package tfevents
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summary/decode"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
+)
+
+// TestScanOfStrayBytes has events with one byte too many, at each depth: the scan leaves to
+// the general decoder what that refuses.
+func TestScanOfStrayBytes(t *testing.T) {
+	wrap := func(number protowire.Number, b []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), b)
+	}
+	simple, err := proto.Marshal(summaryv1.Scalar("loss", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensor, err := proto.Marshal(summary.Scalar("loss", 1).GetTensor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const summaryField, valueField, tagField, tensorField = 5, 1, 1, 8
+	stray := func(b []byte, with bool) []byte {
+		if with {
+			return append(b[:len(b):len(b)], 0x08) // a tag without what it is of
+		}
+		return b
+	}
+	for depth, what := range []string{"nothing", "the event", "the summary", "the value", "the tensor"} {
+		values := [][]byte{simple, append(wrap(tagField, []byte("loss")), wrap(tensorField, stray(tensor, depth == 4))...)}
+		for _, value := range values {
+			s := stray(wrap(valueField, stray(value, depth == 3)), depth == 2)
+			b := stray(wrap(summaryField, s), depth == 1)
+			var scan eventScan
+			valid := proto.Unmarshal(b, new(tfpb.Event)) == nil
+			if got := scan.parse(b); got != valid {
+				t.Errorf("a stray byte in %s: the scan understands it: %v; the decoder: %v", what, got, valid)
+			}
+		}
+	}
+}
+
+// TestScanOfDamagedEvents has events of many kinds that are cut, and have a changed byte,
+// everywhere: what the scan understands of them is what the general decoder does.
+func TestScanOfDamagedEvents(t *testing.T) {
+	histogram, err := summary.Histogram("h", []float64{1, 2}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := summaryv1.HistogramOf("h", []float64{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []*tfpb.Summary_Value{
+		summaryv1.Scalar("loss", 1), summary.Scalar("loss", 1), summary.Describe(summary.Scalar("loss", 1), "name", "text"),
+		summary.Text("t", "text"), histogram, old, imageV1("i", 1, 0),
+		summary.Tensor("t", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, FloatVal: []float32{1, 2}, TensorShape: eventstest.Shape(2)}),
+		summary.Tensor("t", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT64, Int64Val: []int64{1, 1 << 40}, TensorShape: eventstest.Shape(2)}),
+		summary.Tensor("t", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorContent: []byte{0, 0, 128, 63}}),
+	} {
+		whole, err := proto.Marshal(&tfpb.Event{WallTime: 1, Step: 300, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDamaged(t, whole)
+		for i, c := range whole {
+			checkDamaged(t, whole[:i])
+			for _, other := range []byte{0, 1, 0x7f, 0x80, 0xff, c - 1, c + 1, c ^ 2, c ^ 8, c ^ 0x80} {
+				damaged := slices.Clone(whole)
+				damaged[i] = other
+				checkDamaged(t, damaged)
+			}
+		}
+	}
+}
+
+func checkDamaged(t *testing.T, b []byte) {
+	t.Helper()
+	var scan eventScan
+	if !scan.parse(b) {
+		return
+	}
+	checkScan(t, b, &scan)
+	for i := range scan.values {
+		v := &scan.values[i]
+		if v.form == formOther {
+			continue
+		}
+		got := float64(math.Float32frombits(v.number))
+		if want, ok := decode.Scalar(v.message()); !ok || got != want && !math.IsNaN(want) {
+			t.Fatalf("%x: the scan has the number %v, the decoder %v, %v", b, got, want, ok)
+		}
+	}
+}

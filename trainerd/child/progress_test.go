@@ -1,0 +1,213 @@
+//go:build unix
+
+package child
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// TestFirstReport has programs that begin at step 0 and at step 1, and say some steps twice:
+// each start is marked once.
+func TestFirstReport(t *testing.T) {
+	for _, says := range [][]int{{0, 0, 1, 2}, {1, 1, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				for i, step := range says {
+					p.say("step=%d loss=%d", step, i)
+				}
+				return 0
+			})
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := marks(t, sv.Logdir); !slices.Equal(got, []string{map[int]string{0: "START@0", 1: "START@1"}[says[0]], "STOP@2"}) {
+				t.Errorf("marks %v", got)
+			}
+			if got := curve(t, sv.Logdir, "loss"); len(got) != len(says) {
+				t.Errorf("the curve has steps %v, want %v", got, says)
+			}
+		})
+	}
+}
+
+// TestBegunAgain has starts in a row, each with the checkpoint that it was given and the step
+// of its first report: which have not loaded it, and begin where the first one has begun.
+func TestBegunAgain(t *testing.T) {
+	type start struct {
+		given, first int64 // given: -1 for none
+		again        bool
+	}
+	for _, starts := range [][]start{
+		{{-1, 5, false}, {10, 5, true}, {10, 6, false}, {10, 4, true}},
+		{{10, 1, true}, {10, 0, true}, {10, 2, false}},
+		{{2, 1, true}, {1, 1, false}, {0, 0, false}},
+		{{10, 8, false}, {10, 7, false}},
+		{{-1, 1, false}, {-1, 8, false}, {10, 7, false}},
+		{{NoStep, 0, false}},
+	} {
+		log := newScreen()
+		r := &run{log: logTo(log)}
+		for i, s := range starts {
+			r.attempts, r.attempt = i+1, attempt{}
+			if s.given != -1 {
+				r.attempt.given = &Checkpoint{Path: "c", Step: s.given}
+			}
+			before := len(log.String())
+			if r.checkResumed(s.first); (len(log.String()) > before) != s.again {
+				t.Errorf("%+v: start %d: it has begun again: %v; log:\n%s", starts, i+1, !s.again, log)
+			}
+		}
+	}
+}
+
+// TestProgress has a program that always fails, a step later each time: it is started again
+// at once.
+func TestProgress(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, starts := time.Now(), 0
+			sv, _ := simulate(t, func(p *simProgram) int {
+				if starts++; silent {
+					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", starts)), "weights")
+				} else {
+					p.say("step=%d loss=1", starts)
+				}
+				return max(5-starts, 0)
+			})
+			sv.Restarts.Max = 5
+			if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 5 || time.Since(begun) > 0 {
+				t.Errorf("silent: %v: Run = %+v, %v after %v", silent, exit, err, time.Since(begun))
+			}
+		})
+	}
+}
+
+// TestProgressBySaving has programs that save: one that reports nothing has come as far as its
+// checkpoints, once, and one that reports as far as it says.
+func TestProgressBySaving(t *testing.T) {
+	for _, tc := range []struct {
+		says string
+		last int64
+	}{{"hello", 90}, {"step=5 loss=1", 5}, {"step=0 loss=1", 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, starts := time.Now(), 0
+			sv, _ := simulate(t, func(p *simProgram) int {
+				starts++
+				p.say("%s", tc.says)
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-90"), fmt.Sprint("weights of start ", starts))
+				return 1
+			})
+			sv.Restarts.Max = 2
+			if _, err := sv.Run(t.Context()); !is[*ExitError](err) || time.Since(begun) == 0 {
+				t.Errorf("%s: %v after %v and %d starts", tc.says, err, time.Since(begun), starts)
+			}
+			if r := readReport(t, sv.Logdir); r.LastStep != tc.last {
+				t.Errorf("%s: it came to step %d, want %d", tc.says, r.LastStep, tc.last)
+			}
+		})
+	}
+}
+
+// TestNoProgress has programs that report without getting further: one that says one step
+// again and again hangs, and one that always fails at the same step is started after a pause,
+// and given up.
+func TestNoProgress(t *testing.T) {
+	for _, hangs := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, starts := time.Now(), 0
+			sv, _ := simulate(t, func(p *simProgram) int {
+				if starts++; starts > 20 {
+					return 0
+				}
+				p.say("step=1 loss=1")
+				p.say("step=2 loss=1")
+				for hangs && p.sleep(time.Second) {
+					p.say("step=2 loss=1")
+				}
+				return 1
+			})
+			sv.HangAfter, sv.Restarts.Max = time.Minute, 2
+			exit, err := sv.Run(t.Context())
+			if !is[*ExitError](err) || starts > 5 || time.Since(begun) == 0 || hangs != (exit.Cause == Hung) {
+				t.Errorf("hangs: %v: %d starts; Run = %+v, %v", hangs, starts, exit, err)
+			}
+		})
+	}
+}
+
+// TestSaveAfterNaN has a program that saves and then reports a loss of NaN: the checkpoint to
+// go back to is not deleted for the new one.
+func TestSaveAfterNaN(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var steps []string
+		sv, log := simulate(t, func(p *simProgram) int {
+			if steps = append(steps, p.variable("TRAINERD_STEP")); len(steps) > 1 {
+				return 0
+			}
+			for _, step := range []int{10, 21} {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				p.say("step=%d loss=%s", step, map[int]string{10: "1", 21: "nan"}[step])
+				p.sleep(10 * time.Second)
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Retention, sv.MaxRewinds = []retention.Policy{retention.Last(1)}, 1
+		if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(steps, []string{"", "10"}) {
+			t.Errorf("%v; starts from %q, want from none and from 10; log:\n%s", err, steps, log)
+		}
+	})
+}
+
+// TestSavesAfterOneAskedFor has a save that was asked for, and others after it: only the first
+// answers.
+func TestSavesAfterOneAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			p.say("step=1")
+			for !slices.Contains(p.signals(), syscall.SIGUSR1) {
+				p.sleep(time.Second)
+			}
+			for step := 1; step < 5; step++ {
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				p.sleep(5 * time.Second)
+			}
+			return 0
+		})
+		sv.SaveSignal = syscall.SIGUSR1
+		_, end := begin(t, sv)
+		time.Sleep(5 * time.Second)
+		if saved, err := sv.Save(t.Context()); err != nil || saved.Step != 1 {
+			t.Errorf("Save = %+v, %v", saved, err)
+		}
+		if exit, err := end(); err != nil || exit.Cause != Completed {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
+}
+
+// TestHintAboutCheckpoints has a program that fails, whose checkpoints nobody looks after: the
+// log says so once.
+func TestHintAboutCheckpoints(t *testing.T) {
+	for pattern, want := range map[string]int{"": 1, "ckpt-*": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(*simProgram) int { return 1 })
+			sv.Checkpoints, sv.Restarts.Max = pattern, 3
+			if exit, err := sv.Run(t.Context()); err == nil || exit.Attempt != 4 {
+				t.Errorf("Run = %+v, %v", exit, err)
+			}
+			if got := strings.Count(log.String(), "checkpoints are not looked after"); got != want {
+				t.Errorf("pattern %q: it is logged %d times:\n%s", pattern, got, log)
+			}
+		})
+	}
+}
