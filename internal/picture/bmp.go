@@ -37,7 +37,7 @@ func readBMP(data []byte) (bmp, error) {
 	}
 	b.Config = Config{BMP, 1, width, height, depth / 8}
 	switch {
-	case depth != 8 && depth != 24 && depth != 32:
+	case b.Channels != 1 && b.Channels != 3 && b.Channels != 4: // bits beyond whole bytes do not matter
 		return bmp{}, failed(BMP, "%d bits a pixel; want 8, 24 or 32", depth)
 	case width <= 0 || height == 0 || height > math.MaxInt32:
 		return bmp{}, failed(BMP, "a picture of %d x %d pixels", width, height)

@@ -1,9 +1,14 @@
 // Package picture decodes JPEG, PNG, GIF and BMP files to the pixels that TensorFlow's
 // ops give, and encodes PNG files.
 //
-// The layouts of JPEG files are in package jpeg. A PNG file is a signature and chunks
-// with big-endian lengths and checksums; the standard library decodes it. The others
-// have little-endian numbers:
+// The layouts of JPEG files are in package jpeg. The others have little-endian numbers,
+// PNG files big-endian ones:
+//
+//	PNG   89 "PNG" 0D 0A 1A 0A, then chunks: length, name, data, CRC-32 of name and data
+//	      IHDR  width, height: uint32 | bits of a sample | 1 a palette, 2 colours, 4 alpha |
+//	            0 | 0 | 1 interlaced
+//	      PLTE, tRNS, gAMA, sRGB  palette, transparency, gamma; IDAT lines, compressed: each
+//	            the number of a filter and samples; IEND  the end
 //
 //	GIF   "GIF87a" or "GIF89a"
 //	      width, height: uint16 | flags: 80 a table of 3 << (flags&7 + 1) bytes | 2 bytes
@@ -24,7 +29,8 @@
 // of a GIF file is as large as its largest frame, frames lie on the ones before them
 // whatever they say on disposal, and those after the first damaged one are left out; a
 // BMP file with 8 bits is gray, without its table of colours, and must end after its
-// pixels.
+// pixels. PNG files are read as libpng does, which leaves out what it does not need and
+// finds damaged.
 //
 // A declared size is compared with the length of the data, and with the caller's limit,
 // before memory is allocated. Functions may be called by several goroutines at once.
@@ -34,7 +40,6 @@ package picture
 import (
 	"bytes"
 	"fmt"
-	"image/png"
 	"math"
 
 	"github.com/trainerd/trainerd/internal/jpeg"
@@ -106,11 +111,11 @@ func ReadConfig(data []byte) (Config, error) {
 		c, err := jpeg.ReadConfig(data)
 		return Config{f, 1, c.Width, c.Height, c.Components}, err
 	case PNG:
-		c, err := png.DecodeConfig(bytes.NewReader(data))
+		p, err := readPNG(data, true)
 		if err != nil {
 			return Config{}, err
 		}
-		return Config{f, 1, c.Width, c.Height, pngKindOf(data).channels()}, nil
+		return Config{f, 1, p.width, p.height, p.channels()}, nil
 	case GIF:
 		g, err := readGIF(data)
 		if err != nil {
