@@ -61,6 +61,9 @@ func TestWhichHParams(t *testing.T) {
 			if !slices.Equal(begins, tc.begins) || !slices.Equal(ends, tc.ends) {
 				t.Errorf("%v and %q: they begin at %v, and end at %v; want %v, %v", tc.params, tc.says, begins, ends, tc.begins, tc.ends)
 			}
+			if got := curve(t, sv.Logdir, ""); len(got) > 0 {
+				t.Errorf("%v: points without a name at %v", tc.params, got)
+			}
 			if got := strings.Contains(log.String(), "cannot write the hyperparameters"); got != tc.cannot || strings.Contains(log.String(), "an event cannot be written") {
 				t.Errorf("%v: the log:\n%s", tc.params, log)
 			}

@@ -191,6 +191,15 @@ func TestTooManyConnections(t *testing.T) {
 	for _, conn := range conns {
 		conn.Close()
 	}
+	await(t, "another one is heard", func() bool { // once a place is free
+		conn, err := net.Dial("unix", ln.Addr().String())
+		must(t, err)
+		defer conn.Close()
+		fmt.Fprintln(conn, "step=1")
+		conn.(*net.UnixConn).CloseWrite()
+		conn.Read(make([]byte, 1)) // until it is closed there
+		return len(a.reports) > 0
+	})
 	a.drain()
 	<-accepted
 	a.readers.Wait()

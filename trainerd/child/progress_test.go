@@ -195,6 +195,21 @@ func TestSavesAfterOneAskedFor(t *testing.T) {
 	})
 }
 
+// TestRateMeter has a rate where steps and time have passed since the last one, and none else.
+func TestRateMeter(t *testing.T) {
+	at := func(second int64) time.Time { return time.Unix(1e9+second, 0) }
+	var m rateMeter
+	for _, tc := range []struct {
+		step, second int64
+		want         float64
+	}{{1, 0, 0}, {5, 0, 0}, {5, 2, 2}, {5, 4, 0}, {4, 5, 0}, {8, 8, 0.5}} {
+		m.record(tc.step, at(tc.second))
+		if rate, ok := m.rate(); rate != tc.want || ok != (tc.want > 0) {
+			t.Errorf("step %d at %d s: %v, %v; want %v", tc.step, tc.second, rate, ok, tc.want)
+		}
+	}
+}
+
 // TestHintAboutCheckpoints has a program that fails, whose checkpoints nobody looks after: the
 // log says so once.
 func TestHintAboutCheckpoints(t *testing.T) {

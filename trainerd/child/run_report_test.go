@@ -3,6 +3,7 @@
 package child
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd"
 	runreport "github.com/trainerd/trainerd/trainerd/report"
 )
 
@@ -127,6 +129,45 @@ func TestKnownAtTheStart(t *testing.T) {
 		}
 		if got := strings.Count(log.String(), "skipping checkpoint"); got != 1 {
 			t.Errorf("it is logged %d times:\n%s", got, log)
+		}
+	})
+}
+
+// TestCountOfSteps has the reports of starts: the first of one counts from the checkpoint that
+// it was given, or is one step.
+func TestCountOfSteps(t *testing.T) {
+	at := func(step int64) *Checkpoint { return &Checkpoint{Path: "c", Step: step} }
+	for _, tc := range []struct {
+		before, step, furthest int64
+		given                  *Checkpoint
+		steps, again, first    int64
+	}{
+		{-1, 0, -1, nil, 1, 0, 0},
+		{-1, 7, -1, nil, 1, 0, 6},
+		{0, 5, 0, nil, 5, 0, 0},
+		{-1, 12, 14, at(10), 2, 2, 10},
+		{-1, 12, 11, at(10), 2, 1, 10},
+		{-1, 12, 20, at(20), 0, 0, 12},
+		{-1, 12, 20, at(NoStep), 1, 1, 11},
+	} {
+		c := &counts{first: -1}
+		if c.trained(tc.before, tc.step, tc.furthest, tc.given); c.steps != tc.steps || c.again != tc.again || c.first != tc.first {
+			t.Errorf("%+v: %d steps, %d again, first %d", tc, c.steps, c.again, c.first)
+		}
+	}
+}
+
+// TestWhoHasStopped has the report of a run that was stopped say by what.
+func TestWhoHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+		ctx, stop := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { stop(trainerd.StopRequest("SIGTERM")) })
+		if _, err := sv.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if r := readReport(t, sv.Logdir); r.StoppedBy != "SIGTERM" {
+			t.Errorf("stopped by %q", r.StoppedBy)
 		}
 	})
 }
