@@ -306,7 +306,7 @@ func TestChiefTellsTheOthers(t *testing.T) {
 			say := func(s nodeState) {
 				for node := 1; node < n.count; node++ {
 					s.start = n.job().start
-					must(t, writeJSON(n.nodeFile(node), s))
+					must(t, writeJSON(nil, n.nodeFile(node), s))
 				}
 			}
 			sv, log := simulate(t, func(p *simProgram) int {
