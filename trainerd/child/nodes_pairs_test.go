@@ -251,7 +251,7 @@ func TestNodesFullDisk(t *testing.T) {
 					if op != "create" || filepath.Dir(below) != nodesDir {
 						return false
 					}
-					if tries++; tries%3 == 0 {
+					if tries++; tries%4 == 0 {
 						return false
 					}
 					refused.Add(1)
@@ -272,5 +272,20 @@ func TestNodesFullDisk(t *testing.T) {
 				t.Errorf("curve of the steps %v, after %d refusals", got, refused.Load())
 			}
 		})
+	}
+}
+
+// The last state of a node is sent once the disk takes it, for a while.
+func TestNodesLastState(t *testing.T) {
+	dir, tries := t.TempDir(), 0
+	n := &nodes{dir: dir, unsent: map[string]any{}, disk: pickyDisk{atomicfile.OrOS(nil), dir, func(string, string) bool {
+		tries++
+		return tries <= 2
+	}}}
+	if err := n.send(n.jobFile(), jobState{Phase: jobComplete}); err == nil || n.job().Phase != "" {
+		t.Fatalf("send = %v; it is %q", err, n.job().Phase)
+	}
+	if n.sendLast(); n.job().Phase != jobComplete || !n.resend() {
+		t.Errorf("it is %q after %d tries", n.job().Phase, tries)
 	}
 }
