@@ -121,6 +121,9 @@ func typeOf(d tfpb.DataType) ([]byte, error) {
 	case size > 0 && unsignedTypes[size] == d:
 		return fixedType(size, false), nil
 	}
+	if d == tfpb.DataType_DT_STRING {
+		return nil, fmt.Errorf("%w: strings are not written to HDF5; .npz and checkpoints hold them", ckptfmt.ErrType)
+	}
 	return nil, fmt.Errorf("%w: HDF5 has no %s that h5py reads", ckptfmt.ErrType, dtype.Name(d))
 }
 

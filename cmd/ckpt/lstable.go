@@ -168,7 +168,7 @@ func widthOf(v int64) int {
 }
 
 // rowsAtOnce is how many lines are made at once.
-const rowsAtOnce = 1024
+const rowsAtOnce = 4096
 
 // print writes all lines, after one of titles. Another goroutine makes every second piece
 // of them; it has ended when print returns.
