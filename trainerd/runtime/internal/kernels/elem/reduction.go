@@ -2,21 +2,25 @@ package elem
 
 import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 
+// MaxReduced bounds the rank of what is reduced: the gradient of a Tile has two
+// dimensions for each one of the tensor.
+const MaxReduced = 2 * exec.MaxRank
+
 // Reduction is the loop nest of a reduction over the input in memory order.
 type Reduction struct {
 	Loops   int
-	Dim, So [exec.MaxRank]int // so: stride in the output, 0 for reduced loops
+	Dim, So [MaxReduced]int // so: stride in the output, 0 for reduced loops
 	Rank    int
-	Out     [exec.MaxRank]int
+	Out     [MaxReduced]int
 	Folded  int // elements per result
 }
 
 // Init computes the loops for a reduction of shape over axes.
 func (r *Reduction) Init(c *exec.KernelContext, shape, axes []int, keep bool) error {
-	if len(shape) > exec.MaxRank {
-		return c.Invalid("a tensor of rank %d is beyond the %d that can be reduced", len(shape), exec.MaxRank)
+	if len(shape) > MaxReduced {
+		return c.Invalid("a tensor of rank %d is beyond the %d that can be reduced", len(shape), MaxReduced)
 	}
-	var reduced [exec.MaxRank]bool
+	var reduced [MaxReduced]bool
 	for _, a := range axes {
 		if a < -len(shape) || a >= len(shape) {
 			return c.Invalid("axis %d is outside a tensor of rank %d", a, len(shape))
@@ -47,7 +51,7 @@ func (r *Reduction) Init(c *exec.KernelContext, shape, axes []int, keep bool) er
 	return nil
 }
 
-func (r *Reduction) collapse(shape []int, reduced *[exec.MaxRank]bool) {
+func (r *Reduction) collapse(shape []int, reduced *[MaxReduced]bool) {
 	stride := 1
 	last := -1
 	for i := len(shape) - 1; i >= 0; i-- {

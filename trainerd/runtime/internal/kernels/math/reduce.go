@@ -81,7 +81,7 @@ func foldRows[T exec.Element](c *exec.KernelContext, d, x []T, f *reducer[T]) {
 func foldRuns[T exec.Element](r *elem.Reduction, d, x []T, f *reducer[T]) {
 	inner := r.Loops - 1
 	n := r.Dim[inner]
-	var at [exec.MaxRank]int
+	var at [elem.MaxReduced]int
 	o := 0
 	for i := 0; i < len(x); i += n {
 		if r.So[inner] == 0 {

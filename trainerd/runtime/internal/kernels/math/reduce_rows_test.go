@@ -30,6 +30,25 @@ func TestColumnsFold(t *testing.T) {
 	}
 }
 
+// TestReductionOfTile sums as the gradient of a Tile of rank five does: over every other
+// one of ten dimensions.
+func TestReductionOfTile(t *testing.T) {
+	shape := []int64{1, 2, 3, 1, 2, 2, 1, 2, 2, 1}
+	x, want := make([]float32, 96), make([]float32, 2*2*2)
+	for i := range x {
+		x[i] = float32(i)
+		at, place := i, [10]int{}
+		for k := len(shape) - 1; k >= 0; k-- {
+			place[k], at = at%int(shape[k]), at/int(shape[k])
+		}
+		want[place[1]*4+place[5]*2+place[7]] += x[i]
+	}
+	b := kerneltest.New(t)
+	tiled, axes := kerneltest.Tensor(b, shape, x...), kerneltest.Vector[int32](b, 0, 2, 4, 6, 8)
+	got := b.Run([]string{b.Node("Sum", []string{tiled, axes})})
+	kerneltest.WantValues(t, kerneltest.Values[float32](t, got[0]), want)
+}
+
 // TestLongReductions reduces tensors that several processors share.
 func TestLongReductions(t *testing.T) {
 	const rows, columns = 600, 250
