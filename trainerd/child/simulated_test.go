@@ -144,7 +144,7 @@ func (p *simProgram) sleep(d time.Duration) bool {
 	case <-p.ended:
 		return false
 	case <-p.told:
-		time.Sleep(1) // the other signals of that stage come, too
+		time.Sleep(time.Nanosecond) // the other signals of that stage come, too
 		return false
 	case <-time.After(d):
 		return true
