@@ -3,6 +3,9 @@ package trainerd
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +13,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
+	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -84,6 +88,48 @@ func TestSaveHangsInALostSession(t *testing.T) {
 		}
 		sessiontest.MustNoErr(t, logdir.Check(sv.Logdir))
 	})
+}
+
+// So does a rewind: what hangs may be a checkpoint from after the fault.
+func TestSaveHangsAtARewind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sessiontest.Counter()
+		sv := newSupervisor(m, t.TempDir(), 2)
+		sv.SaveGrace, sv.MaxRewinds = time.Second, 1
+		disk := &hangsLater{hungFS: hungFS{atomicfile.OrOS(nil), sv.Logdir, make(chan struct{})}}
+		sv.Saver = &checkpoint.Saver{FS: disk}
+		time.AfterFunc(time.Hour, func() { close(disk.release) })
+		var began []int64
+		err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			step, err := session.ReadStep(ctx, s, session.DefaultGlobalStep)
+			sessiontest.MustNoErr(t, err)
+			if began = append(began, step); len(began) > 1 {
+				return stepsTo(m, sv, 5)(ctx, s)
+			}
+			sessiontest.MustNoErr(t, stepsTo(m, sv, 3)(ctx, s))
+			time.Sleep(time.Second) // the save of step 2 ends
+			disk.hangs.Store(true)
+			sessiontest.MustNoErr(t, stepsTo(m, sv, 4)(ctx, s))
+			time.Sleep(time.Second)
+			return &hook.NaNError{Step: 4, Loss: math.NaN()}
+		})
+		if err != nil || !slices.Equal(began, []int64{0, 2}) {
+			t.Errorf("Run = %v; the sessions began at the steps %v", err, began)
+		}
+	})
+}
+
+// hangsLater is a disk that hangs once it is told to.
+type hangsLater struct {
+	hungFS
+	hangs atomic.Bool
+}
+
+func (f *hangsLater) SyncDir(name string) error {
+	if f.hangs.Load() {
+		return f.hungFS.SyncDir(name)
+	}
+	return f.FS.SyncDir(name)
 }
 
 // A stop does not wait for such a save.

@@ -34,7 +34,7 @@ type rewinder struct {
 
 // rewind makes an older checkpoint current if the run failed with a *hook.NaNError
 // and may go back. It reports whether the training is to begin again.
-func (sv *Supervisor) rewind(b *rewinder, err error) bool {
+func (sv *Supervisor) rewind(ctx context.Context, b *rewinder, err error) bool {
 	var nan *hook.NaNError
 	r := sv.current()
 	if sv.MaxRewinds <= 0 || !errors.As(err, &nan) || r == nil || r.checkpoints == nil {
@@ -47,6 +47,10 @@ func (sv *Supervisor) rewind(b *rewinder, err error) bool {
 		return false
 	}
 	b.failed = nan.Step
+	sv.clearStop() // of the session that has failed
+	if err := sv.await("a save that hangs in the logdir", func() error { return sv.awaitLeaving(ctx) }); err != nil {
+		return false
+	}
 	to := olderThan(sv.checkpointsOf(r), nan.Step, b.further)
 	if to == "" {
 		return false

@@ -49,7 +49,7 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 			return sv.stopped(err)
 		}
 		sv.settleRewind()
-		if sv.rewind(&back, err) {
+		if sv.rewind(ctx, &back, err) {
 			continue
 		}
 		if !isLost(err) || sv.MaxRestarts >= 0 && restarts >= sv.MaxRestarts {
