@@ -353,6 +353,11 @@ func TestPowerCutsFindMistakes(t *testing.T) {
 			if kind == "ext4" && mistake == faultfs.NoDirSync {
 				continue
 			}
+			// A save looks for its files once more before it is announced, and an XFS that
+			// was shut down shows none.
+			if kind == "xfs" && mistake == faultfs.IgnoreErrors {
+				continue
+			}
 			t.Run(kind+"/"+string(mistake), func(t *testing.T) {
 				const limit = 40
 				if lost, promised := newLoopDisk(t, kind).cuts(t, ours(mistake), limit, true); lost == 0 {
