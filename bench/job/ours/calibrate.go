@@ -36,7 +36,7 @@ const (
 	// calibrationSteps are made without a save, and then before each of some saves: long
 	// enough for one in the background.
 	calibrationSteps = 40
-	calibrationSaves = 3
+	calibrationSaves = 6
 	// Where kills come faster than programs start, none of them ends.
 	startsPerKill = 4
 	killsPerRun   = 2 // at least
@@ -115,7 +115,8 @@ func (o *options) calibrate(ctx context.Context) (*calibration, error) {
 		return nil, fmt.Errorf("it begins with step %d after a checkpoint of step %d", again[0].number, calibrationSteps)
 	}
 	c.Start = again[0].begin - seconds(begun)
-	c.Save = (&journal{steps: again}).saveSeconds(calibrationSteps, c.Step)
+	own := &journal{steps: again, saves: all.saves} // another process may be faster for a while
+	c.Save = own.saveSeconds(calibrationSteps, own.stepSeconds())
 	c.Mean = max(o.mean.Seconds(), startsPerKill*c.Start)
 	c.Steps = max(int(max(o.length.Seconds(), killsPerRun*c.Mean)/c.Step), 2*calibrationSteps)
 	var took []float64
