@@ -151,7 +151,7 @@ func (t *trainer) stopsWithin() time.Duration {
 // again without its lock. The job continues as it is.
 func (h *clusterHistory) removeLogdir(context.Context, *rand.Rand) (undo, error) {
 	chief := h.tasks[0]
-	if !chief.runs() || h.keys["cluster.checkpoint_via"] == "" {
+	if !chief.runs() || chief.isKilled() || h.keys["cluster.checkpoint_via"] == "" {
 		return nil, nil
 	}
 	h.mu.Lock()
