@@ -34,7 +34,8 @@ var clusterEvents = []*event{
 	{name: "connections-break", deed: (*clusterHistory).breakConnections},
 	{name: "connections-refused", deed: (*clusterHistory).refuseConnections},
 	{name: "slow-network", deed: (*clusterHistory).slowNetwork},
-	{name: "second-chief", deed: (*clusterHistory).secondChief},
+	// A chief whose session is lost gives up the lock until it has the next one.
+	{name: "second-chief", deed: (*clusterHistory).secondChief, single: true},
 	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce, single: true},
 	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce, single: true},
 }
