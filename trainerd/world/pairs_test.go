@@ -24,7 +24,7 @@ func (c *choices) pairUp(rnd *rand.Rand, events []*event) {
 // alone are events whose rules hold without most others only: what somebody removes is
 // neither kept nor read, and where a machine fails amid that somebody has to look.
 var alone = map[string][]string{
-	"logdir-removed":     {"power-cut-of-the-chief", "keep", "rate", "lock-removed", "second-run", "disk-error-at-stop", "kill", "power-cut", "damaged-newest"},
+	"logdir-removed":     {"kill-task", "power-cut-of-the-chief", "keep", "rate", "lock-removed", "second-run", "disk-error-at-stop", "kill", "power-cut", "damaged-newest"},
 	"disk-error-at-stop": {"sigterm", "stop"},
 	"NaN":                {"stop", "sigterm"}, // its last checkpoint has the NaN
 	"NaN, reported late": {"stop", "sigterm"},
