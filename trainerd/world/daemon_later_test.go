@@ -99,7 +99,11 @@ func (l *daemonLife) removeLogdir(context.Context) error {
 		case err == nil, l.fs.Failed() == "":
 			return err
 		}
-		time.Sleep(time.Second) // the disk fails for somebody who removes, too
+		select { // the disk fails for somebody who removes, too
+		case <-time.After(time.Second):
+		case <-l.ended:
+			l.fs.Heal()
+		}
 	}
 }
 
