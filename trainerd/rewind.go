@@ -47,9 +47,11 @@ func (sv *Supervisor) rewind(ctx context.Context, b *rewinder, err error) bool {
 		return false
 	}
 	b.failed = nan.Step
-	sv.clearStop() // of the session that has failed
-	if err := sv.await("a save that hangs in the logdir", func() error { return sv.awaitLeaving(ctx) }); err != nil {
-		return false
+	if sv.leaving != nil {
+		sv.clearStop() // of the session that has failed, so that another one ends the waiting
+		if err := sv.await("a save that hangs in the logdir", func() error { return sv.awaitLeaving(ctx) }); err != nil {
+			return false
+		}
 	}
 	to := olderThan(sv.checkpointsOf(r), nan.Step, b.further)
 	if to == "" {

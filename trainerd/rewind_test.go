@@ -97,9 +97,12 @@ func TestNaNRewindKeepsAll(t *testing.T) {
 
 // Without a checkpoint there is nothing to go back to.
 func TestNaNRewindWithoutCheckpoint(t *testing.T) {
-	told, _, err := nanAt(t, 1, 3, func(int) bool { return true })
+	told, sv, err := nanAt(t, 1, 3, func(int) bool { return true })
 	var nan *NaNError
 	if !errors.As(err, &nan) || len(told) > 0 {
 		t.Errorf("Run = %v, went back to %v", err, told)
+	}
+	if !sv.ShouldStop() {
+		t.Error("the Supervisor has forgotten that its run has stopped")
 	}
 }
