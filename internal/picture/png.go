@@ -33,6 +33,8 @@ type pngFile struct {
 	isSRGB        bool
 	pixels        [][]byte // the data of the IDAT chunks that follow one another, compressed
 	closed        bool     // another chunk has followed them
+
+	toLight, fromLight func(uint32) uint32 // by gamma; nil before the first gray
 }
 
 // readPNG reads the chunks of a file, up to the pixels if only the head is wanted. What is

@@ -289,19 +289,27 @@ func (p *pngFile) gray(v [4]uint32) uint32 {
 	if linear && p.depth < 16 {
 		return (v[0]*9797 + v[1]*19234 + v[2]*3737) >> 15
 	}
-	if !linear {
-		toLight := math.Floor(1e10/float64(p.gamma) + 0.5)
-		for i := range v[:3] {
-			v[i] = p.corrected(v[i], toLight)
-		}
-		sum := (v[0]*9797 + v[1]*19234 + v[2]*3737 + 1<<14) >> 15
-		return p.corrected(sum, math.Floor(1e10/toLight+0.5))
+	if linear {
+		return (v[0]*9797 + v[1]*19234 + v[2]*3737 + 1<<14) >> 15
 	}
-	return (v[0]*9797 + v[1]*19234 + v[2]*3737 + 1<<14) >> 15
+	if p.toLight == nil {
+		power := math.Floor(1e10/float64(p.gamma) + 0.5)
+		p.toLight, p.fromLight = p.curve(power), p.curve(math.Floor(1e10/power+0.5))
+	}
+	return p.fromLight((p.toLight(v[0])*9797 + p.toLight(v[1])*19234 + p.toLight(v[2])*3737 + 1<<14) >> 15)
 }
 
-// corrected raises a sample to a power, which is given times 100,000.
-func (p *pngFile) corrected(v uint32, power float64) uint32 {
+// curve returns what raises a sample to a power, which is given times 100,000. Samples of 8
+// bits have a table.
+func (p *pngFile) curve(power float64) func(uint32) uint32 {
 	top := float64(uint32(1)<<max(p.depth, 8) - 1)
-	return uint32(math.Floor(top*math.Pow(float64(v)/top, power*1e-5) + 0.5))
+	raise := func(v uint32) uint32 { return uint32(math.Floor(top*math.Pow(float64(v)/top, power*1e-5) + 0.5)) }
+	if p.depth == 16 {
+		return raise
+	}
+	table := new([256]uint32)
+	for v := range table {
+		table[v] = raise(uint32(v))
+	}
+	return func(v uint32) uint32 { return table[v&0xff] }
 }
