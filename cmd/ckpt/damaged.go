@@ -14,7 +14,7 @@ import (
 func sayDamaged(c *cli.Context, prefix string, list []ckptfmt.DamagedTensor) error {
 	progressOf(c).Clear()
 	unsupported := 0
-	for _, of := range byCause(list) {
+	for _, of := range byCause(list, textOf) {
 		what, is := "damaged", "is"
 		if isUnsupported(of[0].Err) {
 			unsupported += len(of)
@@ -32,23 +32,26 @@ func sayDamaged(c *cli.Context, prefix string, list []ckptfmt.DamagedTensor) err
 	return exitError(exitDamaged)
 }
 
-// byCause puts tensors together whose errors read the same: a file that is missing takes
-// very many with it.
-func byCause(list []ckptfmt.DamagedTensor) [][]ckptfmt.DamagedTensor {
-	var groups [][]ckptfmt.DamagedTensor
-	at := make(map[string]int)
-	for _, d := range list {
-		text := d.Err.Error()
-		i, known := at[text]
+// byCause puts together what has the same cause: a file that is missing takes very many
+// tensors with it.
+func byCause[T any, K comparable](list []T, cause func(T) K) [][]T {
+	var groups [][]T
+	at := make(map[K]int)
+	for _, of := range list {
+		k := cause(of)
+		i, known := at[k]
 		if !known {
 			i = len(groups)
-			at[text] = i
+			at[k] = i
 			groups = append(groups, nil)
 		}
-		groups[i] = append(groups[i], d)
+		groups[i] = append(groups[i], of)
 	}
 	return groups
 }
+
+// textOf returns what says why a tensor is damaged.
+func textOf(d ckptfmt.DamagedTensor) string { return d.Err.Error() }
 
 // andOthers names the first of n tensors.
 func andOthers(name string, n int) string {
@@ -70,7 +73,7 @@ func isUnsupported(err error) bool { return errors.Is(err, ckptfmt.ErrType) && !
 func sayLost(c *cli.Context, to string, list []ckptfmt.DamagedTensor) error {
 	progressOf(c).Clear()
 	what := "damaged tensors"
-	for _, of := range byCause(list) {
+	for _, of := range byCause(list, textOf) {
 		fmt.Fprintf(c.App.ErrWriter, "ckpt: left out %s: %v\n", andOthers(of[0].Name, len(of)), of[0].Err)
 		if isUnsupported(of[0].Err) {
 			what = "tensors that are damaged or not supported"

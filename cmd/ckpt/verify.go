@@ -264,26 +264,11 @@ func (v *verification) report(arg string) error {
 	return v.summarise(arg)
 }
 
-// printFindings prints a line for each cause: a file that is missing takes very many tensors
-// with it.
+// printFindings prints a line for each cause.
 func (v *verification) printFindings() error {
-	number := make(map[findingJSON]int)
-	cause := func(f findingJSON) findingJSON {
-		if f.Kind == "tensor" || f.Kind == kindUnsupported {
-			f.Name = ""
-		}
-		return f
-	}
-	for _, f := range v.list {
-		number[cause(f)]++
-	}
-	for _, f := range v.list {
-		n := number[cause(f)]
-		if n == 0 {
-			continue // its cause was printed
-		}
-		number[cause(f)] = 0
-		what := andOthers(string(f.Name), n)
+	for _, of := range byCause(v.list, findingJSON.cause) {
+		f := of[0]
+		what := andOthers(string(f.Name), len(of))
 		switch {
 		case f.Kind == "tensor" && v.checkpoints > 1:
 			what = filepath.Base(f.Prefix) + ": " + what
@@ -295,6 +280,14 @@ func (v *verification) printFindings() error {
 		}
 	}
 	return nil
+}
+
+// cause returns what findings have in common that are told in one line.
+func (f findingJSON) cause() findingJSON {
+	if f.Kind == "tensor" || f.Kind == kindUnsupported {
+		f.Name = ""
+	}
+	return f
 }
 
 // summarise says in words what was found, and what to do next.
