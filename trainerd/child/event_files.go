@@ -20,7 +20,7 @@ type eventFiles struct {
 
 // findEvents looks for the events of the program.
 func (r *run) findEvents() *eventFiles {
-	s := &eventSearch{root: r.root, found: &eventFiles{newest: map[string]string{}}, seen: map[string]bool{}}
+	s := &eventSearch{root: r.root, abs: r.store.abs, found: &eventFiles{newest: map[string]string{}}, seen: map[string]bool{}}
 	s.real, _ = filepath.EvalSymlinks(r.root.Name()) // "" leaves all links alone
 	s.walk(".")
 	for len(s.links) > 0 {
@@ -34,6 +34,7 @@ func (r *run) findEvents() *eventFiles {
 // eventSearch is a search for events files.
 type eventSearch struct {
 	root  *os.Root
+	abs   func(name string) string
 	real  string // the path of the logdir, without links
 	found *eventFiles
 	seen  map[string]bool // folders, below the logdir
@@ -84,10 +85,6 @@ func (s *eventSearch) follow(link string) {
 	} else if hasEvents(target) {
 		s.found.beyond = append(s.found.beyond, link)
 	}
-}
-
-func (s *eventSearch) abs(name string) string {
-	return filepath.Join(s.root.Name(), filepath.FromSlash(name))
 }
 
 // leadsToFile reports whether a name is that of a file, or of a link to one.
