@@ -65,17 +65,23 @@ func TestFinalSaveHasATimeLimit(t *testing.T) {
 	}
 }
 
+// hangForAnHour gives a Supervisor a disk that hangs.
+func hangForAnHour(sv *Supervisor) hungFS {
+	disk := hungFS{atomicfile.OrOS(nil), sv.Logdir, make(chan struct{})}
+	sv.Saver, sv.SaveGrace = &checkpoint.Saver{FS: disk}, time.Second
+	time.AfterFunc(time.Hour, func() { close(disk.release) })
+	return disk
+}
+
 // A save that hangs when its session is lost, as one that waits for the servers, keeps the
 // logdir locked until it has ended, and the next session waits for that.
 func TestSaveHangsInALostSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := sessiontest.Counter()
 		sv := newSupervisor(m, t.TempDir(), 2)
-		sv.SaveGrace, sv.MaxRestarts = time.Second, 1
-		disk := hungFS{atomicfile.OrOS(nil), sv.Logdir, make(chan struct{})}
-		sv.Saver = &checkpoint.Saver{FS: disk}
+		sv.MaxRestarts = 1
+		hangForAnHour(sv)
 		began := time.Now()
-		time.AfterFunc(time.Hour, func() { close(disk.release) })
 		sessions := 0
 		err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			if sessions++; sessions == 1 {
@@ -95,10 +101,9 @@ func TestSaveHangsAtARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := sessiontest.Counter()
 		sv := newSupervisor(m, t.TempDir(), 2)
-		sv.SaveGrace, sv.MaxRewinds = time.Second, 1
-		disk := &hangsLater{hungFS: hungFS{atomicfile.OrOS(nil), sv.Logdir, make(chan struct{})}}
-		sv.Saver = &checkpoint.Saver{FS: disk}
-		time.AfterFunc(time.Hour, func() { close(disk.release) })
+		sv.MaxRewinds = 1
+		disk := &hangsLater{hungFS: hangForAnHour(sv)}
+		sv.Saver.FS = disk
 		var began []int64
 		err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			step, err := session.ReadStep(ctx, s, session.DefaultGlobalStep)
@@ -137,11 +142,9 @@ func TestStopWhileSaveHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := sessiontest.Counter()
 		sv := newSupervisor(m, t.TempDir(), 2)
-		sv.SaveGrace, sv.MaxRestarts = time.Second, 1
-		disk := hungFS{atomicfile.OrOS(nil), sv.Logdir, make(chan struct{})}
-		sv.Saver = &checkpoint.Saver{FS: disk}
+		sv.MaxRestarts = 1
+		hangForAnHour(sv)
 		began := time.Now()
-		time.AfterFunc(time.Hour, func() { close(disk.release) })
 		time.AfterFunc(5*time.Minute, func() { sv.RequestStop(nil) })
 		err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			return errors.Join(stepsTo(m, sv, 3)(ctx, s), session.ErrUnavailable)

@@ -24,7 +24,7 @@ func makeNewer(t *testing.T, prefix string) {
 	noErr(t, errors.Join(err, os.WriteFile(prefix+".index", index, 0o666)))
 }
 
-// savesAll trains so many steps, each of which is saved, and calls do after each.
+// savesAll trains so many steps, saves each, and calls do after it.
 func savesAll(t *testing.T, k *kind, dir string, sv func(sv *trainerd.Supervisor), steps int64, do func(sv *trainerd.Supervisor, step int64) error) (*trainerd.Supervisor, error) {
 	t.Helper()
 	p := k.process(t)

@@ -154,7 +154,7 @@ type heapID struct {
 	raw    [8]byte
 }
 
-// id returns an identifier, of which a tree has very many.
+// id returns an identifier. A tree has very many.
 func (h *fractalHeap) id(b []byte) (id heapID, err error) {
 	if len(b) == 0 || len(b) > len(id.raw) {
 		return id, fmt.Errorf("an identifier in a heap has %d bytes", len(b))

@@ -14,8 +14,8 @@ type tensor struct {
 
 func (t *tensor) path() string { return t.in.Name(t.at) }
 
-// tensorList is the tensors of a file under their names, each of which is made when it is
-// asked for.
+// tensorList is the tensors of a file under their names. A Part is made when it is asked
+// for.
 type tensorList struct{ r *Reader }
 
 // List returns the tensors of a file.

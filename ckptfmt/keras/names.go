@@ -344,7 +344,7 @@ func (n *names) variables(object string, types []tfpb.DataType) []string {
 	return n.listOf(withoutNumber(n.given(object)), types)
 }
 
-// listOf is variablesOf of a layer without a config, of which there may be very many.
+// listOf is variablesOf of a layer without a config. There may be very many.
 func (n *names) listOf(class string, types []tfpb.DataType) []string {
 	key := make([]byte, 0, 64)
 	for _, d := range types {

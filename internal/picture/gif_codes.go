@@ -4,11 +4,11 @@ package picture
 const (
 	gifMostBits = 12
 	gifCodes    = 1 << gifMostBits
-	gifNoCode   = gifCodes + 2 // stands for a code that there is not
+	gifNoCode   = gifCodes + 2 // no code
 )
 
 // gifDecoder decodes the codes of a frame as giflib does, which the standard library
-// does not where they are damaged: a code that is not yet known stands for the one
+// does not where they are damaged: a code that is not yet known means the one
 // before it and a colour that giflib takes from where it looks, and the table's last
 // entry is made again and again by codes after it is full.
 type gifDecoder struct {

@@ -268,7 +268,7 @@ func TestMarksOfEarlierRuns(t *testing.T) {
 	}
 }
 
-// TestMarksThatStay has marks that are no longer next to the file of which they are, or
+// TestMarksThatStay has marks that are no longer next to their file, or
 // whose times say nothing, as in a logdir that was copied.
 func TestMarksThatStay(t *testing.T) {
 	const file = "tb/events.out.tfevents.1.theirs"

@@ -16,12 +16,12 @@ func TestCommand(t *testing.T) {
 	here, err := os.Getwd()
 	must(t, err)
 	for _, tc := range []struct{ dir, name, want string }{
-		{"/work", "./train", "/work/train"},
-		{"/work", "bin/train", "/work/bin/train"},
-		{"/work", "/bin/train", "/bin/train"},
+		{"/srv", "./train", "/srv/train"},
+		{"/srv", "bin/train", "/srv/bin/train"},
+		{"/srv", "/bin/train", "/bin/train"},
 		{"", "./train", filepath.Join(here, "train")},
 		{"sub", "../train", filepath.Join(here, "train")},
-		{"/work", "no-such-program", "no-such-program"}, // which is looked for in PATH
+		{"/srv", "no-such-program", "no-such-program"}, // which is looked for in PATH
 	} {
 		r := &run{Supervisor: &Supervisor{Dir: tc.dir, Command: []string{tc.name, "-x"}}}
 		cmd := r.command("s")

@@ -71,7 +71,6 @@ func TestDaemonWorld(t *testing.T) {
 	//	1951387300354397661   a write that was cut short ended a run with the exit code of
 	//	                      errors that nobody knows
 	//	5224379915299657710   one of the two files of a V1 checkpoint was verified as a whole
-	w := world[*daemonPlan, *daemonDefect]{make: newDaemonPlan, n: 6, share: 50}
 	//
 	// and with later events:
 	//
@@ -84,6 +83,7 @@ func TestDaemonWorld(t *testing.T) {
 	//	12488699654858543662  an events file that a full disk had ended was lost with the power, and
 	//	                      with it the START
 	//	8781556554727892317   a checkpoint was deleted while it was pinned
+	w := world[*daemonPlan, *daemonDefect]{make: newDaemonPlan, n: 6, share: 50}
 	w.found = []era[*daemonPlan]{
 		{firstDaemonPlan, []uint64{11495629950936648693, 16861446189175316451, 5224379915299657710, 1951387300354397661}},
 		{laterDaemonPlan, []uint64{4547132903489279305, 16716485725861338687, 16319857531643532039, 17304490905938049240, 9236296282553467120, 12488699654858543662, 8781556554727892317}},
@@ -108,7 +108,6 @@ func TestClusterWorld(t *testing.T) {
 	//	                      a worker wait for it
 	//	2748610928925176750   saves by the servers took longer than their interval, and left
 	//	                      the training a step between two of them
-	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, n: 3, share: 50}
 	//
 	// and with later events:
 	//
@@ -122,6 +121,7 @@ func TestClusterWorld(t *testing.T) {
 	//	                      it was saved
 	//	2742673788477940558   a save that waited for lost servers kept the logdir locked for the
 	//	                      session that replaced the lost one
+	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, n: 3, share: 50}
 	w.found = []era[*clusterPlan]{
 		{firstClusterPlan, []uint64{1, 111, 125, 328, 557, 13060240631737458783, 1911104763476638095, 2748610928925176750}},
 		{laterClusterPlan, []uint64{121, 173, 11641921424788747055, 818691309682070713, 12606189120823173191, 2742673788477940558}},
@@ -141,7 +141,6 @@ func TestChildWorld(t *testing.T) {
 	//	                      a stop, before that was seen, were taken for a lost save
 	//	8596851949820640637   a later start of the program ended well, and its first folder,
 	//	                      which an earlier one had left in part, was announced
-	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	//
 	// and with later events:
 	//
@@ -149,6 +148,7 @@ func TestChildWorld(t *testing.T) {
 	//	                      for one that the program had written again
 	//	10638095759973890713  of many folders without records, those that a power cut had left
 	//	                      in part were taken for whole
+	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},

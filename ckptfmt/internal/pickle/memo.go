@@ -16,7 +16,7 @@ type memo struct {
 	late  []memoized     // of the places after them
 	rest  map[uint32]any // of places that are out of order
 
-	expected int // items of a dict, the names of which are noted
+	expected int // items of a dict whose names are noted
 }
 
 // memoized is a value and its place.

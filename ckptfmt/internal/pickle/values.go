@@ -27,7 +27,7 @@ type (
 		seed   maphash.Seed
 
 		ascending int  // how many of the first keys are texts in ascending order
-		unchecked bool // very many keys, some of which may be there twice
+		unchecked bool // very many keys, and some may be there twice
 		checked   bool // it was so, and has been looked through
 	}
 	// Object is an object of a class that Rules allow, with what it was made of and
