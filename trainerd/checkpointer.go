@@ -58,6 +58,7 @@ type checkpointer struct {
 	values   *checkpoint.Values
 	failures int
 	begun    time.Time          // of the newest save
+	asking   atomic.Bool        // a save waits for the session
 	rest     time.Time          // until then the training has its time for steps
 	safe     time.Time          // when the current checkpoint was last found to hold everything
 	every    time.Duration      // of serve
@@ -214,6 +215,8 @@ func (c *checkpointer) compare(ctx context.Context) checkpoint.Comparison {
 	if current.Prefix == "" || values == nil || !layout.Exists(current.Prefix) {
 		return checkpoint.Unknown
 	}
+	c.asking.Store(true)
+	defer c.asking.Store(false)
 	if values.Tracks() {
 		return values.Compare(ctx)
 	}
@@ -248,7 +251,9 @@ func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*c
 		}
 	}
 	asked, done := time.Now(), c.stepsDone() // before the step is read, which takes a while on servers
+	c.asking.Store(true)
 	cut, err := c.saver.Snapshot(ctx, c.sess, c.globalStep)
+	c.asking.Store(false)
 	if err != nil {
 		c.holdSince(asked)
 		return nil, started, err
@@ -319,7 +324,9 @@ func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, star
 	if err != nil {
 		return SavedCheckpoint{}, c.failed(ctx, err)
 	}
+	c.asking.Store(cut.BySession())
 	prefix, err := c.saver.Write(ctx, cut, path, cut.Step)
+	c.asking.Store(false)
 	if err != nil {
 		return SavedCheckpoint{}, c.failed(ctx, err)
 	}

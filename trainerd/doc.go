@@ -43,7 +43,8 @@
 //  8. A last checkpoint is written, unless the training failed, the step
 //     already has one, or the disk takes longer than Supervisor.SaveGrace.
 //  9. SessionLog STOP is written, the events file closed, the report of the
-//     run written, the logdir unlocked, the session closed.
+//     run written, the session closed, and the logdir unlocked. It stays locked
+//     from one session of a call of Run to the next.
 //
 // A worker (Supervisor.NonChief) skips 1 to 4 and waits until the chief has
 // made the model ready, and writes nothing.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -167,7 +168,7 @@ func TestFinalSaveGivesUp(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			return nil
 		}}}
-		if err := sv.Run(t.Context(), stepsTo(m, sv, 3)); !errors.Is(err, context.Canceled) {
+		if err := sv.Run(t.Context(), stepsTo(m, sv, 3)); err == nil || !strings.Contains(err.Error(), "given up after 1s") {
 			t.Errorf("Run = %v; want that the final save was given up", err)
 		}
 		sessiontest.MustNoErr(t, logdir.Check(sv.Logdir))
@@ -175,6 +176,59 @@ func TestFinalSaveGivesUp(t *testing.T) {
 			t.Errorf("files %v are left", got)
 		}
 	})
+}
+
+// lostSession cannot be saved once its training is over.
+type lostSession struct {
+	*sessiontest.Session
+	over *atomic.Bool
+	lost func(context.Context) error
+}
+
+func (s lostSession) Snapshot(ctx context.Context, names []string) (*session.Snapshot, error) {
+	if s.over.Load() {
+		return nil, s.lost(ctx)
+	}
+	return s.Session.Snapshot(ctx, names)
+}
+
+// Where the session is lost when the training has ended, another one saves.
+func TestFinalSaveOfALostSession(t *testing.T) {
+	for want, lost := range map[string]func(context.Context) error{
+		"unavailable: the session has not answered for 2m0s": func(ctx context.Context) error {
+			<-ctx.Done()
+			return session.ErrCancelled
+		},
+		"aborted": func(context.Context) error { return session.ErrAborted },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := sessiontest.Counter()
+			sv := newSupervisor(m, t.TempDir(), 100)
+			sessions := 0
+			var over atomic.Bool
+			sv.NewSession = func(ctx context.Context) (session.Session, error) {
+				s, err := m.NewSession(ctx)
+				if sessions++; sessions == 2 {
+					return s, err
+				}
+				over.Store(false)
+				return lostSession{s.(*sessiontest.Session), &over, lost}, err
+			}
+			train := func(ctx context.Context, s session.Session) error {
+				defer over.Store(true)
+				return stepsTo(m, sv, 3)(ctx, s)
+			}
+			if err := sv.Run(t.Context(), train); err == nil || !strings.Contains(err.Error(), "final checkpoint: "+want) {
+				t.Errorf("Run = %v, want %q", err, want)
+			}
+			sv.MaxRestarts = 1
+			sessions = 0
+			err := sv.Run(t.Context(), train)
+			if got := sessiontest.Files(t, sv.Logdir, "model.ckpt-3.index"); err != nil || sessions != 2 || len(got) != 1 {
+				t.Errorf("Run = %v after %d sessions; files %v", err, sessions, got)
+			}
+		})
+	}
 }
 
 func TestSaveGraceFollowsTheSlowestSave(t *testing.T) {

@@ -23,11 +23,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// run is one life of a session under a Supervisor, from the lock on the logdir
-// to its release.
+// run is one life of a session under a Supervisor.
 type run struct {
 	plan        *plan
-	lock        *logdir.Lock // nil for a worker and without a logdir
+	lock        *logdir.Lock // the Supervisor's; nil for a worker and without a logdir
 	home        *logdirWatch
 	sess        session.Session // as NewSession made it
 	managed     session.Session // as train sees it
@@ -168,7 +167,10 @@ func (sv *Supervisor) abandon(r *run) error {
 		r.endPreparation(nil)
 	}
 	sv.setCurrent(nil)
-	return errors.Join(err, r.lock.Release())
+	if r.alone {
+		err = errors.Join(err, sv.unlock())
+	}
+	return err
 }
 
 // fs is the file system that the run writes to: the Saver's, nil for the
@@ -194,7 +196,32 @@ func (sv *Supervisor) openLogdir(ctx context.Context, r *run) error {
 	if sv.NonChief || sv.Logdir == "" {
 		return nil
 	}
-	if err := sv.awaitLeaving(ctx); err != nil {
+	if err := sv.awaitHanging(ctx); err != nil {
+		return err
+	}
+	if err := sv.lockLogdir(r); err != nil {
+		return err
+	}
+	r.lock = sv.lock
+	removed, err := ckptdir.SweepTemps(sv.Logdir, 0, &ckptfmt.FileOptions{FS: r.fs()})
+	if len(removed) > 0 {
+		sv.log().Info("removed temporary files of a run that was killed", "files", removed)
+	}
+	if err != nil {
+		sv.log().Warn("temporary files could not be removed", "err", err)
+	}
+	return nil
+}
+
+// lockLogdir makes the logdir and locks it, unless the session before has left the lock to
+// this one. Then the logdir may have been deleted in between.
+func (sv *Supervisor) lockLogdir(r *run) error {
+	if sv.lock != nil {
+		before := sv.lock.Relocked()
+		err := sv.lock.Held()
+		if err == nil && sv.lock.Relocked() > before && sv.OnRelock != nil {
+			sv.OnRelock()
+		}
 		return err
 	}
 	if err := atomicfile.MkdirAllSync(r.fs(), sv.Logdir); err != nil {
@@ -204,17 +231,18 @@ func (sv *Supervisor) openLogdir(ctx context.Context, r *run) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", sv.Logdir, err)
 	}
-	if err != nil {
-		return err
+	sv.lock = lock
+	return err
+}
+
+// unlock gives up the lock on the logdir, once nothing hangs there.
+func (sv *Supervisor) unlock() error {
+	lock, hanging := sv.lock, sv.hanging
+	sv.lock = nil
+	if lock == nil || hanging == nil {
+		return lock.Release()
 	}
-	r.lock = lock
-	removed, err := ckptdir.SweepTemps(sv.Logdir, 0, &ckptfmt.FileOptions{FS: r.fs()})
-	if len(removed) > 0 {
-		sv.log().Info("removed temporary files of a run that was killed", "files", removed)
-	}
-	if err != nil {
-		sv.log().Warn("temporary files could not be removed", "err", err)
-	}
+	sv.hanging = coord.Detach("lock on the logdir", func() error { return errors.Join(hanging.Wait(), lock.Release()) })
 	return nil
 }
 
@@ -410,8 +438,8 @@ func (sv *Supervisor) end(r *run) error {
 		}
 	}()
 	sv.stats.stopping()
-	idle := r.checkpoints == nil || sv.awaitSave(r.checkpoints) // the grace period is not for a save under way
-	errs := []error{sv.await("the services to end", func() error { return sv.coord.Join(sv.stopGrace()) })}
+	idle, unanswered := sv.awaitSave(r.checkpoints) // the grace period is not for a save under way
+	errs := []error{sv.await("the services to end", func() error { return sv.coord.Join(sv.stopGrace()) }), unanswered}
 	sv.stats.ended(r.lastStep())
 	if r.checkpoints != nil && idle && r.services.Load() && sv.saves() {
 		err := sv.finalSave(r, errs[0])
@@ -423,10 +451,11 @@ func (sv *Supervisor) end(r *run) error {
 	var hangs *coord.StopError
 	idle = idle && !errors.As(err, &hangs)
 	errs = append(errs, err)
-	if idle {
-		errs = append(errs, r.lock.Release())
-	} else {
-		sv.leaving = r.leaveLater()
+	if !idle {
+		sv.hanging = r.settled()
+	}
+	if r.alone {
+		errs = append(errs, sv.unlock())
 	}
 	return errors.Join(errs...)
 }

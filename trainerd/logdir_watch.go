@@ -24,9 +24,9 @@ type logdirWatch struct {
 	lost     error
 }
 
-// newHome returns the home of a run that has locked the logdir.
+// newHome returns the home of a session for which the logdir was locked.
 func (sv *Supervisor) newHome(r *run) *logdirWatch {
-	return &logdirWatch{sv: sv, lock: r.lock, place: sv.Logdir}
+	return &logdirWatch{sv: sv, lock: r.lock, place: sv.Logdir, relocked: r.lock.Relocked()}
 }
 
 // dir returns where to write, and why not to where there is no place. The first

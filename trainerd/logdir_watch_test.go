@@ -305,3 +305,40 @@ func (r removing) Create(name string) (atomicfile.File, error) {
 	r.remove()
 	return r.FS.Create(name)
 }
+
+// The pause before another session is the run's, too: nobody else gets the logdir, and one
+// that is deleted in it is made again, with what the program keeps there.
+func TestLockOutlivesSessions(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "log")
+			m := sessiontest.Counter()
+			sv := newSupervisor(m, dir, 2)
+			sv.MaxRestarts = 1
+			relocked := 0
+			sv.OnRelock = func() { relocked++ }
+			pause := func() {
+				time.Sleep(firstRestart / 2)
+				var locked *logdir.LockedError
+				if err := logdir.Check(dir); !errors.As(err, &locked) {
+					t.Errorf("in the pause: %v; want that the logdir is in use", err)
+				}
+				if deleted {
+					sessiontest.MustNoErr(t, os.RemoveAll(dir))
+				}
+			}
+			sessions := 0
+			err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+				if sessions++; sessions > 1 {
+					return stepsTo(m, sv, 5)(ctx, s)
+				}
+				go pause()
+				return errors.Join(stepsTo(m, sv, 3)(ctx, s), session.ErrUnavailable)
+			})
+			if want := map[bool]int{true: 1}[deleted]; err != nil || sessions != 2 || relocked != want {
+				t.Errorf("Run = %v after %d sessions; OnRelock was called %d times, want %d", err, sessions, relocked, want)
+			}
+			sessiontest.MustNoErr(t, logdir.Check(dir))
+		})
+	}
+}

@@ -12,7 +12,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/hook"
-	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -47,9 +46,9 @@ func (sv *Supervisor) rewind(ctx context.Context, b *rewinder, err error) bool {
 		return false
 	}
 	b.failed = nan.Step
-	if sv.leaving != nil {
+	if sv.hanging != nil {
 		sv.clearStop() // of the session that has failed, so that another one ends the waiting
-		if err := sv.await("a save that hangs in the logdir", func() error { return sv.awaitLeaving(ctx) }); err != nil {
+		if err := sv.await("a save that hangs in the logdir", func() error { return sv.awaitHanging(ctx) }); err != nil {
 			return false
 		}
 	}
@@ -140,13 +139,12 @@ func olderThan(oldestFirst []string, step int64, further int) string {
 	return to
 }
 
-// goBack makes a checkpoint current, under the lock that the run has given up.
+// goBack makes a checkpoint current.
 func (sv *Supervisor) goBack(r *run, prefix string) error {
-	lock, err := logdir.Acquire(sv.Logdir, sv.log())
-	if err != nil {
+	if err := sv.lock.Held(); err != nil {
 		return err
 	}
-	return errors.Join(r.plan.saver.MakeCurrent(sv.Logdir, prefix), lock.Release())
+	return r.plan.saver.MakeCurrent(sv.Logdir, prefix)
 }
 
 // quarantine moves damaged checkpoints out of the way of the run, into a

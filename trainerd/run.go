@@ -24,7 +24,7 @@ import (
 // a service, with later ones after it. If train failed or anything panicked, no final
 // checkpoint is written: the previous one stays current. See MaxRestarts for
 // sessions that are lost.
-func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
+func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) (err error) {
 	if train == nil {
 		return errors.New("Supervisor.Run needs a function that trains")
 	}
@@ -32,12 +32,18 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		return errBusy
 	}
 	defer sv.busy.Store(false)
+	defer func() { err = errors.Join(err, sv.unlock()) }()
 	sv.stopAsked.Store(false)
 	sv.riskTold.Store(false)
-	pause := firstRestart
 	sv.stats.open()
 	defer sv.stats.close()
 	sv.rewound, sv.rewoundIn = nil, nil
+	return sv.runSessions(ctx, train)
+}
+
+// runSessions runs one session after another until the training ends.
+func (sv *Supervisor) runSessions(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
+	pause := firstRestart
 	var back rewinder
 	furthest := int64(session.NoStep)
 	for restarts := 0; ; restarts++ {

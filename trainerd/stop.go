@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/logging"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // Coordinator returns the coordinator of the services.
@@ -120,19 +122,23 @@ func (sv *Supervisor) saveGrace() (time.Duration, bool) {
 }
 
 // awaitSave waits for a save under way, and reports whether there is none any
-// more.
-func (sv *Supervisor) awaitSave(c *checkpointer) bool {
+// more. The error says that it waits for the session.
+func (sv *Supervisor) awaitSave(c *checkpointer) (idle bool, err error) {
+	if c == nil {
+		return true, nil
+	}
 	ctx := context.Background()
-	if grace, limited := sv.saveGrace(); limited {
+	grace, limited := sv.saveGrace()
+	if limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, grace)
 		defer cancel()
 	}
 	if c.acquire(ctx) != nil {
-		return false
+		return false, c.unanswered(grace)
 	}
 	c.release()
-	return true
+	return true, nil
 }
 
 // finalSave writes the last checkpoint of a run, unless the run has failed with
@@ -148,11 +154,11 @@ func (sv *Supervisor) finalSave(r *run, cause error) error {
 		sv.log().Warn("no final checkpoint, because the run failed", "err", cause)
 		return nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, giveUp := context.WithCancelCause(context.Background())
+	defer giveUp(nil)
 	save := coord.Detach("final checkpoint", func() error { return r.checkpoints.saveFinal(ctx) })
 	if grace, limited := sv.saveGrace(); limited && !save.DoneWithin(grace) {
-		cancel() // stops it between two tensors
+		giveUp(r.checkpoints.late(grace)) // stops it between two tensors
 		if !save.DoneWithin(lastWord) {
 			r.straggling = append(r.straggling, save)
 			return save.Straggling(grace)
@@ -162,6 +168,24 @@ func (sv *Supervisor) finalSave(r *run, cause error) error {
 		return fmt.Errorf("final checkpoint: %w", err)
 	}
 	return nil
+}
+
+// late is why a save is given up after a grace period.
+func (c *checkpointer) late(grace time.Duration) error {
+	if err := c.unanswered(grace); err != nil {
+		return err
+	}
+	return fmt.Errorf("given up after %v", grace)
+}
+
+// unanswered is the error of a save that waits for the session at the end of a grace
+// period, nil for any other. Such a session is lost, so that Run waits for its servers and
+// saves with another one.
+func (c *checkpointer) unanswered(grace time.Duration) error {
+	if !c.asking.Load() {
+		return nil
+	}
+	return &session.OpError{Code: tfpb.Code_UNAVAILABLE, Message: fmt.Sprintf("the session has not answered for %v", grace)}
 }
 
 // lastFiles closes the events file and writes the report of a run that ends
@@ -191,48 +215,53 @@ func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
 	return files.Wait()
 }
 
-// saveFinal tries more than once.
+// saveFinal tries more than once, unless the session is gone.
 func (c *checkpointer) saveFinal(ctx context.Context) error {
 	pause := firstSaveRetry
+	var failed error
 	for attempt := 1; ; attempt++ {
 		saved, err := c.saveWithin(ctx, ctx, false)
 		if err == nil {
 			c.saver.AddSums(ctx, saved.Prefix)
 			return nil
 		}
-		if attempt == finalAttempts || ctx.Err() != nil {
+		if ctx.Err() != nil && failed != nil {
+			return fmt.Errorf("%w: %w", err, failed)
+		}
+		if attempt == finalAttempts || ctx.Err() != nil || errors.Is(err, session.ErrAborted) {
 			return err
 		}
+		failed = err
 		c.log.Error("final save failed; trying again", "err", err)
 		coord.Sleep(ctx, pause)
 		pause *= 2
 	}
 }
 
-// leaveLater gives up the lock on the logdir of a run when nothing hangs in it any more.
-func (r *run) leaveLater() *coord.Detached {
-	return coord.Detach("lock on the logdir", func() error {
+// settled ends when nothing of the session hangs in the logdir any more.
+func (r *run) settled() *coord.Detached {
+	return coord.Detach("end of the session", func() error {
 		if r.checkpoints != nil && r.checkpoints.acquire(context.Background()) == nil {
 			r.checkpoints.release()
 		}
 		for _, d := range r.straggling {
 			_ = d.Wait() // a stop has reported that it hangs
 		}
-		return r.lock.Release()
+		return nil
 	})
 }
 
-// awaitLeaving waits until nothing of the session before hangs in the logdir: a save
+// awaitHanging waits until nothing of the session before hangs in the logdir: a save
 // may still wait for the servers that were lost.
-func (sv *Supervisor) awaitLeaving(ctx context.Context) error {
-	if sv.leaving == nil {
+func (sv *Supervisor) awaitHanging(ctx context.Context) error {
+	if sv.hanging == nil {
 		return nil
 	}
 	select {
-	case <-sv.leaving.Done():
-		left := sv.leaving
-		sv.leaving = nil
-		return left.Wait()
+	case <-sv.hanging.Done():
+		ended := sv.hanging
+		sv.hanging = nil
+		return ended.Wait()
 	case <-sv.coord.Context().Done():
 		return errStopped
 	case <-ctx.Done():

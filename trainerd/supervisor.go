@@ -19,6 +19,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/eventlog"
 	"github.com/trainerd/trainerd/trainerd/hook"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -204,7 +205,8 @@ type Supervisor struct {
 	riskTold  atomic.Bool          // the log has that SaveBudget.MaxRisk cannot be kept
 	interval  sync.Mutex           // guards SaveModelEvery once a run has begun
 	kept      *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
-	leaving   *coord.Detached      // what hung in the logdir when a run ended; nil for nothing
+	lock      *logdir.Lock         // from the first session of a run to the end of the last one; nil for none
+	hanging   *coord.Detached      // in the logdir when a session ended; nil for nothing
 	events    *eventlog.Log        // of the newest session, nil before the first
 
 	stats     runStats

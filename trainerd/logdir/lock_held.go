@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // LostError says that a run has lost its logdir: it was moved, or replaced, or
@@ -235,7 +237,7 @@ const remakeAttempts = 3
 // remake makes a deleted logdir again and locks it. A folder that has come in
 // its place is taken only if it is empty.
 func (l *Lock) remake() error {
-	if err := os.MkdirAll(l.dir, 0o777); err != nil {
+	if err := atomicfile.MkdirAllSync(nil, l.dir); err != nil { // a checkpoint in it is to outlive a power cut
 		return err
 	}
 	entries, err := os.ReadDir(l.dir)

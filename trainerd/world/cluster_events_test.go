@@ -34,8 +34,7 @@ var clusterEvents = []*event{
 	{name: "connections-break", deed: (*clusterHistory).breakConnections},
 	{name: "connections-refused", deed: (*clusterHistory).refuseConnections},
 	{name: "slow-network", deed: (*clusterHistory).slowNetwork},
-	// A chief whose session is lost gives up the lock until it has the next one.
-	{name: "second-chief", deed: (*clusterHistory).secondChief, single: true},
+	{name: "second-chief", deed: (*clusterHistory).secondChief},
 	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce, single: true},
 	{name: "two-at-once", deed: (*clusterHistory).twoAtOnce, single: true},
 }

@@ -24,12 +24,13 @@ func (c *choices) pairUp(rnd *rand.Rand, events []*event) {
 // alone are events whose rules hold without most others only: what somebody removes is
 // neither kept nor read, and where a machine fails amid that somebody has to look.
 var alone = map[string][]string{
-	"logdir-removed":     {"kill-task", "power-cut-of-the-chief", "keep", "rate", "lock-removed", "second-run", "disk-error-at-stop", "kill", "power-cut", "damaged-newest"},
+	"logdir-removed":     {"kill-task", "power-cut-of-the-chief", "keep", "rate", "lock-removed", "second-run", "second-chief", "disk-error-at-stop", "kill", "power-cut", "damaged-newest"},
 	"disk-error-at-stop": {"sigterm", "stop"},
 	"NaN":                {"stop", "sigterm"}, // its last checkpoint has the NaN
 	"NaN, reported late": {"stop", "sigterm"},
-	"rate":               {"pause"},      // it has one of its own
-	"lock-removed":       {"second-run"}, // which may have the lock before the first run sees it
+	"rate":               {"pause"},                               // it has one of its own
+	"lock-removed":       {"second-run"},                          // which may have the lock before the first run sees it
+	"second-chief":       {"kill-task", "power-cut-of-the-chief"}, // so may this one between two processes of the chief
 }
 
 // together returns an event that is two at once, or the first where they cannot be.
