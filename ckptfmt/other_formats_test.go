@@ -88,6 +88,41 @@ func TestJoinParts(t *testing.T) {
 	}
 }
 
+// TestJoinPartsStreams: slices along the first dimension are read one after the other, none
+// before it is needed; a part that is whole stays what it is.
+func TestJoinPartsStreams(t *testing.T) {
+	vector := func(at, n int64) (Part, *countedFile) {
+		p, file := slicePart(12, 1, [2]int64{at, n}, [2]int64{0, 1})
+		p.Full, p.Shape, p.Slice = p.Full[:1], p.Shape[:1], TensorSlice{Start: p.Slice.Start[:1], Length: p.Slice.Length[:1]}
+		return p, file
+	}
+	rows := func(at, n int64) (Part, *countedFile) {
+		return slicePart(3, 4, [2]int64{at / 4, n / 4}, [2]int64{0, 4})
+	}
+	for name, part := range map[string]func(at, n int64) (Part, *countedFile){"rows": rows, "a vector": vector} {
+		first, _ := part(0, 8)
+		second, file := part(8, 4)
+		r, err := JoinParts([]Part{second, first}).Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 1)
+		for i := range 12 {
+			if n, err := r.Read(b); n != 1 || err != nil || int(b[0]) != i || i < 8 && file.opened > 0 {
+				t.Fatalf("%s: byte %d: read %d, %v, %v; the second part was opened %d times", name, i, n, b, err, file.opened)
+			}
+		}
+		if n, err := r.Read(b); n != 0 || err != io.EOF {
+			t.Errorf("%s: at the end: %d, %v", name, n, err)
+		}
+	}
+	whole, _ := rows(0, 12)
+	whole.Shard = 3
+	if got := JoinParts([]Part{whole}); got.Shard != 3 {
+		t.Errorf("the only part is in shard %d, want 3", got.Shard)
+	}
+}
+
 // TestJoinPartsFails: slices that are damaged, missing, doubled or of other tensors are
 // an error and close what was opened.
 func TestJoinPartsFails(t *testing.T) {

@@ -28,7 +28,7 @@ func TestLines(t *testing.T) {
 			t.Errorf("%s:%d: the line is longer than %d columns", page, n, maxColumns)
 		}
 		for _, n := range wrappedRows(string(text)) {
-			t.Errorf("%s:%d: the row of a table is wrapped, and ends there; put it on one line", page, n)
+			t.Errorf("%s:%d: the row of a table is wrapped here; put it on one line", page, n)
 		}
 	}
 }
@@ -48,14 +48,14 @@ func longLines(text string) (numbers []int) {
 	return numbers
 }
 
-// wrappedRows returns the numbers of the lines of tables that do not end as a row.
+// wrappedRows returns the numbers of the lines that only begin as a row of a table, or only end as one.
 func wrappedRows(text string) (numbers []int) {
 	inCode := false
 	for i, line := range strings.Split(text, "\n") {
 		switch {
 		case strings.HasPrefix(strings.TrimSpace(line), "```"):
 			inCode = !inCode
-		case !inCode && strings.HasPrefix(line, "|") && !strings.HasSuffix(line, "|"):
+		case !inCode && !strings.HasPrefix(line, "    ") && strings.HasPrefix(line, "|") != strings.HasSuffix(line, "|"):
 			numbers = append(numbers, i+1)
 		}
 	}
@@ -64,8 +64,8 @@ func wrappedRows(text string) (numbers []int) {
 
 func TestWrappedRows(t *testing.T) {
 	text := strings.Join([]string{"| a | b |", "| a |", "| a", "b |", "```", "| a", "```"}, "\n")
-	if got := wrappedRows(text); len(got) != 1 || got[0] != 3 {
-		t.Errorf("wrapped rows %v, want [3]", got)
+	if got := wrappedRows(text); len(got) != 2 || got[0] != 3 || got[1] != 4 {
+		t.Errorf("wrapped rows %v, want [3 4]", got)
 	}
 }
 

@@ -254,6 +254,9 @@ func (c *column) shorten(n int) {
 // drop drops those of the first n points that have at least the given step and
 // are in no spared file, and returns how many.
 func (c *column) drop(n int, step int64, others spared) (dropped int) {
+	if step > c.maxStep {
+		return 0 // at once: each START asks this of all series
+	}
 	obsolete := func(i int, p *cell) bool { return i < n && p.step >= step && !others.has(p.file) }
 	found := false
 	c.eachOfFile(func(i int, p *cell) bool {

@@ -17,8 +17,8 @@ func TestFactsOfRun(t *testing.T) {
 	start := startAt(1)
 	start.WallTime = 8
 	version := &tfpb.Event{WallTime: 4, What: &tfpb.Event_FileVersion{FileVersion: fileVersion}}
-	value := losses(1, 1, 1)[0]
-	value.WallTime = 6
+	value, tensor := losses(1, 1, 1)[0], modern(losses(1, 1, 1))[0]
+	value.WallTime, tensor.WallTime = 6, 6
 	for _, tc := range []struct {
 		name    string
 		events  []*tfpb.Event
@@ -30,6 +30,7 @@ func TestFactsOfRun(t *testing.T) {
 		{"values and a stop", []*tfpb.Event{value, stop}, 6, true},
 		{"a stop and a version", []*tfpb.Event{stop, version}, 4, true},
 		{"a stop and values", []*tfpb.Event{stop, value}, 6, false},
+		{"a stop and a value of TensorFlow 2", []*tfpb.Event{stop, tensor}, 6, false},
 		{"a stop and a start", []*tfpb.Event{stop, start}, 8, false},
 		{"an early one in the middle", []*tfpb.Event{value, version, start}, 4, false},
 	} {
@@ -55,6 +56,7 @@ func TestLongestBlobs(t *testing.T) {
 		want   int
 	}{
 		{[]*tfpb.Event{images(0, 3)}, 3},
+		{[]*tfpb.Event{{WallTime: 1, What: &tfpb.Event_Summary{Summary: summary.New(imageV1("i", 1, 1))}}}, 3}, // its width and height are blobs, too
 		{[]*tfpb.Event{images(0, 3), images(1, 2)}, 3},
 		{[]*tfpb.Event{images(0, 3), images(1, 5), images(2, 2)}, 5},
 		{[]*tfpb.Event{images(0, 7), images(0, 3)}, 3},

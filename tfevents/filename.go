@@ -36,7 +36,7 @@ func createFile(fsys FS, dir string, seconds int64, form Form, tail string) (f a
 		if err != nil {
 			return nil, 0, err
 		}
-		at := secondsBehind(last, seconds, form, tail)
+		at := secondsAfter(last, seconds, form, tail)
 		name := filepath.Join(dir, form.fileName(at, tail))
 		f, err := fsys.Create(name)
 		if err == nil {
@@ -80,9 +80,9 @@ func nameSeconds(name string) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// secondsBehind returns the first second, not before the given one, whose file
+// secondsAfter returns the first second, not before the given one, whose file
 // name sorts after last.
-func secondsBehind(last string, seconds int64, form Form, tail string) int64 {
+func secondsAfter(last string, seconds int64, form Form, tail string) int64 {
 	seconds = min(max(seconds, 0), maxNameSeconds)
 	if form.fileName(seconds, tail) > last {
 		return seconds

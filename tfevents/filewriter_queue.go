@@ -126,8 +126,8 @@ func (w *FileWriter) added(start int, droppable bool) {
 }
 
 // handOver gives what was added to the goroutine, if that is free, and starts
-// it if there is none. Once the writer is closed and all is written, it says
-// the goroutine to end.
+// it if there is none. Once the writer is closed and all is written, it ends
+// the goroutine.
 func (w *FileWriter) handOver() {
 	switch {
 	case w.busy:

@@ -144,7 +144,7 @@ func TestFileWriterMetadataComesLater(t *testing.T) {
 // Clocks that names cannot carry are taken for the nearest that they can.
 func TestSecondsOfNames(t *testing.T) {
 	for seconds, want := range map[int64]int64{-5: 0, 0: 0, maxNameSeconds + 1: maxNameSeconds} {
-		if got := secondsBehind("", seconds, TF1, "h"); got != want {
+		if got := secondsAfter("", seconds, TF1, "h"); got != want {
 			t.Errorf("%d: %d, want %d", seconds, got, want)
 		}
 	}

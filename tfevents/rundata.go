@@ -184,7 +184,7 @@ func (x *RunData) pack() {
 	for _, s := range x.all {
 		s.points.pack()
 	}
-	x.finish()
+	x.recount()
 }
 
 // ReadRuns reads several runs at a time, one per processor. Its goroutines

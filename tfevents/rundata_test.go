@@ -310,16 +310,22 @@ func TestScanUnderstands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, v := range map[string]*tfpb.Summary_Value{
-		"scalar":           summaryv1.Scalar("loss", 1),
-		"scalar, long tag": summaryv1.Scalar(strings.Repeat("long", 50), 1),
-		"scalar, no tag":   summaryv1.Scalar("", 1),
-		"scalar V2":        summary.Scalar("loss", 1),
-		"text":             summary.Text("t", "text"),
-		"histogram V2":     histogram,
-		"image":            imageV1("i", 1, 0),
-		"described":        summary.Describe(summary.Scalar("loss", 1), "name", "description"),
+	many := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_DOUBLE, DoubleVal: []float64{1, 2}, TensorShape: eventstest.Shape(2)}
+	for name, want := range map[string]struct {
+		v    *tfpb.Summary_Value
+		form byte
+	}{
+		"scalar":           {summaryv1.Scalar("loss", 1), formSimple},
+		"scalar, long tag": {summaryv1.Scalar(strings.Repeat("long", 50), 1), formSimple},
+		"scalar, no tag":   {summaryv1.Scalar("", 1), formNumber},
+		"scalar V2":        {summary.Scalar("loss", 1), formNumber},
+		"text":             {summary.Text("t", "text"), formOther},
+		"histogram V2":     {histogram, formOther},
+		"image":            {imageV1("i", 1, 0), formOther},
+		"doubles":          {summary.Tensor("t", many), formOther},
+		"described":        {summary.Describe(summary.Scalar("loss", 1), "name", "description"), formNumber},
 	} {
+		v := want.v
 		var e eventScan
 		b, err := proto.Marshal(&tfpb.Event{WallTime: 1, Step: 2, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
 		if err != nil {
@@ -327,6 +333,8 @@ func TestScanUnderstands(t *testing.T) {
 		}
 		if !e.parse(b) {
 			t.Errorf("%s: left to the general decoder", name)
+		} else if got := e.values[0].form; got != want.form {
+			t.Errorf("%s: kept in the form %d, want %d", name, got>>6, want.form>>6)
 		}
 	}
 }

@@ -170,6 +170,12 @@ func TestPurgeModes(t *testing.T) {
 			}
 			checkMerge(t, fsys, runs[0], tc.exact)
 			checkIndex(t, fsys, runs[0])
+			for i, events := range tc.files {
+				summaries := slices.DeleteFunc(slices.Clone(events), func(e *tfpb.Event) bool { return e.GetSummary() == nil })
+				modern(summaries) // in place
+				fsys[fmt.Sprintf("events.out.tfevents.%010d.h", i)] = eventsFile(t, events...)
+			}
+			checkIndex(t, fsys, runs[0])
 		})
 	}
 }
@@ -281,7 +287,7 @@ func TestStartSparesOtherWriters(t *testing.T) {
 
 // TestPurgeOldVersion has files without the version that makes START count.
 func TestPurgeOldVersion(t *testing.T) {
-	file := func(tags ...string) *fstest.MapFile {
+	file := func(asTensors bool, tags ...string) *fstest.MapFile {
 		var b bytes.Buffer
 		w := NewEventsWriter(&b, &EventsWriterOptions{Continue: true})
 		for i := range tags {
@@ -289,6 +295,9 @@ func TestPurgeOldVersion(t *testing.T) {
 			var n int64
 			fmt.Sscan(step, &n)
 			e := &tfpb.Event{Step: n, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar(tag, 1))}}
+			if asTensors {
+				e = modern([]*tfpb.Event{e})[0]
+			}
 			switch tag {
 			case "graph":
 				e = graphAt(n)
@@ -314,7 +323,11 @@ func TestPurgeOldVersion(t *testing.T) {
 		{[]string{"loss@5", "empty summary@0", "loss@3"}, "5-5@1 3-3@1"},
 		{[]string{"loss@5", "empty event@0", "loss@3"}, "3-3@1"},
 	} {
-		d := readInMemory(fstest.MapFS{"tfevents": file(tc.events...)}, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgePython})
+		run := Run{Files: []string{"tfevents"}}
+		for _, asTensors := range []bool{false, true} {
+			checkIndex(t, fstest.MapFS{"tfevents": file(asTensors, tc.events...)}, run)
+		}
+		d := readInMemory(fstest.MapFS{"tfevents": file(false, tc.events...)}, run, &RunOptions{Purge: PurgePython})
 		if got := ranges(d.Lookup("loss")); got != tc.want {
 			t.Errorf("%v: %s, want %s", tc.events, got, tc.want)
 		}

@@ -37,13 +37,27 @@ func TestDataServerView(t *testing.T) {
 	}
 }
 
+// modern gives scalars the form of TensorFlow 2.
+func modern(events []*tfpb.Event) []*tfpb.Event {
+	for _, e := range events {
+		v := e.GetSummary().GetValue()[0]
+		e.GetSummary().Value[0] = summary.Scalar(v.GetTag(), float64(v.GetSimpleValue()))
+	}
+	return events
+}
+
 func TestDataServerGivesUpWithoutTime(t *testing.T) {
-	events := append(losses(1, 1, 2), losses(2, 3, 3)...)
-	events[1].WallTime = math.NaN()
-	fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
-	d := readInMemory(fsys, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer})
-	if got := ranges(d.Lookup("loss")); got != "1-1@1" || len(d.Damage) != 1 {
-		t.Errorf("%s, damage %v", got, d.Damage)
+	for name, events := range map[string][]*tfpb.Event{
+		"scalars": append(losses(1, 1, 2), losses(2, 3, 3)...),
+		"tensors": modern(append(losses(1, 1, 2), losses(2, 3, 3)...)),
+	} {
+		events[1].WallTime = math.NaN()
+		fsys, run := fstest.MapFS{"tfevents": eventsFile(t, events...)}, Run{Files: []string{"tfevents"}}
+		d := readInMemory(fsys, run, &RunOptions{Purge: PurgeDataServer})
+		if got := ranges(d.Lookup("loss")); got != "1-1@1" || len(d.Damage) != 1 {
+			t.Errorf("%s: %s, damage %v", name, got, d.Damage)
+		}
+		checkIndex(t, fsys, run)
 	}
 }
 
@@ -115,12 +129,15 @@ func TestDataServerKeeps(t *testing.T) {
 }
 
 func TestDataServerPassesOverInfiniteTime(t *testing.T) {
-	events := append(losses(1, 1, 3), losses(2, 2, 2)...)
-	events[3].WallTime = math.Inf(1)
-	fsys := fstest.MapFS{"tfevents": eventsFile(t, events...)}
-	d := readInMemory(fsys, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: PurgeDataServer})
-	if got := ranges(d.Lookup("loss")); got != "1-3@1" || len(d.Damage) != 0 {
-		t.Errorf("%s, damage %v", got, d.Damage)
+	for _, sign := range []int{-1, 1} {
+		events := append(losses(1, 1, 3), losses(2, 2, 2)...)
+		events[3].WallTime = math.Inf(sign)
+		fsys, run := fstest.MapFS{"tfevents": eventsFile(t, events...)}, Run{Files: []string{"tfevents"}}
+		d := readInMemory(fsys, run, &RunOptions{Purge: PurgeDataServer})
+		if got := ranges(d.Lookup("loss")); got != "1-3@1" || len(d.Damage) != 0 {
+			t.Errorf("%s, damage %v", got, d.Damage)
+		}
+		checkIndex(t, fsys, run)
 	}
 }
 

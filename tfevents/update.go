@@ -142,7 +142,7 @@ func replaced(before, now fs.FileInfo) bool {
 	return before.Sys() != nil && now.Sys() != nil && !os.SameFile(before, now)
 }
 
-// readFrom reads on in a file.
+// readFrom reads a file from where reading stopped last.
 func (x *RunData) readFrom(i int) {
 	f := &x.files[i]
 	if f.ended {

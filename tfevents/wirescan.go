@@ -61,7 +61,7 @@ func (e *eventScan) parse(b []byte) bool {
 	var seen uint32
 	for len(b) > 0 {
 		field, content, rest := nextField(b)
-		if field.number == 0 || field.number > fieldSummary || seen&(1<<field.number) != 0 {
+		if seen&(1<<field.number) != 0 {
 			return false
 		}
 		seen |= 1 << field.number
@@ -250,7 +250,7 @@ func nextField(b []byte) (field wireField, content, rest []byte) {
 	}
 	field = wireField{protowire.Number(key >> 3), protowire.Type(key & 7)}
 	b = b[n:]
-	size := 0
+	var size int
 	switch field.kind {
 	case protowire.VarintType:
 		_, size = protowire.ConsumeVarint(b)
@@ -260,12 +260,12 @@ func nextField(b []byte) (field wireField, content, rest []byte) {
 		size = 8
 	case protowire.BytesType:
 		length, n := protowire.ConsumeVarint(b)
-		if n < 0 || length > uint64(len(b)-n) {
+		if n < 0 {
 			return wireField{}, nil, nil
 		}
 		b, size = b[n:], int(length)
 	default:
-		size = -1
+		return wireField{}, nil, nil
 	}
 	if size < 0 || size > len(b) {
 		return wireField{}, nil, nil
@@ -337,7 +337,7 @@ func wireType(k protoreflect.Kind) protowire.Type {
 
 // has reports whether the message has the field, with that type on the wire.
 func (s *shape) has(f wireField) bool {
-	return f.number > 0 && int(f.number) < len(s.fields) && s.fields[f.number].kinds&(1<<f.kind) != 0
+	return int(f.number) < len(s.fields) && s.fields[f.number].kinds&(1<<f.kind) != 0
 }
 
 // accepts reports whether the general decoder takes the content of a field that

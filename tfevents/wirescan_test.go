@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"testing/fstest"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -14,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // TestScanOfStrayBytes has events with bytes that do not belong there, at each depth: the scan
@@ -53,6 +55,58 @@ func TestScanOfStrayBytes(t *testing.T) {
 	}
 }
 
+// TestScanLeavesUnusual has values that mean more than a scan keeps of them: what is there
+// twice is merged by the general decoder, and some messages hold themselves.
+func TestScanLeavesUnusual(t *testing.T) {
+	wrap := func(number protowire.Number, parts ...[]byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), slices.Concat(parts...))
+	}
+	const variantVal, tensorsOfVariant = 15, 3
+	nested := func(levels int) []byte {
+		var tensor []byte
+		for range levels {
+			tensor = wrap(variantVal, wrap(tensorsOfVariant, tensor))
+		}
+		return wrap(fieldTensor, tensor)
+	}
+	one := wrap(fieldTensor, wrap(5, []byte{0, 0, 128, 63}))
+	for _, tc := range []struct {
+		name  string
+		value []byte
+		want  bool
+	}{
+		{"a tensor", one, true},
+		{"a tensor twice", slices.Concat(one, one), false},
+		{"metadata twice", slices.Concat(wrap(fieldMetadata), wrap(fieldMetadata)), false},
+		{"a tensor in a tensor", nested(3), true},
+		{"tensors in tensors", nested(maxScanDepth), false},
+	} {
+		var scan eventScan
+		b := wrap(fieldSummary, wrap(1, wrap(fieldTag, []byte("loss")), tc.value))
+		if got := scan.parse(b); got != tc.want {
+			t.Errorf("%s: the scan understands it: %v", tc.name, got)
+		}
+		if err := proto.Unmarshal(b, new(tfpb.Event)); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}
+
+// TestNumberOfUnusualEvent has a scalar in an event that only the general decoder understands:
+// the index holds its number as that of any other.
+func TestNumberOfUnusualEvent(t *testing.T) {
+	b, err := proto.Marshal(losses(7, 1, 1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = append(b, 0xf8, 0x07, 1) // a field that no event has
+	x := ReadRun(fstest.MapFS{"e.tfevents": {Data: tfrecord.Append(nil, b)}}, Run{Files: []string{"e.tfevents"}}, nil)
+	p, _, _ := x.Lookup("loss").Ends()
+	if v, ok := p.Scalar(); !ok || v != 7 {
+		t.Errorf("the number is %v, %v", v, ok)
+	}
+}
+
 // TestScanOfDamagedEvents has events of many kinds that are cut, and have a changed byte,
 // everywhere: what the scan understands of them is what the general decoder does.
 func TestScanOfDamagedEvents(t *testing.T) {
@@ -70,6 +124,7 @@ func TestScanOfDamagedEvents(t *testing.T) {
 		summary.Tensor("t", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, FloatVal: []float32{1, 2}, TensorShape: eventstest.Shape(2)}),
 		summary.Tensor("t", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT64, Int64Val: []int64{1, 1 << 40}, TensorShape: eventstest.Shape(2)}),
 		summary.Tensor("t", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorContent: []byte{0, 0, 128, 63}}),
+		summary.Tensor("t", &tfpb.TensorProto{FloatVal: []float32{1}}),
 	} {
 		whole, err := proto.Marshal(&tfpb.Event{WallTime: 1, Step: 300, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
 		if err != nil {

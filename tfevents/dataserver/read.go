@@ -3,6 +3,10 @@ package dataserver
 import (
 	"context"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbdata"
 	"github.com/trainerd/trainerd/tfevents"
@@ -18,20 +22,24 @@ func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest
 	if err != nil {
 		return nil, err
 	}
-	answer := new(tbdata.ReadScalarsResponse)
+	answer, room := new(tbdata.ReadScalarsResponse), room(maxAnswer)
 	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadScalarsResponse_RunEntry{RunName: run}
 		for _, one := range series {
-			entry.Tags = append(entry.Tags, &tbdata.ReadScalarsResponse_TagEntry{TagName: one.Tag, Data: s.scalars(x, one, most)})
+			data := s.scalars(ctx, x, one, most)
+			if err := room.take(ctx, len(data.Step)*scalarSize); err != nil {
+				return err
+			}
+			entry.Tags = append(entry.Tags, &tbdata.ReadScalarsResponse_TagEntry{TagName: one.Tag, Data: data})
 		}
 		answer.Runs = append(answer.Runs, entry)
-		return ctx.Err()
+		return nil
 	})
 	return answer, err
 }
 
-// scalars returns the points of a series, at most so many.
-func (s *Server) scalars(x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.ScalarData {
+// scalars returns the points of a series, at most so many, or some of them after the end of ctx.
+func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.ScalarData {
 	n := series.Len()
 	data := &tbdata.ScalarData{Step: make([]int64, 0, n), WallTime: make([]float64, 0, n), Value: make([]float32, 0, n)}
 	if most == 0 {
@@ -40,6 +48,9 @@ func (s *Server) scalars(x *tfevents.RunData, series *tfevents.Series, most int)
 	for p := range series.Points() {
 		v, ok := p.Scalar()
 		if !ok {
+			if ctx.Err() != nil {
+				break
+			}
 			if v, ok = s.otherScalar(x, p); !ok {
 				continue
 			}
@@ -75,20 +86,24 @@ func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest
 	if err != nil {
 		return nil, err
 	}
-	answer := new(tbdata.ReadTensorsResponse)
+	answer, room := new(tbdata.ReadTensorsResponse), room(maxAnswer)
 	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadTensorsResponse_RunEntry{RunName: run}
 		for _, one := range series {
-			entry.Tags = append(entry.Tags, &tbdata.ReadTensorsResponse_TagEntry{TagName: one.Tag, Data: s.tensors(x, one, most)})
+			data, err := s.tensors(ctx, x, one, most, &room)
+			if err != nil {
+				return err
+			}
+			entry.Tags = append(entry.Tags, &tbdata.ReadTensorsResponse_TagEntry{TagName: one.Tag, Data: data})
 		}
 		answer.Runs = append(answer.Runs, entry)
-		return ctx.Err()
+		return nil
 	})
 	return answer, err
 }
 
 // tensors reads the values of a series, at most so many.
-func (s *Server) tensors(x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.TensorData {
+func (s *Server) tensors(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.TensorData, error) {
 	points := pointsOf(series, most)
 	data := new(tbdata.TensorData)
 	i := 0
@@ -100,12 +115,15 @@ func (s *Server) tensors(x *tfevents.RunData, series *tfevents.Series, most int)
 			continue
 		}
 		if t, ok := tensorOf(v); ok {
+			if err := room.take(ctx, proto.Size(t)); err != nil {
+				return nil, err
+			}
 			data.Step = append(data.Step, p.Step)
 			data.WallTime = append(data.WallTime, p.WallTime)
 			data.Value = append(data.Value, t)
 		}
 	}
-	return data
+	return data, nil
 }
 
 // pointsOf returns the points of a series, at most so many: of several in a row
@@ -131,21 +149,24 @@ func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequ
 	if err != nil {
 		return nil, err
 	}
-	answer := new(tbdata.ReadBlobSequencesResponse)
+	answer, room := new(tbdata.ReadBlobSequencesResponse), room(maxAnswer)
 	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadBlobSequencesResponse_RunEntry{RunName: run}
 		for _, one := range series {
-			data := s.blobs(req.GetExperimentId(), x, one, most)
+			data, err := s.blobs(ctx, req.GetExperimentId(), x, one, most, &room)
+			if err != nil {
+				return err
+			}
 			entry.Tags = append(entry.Tags, &tbdata.ReadBlobSequencesResponse_TagEntry{TagName: one.Tag, Data: data})
 		}
 		answer.Runs = append(answer.Runs, entry)
-		return ctx.Err()
+		return nil
 	})
 	return answer, err
 }
 
 // blobs names the blobs of a series, of at most so many points.
-func (s *Server) blobs(experiment string, x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.BlobSequenceData {
+func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.BlobSequenceData, error) {
 	points := pointsOf(series, most)
 	data := new(tbdata.BlobSequenceData)
 	i := 0
@@ -158,12 +179,33 @@ func (s *Server) blobs(experiment string, x *tfevents.RunData, series *tfevents.
 		}
 		refs := new(tbdata.BlobReferenceSequence)
 		for at := range blobs {
-			key := blobKey{experiment, x.Name, series.Tag, p.Step, at}
-			refs.BlobRefs = append(refs.BlobRefs, &tbdata.BlobReference{BlobKey: key.String()})
+			key := blobKey{experiment, x.Name, series.Tag, p.Step, at}.String()
+			if err := room.take(ctx, len(key)); err != nil {
+				return nil, err
+			}
+			refs.BlobRefs = append(refs.BlobRefs, &tbdata.BlobReference{BlobKey: key})
 		}
 		data.Step = append(data.Step, p.Step)
 		data.WallTime = append(data.WallTime, p.WallTime)
 		data.Values = append(data.Values, refs)
 	}
-	return data
+	return data, nil
 }
+
+// room is how many bytes an answer may still take. One that is too large to be sent, or that
+// nobody waits for any more, ends with the values that show it.
+type room int
+
+func (r *room) take(ctx context.Context, bytes int) error {
+	if ctx.Err() != nil {
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	if *r -= room(bytes); *r < 0 {
+		return status.Errorf(codes.ResourceExhausted, "the answer is larger than %d bytes; ask for fewer points, or fewer tags at a time", maxAnswer)
+	}
+	return nil
+}
+
+// scalarSize is what a point of a scalar takes in an answer: its value and time, and a byte of
+// its step at least.
+const scalarSize = 4 + 8 + 1

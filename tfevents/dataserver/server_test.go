@@ -252,6 +252,30 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// An answer that nobody could take, or whose client has hung up, is given up.
+func TestGivenUp(t *testing.T) {
+	s := loaded(t)
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	s.store.view("run", func(x *tfevents.RunData) {
+		histogram, image := x.Lookup("histogram"), x.Lookup("image")
+		for _, c := range []struct {
+			ctx  context.Context
+			room room
+			want codes.Code
+		}{{t.Context(), 1 << 20, codes.OK}, {t.Context(), 100, codes.ResourceExhausted}, {gone, 1 << 20, codes.Canceled}} {
+			left := c.room
+			if _, err := s.tensors(c.ctx, x, histogram, 20, &left); status.Code(err) != c.want {
+				t.Errorf("tensors, room for %d: %v", c.room, err)
+			}
+			left = c.room
+			if _, err := s.blobs(c.ctx, "", x, image, 20, &left); status.Code(err) != c.want {
+				t.Errorf("blobs, room for %d: %v", c.room, err)
+			}
+		}
+	})
+}
+
 func FuzzBlobKey(f *testing.F) {
 	f.Add(blobKey{"", "run", "tag/ü", 1 << 60, 3}.String())
 	f.Add("")

@@ -46,15 +46,15 @@ func (c *Found) IsEmpty() bool { return len(c.Prefixes) == 0 }
 // Whether a checkpoint exists and is intact is checked only when it is
 // restored.
 func Find(dir, latestFilename, basename string) (*Found, error) {
-	return FindIn(nil, dir, latestFilename, basename)
+	return findCheckpoints(nil, dir, latestFilename, basename)
 }
 
 // Find looks for the checkpoints of the Saver in a directory.
 func (s *Saver) Find(dir, basename string) (*Found, error) {
-	return FindIn(s.FS, dir, s.latestFilename(), basename)
+	return findCheckpoints(s.FS, dir, s.latestFilename(), basename)
 }
 
-func FindIn(fsys ckptfmt.FS, dir, latestFilename, basename string) (*Found, error) {
+func findCheckpoints(fsys ckptfmt.FS, dir, latestFilename, basename string) (*Found, error) {
 	found := &Found{State: filepath.Join(dir, latestFilename)}
 	state, err := ckptdir.ReadState(dir, &ckptdir.StateOptions{FS: fsys, Name: latestFilename})
 	switch {

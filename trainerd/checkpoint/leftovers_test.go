@@ -41,7 +41,7 @@ func TestRemoveLeftovers(t *testing.T) {
 		files    []string
 		kept     []string // prefixes in the rotation
 		last     string
-		doomed   []string // prefixes still to be deleted
+		pending  []string // prefixes still to be deleted
 		basename string
 		gone     []string
 	}{
@@ -53,7 +53,7 @@ func TestRemoveLeftovers(t *testing.T) {
 		"pinned":                             {files: []string{"m-3" + data, "m-3.pin"}},
 		"looked after":                       {files: []string{"m-3" + data}, kept: []string{"m-2", "m-3"}},
 		"restored":                           {files: []string{"m-3" + data}, last: "m-3"},
-		"to be deleted":                      {files: []string{"m-3" + data}, doomed: []string{"m-1", "m-3"}},
+		"to be deleted":                      {files: []string{"m-3" + data}, pending: []string{"m-1", "m-3"}},
 		"kept until the next one was whole":  {files: []string{"m-3.previous" + data, "m-3.previous.index", "m-3" + data, "m-3.index"}, gone: []string{"m-3.previous" + data, "m-3.previous.index"}},
 		"kept, the next one is not whole":    {files: []string{"m-3.previous" + data, "m-3.previous.index"}, kept: []string{"m-3"}},
 		"kept, and nobody looks after it":    {files: []string{"m-3.previous" + data, "m-3.previous.index"}, gone: []string{"m-3.previous" + data, "m-3.previous.index"}},
@@ -75,7 +75,7 @@ func TestRemoveLeftovers(t *testing.T) {
 			for _, p := range tt.kept {
 				s.kept = append(s.kept, stored{prefix: filepath.Join(dir, p)})
 			}
-			for _, p := range tt.doomed {
+			for _, p := range tt.pending {
 				s.pendingDelete = append(s.pendingDelete, stored{prefix: filepath.Join(dir, p)})
 			}
 			if tt.last != "" {

@@ -17,6 +17,7 @@ type Measurement struct {
 // shared.
 type Measurements map[string]Measurement
 
+// With returns m with one more value. It changes m, unless that is nil.
 func (m Measurements) With(name string, v Measurement) Measurements {
 	if m == nil {
 		m = make(Measurements)

@@ -13,9 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
-
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -231,8 +230,8 @@ func lookup(ctx context.Context, r ckptfmt.Reader, prefix string, v graph.SavedV
 	return t, nil
 }
 
-// openCheckpoint opens a checkpoint of either version. That it is not there, or
-// cannot be read, is a *CheckpointError.
+// openCheckpoint opens a checkpoint of either version. The error for one that is
+// missing or cannot be read is an *Error.
 func openCheckpoint(fsys ckptfmt.FS, prefix string) (ckptfmt.Reader, error) {
 	if err := missingShard(prefix); err != nil {
 		return nil, damaged(prefix, err)

@@ -34,7 +34,7 @@ type spaceFS interface {
 // for each tensor, and in total for the rest.
 const (
 	spacePerTensor = 128
-	spaceBeside    = 64 << 10
+	spaceForRest   = 64 << 10
 )
 
 // makeRoom sees to it that a checkpoint fits on the disk before it is begun.
@@ -61,7 +61,7 @@ func (s *Saver) makeRoom(cut *Snapshot, prefix string) error {
 
 // need estimates the size of a checkpoint.
 func (s *Saver) need(cut *Snapshot) int64 {
-	need := int64(spaceBeside) + int64(len(cut.tensors))*spacePerTensor
+	need := int64(spaceForRest) + int64(len(cut.tensors))*spacePerTensor
 	for i := range cut.tensors {
 		need += cut.tensors[i].bytes()
 	}
@@ -85,14 +85,14 @@ func (s *Saver) evictAhead(coming string) error {
 	s.kept = slices.DeleteFunc(slices.Clone(s.kept), func(k stored) bool {
 		return slices.ContainsFunc(evicted, func(e stored) bool { return e.prefix == k.prefix })
 	})
-	doomed := append(slices.Clip(s.pendingDelete), evicted...)
+	pending := append(slices.Clip(s.pendingDelete), evicted...)
 	s.mu.Unlock()
-	if len(doomed) == 0 {
+	if len(pending) == 0 {
 		return nil
 	}
-	logging.OrDiscard(s.Logger).Warn("disk is nearly full; deleting old checkpoints before the save instead of after it", "checkpoints", len(doomed))
+	logging.OrDiscard(s.Logger).Warn("disk is nearly full; deleting old checkpoints before the save instead of after it", "checkpoints", len(pending))
 	dir := filepath.Dir(coming)
-	left := s.removeAll(doomed, dir)
+	left := s.removeAll(pending, dir)
 	s.mu.Lock()
 	s.pendingDelete = left
 	state := s.stateFor(newest)

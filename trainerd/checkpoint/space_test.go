@@ -150,7 +150,7 @@ func TestNeed(t *testing.T) {
 	need := func(s *Saver, vars map[string]*ckptfmt.Tensor) int64 {
 		c, err := s.Snapshot(t.Context(), sessiontest.SessionOf(vars), "")
 		sessiontest.MustNoErr(t, err)
-		return s.need(c) - spaceBeside
+		return s.need(c) - spaceForRest
 	}
 	small := map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2)}
 	if got := need(new(Saver), small); got != spacePerTensor+8 {

@@ -62,12 +62,12 @@ func (v *Values) setHash(tensors []ckptfmt.NamedTensor) {
 	}
 }
 
-// What is known of variables, compared with the values of a checkpoint.
+// Comparison is the result of [Values.Compare].
 type Comparison int
 
 const (
-	Unknown Comparison = iota
-	Unchanged
+	Unknown   Comparison = iota // the session does not expose its variables, or fails
+	Unchanged                   // the variables have the same values
 	Changed
 )
 

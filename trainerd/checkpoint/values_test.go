@@ -234,7 +234,7 @@ func TestLazySnapshot(t *testing.T) {
 	if cut.Step != 9 || cut.BySession() || cut.Values().Compare(t.Context()) != Unknown {
 		t.Errorf("cut %+v", cut)
 	}
-	if need := only.need(cut); need < spaceBeside+3*spacePerTensor+12 || need > spaceBeside+3*spacePerTensor+20 {
+	if need := only.need(cut); need < spaceForRest+3*spacePerTensor+12 || need > spaceForRest+3*spacePerTensor+20 {
 		t.Errorf("needs %d bytes", need)
 	}
 	prefix, err := only.Write(t.Context(), cut, filepath.Join(t.TempDir(), "m"), cut.Step)

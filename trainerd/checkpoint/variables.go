@@ -16,6 +16,7 @@ type boundVariable struct {
 	info session.VariableInfo
 }
 
+// ErrNoVariables says that a session has nothing for a Saver without AllowEmpty to save.
 var ErrNoVariables = errors.New("saver: no variables to save")
 
 // bind finds the variables to save or restore in a session, ordered by key.

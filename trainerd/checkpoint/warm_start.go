@@ -97,19 +97,16 @@ func (e *WarmStartError) Error() string {
 // converted to the variable's type. It fails if none matches. The global step is
 // taken over only if Names or Take says so.
 func (w *WarmStart) Apply(ctx context.Context, s session.Session) (*WarmStartReport, error) {
-	report, err := w.run(ctx, s, func(store session.VariableStore, values []ckptfmt.NamedTensor) error {
-		return store.Restore(ctx, values)
-	})
-	return report, err
+	return w.run(ctx, s, true)
 }
 
 // Plan returns what [WarmStart.Apply] would do. It reads no values.
 func (w *WarmStart) Plan(ctx context.Context, s session.Session) (*WarmStartReport, error) {
-	return w.run(ctx, s, nil)
+	return w.run(ctx, s, false)
 }
 
-// run makes a plan, and with restore follows it.
-func (w *WarmStart) run(ctx context.Context, s session.Session, restore func(session.VariableStore, []ckptfmt.NamedTensor) error) (_ *WarmStartReport, err error) {
+// run makes a plan, and with apply sets the variables accordingly.
+func (w *WarmStart) run(ctx context.Context, s session.Session, apply bool) (_ *WarmStartReport, err error) {
 	store, ok := s.(session.VariableStore)
 	if !ok {
 		return nil, errors.New("warm start: the session does not take values for its variables; use the restore op of a Saver over a subset")
@@ -140,14 +137,14 @@ func (w *WarmStart) run(ctx context.Context, s session.Session, restore func(ses
 		return report, &WarmStartError{w.Checkpoint, report.Different}
 	case len(matched) == 0:
 		return report, fmt.Errorf("warm start: checkpoint %s has no value for any variable of the model: %v", w.Checkpoint, report)
-	case restore == nil:
+	case !apply:
 		return report, nil
 	}
 	values, err := w.load(ctx, r, matched)
 	if err != nil {
 		return nil, fmt.Errorf("warm start: %w", err)
 	}
-	return report, restore(store, values)
+	return report, store.Restore(ctx, values)
 }
 
 // bind returns the variables that are to have a value, with their keys, and the

@@ -168,7 +168,7 @@ func (s *Saver) deleteLater(prefix string) {
 func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest, own bool) error {
 	prefix := newest.prefix
 	dir := filepath.Dir(prefix)
-	doomed, state := s.insert(newest)
+	pending, state := s.insert(newest)
 	if err := s.updateState(dir, state); err != nil {
 		// The checkpoint is whole and stays in the rotation; what fell out of
 		// that goes when a state file with the new one is durable.
@@ -178,12 +178,12 @@ func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest
 		return fmt.Errorf("saving %s: its files were deleted meanwhile: %w", prefix, fs.ErrNotExist)
 	}
 	s.addSums(ctx, prefix, m)
-	gone := slices.Clip(doomed)
+	gone := slices.Clip(pending)
 	if previous := previousName(prefix); layout.Exists(previous) {
 		gone = append(gone, stored{prefix: previous})
 	}
 	left := s.removeAll(gone, dir)
-	if len(doomed) == 0 {
+	if len(pending) == 0 {
 		return nil
 	}
 	s.mu.Lock()
@@ -199,7 +199,7 @@ func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest
 
 // insert puts a written checkpoint into the rotation. It returns what is to be
 // deleted, and the content of the state file until it is.
-func (s *Saver) insert(newest stored) (doomed []stored, state *tfpb.CheckpointState) {
+func (s *Saver) insert(newest stored) (pending []stored, state *tfpb.CheckpointState) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // also where a policy panics
 	s.start()
@@ -234,10 +234,9 @@ func (s *Saver) MakeCurrent(dir, prefix string) error {
 	return s.updateState(dir, state)
 }
 
-// stateFor makes the content of the state file: what is still to be deleted,
-// then the rotation. Timestamps go in only when
-// retention goes by them after a restart; TensorFlow's Saver writes
-// none, its CheckpointManager does. The caller holds s.mu.
+// stateFor makes the content of the state file: what is still to be deleted, then the
+// rotation. Timestamps go in only when retention uses them after a restart; TensorFlow's
+// Saver writes none, its CheckpointManager does. The caller holds s.mu.
 func (s *Saver) stateFor(newest stored) *tfpb.CheckpointState {
 	state := &tfpb.CheckpointState{ModelCheckpointPath: newest.prefix}
 	for _, k := range append(slices.Clip(s.pendingDelete), s.listed(newest)...) {

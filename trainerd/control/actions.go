@@ -20,10 +20,9 @@ type Result struct {
 	Text string `json:"result"`
 }
 
-func (s *Server) actions() map[string]action {
-	return map[string]action{
-		"save": save, "pause": pause, "resume": resume, "set": set, "keep": keep, "note": note, "stop": s.stop,
-	}
+// actions are those that wait for the training or the disk.
+var actions = map[string]action{
+	"save": save, "pause": pause, "resume": resume, "set": set, "keep": keep, "note": note,
 }
 
 // act answers with what an action returns.

@@ -155,8 +155,9 @@ func (c *Client) do(ctx context.Context, method, action string, args map[string]
 	return json.NewDecoder(io.LimitReader(w.Body, maxAnswer)).Decode(result)
 }
 
-// maxAnswer is the longest answer that is read, but for logs.
-const maxAnswer = 1 << 20
+// maxAnswer is the longest answer that is read, but for logs. A status with the longest tags,
+// each byte of which JSON may write as six, is shorter.
+const maxAnswer = 2 << 20
 
 // send sends a request and returns the answer, whose body is to be closed.
 func (c *Client) send(ctx context.Context, method, action string, args map[string]any) (*http.Response, error) {

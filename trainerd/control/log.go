@@ -95,6 +95,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 	for last := !follow; ; {
 		lines, after, more := s.o.Log.from(next)
 		next = after
+		extend(w)
 		for _, line := range lines {
 			if _, err := w.Write(line); err != nil {
 				return

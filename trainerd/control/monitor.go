@@ -143,6 +143,7 @@ type Monitor struct {
 	status       Status
 	losses       Curve
 	scalars      map[string]Scalar     // by tag
+	tagBytes     int                   // of these tags
 	counts       func() trainerd.Stats // nil for none
 	job          Job                   // nil unless training
 	ready        bool

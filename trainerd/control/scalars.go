@@ -2,14 +2,20 @@ package control
 
 import (
 	"maps"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
-// maxScalars bounds how many curves a Monitor remembers the newest point of.
-const maxScalars = 1000
+// What a Monitor remembers at most of the curves: the newest points of so many, whose tags
+// have so many bytes together.
+const (
+	maxScalars  = 1000
+	maxTagBytes = 256 << 10
+)
 
 // Scalar is the newest point of a curve. Its value may be NaN or infinite.
 type Scalar struct {
@@ -22,14 +28,19 @@ func (m *Monitor) Scalar(tag string, value float64, step int64) {
 	if m == nil {
 		return
 	}
+	tag = strings.ToValidUTF8(tag, string(utf8.RuneError)) // as labels must be
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.scalars == nil {
 		m.scalars = make(map[string]Scalar)
 	}
-	if _, known := m.scalars[tag]; known || len(m.scalars) < maxScalars {
-		m.scalars[tag] = Scalar{step, manifest.Metric(value)}
+	if _, known := m.scalars[tag]; !known {
+		if len(m.scalars) == maxScalars || m.tagBytes+len(tag) > maxTagBytes {
+			return
+		}
+		m.tagBytes += len(tag)
 	}
+	m.scalars[tag] = Scalar{step, manifest.Metric(value)}
 }
 
 // newestScalars returns the newest point of each curve.

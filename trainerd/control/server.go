@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/trainerd/trainerd/internal/connlimit"
 )
 
 // DefaultHangAfter is the time without a step after which a training counts as
@@ -44,13 +46,18 @@ type Server struct {
 	o       Options
 	http    *http.Server
 	closing chan struct{} // closed by Shutdown, for those who follow the log
+	long    chan struct{} // one for each request under way that may take long
 }
 
-// Limits of a request, so that nobody can block the daemon.
+// Limits, so that nobody can block the daemon. A training needs file descriptors for its
+// checkpoints, so peers must not be able to use them up either.
 const (
-	maxBody     = 64 << 10
-	maxHeader   = 16 << 10
-	readTimeout = 10 * time.Second
+	maxBody      = 64 << 10
+	maxHeader    = 16 << 10
+	readTimeout  = 10 * time.Second // for a peer to send its request
+	writeTimeout = 30 * time.Second // for a peer to read its answer
+	maxConns     = 64               // of a listener, at a time
+	maxLong      = maxConns / 2     // requests that may take long
 )
 
 // NewServer returns a server, which does nothing until Serve.
@@ -58,10 +65,11 @@ func NewServer(o Options) *Server {
 	if o.HangAfter == 0 {
 		o.HangAfter = DefaultHangAfter
 	}
-	s := &Server{o: o, closing: make(chan struct{})}
+	s := &Server{o: o, closing: make(chan struct{}), long: make(chan struct{}, maxLong)}
 	s.http = &http.Server{
 		Handler:        s.guard(s.routes()),
 		ReadTimeout:    readTimeout,
+		WriteTimeout:   writeTimeout,
 		MaxHeaderBytes: maxHeader,
 	}
 	s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
@@ -71,7 +79,7 @@ func NewServer(o Options) *Server {
 // Serve serves requests on ln until Shutdown, and closes it. A TCP listener
 // should come from [ListenTCP]. Serve may be called for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(bounded(ln)); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(connlimit.New(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -88,21 +96,37 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.o.Monitor.Status()) })
-	for name, do := range s.actions() {
-		mux.HandleFunc("POST /v1/"+name, func(w http.ResponseWriter, r *http.Request) { s.act(w, r, do) })
+	for name, do := range actions {
+		mux.HandleFunc("POST /v1/"+name, s.mayBeLong(func(w http.ResponseWriter, r *http.Request) { s.act(w, r, do) }))
 	}
-	mux.HandleFunc("GET /v1/logs", s.logs)
+	mux.HandleFunc("POST /v1/stop", func(w http.ResponseWriter, r *http.Request) { s.act(w, r, s.stop) })
+	mux.HandleFunc("GET /v1/logs", s.mayBeLong(s.logs))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.o.Monitor.metrics.registry, promhttp.HandlerOpts{}))
 	if s.o.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/profile", s.mayBeLong(pprof.Profile))
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("GET /debug/pprof/trace", s.mayBeLong(pprof.Trace))
 	}
 	return mux
+}
+
+// mayBeLong refuses what may take long, such as a save to a disk that hangs, while there is
+// much of it: some connections stay free for all else.
+func (s *Server) mayBeLong(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case s.long <- struct{}{}:
+		default:
+			fail(w, http.StatusServiceUnavailable, fmt.Errorf("%d requests are waiting already; try again later", maxLong))
+			return
+		}
+		defer func() { <-s.long }()
+		next(w, r)
+	}
 }
 
 // guard lets through who may.
@@ -171,7 +195,13 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	answer(w, status, map[string]any{"ready": status == http.StatusOK, "phase": st.Phase})
 }
 
+// extend gives the peer of a request that has taken long the full time to read what comes.
+func extend(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // else the earlier one holds
+}
+
 func answer(w http.ResponseWriter, status int, body any) {
+	extend(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(body) // a client that is gone needs no answer

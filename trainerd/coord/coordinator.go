@@ -278,10 +278,8 @@ func (c *Coordinator) allRunning() []*routine {
 func (c *Coordinator) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx != nil && c.ctx.Err() == nil {
-		c.errs, c.joined = nil, false
-		return
+	if c.ctx != nil && c.ctx.Err() != nil {
+		c.ctx, c.cancel = nil, nil
 	}
-	c.ctx, c.cancel = nil, nil
 	c.errs, c.joined = nil, false
 }

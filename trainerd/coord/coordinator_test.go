@@ -142,7 +142,8 @@ func TestCO6StopOnErrorWithoutError(t *testing.T) {
 func TestCO8JoinWaitsWithoutStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Coordinator
-		c.Go("slow", func(context.Context) error { time.Sleep(time.Hour); return nil })
+		c.Go("quick", blockFor(time.Minute))
+		c.Go("slow", blockFor(time.Hour))
 		start := time.Now()
 		sessiontest.MustNoErr(t, c.Join(0))
 		if got := time.Since(start); got != time.Hour {
@@ -186,8 +187,13 @@ func TestCO8Stragglers(t *testing.T) {
 		if !strings.Contains(stop.Error(), "blockFor") {
 			t.Errorf("error %q does not say where they are stuck", stop)
 		}
-		if again := c.Join(time.Hour); !errors.Is(again, errFirst) || errors.As(again, &stop) && errors.Is(again, stop) {
-			t.Errorf("second Join = %v; want the cause alone", again)
+		start = time.Now()
+		if again := c.Join(time.Hour); !errors.Is(again, errFirst) || errors.As(again, &stop) && errors.Is(again, stop) || time.Since(start) > 0 {
+			t.Errorf("second Join = %v after %v; want the cause alone, at once", again, time.Since(start))
+		}
+		c.Go("alone", blockFor(time.Hour))
+		if err := c.Join(time.Second); !errors.As(err, &stop) || len(stop.Stragglers) != 1 {
+			t.Errorf("Join = %v; want the only straggler", err)
 		}
 		time.Sleep(2 * time.Hour) // lets them end
 	})
@@ -199,11 +205,23 @@ func TestCO5ClearForgets(t *testing.T) {
 	if err := c.Join(0); !errors.Is(err, errFirst) {
 		t.Fatalf("Join = %v", err)
 	}
-	c.Clear()
+	if err := c.Err(); !errors.Is(err, errFirst) {
+		t.Errorf("Err = %v", err)
+	}
+	log, lines := sessiontest.NewLog()
+	c.SetLogger(log)
+	for range 2 { // the second has nothing to forget
+		c.Clear()
+	}
 	if c.ShouldStop() || c.Err() != nil {
 		t.Error("Clear does not forget the stop")
 	}
+	ctx := c.Context()
+	c.Clear()
 	c.RequestStop(errLate)
+	if ctx.Err() == nil || lines.String() != "" {
+		t.Errorf("after Clear, a stop ends the context with %v, and is logged as %q", ctx.Err(), lines)
+	}
 	if err := c.Join(0); !errors.Is(err, errLate) || errors.Is(err, errFirst) {
 		t.Errorf("Join after Clear = %v; want %v alone", err, errLate)
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
-	"github.com/trainerd/trainerd/internal/logging"
 )
 
 // SelfTest tests whether a file system meets the requirements of a logdir: that
@@ -203,7 +202,7 @@ func (s *SelfTest) tryLock(ctx context.Context, dir string) (string, error) {
 	if try == nil {
 		try = func(_ context.Context, dir string) error { return Check(dir) }
 	}
-	lock, err := Acquire(dir, logging.OrDiscard(nil))
+	lock, err := Acquire(dir, nil)
 	if err != nil {
 		return "", err
 	}

@@ -63,20 +63,18 @@ func ScalarInt(t *ckptfmt.Tensor) (int64, error) {
 		return 0, fmt.Errorf("shape %v; want one element", t.Shape)
 	}
 	switch t.DType {
-	case tfpb.DataType_DT_INT32, tfpb.DataType_DT_INT64:
-	default:
-		return 0, fmt.Errorf("%s; want int32 or int64", dtype.Name(t.DType))
-	}
-	if t.DType == tfpb.DataType_DT_INT32 {
+	case tfpb.DataType_DT_INT32:
 		v, err := ckptfmt.Values[int32](t)
 		if err != nil {
 			return 0, err
 		}
 		return int64(v[0]), nil
+	case tfpb.DataType_DT_INT64:
+		v, err := ckptfmt.Values[int64](t)
+		if err != nil {
+			return 0, err
+		}
+		return v[0], nil
 	}
-	v, err := ckptfmt.Values[int64](t)
-	if err != nil {
-		return 0, err
-	}
-	return v[0], nil
+	return 0, fmt.Errorf("%s; want int32 or int64", dtype.Name(t.DType))
 }

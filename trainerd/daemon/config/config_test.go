@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -405,5 +406,33 @@ func TestFlagReplaces(t *testing.T) {
 	}
 	if _, _, err := load(t, text, Override{Flag: "--set", Assignment: "train.steps=7"}, Override{Flag: "--set", Assignment: "train.epochs=2"}); err == nil {
 		t.Error("two flags that exclude each other are taken")
+	}
+}
+
+// A text that was not written as a config is refused in short, whatever it holds.
+func TestHostile(t *testing.T) {
+	var many, few strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&many, "a%d=1\n", i)
+	}
+	for i := range 300 {
+		fmt.Fprintf(&few, "a%d=1\n", i)
+	}
+	long := strings.Repeat("x", 500_000)
+	for name, tt := range map[string]struct{ text, want string }{
+		"many keys":           {many.String(), "job.toml: has 20000 keys"},
+		"keys of no job":      {few.String(), "\nand 20"}, // logdir and the data are missing, too
+		"a long key":          {long + "=1", "; "},
+		"a long value":        {"[train]\nsteps='" + long + "'", "job.toml:2: train.steps: want an integer"},
+		"a long list":         {"[train]\nsteps=[" + strings.Repeat("1,", 200_000) + "]", "job.toml:2: train.steps: want an integer"},
+		"a terminal's escape": {`"\u001b[2J\u202e" = 1`, "job.toml:1: unknown key \uFFFD[2J\uFFFD"},
+		"a key twice":         {"logdir='a'\nlogdir='b'", "job.toml:2: is not TOML: Key 'logdir' has already been defined"},
+	} {
+		_, _, err := load(t, tt.text)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		} else if got := err.Error(); !strings.Contains(got, tt.want) || len(got) > 100<<10 || strings.ContainsRune(got, '\x1b') {
+			t.Errorf("%s: %d bytes: %.300s", name, len(got), got)
+		}
 	}
 }

@@ -60,8 +60,15 @@ func (d *decoder) syntax(err error) {
 	d.problems.add(p)
 }
 
+// maxKeys is how many keys of a table are looked at: more than any has that was meant.
+const maxKeys = 500
+
 // table fills the struct dst from the keys of one table.
 func (d *decoder) table(path string, values map[string]toml.Primitive, dst reflect.Value) {
+	if len(values) > maxKeys {
+		d.report(origin{}, path, fmt.Sprintf("has %d keys, which are not those of a job", len(values)), "")
+		return
+	}
 	for key, primitive := range values {
 		full := join(path, key)
 		value, line := d.look(primitive)

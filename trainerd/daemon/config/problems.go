@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Problem is one fault of a config, with its position: a line of the file or a
@@ -38,7 +39,23 @@ func (p *Problem) Error() string {
 	if p.Hint != "" {
 		b.WriteString("; " + p.Hint)
 	}
-	return b.String()
+	return printable(b.String())
+}
+
+// printable makes a line of a message, which may hold keys and values of any length, and
+// characters that a terminal obeys.
+func printable(message string) string {
+	const longest = 2000
+	if len(message) > longest {
+		head, tail := message[:longest/2], message[len(message)-longest/2:] // which has the hint
+		message = strings.ToValidUTF8(head, "") + " ... " + strings.ToValidUTF8(tail, "")
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, message)
 }
 
 // Error holds all problems of a config.
@@ -48,10 +65,17 @@ type Error struct {
 	syntax bool // the file could not be parsed, so nothing else is known
 }
 
+// maxShown is how many problems a message has room for.
+const maxShown = 100
+
 func (e *Error) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
+	shown := e.Problems[:min(len(e.Problems), maxShown)]
+	lines := make([]string, len(shown))
+	for i, p := range shown {
 		lines[i] = p.Error()
+	}
+	if more := len(e.Problems) - len(shown); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,0 +1,188 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// Connections that say nothing neither use up the descriptors of a training nor keep
+// others waiting.
+func TestIdleConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		m, _ := begun(t)
+		serve(t, Options{Monitor: m, Token: "x"}, ln)
+		var idle []net.Conn
+		for range 3 * maxConns {
+			idle = append(idle, ln.dial())
+		}
+		synctest.Wait()
+		if n := ln.accepted(); n > maxConns+1 {
+			t.Errorf("%d connections were accepted at a time, want at most %d", n, maxConns)
+		}
+		conn := ln.dial()
+		fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		began := time.Now()
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("a request was answered after %v", waited)
+		}
+		for _, c := range append(idle, conn) {
+			c.Close()
+		}
+	})
+}
+
+// A peer that reads its answer more slowly than it may is hung up on.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		m, _ := begun(t)
+		for i := range maxScalars {
+			m.Scalar(fmt.Sprint("curve", i), 1, 1)
+		}
+		serve(t, Options{Monitor: m, Token: "x"}, ln)
+		conn := ln.dial()
+		defer conn.Close()
+		fmt.Fprint(conn, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		began, total := time.Now(), 0
+		for buf := make([]byte, 4096); ; time.Sleep(writeTimeout / 2) {
+			n, err := conn.Read(buf)
+			if total += n; err != nil {
+				break
+			}
+		}
+		if took := time.Since(began); took > 2*writeTimeout || total > 20<<10 {
+			t.Errorf("it could read for %v, %d bytes", took, total)
+		}
+	})
+}
+
+// hangingJob is one whose disk hangs.
+type hangingJob struct {
+	fakeJob
+	hangs chan struct{}
+}
+
+func (j *hangingJob) Save(context.Context) (s trainerd.SavedCheckpoint, err error) {
+	<-j.hangs
+	return s, nil
+}
+
+// Requests that wait, for a disk or for the next line of the log, leave connections for the
+// others, even if their clients have hung up.
+func TestWaitingRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		m, _ := begun(t)
+		job := &hangingJob{hangs: make(chan struct{})}
+		m.Begin(job, 0, 1000, "")
+		serve(t, Options{Monitor: m, Log: NewLog(), Token: "x"}, ln)
+		ask := func(request string) net.Conn {
+			conn := ln.dial()
+			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", request)
+			return conn
+		}
+		status := func(request string) int {
+			conn := ask(request)
+			defer conn.Close()
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", request, err)
+			}
+			resp.Body.Close()
+			return resp.StatusCode
+		}
+		follower := ask("GET /v1/logs?follow=true")
+		for range maxLong - 1 {
+			ask("POST /v1/save").Close()
+		}
+		synctest.Wait()
+		for request, want := range map[string]int{"POST /v1/save": 503, "GET /v1/status": 200, "GET /metrics": 200, "POST /v1/stop": 200} {
+			if got := status(request); got != want {
+				t.Errorf("%s: %d, want %d", request, got, want)
+			}
+		}
+		follower.Close()
+		time.Sleep(time.Minute) // longer than an answer may take
+		save := ask("POST /v1/save")
+		time.Sleep(time.Minute)
+		close(job.hangs)
+		if resp, err := http.ReadResponse(bufio.NewReader(save), nil); err != nil || resp.StatusCode != 200 {
+			t.Errorf("a save that took a minute: %v, %v", resp, err)
+		}
+		save.Close()
+	})
+}
+
+// The status can be read however many curves a program reports, by whatever names.
+func TestManyLongTags(t *testing.T) {
+	m, _ := begun(t)
+	for i := range 2 * maxScalars {
+		m.Scalar(fmt.Sprint(i, strings.Repeat("<", 500)), 1, 1)
+	}
+	m.Scalar("\xff", 1, 1)
+	dir := t.TempDir()
+	ln, err := ListenUnix(dir, "", SocketName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, Options{Monitor: m}, ln)
+	client := NewClient(dir)
+	defer client.Close()
+	if s, err := client.Status(t.Context()); err != nil || len(s.Scalars) < 100 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := m.metrics.registry.Gather(); err != nil {
+		t.Error(err)
+	}
+}
+
+// pipeListener accepts connections within the process.
+type pipeListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	close func()
+	count atomic.Int64
+}
+
+func newPipeListener() *pipeListener {
+	done := make(chan struct{})
+	return &pipeListener{conns: make(chan net.Conn, 1000), done: done, close: sync.OnceFunc(func() { close(done) })}
+}
+
+func (l *pipeListener) dial() net.Conn {
+	client, server := net.Pipe()
+	l.conns <- server
+	return client
+}
+
+func (l *pipeListener) accepted() int { return int(l.count.Load()) }
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		l.count.Add(1)
+		return conn, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.close(); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
