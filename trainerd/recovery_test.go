@@ -66,7 +66,7 @@ func TestRestoreFallback(t *testing.T) {
 			b, err := os.ReadFile(newer)
 			sessiontest.MustNoErr(t, err)
 			sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, "model.ckpt-30.index"), b, 0o666))
-		}, 20, "", []string{"trying an older one", "a newer TensorFlow wrote it", "moved"}, true},
+		}, 20, "", []string{"trying an older one", "a newer TensorFlow wrote it", "moved checkpoint of a newer release aside"}, true},
 		{"two damaged", func(t *testing.T, dir string) {
 			sessiontest.FlipByte(t, filepath.Join(dir, "model.ckpt-30.index"))
 			sessiontest.FlipByte(t, filepath.Join(dir, "model.ckpt-20.index"))

@@ -164,6 +164,10 @@ func (sv *Supervisor) quarantine(r *run) error {
 			errs = append(errs, err)
 			continue
 		}
+		if newer {
+			sv.log().Warn("moved checkpoint of a newer release aside", "checkpoint", bad.Prefix, "to", dir)
+			continue
+		}
 		sv.log().Warn("moved damaged checkpoint aside", "checkpoint", bad.Prefix, "to", dir)
 	}
 	if len(errs) > 0 {

@@ -155,19 +155,22 @@ func safetensorsIn(dir string) (File, error, bool) {
 
 // indexIn finds the only index of files of torch, or of Keras.
 func indexIn(dir string) (File, bool) {
-	for kind, suffix := range map[Kind]string{TorchSharded: ".bin.index.json", KerasSharded: ".weights.json"} {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return File{}, false
+	}
+	for _, of := range []struct {
+		kind   Kind
+		suffix string
+	}{{TorchSharded, ".bin.index.json"}, {KerasSharded, ".weights.json"}} {
 		var found []string
-		list, err := os.ReadDir(dir)
-		if err != nil {
-			return File{}, false
-		}
 		for _, e := range list {
-			if strings.HasSuffix(e.Name(), suffix) {
+			if strings.HasSuffix(e.Name(), of.suffix) {
 				found = append(found, e.Name())
 			}
 		}
 		if len(found) == 1 {
-			return File{kind, filepath.Join(dir, found[0])}, true
+			return File{of.kind, filepath.Join(dir, found[0])}, true
 		}
 	}
 	return File{}, false

@@ -3,6 +3,7 @@ package keras
 import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // tensor is a variable in a file that Keras has arranged.
@@ -10,9 +11,17 @@ type tensor struct {
 	in   *hdf5.Reader
 	at   int
 	name string // "" where it has none but its path
+	// lost says why the file is gone that all variables of a group were in, or some of them.
+	// There is one such tensor for the group, under its path.
+	lost error
 }
 
-func (t *tensor) path() string { return t.in.Name(t.at) }
+func (t *tensor) path() string {
+	if t.lost != nil {
+		return t.name
+	}
+	return t.in.Name(t.at)
+}
 
 // tensorList is the tensors of a file under their names. A Part is made when it is asked
 // for.
@@ -41,6 +50,9 @@ func (l tensorList) Name(i int) string {
 // Info implements [ckptfmt.PartList].
 func (l tensorList) Info(i int) (ckptfmt.TensorInfo, error) {
 	t := &l.r.tensors[i]
+	if t.lost != nil {
+		return ckptfmt.TensorInfo{Name: t.name}, t.lost
+	}
 	info, err := t.in.Info(t.at)
 	info.Name = l.Name(i)
 	return info, err
@@ -49,6 +61,11 @@ func (l tensorList) Info(i int) (ckptfmt.TensorInfo, error) {
 // Part implements [ckptfmt.PartList].
 func (l tensorList) Part(i int) ckptfmt.Part {
 	t := &l.r.tensors[i]
+	if t.lost != nil {
+		p := ckptfmt.WholePart(t.name, tfpb.DataType_DT_INVALID, nil, nil)
+		p.Err = t.lost
+		return p
+	}
 	p := t.in.Part(t.at)
 	p.Open = l.r.checkedOpen(p.Open)
 	if t.name != "" {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -18,34 +20,60 @@ import (
 // IndexSuffix ends the name of the index of weights in several files.
 const IndexSuffix = ".weights.json"
 
-// OpenSharded opens the index of that name, and the .weights.h5 files that it names.
+// OpenSharded opens the index of that name, and the .weights.h5 files that it names. Of one
+// that is gone, the groups say so, and hinder no other.
 func OpenSharded(name string) (*Reader, error) {
 	index, err := shardindex.Read(name, true)
 	if err != nil {
 		return nil, err
 	}
-	files := index.All()
-	if len(files) == 0 {
-		return nil, index.Corrupt(errors.New("it names no file"))
+	var files []string
+	gone := make(map[string]error)
+	for _, file := range index.All() {
+		if _, err := os.Stat(index.Path(file)); errors.Is(err, fs.ErrNotExist) {
+			gone[file] = index.Corrupt(err)
+		} else {
+			files = append(files, index.Path(file))
+		}
 	}
-	for i := range files {
-		files[i] = index.Path(files[i])
+	switch all := index.All(); {
+	case len(all) == 0:
+		return nil, index.Corrupt(errors.New("it names no file"))
+	case len(files) == 0:
+		return nil, gone[all[0]]
 	}
 	r, err := openShards(files)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	groups := make(map[string]bool)
-	for i := range r.Parts() {
-		groups[groupOf(pathOf(&r.Parts()[i]))] = true
-	}
-	for i, name := range index.Names {
-		if !groups[name] {
-			return nil, errors.Join(index.Missing(i), r.Close())
-		}
+	if err := r.checkGroups(index, gone); err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
 	r.files = append([]string{name}, files...)
 	return r, nil
+}
+
+// checkGroups insists on the groups that an index has, and adds a tensor for each that was in
+// a file that is gone.
+func (r *Reader) checkGroups(index *shardindex.Index, gone map[string]error) error {
+	groups := make(map[string]bool)
+	for i := range r.List().Len() {
+		p := r.List().Part(i)
+		groups[groupOf(pathOf(&p))] = true
+	}
+	for i, name := range index.Names {
+		var lost error
+		for _, file := range index.Files[i] {
+			lost = cmp.Or(lost, gone[file])
+		}
+		if lost == nil && !groups[name] {
+			return index.Missing(i)
+		}
+		if lost != nil {
+			r.tensors = append(r.tensors, tensor{name: strings.TrimPrefix(name, "/"), lost: lost})
+		}
+	}
+	return nil
 }
 
 // Files returns the names of the files that hold the tensors, an index first.

@@ -13,11 +13,12 @@ import (
 
 // head is what the header of an array says.
 type head struct {
-	dtype tfpb.DataType
-	shape []int64
-	bytes int64 // of the elements; 0 for strings
-	size  int64 // of an array with that header, and the header
-	err   error // why the array is no tensor
+	dtype   tfpb.DataType
+	shape   []int64
+	bytes   int64  // of the elements; 0 for strings
+	size    int64  // of an array with that header, and the header
+	err     error  // why the array is no tensor
+	foreign string // the name of the type of its elements, if that is why
 }
 
 func newHead(e *npy.Elements, size int64) *head {

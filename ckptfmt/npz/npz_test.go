@@ -255,13 +255,14 @@ func TestOpenFile(t *testing.T) {
 // TestUnsupported has members that are no tensors, next to one that is.
 func TestUnsupported(t *testing.T) {
 	one := array("<i2", "(1,)", "\x01\x00")
-	for name, c := range map[string]struct{ member, text, want string }{
-		"a.txt":   {"a.txt", "x", "does not end in .npy"},
-		"raw":     {"a.npy", array("|V7", "(1,)", "1234567"), "unspecified type"},
-		"objects": {"a.npy", array("|O", "(1,)", "x"), "pickled"},
-		"records": {"a.npy", strings.Replace(array("|O", "(1,)", "x"), "'|O'", "[ ]", 1), "records"},
-		"dates":   {"a.npy", array("<M8[D]", "(1,)", "12345678"), "dates"},
-		"double":  {"a.npy", array("<f16", "(1,)", "1234567812345678"), "not known"},
+	for name, c := range map[string]struct{ member, text, kind, want string }{
+		"a.txt":   {"a.txt", "x", "invalid", "does not end in .npy"},
+		"raw":     {"a.npy", array("|V7", "(1,)", "1234567"), "V7", "unspecified type"},
+		"objects": {"a.npy", array("|O", "(1,)", "x"), "object", "pickled"},
+		"records": {"a.npy", strings.Replace(array("|O", "(1,)", "x"), "'|O'", "[ ]", 1), "record", "records"},
+		"dates":   {"a.npy", array("<M8[D]", "(1,)", "12345678"), "datetime64[D]", "dates"},
+		"spans":   {"a.npy", array("<m8", "(1,)", "12345678"), "timedelta64", "time spans"},
+		"double":  {"a.npy", array("<f16", "(1,)", "1234567812345678"), "float128", "not known"},
 	} {
 		b := archive(t, zip.Store, c.member, "", c.text, "b.npy", "", one)
 		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "x.npz")
@@ -270,8 +271,8 @@ func TestUnsupported(t *testing.T) {
 			continue
 		}
 		bad, good := r.Parts()[0], r.Parts()[1]
-		if !errors.Is(bad.Err, ckptfmt.ErrType) || !strings.Contains(bad.Err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", name, bad.Err, c.want)
+		if !errors.Is(bad.Err, ckptfmt.ErrType) || !strings.Contains(bad.Err.Error(), c.want) || bad.TypeName() != c.kind {
+			t.Errorf("%s: got %s, %v, want %s, %q", name, bad.TypeName(), bad.Err, c.kind, c.want)
 		}
 		if x, err := good.Load(); err != nil || string(x.Data) != "\x01\x00" {
 			t.Errorf("%s: the other one is %v, %v", name, x, err)

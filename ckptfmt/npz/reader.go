@@ -69,6 +69,9 @@ func (r *Reader) head(m *zipdir.Member, heads *heads) (*head, error) {
 		return h, nil
 	}
 	h, err := r.headAlone(m)
+	if of := new(typeError); errors.As(err, &of) {
+		return &head{err: err, foreign: of.name}, nil
+	}
 	if errors.Is(err, ckptfmt.ErrType) {
 		return &head{err: err}, nil
 	}
@@ -105,7 +108,7 @@ func (r *Reader) Name(i int) string {
 // Info implements [ckptfmt.PartList].
 func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 	h, name := r.arrays[i], r.Name(i)
-	info := ckptfmt.TensorInfo{Name: name, DType: h.dtype, Shape: h.shape, Bytes: h.bytes}
+	info := ckptfmt.TensorInfo{Name: name, DType: h.dtype, Foreign: h.foreign, Shape: h.shape, Bytes: h.bytes}
 	if h.err != nil {
 		return info, fmt.Errorf("%s: tensor %q: %w", r.name, name, h.err)
 	}
@@ -119,6 +122,7 @@ func (r *Reader) Part(i int) ckptfmt.Part {
 	switch {
 	case h.err != nil:
 		_, p.Err = r.Info(i)
+		p.Foreign = h.foreign
 	case h.dtype == tfpb.DataType_DT_STRING:
 		p.Strings = func() ([][]byte, error) { return r.strings(m) }
 	default:
@@ -250,6 +254,13 @@ func (e *elements) Read(b []byte) (int, error) {
 
 func (e *elements) Close() error { return e.member.Close() }
 
+// typeError says that the elements of an array are of a type that tensors do not have.
+type typeError struct{ name, reason string }
+
+func (e *typeError) Error() string { return fmt.Sprintf("%v: %s", ckptfmt.ErrType, e.reason) }
+
+func (e *typeError) Unwrap() error { return ckptfmt.ErrType }
+
 // locate adds file and member to an error of a member's content.
 func (r *Reader) locate(m *zipdir.Member, err error) error {
 	if err == nil {
@@ -259,7 +270,7 @@ func (r *Reader) locate(m *zipdir.Member, err error) error {
 	var bad *npy.Error
 	if errors.As(err, &bad) {
 		if bad.Unsupported {
-			return fmt.Errorf("%w: %s", ckptfmt.ErrType, bad.Reason)
+			return &typeError{bad.Type, bad.Reason}
 		}
 		offset = bad.Offset
 		err = errors.New(bad.Reason)

@@ -7,6 +7,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -17,6 +18,8 @@ import (
 type Variable struct {
 	Name  string // in the checkpoint
 	DType tfpb.DataType
+	// Foreign is the name of a type that TensorFlow lacks, as in [ckptfmt.TensorInfo].
+	Foreign string
 	// Shape is that of the whole variable; it is meaningless if AnyShape is
 	// set.
 	Shape    []int64
@@ -40,7 +43,7 @@ type Item struct {
 	Name   string
 	Want   *Variable           // nil when it is unused
 	Have   *ckptfmt.TensorInfo // nil when it is missed
-	Reason string              // "type", "shape" or "damaged" of a mismatch
+	Reason string              // "type", "shape", "damaged" or "unsupported" of a mismatch
 }
 
 // Of returns the tensors of a checkpoint as variables.
@@ -53,25 +56,21 @@ func Of(r ckptfmt.Reader) ([]Variable, error) {
 		if err != nil {
 			continue // it cannot be needed
 		}
-		list = append(list, Variable{Name: t.Name, DType: t.DType, Shape: t.Shape})
+		list = append(list, Variable{Name: t.Name, DType: t.DType, Foreign: t.Foreign, Shape: t.Shape})
 	}
 	return list, nil
 }
 
 // Make compares variables with a checkpoint's tensors; the result is ordered
-// by name. A tensor whose index entries are damaged is a mismatch.
+// by name. A tensor whose index entries are damaged, or that cannot be read, is a mismatch.
 func Make(want []Variable, r ckptfmt.Reader) ([]Item, error) {
-	_, list, err := ckptfmt.IntactParts(r)
+	unreadable, err := unreadableIn(r)
 	if err != nil {
 		return nil, err
 	}
-	damaged := make(map[string]bool)
-	for _, d := range list {
-		damaged[d.Name] = true
-	}
 	have := make(map[string]*ckptfmt.TensorInfo)
 	for t, err := range r.Tensors() {
-		if err != nil && !damaged[t.Name] {
+		if err != nil && unreadable[t.Name] == "" {
 			continue // a slice, for which its tensor is in the list
 		}
 		have[t.Name] = &t
@@ -81,8 +80,8 @@ func Make(want []Variable, r ckptfmt.Reader) ([]Item, error) {
 	for _, v := range want {
 		wanted[v.Name] = true
 		item := compare(v, have[v.Name])
-		if item.Have != nil && damaged[v.Name] {
-			item.Kind, item.Reason = Mismatch, "damaged"
+		if reason := unreadable[v.Name]; item.Have != nil && reason != "" {
+			item.Kind, item.Reason = Mismatch, reason
 		}
 		items = append(items, item)
 	}
@@ -95,12 +94,33 @@ func Make(want []Variable, r ckptfmt.Reader) ([]Item, error) {
 	return items, nil
 }
 
+// unreadableIn returns the tensors that cannot be read, and what is wrong with them.
+func unreadableIn(r ckptfmt.Reader) (map[string]string, error) {
+	parts, damaged, err := ckptfmt.IntactParts(r)
+	if err != nil {
+		return nil, err
+	}
+	for i := range parts {
+		if parts[i].Err != nil {
+			damaged = append(damaged, ckptfmt.DamagedTensor{Name: parts[i].Name, Err: parts[i].Err})
+		}
+	}
+	reasons := make(map[string]string)
+	for _, d := range damaged {
+		reasons[d.Name] = "damaged"
+		if errors.Is(d.Err, ckptfmt.ErrType) && !errors.As(d.Err, new(*ckptfmt.CorruptError)) {
+			reasons[d.Name] = "unsupported"
+		}
+	}
+	return reasons, nil
+}
+
 func compare(v Variable, t *ckptfmt.TensorInfo) Item {
 	item := Item{Kind: Match, Name: v.Name, Want: &v, Have: t}
 	switch {
 	case t == nil:
 		item.Kind = Miss
-	case v.DType != tfpb.DataType_DT_INVALID && v.DType != t.DType:
+	case (v.DType != tfpb.DataType_DT_INVALID || v.Foreign != "") && (v.DType != t.DType || v.Foreign != t.Foreign):
 		item.Kind, item.Reason = Mismatch, "type"
 	case !v.AnyShape && !fits(v.Shape, t.Shape):
 		item.Kind, item.Reason = Mismatch, "shape"

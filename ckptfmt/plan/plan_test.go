@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -77,6 +78,32 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// What cannot be read is there, and types that TensorFlow lacks differ too.
+func TestMakeOfOtherFormats(t *testing.T) {
+	part := func(name, foreign string, err error) ckptfmt.Part {
+		p := ckptfmt.WholePart(name, tfpb.DataType_DT_INVALID, []int64{2}, nil)
+		p.Foreign, p.Err = foreign, err
+		return p
+	}
+	lost := &ckptfmt.CorruptError{Name: "index", Err: errors.New("a file is gone")}
+	r, err := ckptfmt.NewPartsReader([]ckptfmt.Part{
+		part("lost", "", lost), part("same", "float8_e8m0fnu", nil), part("other", "float8_e8m0fnu", nil), part("sparse", "sparse", ckptfmt.ErrType),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := Make([]Variable{
+		{Name: "lost", DType: tfpb.DataType_DT_FLOAT}, {Name: "same", Foreign: "float8_e8m0fnu", Shape: []int64{2}}, {Name: "other", Foreign: "F4", Shape: []int64{2}}, {Name: "sparse"},
+	}, r)
+	got := fmt.Sprint(err)
+	for _, item := range items {
+		got += fmt.Sprintf(" %s:%s:%s", item.Name, item.Kind, item.Reason)
+	}
+	if want := "<nil> lost:mismatch:damaged other:mismatch:type same:match: sparse:mismatch:unsupported"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestOfItself(t *testing.T) {
 	r := open(t, "../../fixtures/ckpt_v2/dtypes/model.ckpt")
 	want, err := Of(r)
@@ -129,9 +156,9 @@ func TestFromMeta(t *testing.T) {
 		want string
 	}{
 		"nothing":  {&tfpb.MetaGraphDef{}, "[] <nil>"},
-		"variable": {meta(nil, node("v", "VarHandleOp", variable), node("w", "VariableV2", variable)), "[{shared DT_INT64 [5] false} {w DT_INT64 [5] false}] <nil>"},
+		"variable": {meta(nil, node("v", "VarHandleOp", variable), node("w", "VariableV2", variable)), "[{shared DT_INT64  [5] false} {w DT_INT64  [5] false}] <nil>"},
 		"saver": {meta(saver, file, node("n", "Const", text("a", "b")), node("s", "Const", text("", "4 2 0,2:-")),
-			node("r", "RestoreV2", types(tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_HALF), "file", "n", "s")), "[{a DT_FLOAT [] true} {b DT_HALF [4 2] false}] <nil>"},
+			node("r", "RestoreV2", types(tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_HALF), "file", "n", "s")), "[{a DT_FLOAT  [] true} {b DT_HALF  [4 2] false}] <nil>"},
 		"other file":  {meta(saver, file, node("g", "Const", nil), node("r", "RestoreV2", nil, "g", "n", "s")), "[] <nil>"},
 		"in a circle": {meta(saver, file, node("g", "Identity", nil, "g"), node("r", "RestoreV2", nil, "g", "n", "s")), "[] <nil>"},
 		"no constant": {meta(saver, file, node("r", "RestoreV2", float, "file", "n", "s")), `[] node "r": its input "n" is not a constant`},

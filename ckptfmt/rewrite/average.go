@@ -97,14 +97,28 @@ func meanOf(n int, weights []float64) (combination, error) {
 			v := n.At(i)
 			same = same && v == first
 			if weights[k] != 0 { // what has no weight may be infinite
-				sum += v * (weights[k] / total)
+				sum += v * weights[k]
 			}
 		}
-		if same {
+		switch {
+		case same:
 			return first
+		case math.IsInf(sum, 0) || math.IsNaN(sum):
+			return sumOfShares(numbers, i, weights, total) // it may be the sum that is too large
 		}
-		return sum
+		return sum / total
 	}, nil
+}
+
+// sumOfShares is a weighted mean of which no part is larger than the numbers.
+func sumOfShares(numbers []*inspect.Numbers, i int, weights []float64, total float64) float64 {
+	sum := 0.0
+	for k, n := range numbers {
+		if weights[k] != 0 {
+			sum += n.At(i) * (weights[k] / total)
+		}
+	}
+	return sum
 }
 
 func isAveraged(d tfpb.DataType) bool {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -161,52 +160,4 @@ func half(v float32) uint16 {
 	}
 	bits += 0xfff + bits>>13&1
 	return sign | uint16((bits-(127-15)<<23)>>13)
-}
-
-// byteCodes returns what encodes a number in an 8-bit float: the nearest
-// value, of two equally near the one with the even code.
-func byteCodes(d tfpb.DataType) (func([]byte, float64) []byte, error) {
-	all := make([]byte, 256)
-	for i := range all {
-		all[i] = byte(i)
-	}
-	numbers, err := numbersOf(all, d)
-	if err != nil {
-		return nil, err
-	}
-	type code struct {
-		v float64
-		c byte
-	}
-	var values []code
-	nan := byte(0)
-	for i := range numbers.Len() {
-		switch v := numbers.At(i); {
-		case math.IsNaN(v):
-			nan = byte(i)
-		case v != 0 || !math.Signbit(v):
-			values = append(values, code{v, byte(i)})
-		}
-	}
-	slices.SortFunc(values, func(a, b code) int {
-		if a.v < b.v {
-			return -1
-		}
-		return 1
-	})
-	return func(b []byte, v float64) []byte {
-		if math.IsNaN(v) {
-			return append(b, nan)
-		}
-		i, _ := slices.BinarySearchFunc(values, v, func(c code, v float64) int {
-			if c.v < v {
-				return -1
-			}
-			return 1
-		})
-		if i == len(values) || i > 0 && (v-values[i-1].v < values[i].v-v || v-values[i-1].v == values[i].v-v && values[i].c&1 == 1) {
-			i--
-		}
-		return append(b, values[i].c)
-	}, nil
 }

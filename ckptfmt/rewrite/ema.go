@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,13 +41,14 @@ func (s *Source) UseAverages(name string, keep bool) (int, error) {
 		source[a] = true
 	}
 	var parts []ckptfmt.Part
+	variables := variablesOf(averages)
 	for _, p := range s.parts {
 		if averages[p.Name] == "" && (keep || !source[p.Name] && !isDebias(p.Name, source)) {
 			parts = append(parts, p)
 		}
 	}
 	for _, p := range s.parts {
-		for _, variable := range variablesOf(averages, p.Name) {
+		for _, variable := range variables[p.Name] {
 			p.Name = variable
 			parts = append(parts, p)
 		}
@@ -67,8 +69,9 @@ func (s *Source) UseAverages(name string, keep bool) (int, error) {
 // loseAverages makes a damaged tensor of each variable whose average is one.
 func (s *Source) loseAverages(averages map[string]string) {
 	lost := make(map[string]bool)
+	variables := variablesOf(averages)
 	for i, d := range s.damaged {
-		for _, variable := range variablesOf(averages, d.Name) {
+		for _, variable := range variables[d.Name] {
 			s.damaged[i].Name = variable
 			lost[variable] = true
 			delete(averages, variable)
@@ -77,16 +80,13 @@ func (s *Source) loseAverages(averages map[string]string) {
 	s.parts = slices.DeleteFunc(s.parts, func(p ckptfmt.Part) bool { return lost[p.Name] })
 }
 
-// variablesOf returns the variables whose average has a name.
-func variablesOf(averages map[string]string, name string) []string {
-	var list []string
-	for variable, average := range averages {
-		if average == name {
-			list = append(list, variable)
-		}
+// variablesOf returns the variables of each average.
+func variablesOf(averages map[string]string) map[string][]string {
+	of := make(map[string][]string, len(averages))
+	for _, variable := range slices.Sorted(maps.Keys(averages)) {
+		of[averages[variable]] = append(of[averages[variable]], variable)
 	}
-	slices.Sort(list)
-	return list
+	return of
 }
 
 func isDebias(name string, averages map[string]bool) bool {

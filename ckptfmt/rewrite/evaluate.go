@@ -50,11 +50,15 @@ func Evaluate(e *Expression, sources []*Source, missing MissingPolicy) (*Source,
 	if len(lacking) > 0 && missing == FailMissing {
 		return nil, &DifferError{lacking}
 	}
+	isLacking := make(map[string]bool, len(lacking))
+	for _, name := range lacking {
+		isLacking[name] = true
+	}
 	out := sources[0].layout()
 	out.parts = nil
 	for i, s := range sources {
 		for _, p := range s.parts {
-			if missing == SkipMissing && slices.Contains(lacking, p.Name) || inAny(sources[:i], p.Name) {
+			if missing == SkipMissing && isLacking[p.Name] || inAny(sources[:i], p.Name) {
 				continue
 			}
 			made, err := evaluatePart(e, sources, p)
@@ -68,7 +72,7 @@ func Evaluate(e *Expression, sources []*Source, missing MissingPolicy) (*Source,
 		return nil, fmt.Errorf("%w: no tensor is in all checkpoints", ckptfmt.ErrNotFound)
 	}
 	if missing == SkipMissing {
-		out.keys = append(slices.Clone(out.keys), keptKey(func(name string) bool { return !slices.Contains(lacking, name) }))
+		out.keys = append(slices.Clone(out.keys), keptKey(func(name string) bool { return !isLacking[name] }))
 	}
 	return out, nil
 }

@@ -8,13 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/internal/shardindex"
 	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/npz"
 	"github.com/trainerd/trainerd/ckptfmt/safetensors"
@@ -108,7 +112,7 @@ func (s *Source) template(name string) (*keras.Reader, error) {
 	}
 	switch from.Kind {
 	case formats.KerasSharded:
-		return keras.OpenSharded(from.Path)
+		return wholeModel(from.Path)
 	case formats.Keras, formats.KerasWeights:
 		return keras.Open(from.Path)
 	}
@@ -116,6 +120,21 @@ func (s *Source) template(name string) (*keras.Reader, error) {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("%w: %s is %s, not a file of Keras 3", keras.ErrModel, name, from.Kind)
+}
+
+// wholeModel opens a model in several files, none of which may be gone: places of its tensors
+// would be unknown.
+func wholeModel(name string) (*keras.Reader, error) {
+	r, err := keras.OpenSharded(name)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Parts() {
+		if err := r.Parts()[i].Err; errors.As(err, new(*ckptfmt.CorruptError)) {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, nil
 }
 
 func withoutGraph(parts []ckptfmt.Part) []ckptfmt.Part {
@@ -132,8 +151,9 @@ func withoutGraph(parts []ckptfmt.Part) []ckptfmt.Part {
 // that takes as long as a large write, so there should not be many.
 const writtenPieces = 4
 
-// writeFile publishes a file that body writes. The pieces that are written end where pages
-// of the file do, whatever the length of a header: parts of pages take a third longer.
+// writeFile publishes a file that body writes, with the mode of one that it replaces. The
+// pieces that are written end where pages of the file do, whatever the length of a header:
+// parts of pages take a third longer.
 func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err error) {
 	fsys = atomicfile.OrOS(fsys)
 	if err := atomicfile.MkdirSync(fsys, filepath.Dir(name)); err != nil {
@@ -144,6 +164,11 @@ func writeFile(fsys ckptfmt.FS, name string, body func(io.Writer) error) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
+	if old, err := os.Stat(name); err == nil { // which may be one that not all may read
+		if err := os.Chmod(p.Temp(), old.Mode().Perm()); err != nil {
+			return err
+		}
+	}
 	buf := bufio.NewWriterSize(p, writtenPieces*copySize)
 	if err := body(buf); err != nil {
 		return err
@@ -167,27 +192,70 @@ func (s *Source) writeSafetensors(ctx context.Context, to string, parts []ckptfm
 			return err
 		}
 	}
+	old := append(oldShards(to), to)
 	if len(shards) < 2 {
-		return writeFile(o.FS, to, func(w io.Writer) error { return safetensors.Write(ctx, w, parts, metadata) })
+		if err := writeFile(o.FS, to, func(w io.Writer) error { return safetensors.Write(ctx, w, parts, metadata) }); err != nil {
+			return err
+		}
+		return removeOld(o.FS, old, []string{to})
 	}
 	files := make([]string, len(shards))
 	for i := range shards {
 		files[i] = ShardName(to, i, len(shards))
 	}
+	bases := make([]string, len(shards))
 	for i, shard := range shards {
 		if err := writeFile(o.FS, files[i], func(w io.Writer) error { return safetensors.Write(ctx, w, shard, metadata) }); err != nil {
 			return err
 		}
-		files[i] = filepath.Base(files[i])
+		bases[i] = filepath.Base(files[i])
 	}
-	index, err := safetensors.Index(shards, files)
+	index, err := safetensors.Index(shards, bases)
 	if err != nil {
 		return err
 	}
-	return writeFile(o.FS, IndexName(to), func(w io.Writer) error {
+	return writeIndex(to, index, old, files, o)
+}
+
+// writeIndex writes the index of new files, and removes those of the model that was there.
+func writeIndex(to string, index []byte, old, files []string, o *Options) error {
+	name := IndexName(to)
+	err := writeFile(o.FS, name, func(w io.Writer) error {
 		_, err := w.Write(index)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return removeOld(o.FS, old, append(files, name))
+}
+
+// oldShards returns the index next to a file that is to be written, if there is one, and the
+// files that it names. Programs that find both forms of a model take one or the other.
+func oldShards(to string) []string {
+	index, err := shardindex.Read(IndexName(to), true)
+	if err != nil {
+		return nil
+	}
+	old := []string{index.Name}
+	for _, file := range index.All() {
+		old = append(old, index.Path(file))
+	}
+	return old
+}
+
+// removeOld removes the old files that are none of the new ones, in one folder.
+func removeOld(fsys ckptfmt.FS, old, files []string) error {
+	var failed error
+	for _, name := range old {
+		if slices.ContainsFunc(files, func(file string) bool { return filepath.Base(file) == filepath.Base(name) }) {
+			continue
+		}
+		if err := atomicfile.OrOS(fsys).Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
 }
 
 // writeKerasShards writes the files of weights of Keras, and then their index.
@@ -196,22 +264,19 @@ func writeKerasShards(ctx context.Context, to string, parts []ckptfmt.Part, like
 	if err != nil {
 		return err
 	}
-	files := make([]string, shards.Len())
+	files, bases := make([]string, shards.Len()), make([]string, shards.Len())
 	for i := range files {
-		name := ShardName(to, i, len(files))
-		if err := writeFile(o.FS, name, func(w io.Writer) error { return shards.Write(ctx, w, i) }); err != nil {
+		files[i] = ShardName(to, i, len(files))
+		bases[i] = filepath.Base(files[i])
+		if err := writeFile(o.FS, files[i], func(w io.Writer) error { return shards.Write(ctx, w, i) }); err != nil {
 			return err
 		}
-		files[i] = filepath.Base(name)
 	}
-	index, err := shards.Index(files)
+	index, err := shards.Index(bases)
 	if err != nil {
 		return err
 	}
-	return writeFile(o.FS, to, func(w io.Writer) error {
-		_, err := w.Write(append(index, '\n'))
-		return err
-	})
+	return writeIndex(to, append(index, '\n'), oldShards(to), files, o)
 }
 
 // ShardName is the name of a shard: model.safetensors is stored as

@@ -21,7 +21,10 @@ func (s *Source) DropOptimizer() error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	return s.Keep(func(name string) bool { return !slices.Contains(names, name) })
+	return s.Keep(func(name string) bool {
+		_, found := slices.BinarySearch(names, name)
+		return !found
+	})
 }
 
 // OptimizerNames returns the names of those tensors to be written that

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 )
@@ -73,7 +74,8 @@ func header(parts []ckptfmt.Part, metadata map[string]string) ([]byte, error) {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendString(append(appendString(b, key), ':'), metadata[key])
+			b = append(appendString(b, valid(key)), ':')
+			b = appendString(b, valid(metadata[key]))
 		}
 		b = append(b, '}')
 	}
@@ -120,10 +122,15 @@ func appendEntry(b []byte, p ckptfmt.Part, start, end int64) []byte {
 	return append(b, "]}"...)
 }
 
+// valid replaces bytes of a text that are not UTF-8, with which the library refuses a file.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// short are the characters that have an escape of two.
+var short = map[byte]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+
 // appendString writes JSON as the library does: only what must be escaped is.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
-	short := map[byte]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 	b = append(b, '"')
 	for i := range len(s) {
 		c := s[i]

@@ -86,6 +86,7 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 // returns, the directory: as a rule its first member is the pickle.
 func (r *Reader) loadArchive() error {
 	var rest sync.WaitGroup
+	defer rest.Wait() // also of a panic: until then the file has to stay in memory
 	var damage error
 	rest.Go(func() { damage = openfile.Guard(r.from, r.readMembers) })
 	var value any

@@ -105,7 +105,10 @@ func average(c *cli.Context, names []string, weights []float64, to string) (err 
 		}
 	}
 	mean, err := rewrite.Average(sources, weights)
-	if err != nil {
+	switch {
+	case err != nil && (isDamage(err) || errors.Is(err, ckptfmt.ErrType)):
+		return withNext(c, err)
+	case err != nil:
 		return fmt.Errorf("%w; `ckpt diff` shows what differs", err)
 	}
 	_, err = rewriteTo(c, mean, to)
@@ -130,8 +133,8 @@ func weightsOf(text string, n int) ([]float64, error) {
 	if len(list) != n {
 		return nil, usagef("--weights has %d numbers for %d checkpoints", len(list), n)
 	}
-	if total == 0 {
-		return nil, usagef("the sum of --weights is 0")
+	if total == 0 || math.IsInf(total, 0) {
+		return nil, usagef("the sum of --weights is %v", total)
 	}
 	return list, nil
 }
@@ -234,7 +237,7 @@ func mathAction(c *cli.Context) (err error) {
 		return fmt.Errorf("%w; --missing skip leaves them out, --missing zero takes zeros", err)
 	}
 	if err != nil {
-		return err
+		return withNext(c, err)
 	}
 	_, err = rewriteTo(c, result, words[last])
 	return err

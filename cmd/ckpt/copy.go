@@ -287,17 +287,23 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.Dam
 	err = rewrite.Write(c.Context, s, to, &rewrite.Options{
 		Shards: c.Int("shards"), V1: c.Bool("v1"), MaxShardSize: shardSize, Like: kerasTemplate(c, to), Progress: func(n int) { progress.Add(n) },
 	})
-	switch {
-	case errors.Is(err, keras.ErrModel):
-		return nil, fmt.Errorf("%w; --like takes a file of the same model, --exclude leaves tensors out", err)
-	case errors.Is(err, ckptfmt.ErrType):
-		return nil, fmt.Errorf("%w; --exclude leaves tensors out", err)
-	case err != nil && isDamage(err):
-		return nil, fmt.Errorf("%w; --exclude leaves a tensor out%s", err, salvageHint(c))
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, withNext(c, err)
 	}
 	return lost, removeOld(old, to, c.Bool("v1"))
+}
+
+// withNext adds to an error what can be done about it.
+func withNext(c *cli.Context, err error) error {
+	switch {
+	case errors.Is(err, keras.ErrModel):
+		return fmt.Errorf("%w; --like takes a file of the same model, --exclude leaves tensors out", err)
+	case errors.Is(err, ckptfmt.ErrType):
+		return fmt.Errorf("%w; --exclude leaves tensors out", err)
+	case isDamage(err):
+		return fmt.Errorf("%w; --exclude leaves a tensor out%s", err, salvageHint(c))
+	}
+	return err
 }
 
 // salvageHint is what else can be done about damage.
@@ -333,15 +339,20 @@ func checkTarget(c *cli.Context, to string) error {
 	case c.Bool("force"):
 		return nil
 	}
-	if index := rewrite.IndexName(to); c.IsSet("max-shard-size") {
-		if _, err := os.Lstat(index); err == nil {
-			return fmt.Errorf("%s already exists; --force replaces it", index)
+	if format == rewrite.Safetensors { // which a model in one file and one in several share
+		if index := rewrite.IndexName(to); exists(index) {
+			return fmt.Errorf("%s already exists; --force replaces it and the files that it names", index)
 		}
 	}
-	if _, err := os.Lstat(to); err == nil || format == rewrite.Checkpoint && layout.Exists(to) {
+	if exists(to) || format == rewrite.Checkpoint && layout.Exists(to) {
 		return fmt.Errorf("%s already exists; --force replaces it", to)
 	}
 	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }
 
 // oldFiles returns the files of the checkpoint that is to be replaced.

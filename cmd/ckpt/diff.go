@@ -87,19 +87,30 @@ func diff(c *cli.Context) error {
 	}
 	progressOf(c).Clear()
 	sortDiff(list, c.String("sort"))
-	shown := list
+	most := len(list)
 	if c.IsSet("top") {
-		shown = list[:min(c.Int("top"), len(list))]
+		most = c.Int("top")
 	}
 	if c.Bool("json") {
-		err = printList(c.App.Writer, shown)
+		err = printList(c.App.Writer, firstOf(list, most))
 	} else {
-		err = printDiff(c.App.Writer, shown)
+		err = printDiff(c.App.Writer, firstOf(byCause(list, causeOf), most))
 	}
 	if err != nil {
 		return err
 	}
 	return endOfDiff(list)
+}
+
+func firstOf[T any](list []T, n int) []T { return list[:min(n, len(list))] }
+
+// causeOf is the same for tensors that were not compared for the same reason, and differs
+// for all others.
+func causeOf(d diffJSON) [3]string {
+	if d.Error != "" {
+		return [3]string{d.Kind, d.Error}
+	}
+	return [3]string{d.Kind, "", string(d.Name)}
 }
 
 // endOfDiff returns how the command ends, by what it has found.
@@ -189,9 +200,15 @@ func placeIn(shape []int64, at int64) []int64 {
 	return index
 }
 
-func printDiff(w io.Writer, list []diffJSON) error {
-	for _, d := range list {
-		if _, err := fmt.Fprintln(w, d.text()); err != nil {
+// printDiff prints a line for each difference, and for each reason why tensors were not
+// compared.
+func printDiff(w io.Writer, list [][]diffJSON) error {
+	for _, of := range list {
+		text := of[0].text()
+		if of[0].Error != "" {
+			text = uncomparedText(of)
+		}
+		if _, err := fmt.Fprintln(w, text); err != nil {
 			return err
 		}
 	}
@@ -242,13 +259,18 @@ func describe(d inspect.Difference, stats bool) diffJSON {
 	return out
 }
 
+// uncomparedText says why tensors were not compared.
+func uncomparedText(of []diffJSON) string {
+	what := "damaged"
+	if of[0].Kind == kindUnsupported {
+		what = "not supported"
+	}
+	return fmt.Sprintf("? %s %s: %s", andOthers(string(of[0].Name), len(of)), what, of[0].Error)
+}
+
 func (d diffJSON) text() string {
 	name := printable(string(d.Name))
 	switch {
-	case d.Kind == "damaged":
-		return fmt.Sprintf("? %s damaged: %s", name, d.Error)
-	case d.Kind == kindUnsupported:
-		return fmt.Sprintf("? %s not supported: %s", name, d.Error)
 	case d.Kind == "only in a":
 		return fmt.Sprintf("- %s %s", name, d.A)
 	case d.Kind == "only in b":

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -96,8 +97,8 @@ func metadataChanges(c *cli.Context) ([]func(map[string]string) error, error) {
 	}
 	for _, text := range c.StringSlice("set") {
 		name, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, usagef("--set takes NAME=TEXT, not %q", text)
+		if !ok || !utf8.ValidString(text) {
+			return nil, usagef("--set takes NAME=TEXT in UTF-8, not %q", text)
 		}
 		if err := reserved(name); err != nil {
 			return nil, err

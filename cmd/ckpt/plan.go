@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,7 +83,7 @@ type planJSON struct {
 	Kind   string   `json:"kind"` // "match", "miss", "mismatch", "unused"
 	Want   string   `json:"want,omitempty"`
 	Have   string   `json:"have,omitempty"`
-	Reason string   `json:"reason,omitempty"` // "type", "shape", "damaged"
+	Reason string   `json:"reason,omitempty"` // "type", "shape", "damaged", "unsupported"
 }
 
 func planAction(c *cli.Context) error {
@@ -158,7 +159,7 @@ func describeItem(item plan.Item) planJSON {
 		if v.AnyShape {
 			shape = "[?]"
 		}
-		out.Want = dtype.Name(v.DType) + shape
+		out.Want = cmp.Or(v.Foreign, dtype.Name(v.DType)) + shape
 	}
 	if t := item.Have; t != nil {
 		out.Have = t.TypeName() + shapeText(t.Shape)
@@ -177,8 +178,11 @@ func printPlan(c *cli.Context, list []planJSON) error {
 		case plan.Miss:
 			row = append(row, "wanted "+p.Want)
 		case plan.Mismatch:
-			if p.Reason == "damaged" {
+			switch p.Reason {
+			case "damaged":
 				p.Have = "damaged"
+			case kindUnsupported:
+				p.Have = "not supported"
 			}
 			row = append(row, fmt.Sprintf("wanted %s, it is %s", p.Want, p.Have))
 		default:

@@ -44,7 +44,10 @@ func Open(r io.Reader, size int64, like tfpb.DataType) (*Elements, error) {
 		h.kind = kind{like, h.kind.size, 1}
 	case h.kind.dtype == tfpb.DataType_DT_INVALID:
 		if h.kind.dtype = like; like == tfpb.DataType_DT_INVALID || h.kind.size != 1 {
-			return nil, &Error{Offset: start, Unsupported: true, Reason: fmt.Sprintf("the elements are raw bytes (%s) of an unspecified type", h.descr)}
+			return nil, &Error{
+				Offset: start, Unsupported: true, Type: fmt.Sprintf("V%d", h.kind.size),
+				Reason: fmt.Sprintf("the elements are raw bytes (%s) of an unspecified type", h.descr),
+			}
 		}
 	}
 	n, ok := product(h.shape, int64(h.kind.size))

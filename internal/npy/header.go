@@ -47,9 +47,26 @@ var refused = map[byte]string{
 }
 
 // unsupportedError is a type of elements that NumPy has and tensors have not.
-type unsupportedError string
+type unsupportedError struct{ kind, reason string }
 
-func (e unsupportedError) Error() string { return string(e) }
+func (e *unsupportedError) Error() string { return e.reason }
+
+// kindName is what NumPy calls a type in a header, such as "datetime64[D]" for M8[D].
+func kindName(name string) string {
+	switch name[0] {
+	case 'O':
+		return "object"
+	case 'M':
+		return "datetime64" + strings.TrimPrefix(name, "M8")
+	case 'm':
+		return "timedelta64" + strings.TrimPrefix(name, "m8")
+	case 'f', 'c':
+		if n, err := strconv.Atoi(name[1:]); err == nil {
+			return map[byte]string{'f': "float", 'c': "complex"}[name[0]] + strconv.Itoa(8*n)
+		}
+	}
+	return name
+}
 
 // isWider reports whether a type is one of the long doubles, whose width depends on
 // the machine.
@@ -76,10 +93,10 @@ func (h *header) setDescr(descr string) error {
 		}
 	}
 	if what := refused[name[0]]; what != "" && !ok {
-		return unsupportedError(fmt.Sprintf("the elements are %s (%q); only numbers, bools and strings can be read", what, descr))
+		return &unsupportedError{kindName(name), fmt.Sprintf("the elements are %s (%q); only numbers, bools and strings can be read", what, descr)}
 	}
 	if isWider(name) {
-		return unsupportedError(fmt.Sprintf("the type %q of the elements is not known", descr))
+		return &unsupportedError{kindName(name), fmt.Sprintf("the type %q of the elements is not known", descr)}
 	}
 	if !ok || !strings.ContainsRune("<>|", rune(order)) || order == '|' && k.unit > 1 && name[0] != 'V' {
 		return fmt.Errorf("the type %q of the elements is not known", descr)
@@ -100,7 +117,11 @@ func parseHeader(text []byte) (*header, *Error) {
 		seen[key] = true
 		return p.value(h, key)
 	}); err != nil {
-		return nil, &Error{Offset: int64(p.pos), Reason: "header: " + err.Error(), Unsupported: errors.As(err, new(unsupportedError))}
+		bad := &Error{Offset: int64(p.pos), Reason: "header: " + err.Error()}
+		if of, ok := errors.AsType[*unsupportedError](err); ok {
+			bad.Unsupported, bad.Type = true, of.kind
+		}
+		return nil, bad
 	}
 	for _, key := range []string{"descr", "fortran_order", "shape"} {
 		if !seen[key] {
@@ -115,7 +136,7 @@ func (p *parser) value(h *header, key string) (err error) {
 	switch key {
 	case "descr":
 		if p.peek() == '[' || p.peek() == '(' {
-			return unsupportedError("the elements are records; only numbers, bools and strings can be read")
+			return &unsupportedError{"record", "the elements are records; only numbers, bools and strings can be read"}
 		}
 		var descr string
 		if descr, err = p.str(); err != nil {
@@ -263,6 +284,9 @@ func (p *parser) dimension() (int64, error) {
 	d, err := strconv.ParseInt(string(p.text[start:p.pos]), 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("a dimension of the shape is not a whole number from 0 to 2^63-1")
+	}
+	if p.pos < len(p.text) && p.text[p.pos] == 'L' { // a long of Python 2
+		p.pos++
 	}
 	return d, nil
 }

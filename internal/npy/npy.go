@@ -55,7 +55,8 @@ type Error struct {
 	// Unsupported says that the file may be intact: its elements are no numbers, or of
 	// a type that a tensor cannot have.
 	Unsupported bool
-	err         error // of the reader below
+	Type        string // the name of that type, as NumPy prints it
+	err         error  // of the reader below
 }
 
 func (e *Error) Unwrap() error { return e.err }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -75,11 +76,11 @@ func TestGolden(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, name := range []string{"object", "record", "date"} {
+	for name, kind := range map[string]string{"object": "object", "record": "record", "date": "datetime64[D]"} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadFile(filepath.Join("testdata", name+".npy"))
 			var bad *Error
-			if !errors.As(err, &bad) || !strings.Contains(err.Error(), "only numbers, bools and strings can be read") {
+			if !errors.As(err, &bad) || bad.Type != kind || !strings.Contains(err.Error(), "only numbers, bools and strings can be read") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -91,6 +92,14 @@ func TestRefused(t *testing.T) {
 	var bad *Error
 	if _, err := ReadFile("testdata"); !errors.As(err, &bad) {
 		t.Errorf("a folder: %v", err)
+	}
+}
+
+// Python 2 wrote its longs with an L.
+func TestLongDimensions(t *testing.T) {
+	got, err := read(file(1, dict("'|u1'", "False", "(2L, 3L)"), make([]byte, 6)))
+	if err != nil || !slices.Equal(got.Shape, []int64{2, 3}) {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 

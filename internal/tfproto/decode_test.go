@@ -114,6 +114,13 @@ func TestUnmarshalSharedMetaGraph(t *testing.T) {
 	if !same(UnmarshalSharedMetaGraph(b)) {
 		t.Error("UnmarshalSharedMetaGraph does not share attributes")
 	}
+	m, err := UnmarshalSharedMetaGraph(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if delete(m.GraphDef.Node[0].Attr, "T"); m.GraphDef.Node[1].GetAttr()["T"] == nil { // as opdef.Strip does
+		t.Error("nodes share what has their attributes")
+	}
 }
 
 func FuzzUnmarshalMetaGraph(f *testing.F) {

@@ -199,10 +199,12 @@ type warmSource struct {
 
 func (w *WarmStart) open() (*warmSource, error) {
 	source, err := rewrite.Open(w.Checkpoint)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, w.missing(err)
-	}
-	if err != nil {
+	case errors.Is(err, ckptfmt.ErrVersion):
+		return nil, fmt.Errorf("%w; install a newer release of trainerd", err)
+	case err != nil:
 		return nil, err
 	}
 	return &warmSource{source, source.Names()}, nil

@@ -36,7 +36,7 @@ func browser(t *testing.T, sizes map[string]int) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(t.Context(), "model.ckpt-9", r)
+	m, err := New(t.Context(), "\x1b[2J/model.ckpt-9", r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestTree(t *testing.T) {
 	if m := browser(t, map[string]int{"a.b.c": 1, "a.b.d": 1, "e": 1}); names(m) != "a.* e" {
 		t.Errorf("names with dots: %s", names(m))
 	}
-	if view := m.View(); !strings.Contains(view, "model.ckpt-9  4 tensors, 1.6 KiB") || !strings.Contains(view, "3 tensors") {
+	if view := m.View(); !strings.Contains(view, "?[2J/model.ckpt-9  4 tensors, 1.6 KiB") || !strings.Contains(view, "3 tensors") {
 		t.Errorf("the list is\n%s", view)
 	}
 }

@@ -87,26 +87,22 @@ func (n *node) rows(filter string) []row {
 
 func (n *node) collect(words []string, depth int, list *[]row) {
 	for _, c := range n.children {
-		switch {
-		case len(words) > 0 && !c.has(words):
-			continue
-		case c.info != nil:
-			*list = append(*list, row{c, depth})
+		if c.info != nil && !c.has(words) {
 			continue
 		}
+		before := len(*list)
 		*list = append(*list, row{c, depth})
 		if c.open || len(words) > 0 {
 			c.collect(words, depth+1, list)
 		}
+		if isEmpty := len(*list) == before+1; isEmpty && c.info == nil && len(words) > 0 {
+			*list = (*list)[:before]
+		}
 	}
 }
 
-// has reports whether the name of the tensor, or of one in the scope, has all
-// words.
+// has reports whether the name of a tensor has all words.
 func (n *node) has(words []string) bool {
-	if n.info == nil {
-		return slices.ContainsFunc(n.children, func(c *node) bool { return c.has(words) })
-	}
 	name := strings.ToLower(n.path)
 	for _, w := range words {
 		if !strings.Contains(name, w) {

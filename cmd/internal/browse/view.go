@@ -18,7 +18,7 @@ const (
 
 // listLines are the lines of the list: a head, the rows, and what the keys do.
 func (m *Model) listLines() []string {
-	lines := []string{fmt.Sprintf("%s  %d tensors, %s", m.title, m.root.tensors, terminal.Size(m.root.bytes))}
+	lines := []string{fmt.Sprintf("%s  %d tensors, %s", nameText(m.title), m.root.tensors, terminal.Size(m.root.bytes))}
 	for i := m.top; i < min(len(m.rows), m.top+m.listHeight()); i++ {
 		line := m.rowText(m.rows[i])
 		if i == m.at {
@@ -37,7 +37,7 @@ func (m *Model) listLines() []string {
 		foot = "arrows move and open  / filters  s sorts by name  q quits"
 	}
 	if m.typing || m.filter != "" {
-		foot = "/" + m.filter
+		foot = "/" + strings.ReplaceAll(plain(m.filter), "\n", "?") // which may be pasted
 		if m.typing {
 			foot += "_"
 		}
