@@ -22,8 +22,8 @@ type Line struct {
 	Step string `toml:"step"`
 	// Needs is a regular expression that values must contain.
 	Needs string `toml:"needs"`
-	// FirstEpoch is the number of the first epoch. Default: 1 with a group epochs,
-	// else 0.
+	// FirstEpoch is the number of the first epoch where the lines themselves do not
+	// show it. Default: 1 with a group epochs, else 0.
 	FirstEpoch int64 `toml:"first_epoch"`
 	// Complete says that the line counts only if step equals total.
 	Complete bool `toml:"complete"`
@@ -32,6 +32,12 @@ type Line struct {
 	// Object says that values is a JSON object or a Python dict, whose keys name
 	// the numbers, the step and the epoch.
 	Object bool `toml:"object"`
+	// Sets says that a line may be about an evaluation: "val/" comes before the names of
+	// "validate step 10: loss 0.5", as do "eval/" and "test/" with their words.
+	Sets bool `toml:"sets"`
+	// Rows says that the line is a heading: a regular expression for the lines after it
+	// with two groups, a name and a number.
+	Rows string `toml:"rows"`
 	// Lower makes the names lower case.
 	Lower bool `toml:"lower"`
 	// Prefix comes before the names, as in "eval/".
@@ -42,6 +48,7 @@ type Line struct {
 	recipe string
 	form   *regexp.Regexp
 	needs  *regexp.Regexp
+	rows   *regexp.Regexp // nil where it is no heading
 	pairs  []*regexp.Regexp
 	named  []namedGroup
 }
@@ -91,11 +98,16 @@ func (l *Line) compile(recipe string) (err error) {
 		l.Pairs = defaultPairs
 	}
 	for _, text := range l.Pairs {
-		p, err := regexp.Compile(expand(text))
-		if err != nil || p.NumSubexp() != 2 {
-			return fault("pairs: %q: want two groups, a name and a number (%v)", text, err)
+		p, err := compilePair(text)
+		if err != nil {
+			return fault("pairs: %v", err)
 		}
 		l.pairs = append(l.pairs, p)
+	}
+	if l.Rows != "" {
+		if l.rows, err = compilePair(l.Rows); err != nil {
+			return fault("rows: %v", err)
+		}
 	}
 	if !slices.Contains([]string{stepOfLine, stepOfNext, stepOfLast, stepByCount, stepOfEpoch}, l.Step) {
 		return fault(`step: want "next", "last", "count" or "epoch", got %q`, l.Step)
@@ -116,6 +128,18 @@ func (l *Line) compile(recipe string) (err error) {
 		l.FirstEpoch = 1
 	}
 	return nil
+}
+
+// compilePair prepares an expression for a name and a number.
+func compilePair(text string) (*regexp.Regexp, error) {
+	p, err := regexp.Compile(expand(text))
+	switch {
+	case err != nil:
+		return nil, err
+	case p.NumSubexp() != 2:
+		return nil, fmt.Errorf("%q: want two groups, a name and a number", text)
+	}
+	return p, nil
 }
 
 // places are groups that say where the training is.

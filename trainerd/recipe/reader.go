@@ -1,8 +1,6 @@
 package recipe
 
 import (
-	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +58,10 @@ type Reader struct {
 	main                     int64           // length of the bar of the training, 0 before it
 	bars                     map[string]*bar // by the line's form and the bar's length
 	table                    *table          // nil if tables are not read
+	rows                     *Line           // the heading that lines are below, nil for none
+	object                   object          // that has begun and not ended
+	last                     int64           // the step of the last line with numbers, noStep for none
+	learned                  *learned
 }
 
 // waiting is a line without a step, and the step of the first bar after it.
@@ -72,11 +74,11 @@ type waiting struct {
 type span struct{ epoch, length, end int64 }
 
 // bar is a count of steps that begins again.
-type bar struct{ last, offset int64 }
+type bar struct{ epoch, last, offset int64 }
 
 // NewReader returns a reader for a start that resumes from a step, 0 for none.
 func (r *Recipe) NewReader(step int64) *Reader {
-	reader := &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, bars: map[string]*bar{}}
+	reader := &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, last: noStep, bars: map[string]*bar{}, learned: r.learned}
 	if r.Tables {
 		reader.table = &table{}
 	}
@@ -100,6 +102,13 @@ func (r *Reader) Read(text string) *Point {
 	text = clean(text)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	text, waiting := r.object.add(text)
+	if waiting {
+		return nil
+	}
+	if p, taken := r.readRow(text); taken {
+		return p
+	}
 	if found, taken := r.table.read(text); found != nil {
 		return r.take(found)
 	} else if taken {
@@ -146,139 +155,22 @@ func (r *Reader) Absolute() bool {
 	return r.counted == 0 && !r.rebased
 }
 
-// match is a line that a form fits.
-type match struct {
-	line               *Line
-	step, epoch, total int64 // noStep where the line has none
-	values             []Value
-}
-
-// match returns what a form finds in a line, nil where it does not fit.
-func (l *Line) match(text string) *match {
-	found := l.form.FindStringSubmatch(text)
-	if found == nil {
-		return nil
-	}
-	group := func(name string) string {
-		if i := l.form.SubexpIndex(name); i > 0 {
-			return found[i]
-		}
-		return ""
-	}
-	m := &match{line: l, step: whole(group("step")), epoch: whole(group("epoch")), total: whole(group("total"))}
-	if !l.needs.MatchString(group("values")) || l.Complete && m.step != m.total {
-		return nil
-	}
-	if l.Object && !m.addObject(group("values")) {
-		return nil
-	}
-	for _, g := range l.named {
-		m.add(g.name, found[g.at])
-	}
-	for _, p := range l.pairsIn() {
-		for _, pair := range p.FindAllStringSubmatch(group("values"), -1) {
-			m.add(pair[1], pair[2])
-		}
-	}
-	if l.saysValues() && len(m.values) == 0 {
-		return nil
-	}
-	return m
-}
-
-// pairsIn returns what finds names and numbers in values.
-func (l *Line) pairsIn() []*regexp.Regexp {
-	if l.Object {
-		return nil // its keys are the names
-	}
-	return l.pairs
-}
-
-// add adds a number, if it is one.
-func (m *match) add(name, text string) {
-	if v, ok := parseNumber(text); ok {
-		m.value(name, v)
-	}
-}
-
-// value adds a number, but for those that only say where the training is, or which
-// line of the source has logged it.
-func (m *match) value(name string, v float64) {
-	name = m.line.tag(name)
-	known := slices.ContainsFunc(m.values, func(v Value) bool { return v.Tag == name })
-	if name == "" || known || strings.HasSuffix(name, ".py") || slices.Contains(m.line.Drop, name) {
-		return
-	}
-	m.values = append(m.values, Value{name, v})
-}
-
-var (
-	// grouped is a number whose thousands are set apart by commas or underscores.
-	grouped = lazyregexp.New(`^[-+]?[1-9]\d{0,2}(?:[,_]\d{3})+(?:\.|[eE]|$)`)
-	// decimalComma is a number of a country where the comma is the decimal point.
-	decimalComma = lazyregexp.New(`^[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+(?:[eE]|$)`)
-)
-
-// parseNumber reads a number as people and locales write it.
-func parseNumber(text string) (float64, bool) {
-	if !grouped().MatchString(text) && decimalComma().MatchString(text) {
-		text = strings.ReplaceAll(strings.ReplaceAll(text, ".", ""), ",", ".")
-	}
-	v, err := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "").Replace(text), 64)
-	return v, err == nil || math.IsInf(v, 0)
-}
-
-// tag makes a name one of TensorFlow's: "val loss" is "val/loss", as are the
-// losses of other programs.
-func (l *Line) tag(words string) string {
-	words = strings.TrimSpace(words)
-	if l.Lower {
-		words = strings.ToLower(words)
-	}
-	first, rest, ok := strings.Cut(words, " ")
-	if set, isSet := sets[strings.TrimSuffix(first, "'s")]; ok && isSet {
-		words = set + "/" + strings.TrimSpace(rest)
-	}
-	words = strings.ReplaceAll(words, "'s ", "/")
-	return l.Prefix + strings.Join(strings.Fields(words), "_")
-}
-
-// sets are the parts of the data, by the words for them.
-var sets = map[string]string{
-	"train": "train", "training": "train", "trn": "train", "Train": "train", "Training": "train", "Trn": "train",
-	"val": "val", "valid": "val", "vld": "val", "validation": "val", "Val": "val", "Valid": "val", "Validation": "val",
-	"test": "test", "Test": "test", "eval": "eval", "Eval": "eval",
-}
-
-// maxCount bounds the numbers of steps and epochs, so that a product of two has
-// no overflow.
-const maxCount = 1 << 31
-
-// whole returns a whole number, which may be in thousands or millions, as in "12K"; noStep
-// for none.
-func whole(text string) int64 {
-	factor := int64(1)
-	for unit, times := range map[string]int64{"K": 1e3, "M": 1e6} {
-		if digits, ok := strings.CutSuffix(text, unit); ok {
-			text, factor = digits, times
-		}
-	}
-	n, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(text), 10, 64)
-	if err != nil || n < 0 || n > maxCount/factor {
-		return noStep
-	}
-	return n * factor
-}
-
 // take gives a line its step.
 func (r *Reader) take(m *match) *Point {
-	if !m.line.saysValues() {
-		return r.place(m)
-	}
 	p := &Point{Values: m.values, Recipe: m.line.recipe}
+	switch {
+	case m.line.rows != nil:
+		r.beginRows(m)
+		return nil
+	case !m.line.saysValues():
+		return r.place(m)
+	case m.set != "" && (m.line.Bar || m.total != noStep):
+		return r.evaluated(m, p)
+	}
 	switch m.line.Step {
 	case stepOfLine:
 		p.Step = r.stepOf(m)
+		r.last = p.Step
 		if m.line.Bar {
 			return r.hold(p)
 		}
@@ -298,8 +190,7 @@ func (r *Reader) take(m *match) *Point {
 		}
 		return nil
 	case stepOfLast:
-		if r.step != noStep {
-			p.Step = r.step
+		if p.Step = max(r.step, r.last); p.Step != noStep {
 			return p
 		}
 	}
@@ -308,6 +199,16 @@ func (r *Reader) take(m *match) *Point {
 		return p
 	}
 	p.Step = r.count()
+	return p
+}
+
+// evaluated takes a line of an evaluation that counts its own steps: the last one is of
+// the step that the training is at.
+func (r *Reader) evaluated(m *match, p *Point) *Point {
+	if m.step != m.total || r.step == noStep {
+		return nil
+	}
+	p.Step = r.step
 	return p
 }
 
@@ -453,33 +354,39 @@ func (r *Reader) endOf(epoch int64) int64 {
 
 // progress returns the step of a line since the beginning of the training.
 func (r *Reader) progress(m *match) int64 {
+	isCount := m.line.form.SubexpIndex("total") > 0
 	switch {
 	case m.epoch != noStep && m.total != noStep:
-		epoch := max(m.epoch-m.line.FirstEpoch, 0)
+		epoch := max(m.epoch-r.learned.firstOf(m, r.base), 0)
 		r.current = span{m.epoch, m.total, (epoch + 1) * m.total}
 		return epoch*m.total + m.step
-	case m.epoch == noStep && m.total == noStep:
+	case m.epoch == noStep && !isCount:
 		return m.step
 	}
-	r.rebased = r.rebased || m.total != noStep
+	r.rebased = r.rebased || isCount
 	return m.step + r.barOf(m).offset
 }
 
 // barOf returns the count that a line continues: where the number falls, an epoch
-// has begun.
+// or that of its epoch rises, an epoch has begun. If it has no total, that epoch is taken to be the first since the start.
 func (r *Reader) barOf(m *match) *bar {
 	key := m.line.Form + "|" + strconv.FormatInt(m.total, 10)
 	b := r.bars[key]
 	if b == nil {
-		b = &bar{}
-		if m.total > 0 && m.step <= r.base {
+		b = &bar{epoch: m.epoch}
+		switch {
+		case m.step > r.base:
+		case m.total > 0:
 			b.offset = r.base / m.total * m.total
+		case m.line.form.SubexpIndex("total") > 0, r.learned.hasRestarted(m.line.Form):
+			b.offset = r.base
 		}
 		r.bars[key] = b
 	}
-	if m.step < b.last {
+	if m.step < b.last || m.step == b.last && m.epoch > b.epoch {
 		b.offset += max(b.last, m.total)
+		r.learned.noteRestart(m.line.Form)
 	}
-	b.last = m.step
+	b.epoch, b.last = m.epoch, m.step
 	return b
 }

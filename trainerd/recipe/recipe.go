@@ -23,7 +23,8 @@
 //	pairs = ['([a-z]+) {number}']  # a name and a number, within values
 //
 // A form is a Go regular expression with groups: step and epoch give the
-// position of the training, total how many steps an epoch has, epochs how many
+// position of the training, total how many steps an epoch has (the group is empty if
+// steps are counted in each epoch, and its length is not known), epochs how many
 // epochs there are; values has the names and numbers. Any other group is a
 // number with that name, "__" standing for "/". {int} and {number} are short for
 // whole numbers and for numbers. A form without values only gives the position
@@ -72,7 +73,8 @@ type Recipe struct {
 	// Lines are the forms of the lines that it prints.
 	Lines []Line `toml:"line"`
 
-	name string
+	name    string
+	learned *learned
 }
 
 // Resume is how a program is made to resume.
@@ -176,7 +178,7 @@ func loadOne(name string) (*Recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recipe{name: name}
+	r := &Recipe{name: name, learned: newLearned()}
 	meta, err := tomlguard.Decode(text, r)
 	var syntax toml.ParseError
 	switch {

@@ -49,13 +49,17 @@ var (
 	// hasNumber is what a name with its number looks like.
 	hasNumber = lazyregexp.New(`[ :=][-+]?\d`)
 	// measured are words of headings for what a training is judged by.
-	measured = lazyregexp.New(`(?i)loss|acc|reward|return|error|cost|perplexity|ppl|mse|mae|auc|f1|bleu|psnr|iou|elbo|nll|score|bpc|fid|wer|fitness|deviance`)
-	// cell is a number, a mark for a missing one, or a time.
-	cell = lazyregexp.New(`^(?:[-+]?(?:\d[\d.,:]*|\.\d+)(?:[eE][-+]?\d+)?(?:[%a-zA-Z/]{0,4})|[-+]?(?i:nan|inf)|-+|(?i:n/?a|none))$`)
+	measured = lazyregexp.New(`(?i)loss|acc|reward|return|error|cost|perplexity|ppl|mse|mae|auc|f1|bleu|psnr|iou|elbo|nll|score|bpc|fid|wer|fitness|deviance|rays`)
+	// cell is a number with a unit, a mark for a missing one, or a time.
+	cell = lazyregexp.New(`^(?:[-+]?(?:\d[\d.,:]*|\.\d+)(?:[eE][-+]?\d+)?(?: ?[%a-zA-Z/]{0,4})|(?:\d[\d.]* ?(?:ms|[dhms])(?:, *)?)+|[-+]?(?i:nan|inf)|-+|(?i:n/?a|none))$`)
 	// ofAll is a count with the number of all.
 	ofAll = lazyregexp.New(`^(\d+)/\d+$`)
 	// plainNumber is a cell that is a number alone, or one of percent.
 	plainNumber = lazyregexp.New(`^` + number + `%?$`)
+	// withUnit is a number with the unit that a table has set apart.
+	withUnit = lazyregexp.New(`^` + number + ` (ms|s|K|M)$`)
+	// remark is what a heading or a count has in parentheses.
+	remark = lazyregexp.New(` \([^()]*\)$`)
 )
 
 // epochNames are the names of a column with epochs.
@@ -141,7 +145,8 @@ func (t *table) heading(text string) {
 // rankOf returns how sure it is that a column says where the training is, 0 for the
 // surest, -1 for one that does not. Steps come before epochs.
 func rankOf(name string) int {
-	return slices.Index(slices.Concat(stepNames, countNames, epochNames), strings.ToLower(name[strings.LastIndexByte(name, '/')+1:]))
+	name = strings.ToLower(remark().ReplaceAllString(name[strings.LastIndexByte(name, '/')+1:], ""))
+	return slices.Index(slices.Concat(stepNames, countNames, epochNames), name)
 }
 
 // row returns the numbers of a row, nil where a line is none below the heading.
@@ -152,7 +157,9 @@ func (t *table) row(text string, line *Line) *match {
 	case t.comma:
 		cells = strings.Split(text, ",")
 	default:
-		cells = strings.Fields(text)
+		if cells = strings.Fields(text); len(cells) != len(t.names) {
+			cells = columnGap().Split(text, -1)
+		}
 	}
 	if len(cells) != len(t.names) {
 		return nil
@@ -166,8 +173,8 @@ func (t *table) row(text string, line *Line) *match {
 		case i == t.place, rankOf(t.names[i]) >= 0 && ofAll().MatchString(text):
 		case text != "" && !cell().MatchString(text):
 			return nil
-		case rankOf(t.names[i]) < 0 && plainNumber().MatchString(text):
-			m.add(t.names[i], strings.TrimSuffix(text, "%"))
+		case rankOf(t.names[i]) < 0:
+			m.addCell(t.names[i], text)
 		}
 	}
 	if len(m.values) == 0 {
@@ -178,10 +185,11 @@ func (t *table) row(text string, line *Line) *match {
 
 // at takes where the training is from a cell; it is false if that has no count.
 func (m *match) at(name, text string) bool {
+	text = remark().ReplaceAllString(text, "")
 	if found := ofAll().FindStringSubmatch(text); found != nil {
 		text = found[1]
 	}
-	n := whole(strings.TrimSuffix(text, ".0"))
+	n := whole(text)
 	if slices.Contains(epochNames, strings.ToLower(name)) {
 		m.epoch = n
 	} else {
@@ -213,10 +221,22 @@ func (t *table) addToBox(cells []string) bool {
 		t.box.placeBy(name, text)
 		return true
 	}
-	if plainNumber().MatchString(text) && !slices.Contains(tableLine.Drop, name) {
-		t.box.add(t.group+name, strings.TrimSuffix(text, "%"))
+	if !slices.Contains(tableLine.Drop, name) {
+		t.box.addCell(t.group+name, text)
 	}
 	return true
+}
+
+// addCell adds the number of a cell, if it is one.
+func (m *match) addCell(name, text string) {
+	factor := map[string]float64{"K": 1e3, "M": 1e6}
+	if found := withUnit().FindStringSubmatch(text); found != nil {
+		if v, ok := parseNumber(found[1]); ok {
+			m.value(name, v*max(factor[found[2]], 1))
+		}
+	} else if plainNumber().MatchString(text) {
+		m.add(name, strings.TrimSuffix(text, "%"))
+	}
 }
 
 // placeBy takes where the training is from a line of a box, which may have several
