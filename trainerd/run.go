@@ -24,7 +24,7 @@ import (
 // a service, with later ones after it. If train failed or anything panicked, no final
 // checkpoint is written: the previous one stays current. See MaxRestarts for
 // sessions that are lost.
-func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) (err error) {
+func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
 	if train == nil {
 		return errors.New("Supervisor.Run needs a function that trains")
 	}
@@ -32,7 +32,6 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 		return errBusy
 	}
 	defer sv.busy.Store(false)
-	defer func() { err = errors.Join(err, sv.unlock()) }()
 	sv.stopAsked.Store(false)
 	sv.riskTold.Store(false)
 	sv.stats.open()
@@ -41,8 +40,10 @@ func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s
 	return sv.runSessions(ctx, train)
 }
 
-// runSessions runs one session after another until the training ends.
-func (sv *Supervisor) runSessions(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
+// runSessions runs one session after another until the training ends, all under one lock
+// on the logdir.
+func (sv *Supervisor) runSessions(ctx context.Context, train func(ctx context.Context, s session.Session) error) (err error) {
+	defer func() { err = errors.Join(err, sv.unlock()) }()
 	pause := firstRestart
 	var back rewinder
 	furthest := int64(session.NoStep)

@@ -237,34 +237,3 @@ func (c *checkpointer) saveFinal(ctx context.Context) error {
 		pause *= 2
 	}
 }
-
-// settled ends when nothing of the session hangs in the logdir any more.
-func (r *run) settled() *coord.Detached {
-	return coord.Detach("end of the session", func() error {
-		if r.checkpoints != nil && r.checkpoints.acquire(context.Background()) == nil {
-			r.checkpoints.release()
-		}
-		for _, d := range r.straggling {
-			_ = d.Wait() // a stop has reported that it hangs
-		}
-		return nil
-	})
-}
-
-// awaitHanging waits until nothing of the session before hangs in the logdir: a save
-// may still wait for the servers that were lost.
-func (sv *Supervisor) awaitHanging(ctx context.Context) error {
-	if sv.hanging == nil {
-		return nil
-	}
-	select {
-	case <-sv.hanging.Done():
-		ended := sv.hanging
-		sv.hanging = nil
-		return ended.Wait()
-	case <-sv.coord.Context().Done():
-		return errStopped
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
