@@ -51,12 +51,13 @@ func TestLongestBlobs(t *testing.T) {
 		v := summary.PluginTensor("i", summary.PluginImages, nil, eventstest.Strings(eventstest.Shape(int64(n)), make([][]byte, n)...))
 		return &tfpb.Event{WallTime: 1, Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}}
 	}
+	imageOf1 := &tfpb.Event{WallTime: 1, What: &tfpb.Event_Summary{Summary: summary.New(imageV1("i", 1, 1))}}
 	for _, tc := range []struct {
 		events []*tfpb.Event
 		want   int
 	}{
 		{[]*tfpb.Event{images(0, 3)}, 3},
-		{[]*tfpb.Event{{WallTime: 1, What: &tfpb.Event_Summary{Summary: summary.New(imageV1("i", 1, 1))}}}, 3}, // its width and height are blobs, too
+		{[]*tfpb.Event{imageOf1, imageOf1}, 3}, // its width and height are blobs, too
 		{[]*tfpb.Event{images(0, 3), images(1, 2)}, 3},
 		{[]*tfpb.Event{images(0, 3), images(1, 5), images(2, 2)}, 5},
 		{[]*tfpb.Event{images(0, 7), images(0, 3)}, 3},

@@ -177,6 +177,9 @@ func TestThinTo(t *testing.T) {
 func TestRoom(t *testing.T) {
 	large := strings.Repeat("x", 60<<10) // a tag, which cannot be thinned out
 	whole := sawtooth(nil, 8000).all[0].memory()
+	thin := sawtooth(nil, 8000).all[0]
+	thin.thinTo(fewestPoints)
+	fewest := thin.memory() - len(thin.Tag) + len(large)
 	for _, tc := range []struct {
 		name          string
 		tag           string
@@ -189,12 +192,16 @@ func TestRoom(t *testing.T) {
 		{"exactly full", "sawtooth", whole, math.MaxInt64, 0, 8000, whole},
 		{"a byte too much", "sawtooth", whole - 1, 4096, 14, 4002, whole - 1},
 		{"half is more than three quarters of the limit", large, len(large) + whole*9/10, 2048, 15, 2002, len(large) + whole*9/10},
+		{"no more can go, and it fits", large, fewest * 10 / 9, fewestPoints, 17, 502, fewest * 10 / 9},
 		{"nothing can go", large, 1000, fewestPoints, 17, 502, 0},
 	} {
 		others := 0
 		m := NewMemoryLimit(int64(tc.limit), func() { others++ })
 		x := sawtooth(m, 8000)
 		x.all[0].Tag = tc.tag
+		if tc.most < math.MaxInt64 {
+			m.complain.Store(int64(tc.limit) - 1) // it is another after a time without room
+		}
 		x.recount()
 		if m.MaxPoints() != tc.most || others != tc.others || x.all[0].Len() != tc.left || x.Thinned != 8000-tc.left {
 			t.Errorf("%s: %d points are left, %d thinned out; a series may have %d; others were told %d times",
@@ -283,6 +290,10 @@ func TestCountedWhileRead(t *testing.T) {
 	}
 	if got, least := m.Used()-before, int64(999*seriesMemory-countedStep); got < least {
 		t.Errorf("%d bytes are counted of 1000 series, want %d", got, least)
+	}
+	boundless := sawtooth(nil, 0)
+	for range 20_000 {
+		boundless.addPoint(boundless.all[0], sawtoothPoint(boundless.all[0]))
 	}
 	small := NewMemoryLimit(100<<10, nil)
 	y := sawtooth(small, 0)

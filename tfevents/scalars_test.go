@@ -2,6 +2,7 @@ package tfevents
 
 import (
 	"fmt"
+	"io/fs"
 	"testing"
 	"testing/fstest"
 
@@ -54,5 +55,62 @@ func TestScalars(t *testing.T) {
 	delete(fsys, "1.tfevents") // after it was indexed
 	if got, want := walk(-1), "4:4 6:9 7:9 "; got != want {
 		t.Errorf("with a file that is gone: got %q, want %q", got, want)
+	}
+}
+
+// countedFS counts the files that are open.
+type countedFS struct {
+	fs.FS
+	open int
+}
+
+func (c *countedFS) Open(name string) (fs.File, error) {
+	f, err := c.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	c.open++
+	return &countedFSFile{f, c}, nil
+}
+
+type countedFSFile struct {
+	fs.File
+	of *countedFS
+}
+
+func (f *countedFSFile) Close() error { f.of.open--; return f.File.Close() }
+
+// TestValuesCloseTheirFiles: also where a loop ends early. A value that the index holds needs
+// no file.
+func TestValuesCloseTheirFiles(t *testing.T) {
+	fsys := &countedFS{FS: fstest.MapFS{"1.tfevents": eventsFile(t, mixed(5)...), "2.tfevents": eventsFile(t, losses(9, 6, 7)...)}}
+	x := ReadRun(fsys, Run{Files: []string{"1.tfevents", "2.tfevents"}}, nil)
+	check := func(what string) {
+		t.Helper()
+		if fsys.open != 0 {
+			t.Fatalf("%s leaves %d files open", what, fsys.open)
+		}
+	}
+	check("ReadRun")
+	s := x.Lookup("loss")
+	first, _, _ := s.Ends()
+	if _, err := x.Value(first); err != nil {
+		t.Fatal(err)
+	}
+	check("Value")
+	for range x.Scalars(s) {
+		break
+	}
+	check("Scalars")
+	points := s.unheld()
+	for range x.Values(points) {
+		break
+	}
+	check("Values")
+	y := ReadRun(fsys, Run{Files: []string{"2.tfevents"}}, nil)
+	fsys.FS = fstest.MapFS{}
+	p, _, _ := y.Lookup("loss").Ends()
+	if v, err := y.Value(p); err != nil || v.GetSimpleValue() != 9 {
+		t.Errorf("%v, %v", v, err)
 	}
 }

@@ -134,6 +134,11 @@ func TestPurgeModes(t *testing.T) {
 			"1-4@1 8-8@2 5-6@2", "1-10@1 8-8@2 5-6@2", "1-4@1 5-6@2", "1-10@1 8-8@2 5-6@2",
 		},
 		{
+			"a session goes back three times",
+			[][]*tfpb.Event{losses(1, 1, 10), slices.Concat(losses(2, 8, 8), losses(2, 5, 6), losses(2, 3, 3))},
+			"1-2@1 8-8@2 5-6@2 3-3@2", "1-10@1 8-8@2 5-6@2 3-3@2", "1-2@1 3-3@2", "1-10@1 8-8@2 5-6@2 3-3@2",
+		},
+		{
 			"START within a file",
 			[][]*tfpb.Event{slices.Concat(losses(1, 1, 10), []*tfpb.Event{startAt(5)}, losses(2, 8, 10))},
 			"1-5@1 8-10@2", "1-10@1 8-10@2", "1-7@1 8-10@2", "1-10@1 8-10@2",

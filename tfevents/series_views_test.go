@@ -138,6 +138,8 @@ func TestDataServerPassesOverInfiniteTime(t *testing.T) {
 			t.Errorf("%s, damage %v", got, d.Damage)
 		}
 		checkIndex(t, fsys, run)
+		modern(events)
+		checkIndex(t, fstest.MapFS{"tfevents": eventsFile(t, events...)}, run)
 	}
 }
 

@@ -30,6 +30,14 @@ func TestCheckLogdir(t *testing.T) {
 	if err := Check(dir); !errors.As(err, &locked) || locked.Holder.PID != os.Getpid() {
 		t.Errorf("during a run: %v", err)
 	}
+	me := lock.holder
+	me.PID = 1 // as the first process of a container
+	if err := lock.write(me); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(dir); !errors.As(err, &locked) || locked.Holder != me {
+		t.Errorf("during a run in a container: %v", err)
+	}
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}

@@ -70,6 +70,9 @@ func TestLockIsReleased(t *testing.T) {
 		lock, err := Acquire(dir, log)
 		sessiontest.MustNoErr(t, err)
 		sessiontest.MustNoErr(t, lock.Release())
+		if info, err := os.Stat(filepath.Join(dir, LockFile)); err != nil || info.Size() > 0 {
+			t.Errorf("the lock file after a release: %v, %v", info, err)
+		}
 	}
 	if lines.String() != "" {
 		t.Errorf("log after clean releases: %s", lines)
@@ -123,6 +126,9 @@ func TestLockByFile(t *testing.T) {
 			if lock == nil {
 				return
 			}
+			if tt.holder != nil && holder != *tt.holder {
+				t.Errorf("taken over from %v, want %v", holder, *tt.holder)
+			}
 			sessiontest.MustNoErr(t, lock.Release())
 			if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("lock file after the release: %v", err)
@@ -134,16 +140,18 @@ func TestLockByFile(t *testing.T) {
 // On a file system that locks out the processes of one host only, a second host
 // gets the lock too. The first one notices, and leaves the lock to it.
 func TestLockIsTakenByAnotherHost(t *testing.T) {
-	for name, remove := range map[string]bool{"flock": false, "by the file": true} {
+	for name, pid := range map[string]int{"flock": os.Getpid(), "by the file": os.Getpid(), "in containers": 1} {
+		remove := name == "by the file"
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			log, _ := sessiontest.NewLog()
 			lock, err := Acquire(dir, log)
 			sessiontest.MustNoErr(t, err)
-			lock.remove = remove
+			lock.remove, lock.holder.PID = remove, pid
+			sessiontest.MustNoErr(t, lock.write(lock.holder))
 			sessiontest.MustNoErr(t, lock.Held())
 			file := filepath.Join(dir, LockFile)
-			other := []byte(`{"host":"elsewhere","pid":` + strconv.Itoa(os.Getpid()) + `,"start":"2026-01-02T03:04:05Z"}` + "\n")
+			other := []byte(`{"host":"elsewhere","pid":` + strconv.Itoa(pid) + `,"start":"2026-01-02T03:04:05Z"}` + "\n")
 			sessiontest.MustNoErr(t, os.WriteFile(file, other, 0o666))
 			var locked *LockedError
 			if err := lock.Held(); !errors.As(err, &locked) || locked.Holder.Host != "elsewhere" {
