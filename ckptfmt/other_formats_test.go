@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -65,7 +66,7 @@ func TestJoinParts(t *testing.T) {
 	for name, cuts := range map[string][]cut{
 		"one":     {{{0, 3}, {0, 4}}},
 		"rows":    {{{2, 1}, {0, 4}}, {{0, 2}, {0, 4}}},
-		"empty":   {{{0, 0}, {0, 4}}, {{0, 3}, {0, 4}}},
+		"empty":   {{{0, 3}, {0, 4}}, {{0, 0}, {0, 4}}},
 		"columns": {{{0, 3}, {1, 3}}, {{0, 3}, {0, 1}}},
 		"tiles":   {{{0, 1}, {0, 4}}, {{1, 2}, {0, 2}}, {{1, 2}, {2, 2}}},
 	} {
@@ -120,6 +121,27 @@ func TestJoinPartsStreams(t *testing.T) {
 	whole.Shard = 3
 	if got := JoinParts([]Part{whole}); got.Shard != 3 {
 		t.Errorf("the only part is in shard %d, want 3", got.Shard)
+	}
+}
+
+// TestJoinPartsWithoutElements has pieces without elements where they cannot be read one after
+// another, and of a tensor without any, which is a whole one.
+func TestJoinPartsWithoutElements(t *testing.T) {
+	left, _ := slicePart(3, 4, [2]int64{0, 3}, [2]int64{0, 1})
+	right, _ := slicePart(3, 4, [2]int64{0, 3}, [2]int64{1, 3})
+	none, _ := slicePart(3, 4, [2]int64{0, 3}, [2]int64{1, 0})
+	p := JoinParts([]Part{left, right, none})
+	if got, err := p.Load(); err != nil || len(got.Data) != 12 {
+		t.Errorf("columns: %v, %v", got, err)
+	}
+	empty, _ := slicePart(0, 4, [2]int64{0, 0}, [2]int64{0, 4})
+	w, err := CreateBundle(filepath.Join(t.TempDir(), "m"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.AddPart(JoinParts([]Part{empty})); err != nil {
+		t.Errorf("a tensor without elements: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package ckptfmt
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,12 +13,16 @@ import (
 func JoinParts(list []Part) Part {
 	first := list[0]
 	if len(list) == 1 && first.IsWhole() {
+		first.Slice = sharedFullSlice(len(first.Full)) // a length of 0 would be no slice
 		return first
 	}
-	list = slices.SortedFunc(slices.Values(list), func(a, b Part) int { return slices.Compare(a.Slice.Start, b.Slice.Start) })
+	list = slices.SortedFunc(slices.Values(list), func(a, b Part) int {
+		return cmp.Or(slices.Compare(a.Slice.Start, b.Slice.Start), slices.Compare(a.Shape, b.Shape)) // empty ones first
+	})
 	whole := WholePart(first.Name, first.DType, first.Full, nil)
 	load := func() (*Tensor, error) {
-		t, err := JoinSlices(list)
+		filled := slices.DeleteFunc(slices.Clone(list), func(p Part) bool { return slices.Contains(p.Shape, 0) })
+		t, err := JoinSlices(filled)
 		if err != nil {
 			return nil, fmt.Errorf("tensor %q: %w", first.Name, err)
 		}

@@ -132,6 +132,13 @@ def test_checkpoints_and_files_of_keras(ckpt, tmp_path):
     tf.train.Checkpoint(fresh).read(str(tmp_path / "back")).assert_consumed()
     for a, b in zip(trained.weights + trained.optimizer.variables, fresh.weights + fresh.optimizer.variables):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=a.path)
+    # Another program has the same objects under other names.
+    fresh = small(6)
+    two = tf.train.Checkpoint(net=fresh, optimizer=fresh.optimizer)
+    ckpt("cp", "--like", two.write(str(tmp_path / "two")), prefix, tmp_path / "moved")
+    two.read(str(tmp_path / "moved")).assert_consumed()
+    for a, b in zip(trained.weights + trained.optimizer.variables, fresh.weights + fresh.optimizer.variables):
+        np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=a.path)
 
 
 def recurrent(seed):

@@ -14,11 +14,20 @@ import (
 type matcher struct {
 	like    *Reader
 	byName  map[string]*ckptfmt.Part
-	missing map[string]bool // names of the variables that have no tensor yet
+	missing map[string]bool   // names of the variables that have no tensor yet
+	taken   map[string]string // paths of the variables of tensors, by the names of these
+}
+
+// Places returns the paths in a file of the variables that tensors of the same model are, by
+// the names of the tensors.
+func (r *Reader) Places(tensors []ckptfmt.Part) map[string]string {
+	m := newMatcher(r)
+	_, _, _ = m.match(tensors) // of one that does not match nothing is known
+	return m.taken
 }
 
 func newMatcher(like *Reader) *matcher {
-	m := &matcher{like: like, byName: make(map[string]*ckptfmt.Part), missing: make(map[string]bool)}
+	m := &matcher{like: like, byName: make(map[string]*ckptfmt.Part), missing: make(map[string]bool), taken: make(map[string]string)}
 	for i := range like.Parts() {
 		p := &like.Parts()[i]
 		m.missing[p.Name] = true
@@ -48,6 +57,7 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 			return fmt.Errorf("%w: %q has shape %v, the model's %s has %v", ErrModel, p.Name, p.Shape, at.Name, at.Shape)
 		}
 		delete(m.missing, at.Name)
+		m.taken[p.Name] = pathOf(at)
 		p.Name, p.Stored = pathOf(at), ""
 		placed = append(placed, p)
 		return nil

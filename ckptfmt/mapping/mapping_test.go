@@ -243,6 +243,7 @@ func TestDepthwise(t *testing.T) {
 		{"dw", "layers/conv2d/vars/0", plain},
 		{"expanded_conv_depthwise", "", depthwise},
 		{"net/conv_dw_12", "", depthwise},
+		{"dw1", "", depthwise},
 		{"block1a_dwconv", "", depthwise},
 		{"a", "", plain},
 		{"adwx", "", plain},

@@ -164,8 +164,8 @@ type LikeResult struct {
 // Like gives a source the form of another checkpoint, the template: its keys,
 // types and object graph, so that the program that saved the template can
 // restore the values. A tensor is found under the template's key, or any other
-// name that the template has for it. Numbers are converted if both types are
-// floating-point. The template must stay open.
+// name that the template has for it, else under another name of its own. Numbers
+// are converted if both types are floating-point. The template must stay open.
 func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if err := errors.Join(s.firstDamage(), template.firstDamage()); err != nil {
 		return nil, err
@@ -175,18 +175,16 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 		have[p.Name] = p
 	}
 	table := template.Names()
+	wanted, err := s.wantedNames(template, have)
+	if err != nil {
+		return nil, err
+	}
 	result := &LikeResult{}
 	var parts []ckptfmt.Part
 	var missing []string
 	used := make(map[string]bool)
 	for _, want := range whole(template.parts) {
-		name, found := "", false
-		for _, alias := range table.Aliases(want.Name) {
-			if _, found = have[alias]; found && alias != ObjectGraph {
-				name = alias
-				break
-			}
-		}
+		name := wanted[want.Name]
 		switch {
 		case want.Name == ObjectGraph:
 			parts = append(parts, want)

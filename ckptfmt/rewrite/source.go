@@ -79,7 +79,7 @@ func OpenFile(f formats.File) (*Source, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	s := &Source{name: f.Path, kind: f.Kind, parts: parts, opened: r.Reader, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
+	s := &Source{name: f.Path, kind: f.Kind, parts: parts, opened: r, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
 	if f.Kind.IsCheckpoint() {
 		s.reader = r.Reader
 	}

@@ -1,0 +1,93 @@
+package rewrite
+
+import (
+	"cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/names"
+)
+
+// wantedNames returns the names of a source's tensors by those of a template's that they are
+// the values for. have are the tensors of the source.
+func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (map[string]string, error) {
+	wanted, others, table := make(map[string]string), s.otherNames(), template.Names()
+	isComplete := true
+	for _, want := range template.parts {
+		name := nameAmong(table.Aliases(want.Name), have, others)
+		wanted[want.Name] = name
+		isComplete = isComplete && (name != "" || want.Name == ObjectGraph)
+	}
+	if isComplete || s.renamed {
+		return wanted, nil
+	}
+	places, err := s.placesOf(template)
+	for want, name := range places {
+		wanted[want] = cmp.Or(wanted[want], name)
+	}
+	return wanted, err
+}
+
+// placesOf returns the names of the tensors of a file of Keras, by those of a template's
+// tensors that have their places in such a file.
+func (s *Source) placesOf(template *Source) (map[string]string, error) {
+	file, err := s.template("")
+	if err != nil || file == nil {
+		return nil, err
+	}
+	table := template.Names()
+	keys := make(map[string]string, len(template.parts))
+	var list []ckptfmt.Part
+	for _, p := range whole(withoutGraph(template.parts)) {
+		key := p.Name
+		p.Name, p.Stored = table.Name(names.Keras, key), table.InFile(key)
+		keys[p.Name] = key
+		list = append(list, p)
+	}
+	byPath := make(map[string]string, len(s.parts))
+	for _, p := range s.parts {
+		byPath[cmp.Or(p.Stored, p.Name)] = p.Name
+	}
+	found := make(map[string]string)
+	for name, path := range file.Places(list) {
+		found[keys[name]] = byPath[path]
+	}
+	return found, file.Close()
+}
+
+// otherNames returns the tensors of a source by the names that it has for them, where that is
+// one tensor, unless they were renamed. The numbers of an optimizer's variables are none: those
+// of another optimizer have them too.
+func (s *Source) otherNames() map[string]string {
+	others := make(map[string]string)
+	if s.renamed {
+		return others
+	}
+	table := s.Names()
+	for _, p := range s.parts {
+		for _, kind := range []names.Kind{names.Variable, names.Keras, names.Path} {
+			alias := table.Name(kind, p.Name)
+			if before, known := others[alias]; known && before != p.Name {
+				others[alias] = ""
+			} else {
+				others[alias] = p.Name
+			}
+		}
+	}
+	return others
+}
+
+// nameAmong returns the name of the tensor that has one of some aliases for its name, or else
+// for one of its other names; "" where there is none.
+func nameAmong(aliases []string, have map[string]ckptfmt.Part, others map[string]string) string {
+	for _, alias := range aliases {
+		if _, found := have[alias]; found && alias != ObjectGraph {
+			return alias
+		}
+	}
+	for _, alias := range aliases {
+		if name := others[alias]; name != "" && name != ObjectGraph {
+			return name
+		}
+	}
+	return ""
+}
