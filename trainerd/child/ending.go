@@ -130,10 +130,10 @@ func (r *run) lacksAtTheEnd(c Checkpoint) bool {
 const inFlight = 100 * time.Millisecond
 
 // lacksSteps reports whether a checkpoint lacks steps up to the one given. If its name
-// has no step, it does if two reports have come since it was saved: the first of them
+// has none, it does if two reports have come since it was saved: the first of them
 // may be that of the step that was saved.
 func (r *run) lacksSteps(c Checkpoint, step int64) bool {
-	if c.Step == NoStep || c.countsEpochs() {
+	if !c.namesStep() {
 		return c.Saved.Add(inFlight).Before(r.attempt.beforeLast)
 	}
 	return c.Step < step

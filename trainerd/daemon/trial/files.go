@@ -165,7 +165,7 @@ func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 		main.steps[child.StepOf(name)] = true
 	}
 	all := append([]group{main}, companions(main, changed)...)
-	p := places{dir: dir, trial: logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists}
+	p := places{dir: dir, trial: logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists, files: changed}
 	return saved(p.logdirOf(best), all)
 }
 
