@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
@@ -96,9 +95,10 @@ var origin = lazyregexp.New(`(?:^|[\s|])[\w.]+:[\w<>.]+:\d+ - `)
 // Read reads a line. It returns the point that the line completes, nil for none;
 // its numbers may come from an earlier line.
 func (r *Reader) Read(text string) *Point {
-	if len(text) > maxLine || !utf8.ValidString(text) {
+	if len(text) > maxLine {
 		return nil
 	}
+	text = strings.ToValidUTF8(text, "\uFFFD") // of another character set, whose digits are the same
 	blank := text != ""
 	text = clean(text)
 	r.mu.Lock()

@@ -91,7 +91,7 @@ func (f *Findings) Story() (lines []string) {
 	case f.Ended:
 		say("it came to its end")
 	case f.Reports == 0 && f.Took >= f.Limit:
-		say("the time was over before it said anything: --limit %v gives it more", 5*f.Limit.Seconds())
+		say("the time was over before a line was understood: --limit %v gives it more", 5*f.Limit.Seconds())
 	}
 	whose := "reports of its own"
 	if f.Recipe != "" {
