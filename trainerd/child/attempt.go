@@ -218,6 +218,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			}
 			r.beginRefresh()
 			r.sayEnding()
+			r.endOutliving()
 			r.reapOrphans()
 			r.makeWay()
 			r.attempt.marks = r.withdrawMarks(r.attempt.marks)

@@ -39,6 +39,8 @@ func TestSavedIn(t *testing.T) {
 			&Saved{".", "models/*-*.*.keras", []string{"models/01-0.70.keras"}, true}},
 		{"events next to them", []string{"exp/a/ckpt-1.pt", "exp/runs/events.out.tfevents.1.host.1.0"}, &Saved{"exp", "a/ckpt-*.pt", []string{"a/ckpt-1.pt"}, true}},
 		{"JSON in a folder that says it", []string{"ck/step_40.json", "ck/step_80.json"}, &Saved{"ck", "step_*.json", []string{"step_40.json", "step_80.json"}, true}},
+		{"times", []string{"models/m_2026-11-26_20-09-10.pt", "models/m_2026-11-26_20-10-10.pt"},
+			&Saved{"models", "m_*-*-*_*-*-*.pt", []string{"m_2026-11-26_20-09-10.pt", "m_2026-11-26_20-10-10.pt"}, false}},
 		{"scikit-learn", []string{"models/model.joblib", "models/report.json"}, &Saved{"models", "model.joblib", []string{"model.joblib"}, false}},
 		{"LightGBM", []string{"model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"},
 			&Saved{".", "model.txt.snapshot_iter_*", []string{"model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"}, true}},
