@@ -112,3 +112,51 @@ def test_the_programs_own_curve_rises(supervised, loader):
         assert [step for step in shown if step != 30] == [step for step in range(1, 61) if step != 30]
         assert shown == sorted(set(shown))
         assert [point[0] for point in board.scalars("trainerd", "printed")] == list(range(1, 61))
+
+
+LINKED = """
+import json, os, signal, time
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+os.chdir(os.environ["TRAINERD_LOGDIR"])
+os.makedirs("store/a", exist_ok=True)
+if not os.path.lexists("current"):
+    os.symlink("store/a", "current")
+writer = EventFileWriter("current")
+for step in range(int(os.environ.get("TRAINERD_STEP", 0)) + 1, 61):
+    value = Summary.Value(tag="loss", simple_value=1 / step)
+    writer.add_event(Event(step=step, wall_time=time.time(), summary=Summary(value=[value])))
+    print(f"step={step} printed={1 / step}", flush=True)
+    if step % 10 == 0:
+        with open("writing.tmp", "w") as file:
+            json.dump({"step": step}, file)
+        os.rename("writing.tmp", f"ckpt-{step}.json")
+    if step == 35 and os.environ["TRAINERD_ATTEMPT"] == "1":
+        writer.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+writer.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def linked(commands, tmp_path_factory):
+    """A run of a program that writes events to a folder of the logdir by a link to that, killed once."""
+    folder = tmp_path_factory.mktemp("linked")
+    program = folder / "train.py"
+    program.write_text(LINKED)
+    logdir = folder / "logdir"
+    settings = ["child.checkpoints=ckpt-*.json", "child.backoff_secs=0.05", "child.max_restarts=1"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    assert_success(commands.run("trainerd", "run", "--logdir", logdir, *words, "--", sys.executable, program))
+    return logdir
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_curves_behind_a_link_rise(linked, loader):
+    assert len(list((linked / "store" / "a").glob("*.restart-*.trainerd"))) == 1
+    with TensorBoard(linked, loader) as board:
+        for run in ("current", "store/a"):
+            assert [point[0] for point in board.scalars(run, "loss")] == list(range(1, 61)), run
+        assert [point[0] for point in board.scalars(".", "printed")] == list(range(1, 61))

@@ -54,15 +54,16 @@ func isMark(name string) bool {
 // checksums, or a format in which a half-written file is noticed.
 func IsWhole(root *os.Root, names []string) bool {
 	files, err := Files(root, names)
-	return err == nil && IsSealed(root, names) && !slices.ContainsFunc(files, func(name string) bool { return !IsWholeFile(root, name) })
+	return err == nil && IsSealed(root, names) && !slices.ContainsFunc(files, func(name string) bool { return !IsWholeFile(root, names, name) })
 }
 
-// IsWholeFile reports whether the format of a file that [Check] finds intact shows
-// that its end is not missing.
-func IsWholeFile(root *os.Root, name string) bool {
+// IsWholeFile reports whether the format of a file, of a checkpoint that [Check] finds
+// intact, shows that its end is not missing. A text in a folder has none; one that is a
+// checkpoint itself, as those of LightGBM, may have been cut.
+func IsWholeFile(root *os.Root, names []string, name string) bool {
 	base := path.Base(name)
 	switch ext := strings.ToLower(path.Ext(name)); {
-	case bundleFile().MatchString(name), shardName().MatchString(base), base == ".metadata", ext == ".safetensors", ext == ".json", mayBeEmpty(name):
+	case bundleFile().MatchString(name), shardName().MatchString(base), base == ".metadata", ext == ".safetensors", ext == ".json", mayBeEmpty(name) && !slices.Contains(names, name):
 		return true
 	}
 	f, err := root.Open(name)

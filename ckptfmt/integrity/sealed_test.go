@@ -102,7 +102,7 @@ func TestIsWholeFileThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if integrity.IsWholeFile(root, "w.pt") {
+	if integrity.IsWholeFile(root, []string{"w.pt"}, "w.pt") {
 		t.Error("a file that is not there is whole")
 	}
 }

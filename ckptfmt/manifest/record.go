@@ -57,7 +57,8 @@ type Record struct {
 	Format string `json:"format"`
 	Step   int64  `json:"step"` // -1 if there is none
 	// Reported is the step that the program had reported when it wrote the
-	// checkpoint, if the number in the name counts epochs; 0 if unknown.
+	// checkpoint, if the name may not have it: its number counts epochs, or saves; 0 if
+	// unknown.
 	Reported int64 `json:"reported,omitempty"`
 	// WallTime is when it was last written, Verified when it was found intact.
 	WallTime time.Time `json:"wall_time"`

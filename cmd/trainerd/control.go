@@ -34,6 +34,10 @@ func controlCommands() []*cli.Command {
 				if err != nil {
 					return err
 				}
+				if saved.Step < 0 { // a program has one name for all
+					fmt.Fprintf(c.App.Writer, "saved: %s\n", saved.Checkpoint)
+					return nil
+				}
 				fmt.Fprintf(c.App.Writer, "saved step %d: %s\n", saved.Step, saved.Checkpoint)
 				return nil
 			}),

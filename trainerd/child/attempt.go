@@ -183,10 +183,10 @@ func (r *run) lineReader() LineReader {
 	switch {
 	case r.Lines == nil:
 		return nil
-	case r.attempt.given == nil || r.attempt.given.at() == NoStep:
+	case r.attempt.given == nil:
 		return r.Lines(0)
 	}
-	return r.Lines(r.attempt.given.at())
+	return r.Lines(max(r.attempt.given.Reached(), 0))
 }
 
 func (r *run) givenPath() string {
@@ -218,6 +218,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			}
 			r.beginRefresh()
 			r.sayEnding()
+			r.endOutliving()
 			r.reapOrphans()
 			r.makeWay()
 			r.attempt.marks = r.withdrawMarks(r.attempt.marks)

@@ -41,6 +41,7 @@ type Checkpoint struct {
 	first   moment                  // when a look has found it so
 	untried bool                    // nothing shows yet that the program had finished it
 	onTrial bool                    // not even its files, so that it does not count
+	counts  bool                    // the number in its name counts something else than the reports
 	only    bool                    // of a candidate: there are none with a step
 	unread  bool                    // it is as its record says by size and time, and was not read since the start
 }
@@ -61,15 +62,13 @@ func (c *Checkpoint) attrs() []any {
 }
 
 // at returns the step of the program's reports at which it was written, NoStep
-// where that is not known: a name may count epochs.
+// where that is not known: a name may count epochs, or saves.
 func (c *Checkpoint) at() int64 {
 	switch {
-	case !c.countsEpochs():
+	case !c.countsEpochs() && !c.counts:
 		return c.Step
-	case c.record != nil && c.record.Reported > 0:
-		return c.inReports(c.record.Reported)
-	case c.first.step > 0:
-		return c.inReports(c.first.step)
+	case c.reported() > 0:
+		return c.inReports(c.reported())
 	}
 	return NoStep
 }
@@ -128,6 +127,7 @@ type checkpointStore struct {
 	records map[key]*manifest.Record
 	sizes   sizes
 	blind   bool // a record cannot be read
+	counts  bool // the numbers in the names count something else than the reports
 	partial bool // the program does without some of parts
 	// unrecorded are failures to write records, for the log.
 	unrecorded []error
@@ -222,7 +222,7 @@ func (s *checkpointStore) candidates(settled bool) (all []Checkpoint) {
 		if c.onTrial = !s.isProven(&c, found); c.onTrial && (!settled || s.isKnown(k)) {
 			continue
 		}
-		c.only = only
+		c.only, c.counts = only, s.counts
 		if s.metrics != nil {
 			c.metrics = s.metrics(&c)
 		}
@@ -295,9 +295,11 @@ func (s *checkpointStore) accept(verdicts []verdict) (added []Checkpoint, bad []
 	}
 	s.known = append(s.known, added...)
 	slices.SortFunc(s.known, byStep)
+	s.learnNumbers()
 	s.forgetMarkers()
-	for _, c := range added {
-		s.measureAgain(c)
+	for i := range added {
+		added[i].counts = s.counts
+		s.measureAgain(added[i])
 	}
 	return added, bad
 }

@@ -20,35 +20,50 @@ import (
 
 func TestStepOfName(t *testing.T) {
 	for name, want := range map[string]int64{
-		"ckpt-120.pt":                           120,
-		"epoch=3-step=120.ckpt":                 120,
-		"step=120-loss=0.35.ckpt":               120,
-		"step_000120":                           120,
-		"global_step500":                        500,
-		"checkpoint-500":                        500,
-		"model.ckpt-120.index":                  120,
-		"model.ckpt-120.data-00000-of-00001":    120,
-		"weights.120.h5":                        120,
-		"ckpt.120":                              120,
-		"iter_0001000.safetensors":              1000,
-		"ckpt-7.optim.pt":                       7,
-		"02-0.41.keras":                         2,
-		"weights.03-0.41-91.25.hdf5":            3,
-		"epoch=4-val_loss=0.25.ckpt":            4,
-		"epoch=4-val_acc=81.ckpt":               4,
-		"epoch=2-step=60-v1.ckpt":               60,
-		"checkpoint_epoch3_iter1000.pth":        1000,
-		"epoch_003":                             3,
-		"ckpt-epoch2-1000.pt":                   1000,
-		"model_loss-0.25.pt":                    NoStep,
-		"optim_000020_rank1.pt":                 20,
-		"model-20-shard-3.npz":                  20,
-		"last-v1.ckpt":                          NoStep,
-		"footstep":                              NoStep,
-		"last.pt":                               NoStep,
-		"model.h5":                              NoStep,
-		"":                                      NoStep,
-		"ckpt-99999999999999999999999999999.pt": NoStep,
+		"ckpt-120.pt":                        120,
+		"epoch=3-step=120.ckpt":              120,
+		"step=120-loss=0.35.ckpt":            120,
+		"step_000120":                        120,
+		"global_step500":                     500,
+		"checkpoint-500":                     500,
+		"model.ckpt-120.index":               120,
+		"model.ckpt-120.data-00000-of-00001": 120,
+		"weights.120.h5":                     120,
+		"ckpt.120":                           120,
+		"iter_0001000.safetensors":           1000,
+		"ckpt-7.optim.pt":                    7,
+		"02-0.41.keras":                      2,
+		"weights.03-0.41-91.25.hdf5":         3,
+		"epoch=4-val_loss=0.25.ckpt":         4,
+		"epoch=4-val_acc=81.ckpt":            4,
+		"epoch=2-step=60-v1.ckpt":            60,
+		"checkpoint_epoch3_iter1000.pth":     1000,
+		"epoch_003":                          3,
+		"ckpt-epoch2-1000.pt":                1000,
+		"model_loss-0.25.pt":                 NoStep,
+		"optim_000020_rank1.pt":              20,
+		"model-20-shard-3.npz":               20,
+		"last-v1.ckpt":                       NoStep,
+		"ep0-ba100-rank0.pt":                 100, // Composer
+		"model_name=0--val_loss=9.10-step=99-consumed_samples=51200.0-last": 99,    // NeMo
+		"last_Ant_ep_100_rew_123.45.pth":                                    100,   // rl_games
+		"chkpnt7000.pth":                                                    7000,  // 3D Gaussian Splatting
+		"model_0012499.rank_0.pth":                                          12499, // DINOv2
+		"at-step00001000-state":                                             1000,  // kohya
+		"checkpoint_1_500.pt":                                               500,   // fairseq
+		"1epoch.pth":                                                        1,     // ESPnet
+		"model_2026-11-26_20-09-10.pt":                                      NoStep,
+		"policy-2026-11-26T20:09:10.pkl":                                    NoStep,
+		"20261126_200910_model.pt":                                          NoStep,
+		"state_20261126_030531_20.txt":                                      20,
+		"ckpt_1795726839.pt":                                                NoStep, // seconds since 1970
+		"rl_model_20480512_steps.zip":                                       20480512,
+		"ckpt-20261126":                                                     20261126,
+		"footstep":                                                          NoStep,
+		"last.pt":                                                           NoStep,
+		"model.h5":                                                          NoStep,
+		"":                                                                  NoStep,
+		"ckpt-99999999999999999999999999999.pt":                             NoStep,
 	} {
 		if got := stepOfName(name); got != want {
 			t.Errorf("stepOfName(%q) = %d, want %d", name, got, want)

@@ -184,7 +184,7 @@ func (r *run) purgeBefore(ctx context.Context) {
 	there := r.findEvents()
 	r.withdrawMarks(r.dropAhead(there.marks))
 	r.attempt.eventFiles = there
-	if c := r.attempt.given; c == nil || c.Step == NoStep || c.countsEpochs() {
+	if c := r.attempt.given; c == nil || !c.namesStep() {
 		return // its first report will say where it is
 	}
 	r.purgeFrom(r.attempt.given.Step + 1)

@@ -40,7 +40,21 @@ func (r *run) sayEnding() {
 		return
 	}
 	e.said = time.Since(e.begun)
-	r.log.Warn("still waiting", "for", "the program to end", "since", e.said.Round(time.Second))
+	what := "the program to end"
+	if a := r.attempt.process; a != nil && a.outlived() > 0 {
+		what = "the end of what the program has left running"
+	}
+	r.log.Warn("still waiting", "for", what, "since", e.said.Round(time.Second))
+}
+
+// endOutliving kills what has outlived a program that has saved all and ended, as data
+// loaders do that ignore SIGTERM. Before a save, it may be what saves.
+func (r *run) endOutliving() {
+	e := r.attempt.ending
+	if e == nil || !e.saved || e.stage == killed || r.attempt.process.outlived() < leftoverGrace {
+		return
+	}
+	r.enter(killed)
 }
 
 // terminate asks the program to end: with a save before, if the program knows a
@@ -84,7 +98,11 @@ func (r *run) enter(stage int) {
 		share = 1
 		r.checkSignal(r.attempt.process.send(system.SigTerm))
 	case killed:
-		if r.lost == nil { // else it is given no time, which the loss explains
+		switch {
+		case r.lost != nil: // it is given no time, which the loss explains
+		case r.attempt.process.outlived() > 0:
+			r.log.Warn("processes that the program has left running have not ended in time; killing them", "grace", r.grace())
+		default:
 			r.log.Warn("the program has not ended in time; killing it", "grace", r.grace())
 		}
 		r.checkSignal(r.attempt.process.kill())
@@ -130,10 +148,10 @@ func (r *run) lacksAtTheEnd(c Checkpoint) bool {
 const inFlight = 100 * time.Millisecond
 
 // lacksSteps reports whether a checkpoint lacks steps up to the one given. If its name
-// has no step, it does if two reports have come since it was saved: the first of them
+// has none, it does if two reports have come since it was saved: the first of them
 // may be that of the step that was saved.
 func (r *run) lacksSteps(c Checkpoint, step int64) bool {
-	if c.Step == NoStep || c.countsEpochs() {
+	if !c.namesStep() {
 		return c.Saved.Add(inFlight).Before(r.attempt.beforeLast)
 	}
 	return c.Step < step

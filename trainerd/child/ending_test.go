@@ -330,3 +330,40 @@ func TestStopContinuesProgram(t *testing.T) {
 		}
 	})
 }
+
+// TestOutliving has a program that saves all and ends at a stop, but for data loaders that
+// ignore SIGTERM: they do not hold up the stop. Where it has not saved, they may.
+func TestOutliving(t *testing.T) {
+	for saves, want := range map[bool]time.Duration{true: leftoverGrace, false: 99 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var ended time.Time
+			sv, out := simulate(t, func(p *simProgram) int {
+				p.say("step=1")
+				p.sleep(time.Hour)
+				if saves {
+					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1.json"), "{}")
+				}
+				ended = time.Now()
+				p.leave(time.Hour, system.SigKill)
+				return 0
+			})
+			sv.Grace, sv.Checkpoints = 100*time.Second, "ckpt-*"
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var begun time.Time
+			time.AfterFunc(time.Minute, func() { begun = time.Now(); cancel() })
+			if exit, _ := sv.Run(ctx); exit.Cause != Stopped {
+				t.Errorf("got %v", exit)
+			}
+			if took := time.Since(ended); took < want || took > want+5*time.Second {
+				t.Errorf("saved %v: the stop takes %v after the end of the program, want %v", saves, took, want)
+			}
+			if text := readFile(t, filepath.Join(sv.Logdir, "run-report.md")); !strings.Contains(text, fmt.Sprintf(" training, %v stopping", time.Since(begun).Round(time.Millisecond))) {
+				t.Errorf("the report has another time to stop than %v:\n%s", time.Since(begun), text)
+			}
+			if saves && strings.Contains(out.String(), "still waiting for=\"the program to end\"") {
+				t.Error("the log says that the program has not ended")
+			}
+		})
+	}
+}

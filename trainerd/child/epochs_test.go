@@ -17,7 +17,7 @@ import (
 
 func TestCountsEpochs(t *testing.T) {
 	for name, want := range map[string]bool{
-		"epoch_003": true, "ckpt-epoch=3.pt": true, "model_ep12.pth": true, "epoch=3-val_loss=0.25.ckpt": true,
+		"epoch_003": true, "ckpt-epoch=3.pt": true, "model_ep12.pth": true, "epoch=3-val_loss=0.25.ckpt": true, "1epoch.pth": true, "last_Ant_ep_100_rew_123.45.pth": true, "3_epochal.pt": false,
 		"epoch=3-step=120.ckpt": false, "ckpt-120.pt": false, "03-0.41.keras": false, "deep3.pt": false, "step3": false, "epoch.pt": false,
 	} {
 		if got := countsEpochs(name); got != want {

@@ -32,13 +32,13 @@ func (m *measured) add(r *Report) {
 
 // of returns the values of the model in a checkpoint. A program may count a step
 // that it has reported as the next one; values of the step itself win. Of an epoch,
-// the newest values count: they may have come some steps before its end.
+// or a save, the newest values count: they may have come some steps before its end.
 func (m *measured) of(c *Checkpoint) (all checkpoint.Measurements) {
 	step := c.at()
 	if step == NoStep {
 		return nil
 	}
-	if c.countsEpochs() {
+	if c.countsEpochs() || c.counts {
 		for i := range m.reports {
 			if r := m.reports[(m.next+i)%len(m.reports)]; r.Step <= step {
 				all = measurementsOf(r, c.Step, all)

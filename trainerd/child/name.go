@@ -39,22 +39,26 @@ var (
 	// the number that distinguishes files of one name, or of one step.
 	metricHead  = lazyregexp.New(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
 	versionHead = lazyregexp.New(`(?i)(?:[-_.]v|rank[-_]?|shard[-_]?)$`)
-	// runFolder are names of folders that a program makes for each of its starts.
-	// epochNumber is a number that counts epochs.
+	// epochNumber is a number that counts epochs, and epochWord what may follow one.
 	epochNumber = lazyregexp.New(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)
-	runFolder   = lazyregexp.New(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
+	epochWord   = lazyregexp.New(`(?i)^[-_]?ep(?:och)?s?(?:[^a-z]|$)`)
+	// timeStamp is a date with a time, or the seconds since 1970: when a file was written.
+	timeStamp = lazyregexp.New(`(?:^|\D)20\d\d(?:[-_.]\d\d[-_.]\d\d(?:[-_T .]+\d\d[-_:.h]?\d\d(?:[-_:.m]?\d\d)?)?|\d{4}[-_T ]\d\d[-_:.]?\d\d(?:[-_:.]?\d\d)?)(?:\D|$)|(?:^|\D)1[5-9]\d{8}(?:\.\d+)?(?:\D|$)`)
+	// runFolder are names of folders that a program makes for each of its starts.
+	runFolder = lazyregexp.New(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
 )
 
 // stepEnd returns the part of a base name up to the end of its step, and the
 // step's digits: what the name calls a step, else the last number that is no
-// metric, decimal or version.
+// time, metric, decimal or version.
 func stepEnd(base string) (head, digits string) {
 	stem := shardTail().ReplaceAllString(base, "")
 	if m := namedStep().FindStringSubmatchIndex(stem); m != nil {
 		return stem[:m[3]], stem[m[2]:m[3]]
 	}
 	stem = extension().ReplaceAllString(stem, "")
-	for _, at := range slices.Backward(numbers().FindAllStringIndex(stem, -1)) {
+	bare := timeStamp().ReplaceAllStringFunc(stem, func(when string) string { return strings.Repeat("-", len(when)) })
+	for _, at := range slices.Backward(numbers().FindAllStringIndex(bare, -1)) {
 		before, number := stem[:at[0]], stem[at[0]:at[1]]
 		if !strings.Contains(number, ".") && !metricHead().MatchString(before) && !versionHead().MatchString(before) {
 			return stem[:at[1]], number
@@ -77,7 +81,7 @@ func runOf(name string) (run string) {
 // countsEpochs reports whether the number in a base name is that of an epoch.
 func countsEpochs(base string) bool {
 	head, digits := stepEnd(base)
-	return digits != "" && epochNumber().MatchString(head)
+	return digits != "" && (epochNumber().MatchString(head) || epochWord().MatchString(base[len(head):]))
 }
 
 // StepOf returns the step in the name of a file or folder, [NoStep] for none.

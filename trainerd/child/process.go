@@ -33,7 +33,8 @@ type process struct {
 	speaks  atomic.Bool // it has made a report, and its other lines are none
 
 	mu       sync.Mutex
-	alive    bool // its group is
+	alive    bool      // its group is
+	over     time.Time // when the program itself ended, zero before
 	told     bool
 	draining time.Time // deadline for readers, zero while the program runs
 	conns    map[deadliner]struct{}
@@ -91,6 +92,9 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 	a.readers.Go(func() { a.read(stderr, source{out: a.out.stderr}) })
 	a.readers.Go(a.accept)
 	code, sig := program.Wait()
+	a.mu.Lock()
+	a.over = time.Now()
+	a.mu.Unlock()
 	a.endGroup(code == 0)
 	a.drain()
 	a.readers.Wait()
@@ -131,6 +135,17 @@ func (a *process) awaitGroup(succeeded bool) {
 		case <-poll.C:
 		}
 	}
+}
+
+// outlived returns for how long what the program has started has outlived it, 0 while it
+// runs.
+func (a *process) outlived() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over.IsZero() {
+		return 0
+	}
+	return time.Since(a.over)
 }
 
 func (a *process) wasTold() bool {

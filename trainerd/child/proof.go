@@ -61,7 +61,7 @@ func (s *checkpointStore) isProven(c *Checkpoint, found map[key]Checkpoint) bool
 // or makes no reports and was alive for long without changing it.
 func (r *run) isPast(c *Checkpoint) bool {
 	after := c.first.step
-	if !c.countsEpochs() {
+	if !c.countsEpochs() && !c.counts {
 		after = max(after, c.Step)
 	}
 	if r.attempt.step > after {

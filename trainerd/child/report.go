@@ -172,10 +172,10 @@ func isRange(err error) bool {
 // matchPattern reads a line by a pattern with named groups. In their names "__"
 // means "/".
 func matchPattern(p *regexp.Regexp, line string) *Report {
-	if len(line) > MaxLine || !utf8.ValidString(line) {
+	if len(line) > MaxLine {
 		return nil
 	}
-	found := p.FindStringSubmatch(line)
+	found := p.FindStringSubmatch(strings.ToValidUTF8(line, "\uFFFD")) // of another character set
 	if found == nil {
 		return nil
 	}

@@ -97,6 +97,7 @@ func (r *run) writeReport(ctx context.Context, begun time.Time, exit Exit, failu
 	switch {
 	case exit.Cause == Stopped:
 		rep.Outcome = runreport.Stopped
+		r.setStopping(rep)
 		if ctx.Err() != nil {
 			rep.StoppedBy = trainerd.StopperOf(ctx)
 		}
@@ -123,11 +124,25 @@ func (r *run) report(begun time.Time) *runreport.Run {
 		Saves:    runreport.Saves{Count: c.saves, Failed: c.stats.FailedSaves},
 		Restarts: runreport.Restarts{Count: c.stats.Restarts, Rewinds: c.stats.Rewinds, Lost: runreport.Seconds(c.pauses), StepsAgain: c.again},
 	}
-	if training := rep.Time.Training; training > 0 {
-		rep.StepsPerSecond = float64(c.steps) / time.Duration(training).Seconds()
-	}
+	setRate(rep)
 	rep.Checkpoints = runreport.Checkpoints(r.staying())
 	return rep
+}
+
+// setStopping sets apart the time since the stop began.
+func (r *run) setStopping(rep *runreport.Run) {
+	if e := r.attempt.ending; e != nil {
+		rep.Time.Stopping = runreport.Seconds(rep.Ended.Sub(e.begun))
+		rep.Time.Training = max(rep.Time.Training-rep.Time.Stopping, 0)
+		setRate(rep)
+	}
+}
+
+// setRate sets how many steps a second were made.
+func setRate(rep *runreport.Run) {
+	if training := rep.Time.Training; training > 0 {
+		rep.StepsPerSecond = float64(rep.Steps) / time.Duration(training).Seconds()
+	}
 }
 
 // staying returns the checkpoints that stay.

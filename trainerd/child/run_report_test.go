@@ -96,7 +96,7 @@ func TestRunReportTimes(t *testing.T) {
 				again = time.Now()
 			}
 			r, lost := readReport(t, sv.Logdir), again.Sub(failed)
-			training := total - lost
+			training := total - lost - time.Duration(r.Time.Stopping)
 			if time.Duration(r.Time.Total) != total || time.Duration(r.Restarts.Lost) != lost || time.Duration(r.Time.Training) != training {
 				t.Errorf("stopped after %v: total %v, lost %v, training %v; want %v, %v", stopped, r.Time.Total, r.Restarts.Lost, r.Time.Training, total, lost)
 			}

@@ -81,7 +81,7 @@ func (s *checkpointStore) eachShort(c *Checkpoint, least func(sizeOf) int64, f f
 		if err != nil || !info.Mode().IsRegular() || info.Size() >= least(of) || info.Size() == of.short {
 			continue
 		}
-		if isPickle := integrity.Format([]string{name}) == "pickle"; !isPickle && !integrity.IsWholeFile(s.root, name) {
+		if isPickle := integrity.Format([]string{name}) == "pickle"; !isPickle && !integrity.IsWholeFile(s.root, c.files, name) {
 			f(name, info.Size(), of)
 		}
 	}

@@ -25,6 +25,8 @@ func TestShortFiles(t *testing.T) {
 		"a cut one":          {"w-%d.bin", whole, "weights", true},
 		"in a folder":        {"w-%d/model.bin", whole, "weights", true},
 		"of a process":       {"w-%d-rank0.bin", whole, "weights", true},
+		"a text":             {"w-%d.txt", whole, "weights", true},
+		"a text in a folder": {"w-%d/log.txt", whole, "weights", false},
 		"a longer one":       {"w-%d.bin", whole, "weights of a fixed size, and more", false},
 		"sizes that vary":    {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights", true},
 		"as they vary":       {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights of a fixed siz", false},

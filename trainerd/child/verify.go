@@ -150,7 +150,7 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 	}
 	r := &manifest.Record{Name: filepath.ToSlash(rel), Format: integrity.Format(files), Step: c.Step, WallTime: c.Saved.UTC(),
 		Verified: time.Now().UTC(), Parts: c.files, Files: described}
-	if c.countsEpochs() {
+	if !c.namesStep() {
 		r.Reported = c.first.step
 	}
 	measured := c.metrics

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -122,8 +123,11 @@ func (s *Status) Text() string {
 	if s.ETA > 0 && s.Phase != Ended {
 		text += ", ETA " + (time.Duration(s.ETA) * time.Second).String()
 	}
-	if s.Saved != nil {
+	switch {
+	case s.Saved != nil && s.Saved.Step >= 0:
 		text += ", saved " + strconv.FormatInt(s.Saved.Step, 10)
+	case s.Saved != nil: // by a program that has one name for all
+		text += ", saved " + filepath.Base(s.Saved.Checkpoint)
 	}
 	if s.Waiting != "" {
 		text += ", waits for " + s.Waiting

@@ -51,6 +51,9 @@ func TestMonitorPhases(t *testing.T) {
 	m := NewMonitor("j", "", 1)
 	m.Begin(&fakeJob{}, 0, 0, "")
 	m.Step(1, math.NaN(), 0)
+	if got := (&Status{Phase: Supervising, Step: 5, Saved: &Saved{Step: -1, Checkpoint: "/logs/last.pt"}}).Text(); got != "supervising, step 5, saved last.pt" {
+		t.Errorf("with a checkpoint whose name has no step, the text is %q", got)
+	}
 	if st := m.Status(); st.Loss != nil || st.Text() != "training, step 1" {
 		t.Errorf("status %+v, %q", st, st.Text())
 	}

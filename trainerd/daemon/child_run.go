@@ -82,7 +82,7 @@ func (w *childWatch) Started(_ int, c *child.Checkpoint) {
 	restored := ""
 	w.step = 0
 	if c != nil {
-		restored, w.step = c.Path, max(c.Step, 0)
+		restored, w.step = c.Path, max(c.Reached(), 0)
 	}
 	w.show.begin(w.step, w.steps, restored)
 	w.showing, w.begun, w.stepAt = true, true, time.Now()
@@ -117,6 +117,10 @@ func (w *childWatch) Reported(r *child.Report) {
 func (w *childWatch) Saved(c child.Checkpoint) {
 	w.saved = c
 	w.show.saved(c.Step)
+	if !w.reported && c.Step > w.step { // this alone says how far it is
+		w.step = c.Step
+		w.monitor.Step(w.step, math.NaN(), 0)
+	}
 	w.monitor.Saved(trainerd.SavedCheckpoint{Step: c.Step, Prefix: c.Path, Time: c.Saved})
 }
 

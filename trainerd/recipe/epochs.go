@@ -1,6 +1,39 @@
 package recipe
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
+
+// heading is a line with nothing but an epoch or a step, such as "Epoch 3/10", that lines
+// without one are below.
+type heading struct {
+	place  int64    // what it says, noStep before the first
+	number int64    // of headings so far
+	tags   []string // that have come below it
+	lines  int64    // that have come below all of them
+}
+
+// isUnderHeading reports whether a line without a step is about what the heading says: as
+// long as one comes below each, and not one for every batch.
+func (r *Reader) isUnderHeading(p *Point) bool {
+	h := &r.heading
+	if h.place < r.base || r.counted > 0 {
+		return false
+	}
+	for _, v := range p.Values {
+		if slices.Contains(h.tags, v.Tag) {
+			r.counted = h.lines
+			return false
+		}
+	}
+	for _, v := range p.Values {
+		h.tags = append(h.tags, v.Tag)
+	}
+	h.lines++
+	r.last = h.place
+	return true
+}
 
 // learned is what the starts of a program have shown of its lines, by their form: where
 // counts begin cannot be seen in the lines of a start that resumes.

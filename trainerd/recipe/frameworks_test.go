@@ -114,6 +114,45 @@ Train Epoch: 1 [59520/60000 (99%)]	Loss: 0.125 => 59520 loss=0.125
 
 Test set: Average loss: 0.0625, Accuracy: 9830/10000 (98%) => 59520 test/loss=0.0625 test/accuracy=98
 `,
+	"PyTorch's quickstart": `
+Epoch 1
+-------------------------------
+loss: 2.25  [   64/60000] => 64 loss=2.25
+loss: 2.00  [51264/60000] => 51264 loss=2
+Test Error: 
+ Accuracy: 44.5%, Avg loss: 1.5  => 51264 test/accuracy=44.5 test/loss=1.5
+
+Epoch 2
+-------------------------------
+loss: 1.50  [   64/60000] => 60064 loss=1.5`,
+	"PyTorch's introduction": `
+EPOCH 1:
+  batch 1000 loss: 1.75 => 1000 loss=1.75
+  batch 2000 loss: 0.75 => 2000 loss=0.75
+LOSS train 0.5 valid 0.25 => 2000 loss/train=0.5 loss/valid=0.25
+EPOCH 2:
+  batch 1000 loss: 0.5 => 3000 loss=0.5`,
+	"PyTorch's transfer learning": `
+Epoch 0/24
+----------
+train Loss: 0.75 Acc: 0.5 => 0 loss=0.75 acc=0.5
+val Loss: 0.5 Acc: 0.75 => 0 val/loss=0.5 val/acc=0.75
+
+Epoch 1/24
+----------
+train Loss: 0.5 Acc: 0.75 => 1 loss=0.5 acc=0.75`,
+	"lines of batches below epochs": `
+Epoch 1/2
+loss: 4 => 1 loss=4
+loss: 3 => 2 loss=3
+Epoch 2/2
+loss: 2 => 3 loss=2`,
+	"TensorFlow's guide to checkpoints": `
+Initializing from scratch.
+Saved checkpoint for step 10: ./tf_ckpts/ckpt-1
+loss 30.5 => 10 loss=30.5
+Saved checkpoint for step 20: ./tf_ckpts/ckpt-2
+loss 23.5 => 20 loss=23.5`,
 	"bars without a length": `
 50it [00:10,  5.00it/s, loss=4]
 80it [00:16,  5.00it/s, loss=3] => 50 loss=4

@@ -145,5 +145,8 @@ func compilePair(text string) (*regexp.Regexp, error) {
 // places are groups that say where the training is.
 var places = []string{"step", "epoch", "epochs", "total", "values"}
 
+// counts reports whether the steps of the line are those of an epoch.
+func (l *Line) counts() bool { return l.form.SubexpIndex("total") > 0 }
+
 // saysValues reports whether the line has numbers besides the place.
 func (l *Line) saysValues() bool { return l.form.SubexpIndex("values") > 0 || len(l.named) > 0 }

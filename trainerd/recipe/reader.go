@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
@@ -49,6 +48,7 @@ type Reader struct {
 	current span       // the epoch of the last line with both
 	inSteps bool       // numbers came with steps, not epochs
 	counted int64      // lines without a step
+	heading heading    // above them
 	rebased bool       // steps were counted from where a bar began again
 	pending []*waiting // for their steps
 	held    *Point     // what a bar says of its current step, nil for nothing
@@ -74,11 +74,11 @@ type waiting struct {
 type span struct{ epoch, length, end int64 }
 
 // bar is a count of steps that begins again.
-type bar struct{ epoch, last, offset int64 }
+type bar struct{ epoch, last, offset, heading int64 }
 
 // NewReader returns a reader for a start that resumes from a step, 0 for none.
 func (r *Recipe) NewReader(step int64) *Reader {
-	reader := &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, last: noStep, bars: map[string]*bar{}, learned: r.learned}
+	reader := &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, last: noStep, heading: heading{place: noStep}, bars: map[string]*bar{}, learned: r.learned}
 	if r.Tables {
 		reader.table = &table{}
 	}
@@ -95,9 +95,10 @@ var origin = lazyregexp.New(`(?:^|[\s|])[\w.]+:[\w<>.]+:\d+ - `)
 // Read reads a line. It returns the point that the line completes, nil for none;
 // its numbers may come from an earlier line.
 func (r *Reader) Read(text string) *Point {
-	if len(text) > maxLine || !utf8.ValidString(text) {
+	if len(text) > maxLine {
 		return nil
 	}
+	text = strings.ToValidUTF8(text, "\uFFFD") // of another character set, whose digits are the same
 	blank := text != ""
 	text = clean(text)
 	r.mu.Lock()
@@ -189,6 +190,11 @@ func (r *Reader) take(m *match) *Point {
 			return r.release(r.step)
 		}
 		return nil
+	case stepByCount:
+		if r.isUnderHeading(p) {
+			p.Step = r.heading.place
+			return p
+		}
 	case stepOfLast:
 		if p.Step = max(r.step, r.last); p.Step != noStep {
 			return p
@@ -287,6 +293,9 @@ func (r *Reader) hold(p *Point) (before *Point) {
 
 // place takes a line that says no more than where the training is.
 func (r *Reader) place(m *match) *Point {
+	if m.total == noStep {
+		r.heading = heading{place: max(m.step, m.epoch), number: r.heading.number + 1, lines: r.heading.lines}
+	}
 	switch {
 	case m.step == noStep:
 		return r.beginEpoch(m.epoch)
@@ -354,39 +363,48 @@ func (r *Reader) endOf(epoch int64) int64 {
 
 // progress returns the step of a line since the beginning of the training.
 func (r *Reader) progress(m *match) int64 {
-	isCount := m.line.form.SubexpIndex("total") > 0
 	switch {
 	case m.epoch != noStep && m.total != noStep:
 		epoch := max(m.epoch-r.learned.firstOf(m, r.base), 0)
 		r.current = span{m.epoch, m.total, (epoch + 1) * m.total}
 		return epoch*m.total + m.step
-	case m.epoch == noStep && !isCount:
+	case m.epoch == noStep && !m.line.counts() && r.heading.number == 0:
 		return m.step
 	}
-	r.rebased = r.rebased || isCount
+	r.rebased = r.rebased || m.line.counts()
 	return m.step + r.barOf(m).offset
 }
 
-// barOf returns the count that a line continues: where the number falls, an epoch
-// or that of its epoch rises, an epoch has begun. If it has no total, that epoch is taken to be the first since the start.
+// barOf returns the count that a line continues: where the number falls, or that of its
+// epoch rises, an epoch has begun. If it has no total, that epoch is taken to be the first
+// since the start.
 func (r *Reader) barOf(m *match) *bar {
 	key := m.line.Form + "|" + strconv.FormatInt(m.total, 10)
 	b := r.bars[key]
 	if b == nil {
-		b = &bar{epoch: m.epoch}
+		b = &bar{epoch: m.epoch, heading: r.heading.number}
 		switch {
 		case m.step > r.base:
 		case m.total > 0:
 			b.offset = r.base / m.total * m.total
-		case m.line.form.SubexpIndex("total") > 0, r.learned.hasRestarted(m.line.Form):
+		case r.beginsAgain(m):
 			b.offset = r.base
 		}
 		r.bars[key] = b
 	}
-	if m.step < b.last || m.step == b.last && m.epoch > b.epoch {
+	isNext := m.epoch > b.epoch || m.epoch == noStep && r.heading.number > b.heading
+	falls := m.step < b.last && (m.epoch != noStep || m.line.counts() || isNext)
+	if falls || m.step == b.last && isNext {
 		b.offset += max(b.last, m.total)
 		r.learned.noteRestart(m.line.Form)
 	}
-	b.epoch, b.last = m.epoch, m.step
+	b.epoch, b.last, b.heading = m.epoch, m.step, r.heading.number
 	return b
+}
+
+// beginsAgain reports whether the steps of a line are those of an epoch: its form says that,
+// or lines have shown it, or it is below the heading of a later epoch and far behind the
+// checkpoint.
+func (r *Reader) beginsAgain(m *match) bool {
+	return m.line.counts() || r.learned.hasRestarted(m.line.Form) || r.heading.place > 1 && m.step <= r.base/2
 }

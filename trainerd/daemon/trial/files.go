@@ -125,9 +125,9 @@ var (
 	numbered = lazyregexp.New(`(?i)\.(?:h5|hdf5|jld2|pt2|bz2|lz4|7z)$`)
 	// sequel is a name with a number as a program gives it to one file of its state
 	// after another, whatever the form of that is. epoch_1.csv may be what it found out.
-	sequel = lazyregexp.New(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer)[-_.=]?\d+(?:[-_.T=]\d+)*(?:\.[a-z0-9]{1,8})?$`)
+	sequel = lazyregexp.New(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer|ck|ckp|chk)[-_.=]?\d+(?:[-_.T=]\d+)*(?:\.[a-z0-9]{1,8})?$`)
 	// store is a folder for the state of a training: what is numbered there is such.
-	store = lazyregexp.New(`(?i)^(?:(?:model|train(?:ing|er)?)[-_]?)?(?:check[-_]?points?|ckpts?|chkpts?|snapshots?|weights|saves?|states?|backups?|restarts?)$`)
+	store = lazyregexp.New(`(?i)^(?:(?:model|train(?:ing|er)?)[-_]?)?(?:check[-_]?points?|ckpts?|chkpts?|ck|chk|snapshots?|weights|saves?|states?|backups?|restarts?)$`)
 	// bundleTail ends the names of the files of a TensorFlow bundle.
 	bundleTail = lazyregexp.New(`\.(?:index|meta|data-\d+-of-\d+)$`)
 )
@@ -165,14 +165,13 @@ func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 		main.steps[child.StepOf(name)] = true
 	}
 	all := append([]group{main}, companions(main, changed)...)
-	p := places{dir: dir, trial: logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists}
+	p := places{dir: dir, trial: logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists, files: changed}
 	return saved(p.logdirOf(best), all)
 }
 
 // saved returns the checkpoints that have files of each group.
 func saved(logdir string, groups []group) *Saved {
-	best := groups[0].pattern
-	s := &Saved{Logdir: logdir, Step: strings.Contains(filepath.Base(best), "*")}
+	s := &Saved{Logdir: logdir, Step: child.StepOf(groups[0].names[0]) != child.NoStep}
 	var patterns []string
 	for _, g := range groups {
 		patterns = append(patterns, everyRun(below(s.Logdir, g.pattern)))

@@ -18,10 +18,11 @@ var (
 
 // places are what the choice of a logdir depends on.
 type places struct {
-	dir    string // in which the program works
-	trial  string // the logdir of the trial
-	filled bool   // there is nothing but checkpoints in their folder
-	lists  bool   // the program looks at whatever is in a folder
+	dir    string   // in which the program works
+	trial  string   // the logdir of the trial
+	filled bool     // there is nothing but checkpoints in their folder
+	lists  bool     // the program looks at whatever is in a folder
+	files  []string // that it has made, by their absolute names
 }
 
 // logdirOf returns the folder that is to be the logdir of checkpoints: that of the
@@ -48,7 +49,23 @@ func (p places) logdirOf(pattern string) string {
 	for len(parts) > 1 && (storeFolder().MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts[1:], runFolder().MatchString)) {
 		parts = parts[:len(parts)-1]
 	}
+	for len(parts) > 0 && !p.hasEventsIn(filepath.Join(abs, filepath.Join(parts...))) {
+		parts = parts[:len(parts)-1]
+	}
 	return filepath.Join(p.dir, filepath.Join(parts...))
+}
+
+// hasEventsIn reports whether a folder has all events files that the program writes below
+// its working directory: the curves in others would step back at a restart.
+func (p places) hasEventsIn(folder string) bool {
+	within := func(dir, name string) bool {
+		abs, err := filepath.Abs(dir)
+		return err == nil && strings.HasPrefix(name, abs+string(filepath.Separator))
+	}
+	return !slices.ContainsFunc(p.files, func(name string) bool {
+		isEvents := strings.Contains(filepath.Base(name), "tfevents") && !within(p.trial, name)
+		return isEvents && within(p.dir, name) && !within(folder, name)
+	})
 }
 
 // onlyIn reports whether all files that have changed in a folder are checkpoints with

@@ -3,6 +3,7 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -70,7 +71,11 @@ func (f *Findings) Text(job, name, dir string) (string, error) {
 	if s := f.Saved; s != nil {
 		v["Logdir"], v["Pattern"] = s.Logdir, s.Pattern
 		v["Keep"], v["KeepWhy"] = 5, "only the newest checkpoints stay; 0 keeps all"
-		if !s.Step {
+		switch {
+		case s.Step:
+		case strings.Contains(path.Base(s.Pattern), "*"):
+			v["Keep"], v["KeepWhy"] = 0, "their names have no step, so all stay"
+		default:
 			v["Keep"], v["KeepWhy"] = 0, "the program replaces it by itself"
 		}
 		v["ResumeArgs"] = f.Resume.Args
@@ -91,7 +96,7 @@ func (f *Findings) Story() (lines []string) {
 	case f.Ended:
 		say("it came to its end")
 	case f.Reports == 0 && f.Took >= f.Limit:
-		say("the time was over before it said anything: --limit %v gives it more", 5*f.Limit.Seconds())
+		say("the time was over before a line was understood: --limit %v gives it more", 5*f.Limit.Seconds())
 	}
 	whose := "reports of its own"
 	if f.Recipe != "" {

@@ -149,15 +149,14 @@ func watch(ctx context.Context, o Options, before snapshot, w *witness, stop fun
 
 // findResume finds out how the program resumes.
 func (f *Findings) findResume() {
-	name := f.Recipe
-	if name == "" {
-		name = recipe.Auto
+	source := recipe.Source(f.Dir, f.Command)
+	for _, name := range []string{f.Recipe, recipe.Auto} { // its lines may be those of another kind
+		r, err := recipe.Load(name)
+		if f.Resumes || err != nil {
+			continue
+		}
+		f.Resume, f.Resumes = r.ResumeOf(source)
 	}
-	r, err := recipe.Load(name)
-	if err != nil {
-		return
-	}
-	f.Resume, f.Resumes = r.ResumeOf(recipe.Source(f.Dir, f.Command))
 	if f.resumesByFlag() {
 		f.Resume = recipe.Resume{Note: "its command line has " + f.Resume.Args[0]}
 	}

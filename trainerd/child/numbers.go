@@ -1,0 +1,71 @@
+package child
+
+import "path"
+
+// What the number in the name of a checkpoint counts is not always known: "ckpt-3" may be
+// the third save of tf.train.CheckpointManager, and "checkpoint3.pt" the third epoch of
+// fairseq, while the program reports steps by the hundred.
+
+// reported returns the step that the program had reported when a checkpoint was found, 0
+// where that is not known.
+func (c *Checkpoint) reported() int64 {
+	if c.record != nil && c.record.Reported > 0 {
+		return c.record.Reported
+	}
+	return c.first.step
+}
+
+// Reached returns the step that the program had come to in its reports when it wrote the
+// checkpoint, as far as that is known, else [NoStep].
+func (c *Checkpoint) Reached() int64 {
+	if at := c.at(); at != NoStep {
+		return at
+	}
+	if step := c.reported(); step > 0 {
+		return step
+	}
+	return NoStep
+}
+
+// namesStep reports whether the number in its name is a step of the program's reports, for
+// all that is known. It may be none if many more had been reported; but a fast program may
+// have come so far until the checkpoint was found.
+func (c *Checkpoint) namesStep() bool {
+	if c.Step == NoStep || c.countsEpochs() || c.counts {
+		return false
+	}
+	says := len(c.files) == 0 || namedStep().MatchString(path.Base(c.files[0]))
+	return says || c.reported() < 2*(c.Step+1)
+}
+
+// learnNumbers finds out whether the numbers in the names count something else than the
+// reports do: from one checkpoint to the next these rise much more than the numbers. The
+// metrics of checkpoints are then those of other steps.
+func (s *checkpointStore) learnNumbers() {
+	for i := 1; i < len(s.known) && !s.counts; i++ {
+		s.counts = countOther(&s.known[i-1], &s.known[i])
+	}
+	for i := range s.known {
+		c := &s.known[i]
+		if c.counts == s.counts {
+			continue
+		}
+		c.counts = s.counts
+		if s.metrics == nil {
+			continue
+		}
+		if err := s.measure(c.at(), s.metrics(c)); err != nil {
+			s.unrecorded = append(s.unrecorded, err)
+		}
+	}
+}
+
+// countOther reports whether the numbers of two checkpoints, one after the other, count
+// something else than the reports do.
+func countOther(a, b *Checkpoint) bool {
+	const much = 4
+	if a.Step == NoStep || a.Step == b.Step || a.namesStep() || b.namesStep() || a.reported() <= 0 {
+		return false
+	}
+	return b.reported() >= much*b.Step && b.reported()-a.reported() >= much*(b.Step-a.Step)
+}

@@ -1,0 +1,60 @@
+//go:build unix
+
+package child
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// TestCountsSaves has a program whose checkpoints are numbered by its saves, as those of
+// tf.train.CheckpointManager are, while it reports steps: what it has done when it saved, and
+// how well, is that of the steps, also for a later run.
+func TestCountsSaves(t *testing.T) {
+	sv, out := supervise(t, "steps 1 40;write w-1;await trainerd.manifests/1.json;steps 41 80;write w-2;await trainerd.manifests/2.json;"+
+		"steps 81 120;write w-3;await trainerd.manifests/3.json;say ready;sleep")
+	sv.LookEvery = 20 * time.Millisecond
+	sv.Checkpoints = "w-*"
+	sv.Retention = []retention.Policy{retention.Last(3)}
+	ctx, stop := context.WithCancel(t.Context())
+	sv.Stdout = &stopper{screen: out, at: "ready", stop: stop}
+	if exit, err := sv.Run(ctx); exit.Cause != Stopped || err != nil {
+		t.Fatalf("got %v, %v, though it has saved all", exit.Cause, err)
+	}
+	known, err := Look(sv.Logdir, sv.Checkpoints)
+	if err != nil || len(known) != 3 {
+		t.Fatalf("got %v, %v", known, err)
+	}
+	for _, c := range known {
+		if got := c.record.Metrics["loss"]; c.Reached() != 40*c.Step || float64(got) != 1/float64(40*c.Step) {
+			t.Errorf("save %d is of step %d, with loss %v", c.Step, c.Reached(), got)
+		}
+	}
+}
+
+// TestNamesStep has what a look found when the program had come to a step.
+func TestNamesStep(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		step     int64
+		reported int64
+		want     bool
+	}{
+		{"w-100", 100, 100, true}, {"w-100", 100, 150, true}, {"w-3", 3, 300, false}, {"step_3", 3, 300, true},
+		{"w-0", 0, 1, true}, {"w-1", 1, 3, true}, {"w-100", 100, 0, true}, {"epoch_3", 3, 3, false}, {"last", NoStep, 3, false},
+	} {
+		c := &Checkpoint{Step: tc.step, files: []string{tc.name}, first: moment{step: tc.reported}}
+		if got := c.namesStep(); got != tc.want {
+			t.Errorf("%s, found at step %d: %v", tc.name, tc.reported, got)
+		}
+	}
+	fast := &checkpointStore{known: []Checkpoint{
+		{Step: 100, files: []string{"w-100"}, first: moment{step: 900}}, {Step: 200, files: []string{"w-200"}, first: moment{step: 1000}},
+	}}
+	if fast.learnNumbers(); fast.counts {
+		t.Error("a program that is fast seems to number its checkpoints by saves")
+	}
+}
