@@ -62,11 +62,11 @@ func AddsWhole[T float32 | float64](k int) bool {
 	return e != nil && 0 < k && k <= e.kc
 }
 
-// Segments computes C = op(A) * op(B) with the bits of a sum of products: the inner
-// dimension k is a whole number of segments, as long as [AddsWhole] allows, and the
+// Segments computes C = op(A) * op(B) + beta * C with the bits of a sum of products: the
+// inner dimension k is a whole number of segments, as long as [AddsWhole] allows, and the
 // product of each is summed before it is added to that of the ones before.
-func Segments[T float32 | float64](ta, tb bool, m, n, k, segment int, a []T, lda int, b []T, ldb int, c []T, ldc int) {
-	p := product[T]{ta: ta, tb: tb, m: m, n: n, k: k, alpha: 1, a: a, lda: lda, b: b, ldb: ldb, c: c, ldc: ldc, segment: segment}
+func Segments[T float32 | float64](ta, tb bool, m, n, k, segment int, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+	p := product[T]{ta: ta, tb: tb, m: m, n: n, k: k, alpha: 1, a: a, lda: lda, b: b, ldb: ldb, beta: beta, c: c, ldc: ldc, segment: segment}
 	e := engineOf[T]()
 	if !AddsWhole[T](segment) || k%segment != 0 || !p.fits() {
 		panic(fmt.Sprintf("blas: products of %d by %d by %d in segments of %d", m, k, n, segment))

@@ -484,6 +484,11 @@ func sTanh(d *float32, x *float32, n int)
 //go:noescape
 func sErf(d *float32, x *float32, n int)
 
+// sErfc sets d to one minus the error functions of x.
+//
+//go:noescape
+func sErfc(d *float32, x *float32, n int)
+
 // sSigmoid sets d to the logistic functions of x.
 //
 //go:noescape

@@ -3503,6 +3503,247 @@ DATA wordbc69b6a7<>+24(SB)/4, $0xbc69b6a7
 DATA wordbc69b6a7<>+28(SB)/4, $0xbc69b6a7
 GLOBL wordbc69b6a7<>(SB), RODATA|NOPTR, $32
 
+// func sErfc(d *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sErfc(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS      (DX)(AX*1), Y0
+	VMOVUPS      word41280000<>+0(SB), Y1
+	VANDPS       word7fffffff<>+0(SB), Y0, Y2
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      word3f000000<>+0(SB), Y2
+	VFMADD213PS  word3f800000<>+0(SB), Y1, Y2
+	VMOVUPS      word3f800000<>+0(SB), Y3
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       wordfffff000<>+0(SB), Y1, Y3
+	VMOVUPS      word3e2ef945<>+0(SB), Y4
+	VFMADD213PS  wordbf527892<>+0(SB), Y2, Y4
+	VFMADD213PS  word3fbe87b0<>+0(SB), Y2, Y4
+	VFMADD213PS  wordbf914e5d<>+0(SB), Y2, Y4
+	VFMADD213PS  word3e8ec7cc<>+0(SB), Y2, Y4
+	VFMADD213PS  wordbe3ec24c<>+0(SB), Y2, Y4
+	VFMADD213PS  word3dc636c9<>+0(SB), Y2, Y4
+	VFMADD213PS  word3ebf88fb<>+0(SB), Y2, Y4
+	VFMADD213PS  word3f8000c7<>+0(SB), Y2, Y4
+	VFMADD213PS  wordbfa1fc4e<>+0(SB), Y2, Y4
+	VSUBPS       Y1, Y3, Y5
+	VADDPS       Y1, Y3, Y1
+	VFMADD231PS  Y5, Y1, Y4
+	VMOVUPS      word42b20000<>+0(SB), Y1
+	VMOVUPS      wordc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMINPS       Y4, Y1, Y1
+	VMULPS       word3fb8aa3b<>+0(SB), Y1, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS word3f318000<>+0(SB), Y4, Y1
+	VFNMADD231PS wordb95e8083<>+0(SB), Y4, Y1
+	VMOVUPS      word39506967<>+0(SB), Y5
+	VFMADD213PS  word3ab743ce<>+0(SB), Y1, Y5
+	VFMADD213PS  word3c088908<>+0(SB), Y1, Y5
+	VFMADD213PS  word3d2aa9c1<>+0(SB), Y1, Y5
+	VFMADD213PS  word3e2aaaaa<>+0(SB), Y1, Y5
+	VFMADD213PS  word3f000000<>+0(SB), Y1, Y5
+	VMULPS       Y1, Y1, Y6
+	VFMADD213PS  Y1, Y6, Y5
+	VADDPS       word3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y4, Y1
+	VPSRAD       $0x01, Y1, Y4
+	VPSUBD       Y4, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       word3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y5, Y1
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       word3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VMULPS       Y3, Y3, Y2
+	VORPS        word80000000<>+0(SB), Y2, Y2
+	VMOVUPS      word42b20000<>+0(SB), Y3
+	VMOVUPS      wordc2d00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMINPS       Y2, Y3, Y2
+	VMULPS       word3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS word3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS wordb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      word39506967<>+0(SB), Y4
+	VFMADD213PS  word3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  word3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  word3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  word3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  word3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       word3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       word3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       word3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      word40000000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VBLENDVPS    Y0, Y2, Y1, Y0
+	VMOVUPS      Y0, (CX)(AX*1)
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word41280000<>+0(SB)/4, $0x41280000
+DATA word41280000<>+4(SB)/4, $0x41280000
+DATA word41280000<>+8(SB)/4, $0x41280000
+DATA word41280000<>+12(SB)/4, $0x41280000
+DATA word41280000<>+16(SB)/4, $0x41280000
+DATA word41280000<>+20(SB)/4, $0x41280000
+DATA word41280000<>+24(SB)/4, $0x41280000
+DATA word41280000<>+28(SB)/4, $0x41280000
+GLOBL word41280000<>(SB), RODATA|NOPTR, $32
+
+DATA wordfffff000<>+0(SB)/4, $0xfffff000
+DATA wordfffff000<>+4(SB)/4, $0xfffff000
+DATA wordfffff000<>+8(SB)/4, $0xfffff000
+DATA wordfffff000<>+12(SB)/4, $0xfffff000
+DATA wordfffff000<>+16(SB)/4, $0xfffff000
+DATA wordfffff000<>+20(SB)/4, $0xfffff000
+DATA wordfffff000<>+24(SB)/4, $0xfffff000
+DATA wordfffff000<>+28(SB)/4, $0xfffff000
+GLOBL wordfffff000<>(SB), RODATA|NOPTR, $32
+
+DATA word3e2ef945<>+0(SB)/4, $0x3e2ef945
+DATA word3e2ef945<>+4(SB)/4, $0x3e2ef945
+DATA word3e2ef945<>+8(SB)/4, $0x3e2ef945
+DATA word3e2ef945<>+12(SB)/4, $0x3e2ef945
+DATA word3e2ef945<>+16(SB)/4, $0x3e2ef945
+DATA word3e2ef945<>+20(SB)/4, $0x3e2ef945
+DATA word3e2ef945<>+24(SB)/4, $0x3e2ef945
+DATA word3e2ef945<>+28(SB)/4, $0x3e2ef945
+GLOBL word3e2ef945<>(SB), RODATA|NOPTR, $32
+
+DATA wordbf527892<>+0(SB)/4, $0xbf527892
+DATA wordbf527892<>+4(SB)/4, $0xbf527892
+DATA wordbf527892<>+8(SB)/4, $0xbf527892
+DATA wordbf527892<>+12(SB)/4, $0xbf527892
+DATA wordbf527892<>+16(SB)/4, $0xbf527892
+DATA wordbf527892<>+20(SB)/4, $0xbf527892
+DATA wordbf527892<>+24(SB)/4, $0xbf527892
+DATA wordbf527892<>+28(SB)/4, $0xbf527892
+GLOBL wordbf527892<>(SB), RODATA|NOPTR, $32
+
+DATA word3fbe87b0<>+0(SB)/4, $0x3fbe87b0
+DATA word3fbe87b0<>+4(SB)/4, $0x3fbe87b0
+DATA word3fbe87b0<>+8(SB)/4, $0x3fbe87b0
+DATA word3fbe87b0<>+12(SB)/4, $0x3fbe87b0
+DATA word3fbe87b0<>+16(SB)/4, $0x3fbe87b0
+DATA word3fbe87b0<>+20(SB)/4, $0x3fbe87b0
+DATA word3fbe87b0<>+24(SB)/4, $0x3fbe87b0
+DATA word3fbe87b0<>+28(SB)/4, $0x3fbe87b0
+GLOBL word3fbe87b0<>(SB), RODATA|NOPTR, $32
+
+DATA wordbf914e5d<>+0(SB)/4, $0xbf914e5d
+DATA wordbf914e5d<>+4(SB)/4, $0xbf914e5d
+DATA wordbf914e5d<>+8(SB)/4, $0xbf914e5d
+DATA wordbf914e5d<>+12(SB)/4, $0xbf914e5d
+DATA wordbf914e5d<>+16(SB)/4, $0xbf914e5d
+DATA wordbf914e5d<>+20(SB)/4, $0xbf914e5d
+DATA wordbf914e5d<>+24(SB)/4, $0xbf914e5d
+DATA wordbf914e5d<>+28(SB)/4, $0xbf914e5d
+GLOBL wordbf914e5d<>(SB), RODATA|NOPTR, $32
+
+DATA word3e8ec7cc<>+0(SB)/4, $0x3e8ec7cc
+DATA word3e8ec7cc<>+4(SB)/4, $0x3e8ec7cc
+DATA word3e8ec7cc<>+8(SB)/4, $0x3e8ec7cc
+DATA word3e8ec7cc<>+12(SB)/4, $0x3e8ec7cc
+DATA word3e8ec7cc<>+16(SB)/4, $0x3e8ec7cc
+DATA word3e8ec7cc<>+20(SB)/4, $0x3e8ec7cc
+DATA word3e8ec7cc<>+24(SB)/4, $0x3e8ec7cc
+DATA word3e8ec7cc<>+28(SB)/4, $0x3e8ec7cc
+GLOBL word3e8ec7cc<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe3ec24c<>+0(SB)/4, $0xbe3ec24c
+DATA wordbe3ec24c<>+4(SB)/4, $0xbe3ec24c
+DATA wordbe3ec24c<>+8(SB)/4, $0xbe3ec24c
+DATA wordbe3ec24c<>+12(SB)/4, $0xbe3ec24c
+DATA wordbe3ec24c<>+16(SB)/4, $0xbe3ec24c
+DATA wordbe3ec24c<>+20(SB)/4, $0xbe3ec24c
+DATA wordbe3ec24c<>+24(SB)/4, $0xbe3ec24c
+DATA wordbe3ec24c<>+28(SB)/4, $0xbe3ec24c
+GLOBL wordbe3ec24c<>(SB), RODATA|NOPTR, $32
+
+DATA word3dc636c9<>+0(SB)/4, $0x3dc636c9
+DATA word3dc636c9<>+4(SB)/4, $0x3dc636c9
+DATA word3dc636c9<>+8(SB)/4, $0x3dc636c9
+DATA word3dc636c9<>+12(SB)/4, $0x3dc636c9
+DATA word3dc636c9<>+16(SB)/4, $0x3dc636c9
+DATA word3dc636c9<>+20(SB)/4, $0x3dc636c9
+DATA word3dc636c9<>+24(SB)/4, $0x3dc636c9
+DATA word3dc636c9<>+28(SB)/4, $0x3dc636c9
+GLOBL word3dc636c9<>(SB), RODATA|NOPTR, $32
+
+DATA word3ebf88fb<>+0(SB)/4, $0x3ebf88fb
+DATA word3ebf88fb<>+4(SB)/4, $0x3ebf88fb
+DATA word3ebf88fb<>+8(SB)/4, $0x3ebf88fb
+DATA word3ebf88fb<>+12(SB)/4, $0x3ebf88fb
+DATA word3ebf88fb<>+16(SB)/4, $0x3ebf88fb
+DATA word3ebf88fb<>+20(SB)/4, $0x3ebf88fb
+DATA word3ebf88fb<>+24(SB)/4, $0x3ebf88fb
+DATA word3ebf88fb<>+28(SB)/4, $0x3ebf88fb
+GLOBL word3ebf88fb<>(SB), RODATA|NOPTR, $32
+
+DATA word3f8000c7<>+0(SB)/4, $0x3f8000c7
+DATA word3f8000c7<>+4(SB)/4, $0x3f8000c7
+DATA word3f8000c7<>+8(SB)/4, $0x3f8000c7
+DATA word3f8000c7<>+12(SB)/4, $0x3f8000c7
+DATA word3f8000c7<>+16(SB)/4, $0x3f8000c7
+DATA word3f8000c7<>+20(SB)/4, $0x3f8000c7
+DATA word3f8000c7<>+24(SB)/4, $0x3f8000c7
+DATA word3f8000c7<>+28(SB)/4, $0x3f8000c7
+GLOBL word3f8000c7<>(SB), RODATA|NOPTR, $32
+
+DATA wordbfa1fc4e<>+0(SB)/4, $0xbfa1fc4e
+DATA wordbfa1fc4e<>+4(SB)/4, $0xbfa1fc4e
+DATA wordbfa1fc4e<>+8(SB)/4, $0xbfa1fc4e
+DATA wordbfa1fc4e<>+12(SB)/4, $0xbfa1fc4e
+DATA wordbfa1fc4e<>+16(SB)/4, $0xbfa1fc4e
+DATA wordbfa1fc4e<>+20(SB)/4, $0xbfa1fc4e
+DATA wordbfa1fc4e<>+24(SB)/4, $0xbfa1fc4e
+DATA wordbfa1fc4e<>+28(SB)/4, $0xbfa1fc4e
+GLOBL wordbfa1fc4e<>(SB), RODATA|NOPTR, $32
+
+DATA word80000000<>+0(SB)/4, $0x80000000
+DATA word80000000<>+4(SB)/4, $0x80000000
+DATA word80000000<>+8(SB)/4, $0x80000000
+DATA word80000000<>+12(SB)/4, $0x80000000
+DATA word80000000<>+16(SB)/4, $0x80000000
+DATA word80000000<>+20(SB)/4, $0x80000000
+DATA word80000000<>+24(SB)/4, $0x80000000
+DATA word80000000<>+28(SB)/4, $0x80000000
+GLOBL word80000000<>(SB), RODATA|NOPTR, $32
+
+DATA word40000000<>+0(SB)/4, $0x40000000
+DATA word40000000<>+4(SB)/4, $0x40000000
+DATA word40000000<>+8(SB)/4, $0x40000000
+DATA word40000000<>+12(SB)/4, $0x40000000
+DATA word40000000<>+16(SB)/4, $0x40000000
+DATA word40000000<>+20(SB)/4, $0x40000000
+DATA word40000000<>+24(SB)/4, $0x40000000
+DATA word40000000<>+28(SB)/4, $0x40000000
+GLOBL word40000000<>(SB), RODATA|NOPTR, $32
+
 // func sSigmoid(d *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·sSigmoid(SB), NOSPLIT, $0-24
@@ -3554,16 +3795,6 @@ loop:
 done:
 	VZEROUPPER
 	RET
-
-DATA word80000000<>+0(SB)/4, $0x80000000
-DATA word80000000<>+4(SB)/4, $0x80000000
-DATA word80000000<>+8(SB)/4, $0x80000000
-DATA word80000000<>+12(SB)/4, $0x80000000
-DATA word80000000<>+16(SB)/4, $0x80000000
-DATA word80000000<>+20(SB)/4, $0x80000000
-DATA word80000000<>+24(SB)/4, $0x80000000
-DATA word80000000<>+28(SB)/4, $0x80000000
-GLOBL word80000000<>(SB), RODATA|NOPTR, $32
 
 // func sLanes(lanes *float64, x *float32, n int)
 // Requires: AVX

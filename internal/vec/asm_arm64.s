@@ -6812,6 +6812,139 @@ single:
 done:
 	RET
 
+// func sErfc(d, x *float32, n int)
+TEXT ·sErfc(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD $constants<>(SB), R3
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F0
+	WORD $0x4ea0f801 // fabs v1.4s, v0.4s
+	FMOVQ 912(R3), F2
+	WORD $0x4ea2f421 // fmin v1.4s, v1.4s, v2.4s
+	FMOVQ 176(R3), F2
+	FMOVQ 176(R3), F3
+	FMOVQ 160(R3), F4
+	WORD $0x4e24cc23 // fmla v3.4s, v1.4s, v4.4s
+	WORD $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
+	FMOVQ 928(R3), F3
+	WORD $0x4e231c23 // and v3.16b, v1.16b, v3.16b
+	FMOVQ 944(R3), F4
+	FMOVQ 960(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	FMOVQ 976(R3), F4
+	WORD $0x4e25cc44 // fmla v4.4s, v2.4s, v5.4s
+	FMOVQ 992(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	FMOVQ 1008(R3), F4
+	WORD $0x4e25cc44 // fmla v4.4s, v2.4s, v5.4s
+	FMOVQ 1024(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	FMOVQ 1040(R3), F4
+	WORD $0x4e25cc44 // fmla v4.4s, v2.4s, v5.4s
+	FMOVQ 1056(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	FMOVQ 1072(R3), F4
+	WORD $0x4e25cc44 // fmla v4.4s, v2.4s, v5.4s
+	FMOVQ 1088(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	WORD $0x4ea1d464 // fsub v4.4s, v3.4s, v1.4s
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e21cc85 // fmla v5.4s, v4.4s, v1.4s
+	FMOVQ 0(R3), F1
+	WORD $0x4e21f4a1 // fmax v1.4s, v5.4s, v1.4s
+	FMOVQ 16(R3), F4
+	WORD $0x4ea4f421 // fmin v1.4s, v1.4s, v4.4s
+	FMOVQ 32(R3), F4
+	WORD $0x6e24dc24 // fmul v4.4s, v1.4s, v4.4s
+	WORD $0x4e218884 // frintn v4.4s, v4.4s
+	FMOVQ 48(R3), F5
+	WORD $0x4ea5cc81 // fmls v1.4s, v4.4s, v5.4s
+	FMOVQ 64(R3), F5
+	WORD $0x4ea5cc81 // fmls v1.4s, v4.4s, v5.4s
+	FMOVQ 80(R3), F5
+	FMOVQ 96(R3), F6
+	WORD $0x4e25cc26 // fmla v6.4s, v1.4s, v5.4s
+	FMOVQ 112(R3), F5
+	WORD $0x4e26cc25 // fmla v5.4s, v1.4s, v6.4s
+	FMOVQ 128(R3), F6
+	WORD $0x4e25cc26 // fmla v6.4s, v1.4s, v5.4s
+	FMOVQ 144(R3), F5
+	WORD $0x4e26cc25 // fmla v5.4s, v1.4s, v6.4s
+	FMOVQ 160(R3), F6
+	WORD $0x4e25cc26 // fmla v6.4s, v1.4s, v5.4s
+	WORD $0x6e21dc25 // fmul v5.4s, v1.4s, v1.4s
+	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
+	FMOVQ 176(R3), F5
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e21a884 // fcvtns v4.4s, v4.4s
+	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
+	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	FMOVQ 176(R3), F6
+	WORD $0x4ea68484 // add v4.4s, v4.4s, v6.4s
+	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD $0x4f3754a4 // shl v4.4s, v5.4s, #23
+	FMOVQ 176(R3), F5
+	WORD $0x4ea58484 // add v4.4s, v4.4s, v5.4s
+	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD $0x6e21dc41 // fmul v1.4s, v2.4s, v1.4s
+	WORD $0x6e23dc62 // fmul v2.4s, v3.4s, v3.4s
+	FMOVQ 1104(R3), F3
+	WORD $0x4ea31c42 // orr v2.16b, v2.16b, v3.16b
+	FMOVQ 0(R3), F3
+	WORD $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	FMOVQ 16(R3), F3
+	WORD $0x4ea3f442 // fmin v2.4s, v2.4s, v3.4s
+	FMOVQ 32(R3), F3
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x4e218863 // frintn v3.4s, v3.4s
+	FMOVQ 48(R3), F4
+	WORD $0x4ea4cc62 // fmls v2.4s, v3.4s, v4.4s
+	FMOVQ 64(R3), F4
+	WORD $0x4ea4cc62 // fmls v2.4s, v3.4s, v4.4s
+	FMOVQ 80(R3), F4
+	FMOVQ 96(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	FMOVQ 112(R3), F4
+	WORD $0x4e25cc44 // fmla v4.4s, v2.4s, v5.4s
+	FMOVQ 128(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	FMOVQ 144(R3), F4
+	WORD $0x4e25cc44 // fmla v4.4s, v2.4s, v5.4s
+	FMOVQ 160(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x4e25cc82 // fmla v2.4s, v4.4s, v5.4s
+	FMOVQ 176(R3), F4
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e21a863 // fcvtns v3.4s, v3.4s
+	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
+	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
+	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
+	FMOVQ 176(R3), F5
+	WORD $0x4ea58463 // add v3.4s, v3.4s, v5.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4f375483 // shl v3.4s, v4.4s, #23
+	FMOVQ 176(R3), F4
+	WORD $0x4ea48463 // add v3.4s, v3.4s, v4.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x4f210400 // sshr v0.4s, v0.4s, #31
+	FMOVQ 1120(R3), F2
+	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD $0x6e611c40 // bsl v0.16b, v2.16b, v1.16b
+	FMOVQ F0, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
 // func sSigmoid(d, x *float32, n int)
 TEXT ·sSigmoid(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0
@@ -6822,7 +6955,7 @@ TEXT ·sSigmoid(SB), NOSPLIT, $0-24
 	BLT done
 single:
 	FMOVQ (R1), F0
-	FMOVQ 912(R3), F1
+	FMOVQ 1104(R3), F1
 	WORD $0x4ea11c01 // orr v1.16b, v0.16b, v1.16b
 	FMOVQ 0(R3), F2
 	WORD $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
@@ -8343,6 +8476,32 @@ DATA constants<>+880(SB)/8, $0xbbf19bf8bbf19bf8
 DATA constants<>+888(SB)/8, $0xbbf19bf8bbf19bf8
 DATA constants<>+896(SB)/8, $0xbc69b6a7bc69b6a7
 DATA constants<>+904(SB)/8, $0xbc69b6a7bc69b6a7
-DATA constants<>+912(SB)/8, $0x8000000080000000
-DATA constants<>+920(SB)/8, $0x8000000080000000
-GLOBL constants<>(SB), RODATA|NOPTR, $928
+DATA constants<>+912(SB)/8, $0x4128000041280000
+DATA constants<>+920(SB)/8, $0x4128000041280000
+DATA constants<>+928(SB)/8, $0xfffff000fffff000
+DATA constants<>+936(SB)/8, $0xfffff000fffff000
+DATA constants<>+944(SB)/8, $0x3e2ef9453e2ef945
+DATA constants<>+952(SB)/8, $0x3e2ef9453e2ef945
+DATA constants<>+960(SB)/8, $0xbf527892bf527892
+DATA constants<>+968(SB)/8, $0xbf527892bf527892
+DATA constants<>+976(SB)/8, $0x3fbe87b03fbe87b0
+DATA constants<>+984(SB)/8, $0x3fbe87b03fbe87b0
+DATA constants<>+992(SB)/8, $0xbf914e5dbf914e5d
+DATA constants<>+1000(SB)/8, $0xbf914e5dbf914e5d
+DATA constants<>+1008(SB)/8, $0x3e8ec7cc3e8ec7cc
+DATA constants<>+1016(SB)/8, $0x3e8ec7cc3e8ec7cc
+DATA constants<>+1024(SB)/8, $0xbe3ec24cbe3ec24c
+DATA constants<>+1032(SB)/8, $0xbe3ec24cbe3ec24c
+DATA constants<>+1040(SB)/8, $0x3dc636c93dc636c9
+DATA constants<>+1048(SB)/8, $0x3dc636c93dc636c9
+DATA constants<>+1056(SB)/8, $0x3ebf88fb3ebf88fb
+DATA constants<>+1064(SB)/8, $0x3ebf88fb3ebf88fb
+DATA constants<>+1072(SB)/8, $0x3f8000c73f8000c7
+DATA constants<>+1080(SB)/8, $0x3f8000c73f8000c7
+DATA constants<>+1088(SB)/8, $0xbfa1fc4ebfa1fc4e
+DATA constants<>+1096(SB)/8, $0xbfa1fc4ebfa1fc4e
+DATA constants<>+1104(SB)/8, $0x8000000080000000
+DATA constants<>+1112(SB)/8, $0x8000000080000000
+DATA constants<>+1120(SB)/8, $0x4000000040000000
+DATA constants<>+1128(SB)/8, $0x4000000040000000
+GLOBL constants<>(SB), RODATA|NOPTR, $1136

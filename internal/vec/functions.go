@@ -3,7 +3,7 @@ package vec
 import "math"
 
 // Functions whose float32 form is an approximation, within four units in the
-// last place of the exact value (erf: within six). The portable form is exact to one. An element's
+// last place of the exact value (erf and erfc: within six). The portable form is exact to one. An element's
 // result does not depend on its place.
 
 // Exp sets d to the exponentials of x, within two units in the last place. It
@@ -36,6 +36,14 @@ func Erf[T Float](d, x []T) {
 	x = x[:len(d)]
 	for i := erfWide(d, x); i < len(d); i++ {
 		d[i] = T(math.Erf(float64(x[i])))
+	}
+}
+
+// Erfc sets d to one minus the error functions of x, also where that is near zero.
+func Erfc[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := erfcWide(d, x); i < len(d); i++ {
+		d[i] = T(math.Erfc(float64(x[i])))
 	}
 }
 

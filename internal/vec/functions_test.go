@@ -33,7 +33,7 @@ func TestFunctions(t *testing.T) {
 		ulps  int64
 	}{
 		{"exp", Exp[float32], math.Exp, 2}, {"log", Log[float32], math.Log, 2}, {"tanh", Tanh[float32], math.Tanh, 4},
-		{"erf", Erf[float32], math.Erf, 6}, {"sigmoid", Sigmoid[float32], logistic, 4},
+		{"erf", Erf[float32], math.Erf, 6}, {"erfc", Erfc[float32], math.Erfc, 6}, {"sigmoid", Sigmoid[float32], logistic, 4},
 	} {
 		d := make([]float32, len(x))
 		f.run(d, x)
@@ -64,7 +64,7 @@ func TestBitsOfFunctions(t *testing.T) {
 		run  func(d, x []float32)
 		sum  uint32
 	}{
-		{"exp", Exp[float32], 0x5a9af3da}, {"log", Log[float32], 0x4ef6674b}, {"tanh", Tanh[float32], 0x975cf792}, {"erf", Erf[float32], 0xcf866344}, {"sigmoid", Sigmoid[float32], 0x7830de6c},
+		{"exp", Exp[float32], 0x5a9af3da}, {"log", Log[float32], 0x4ef6674b}, {"tanh", Tanh[float32], 0x975cf792}, {"erf", Erf[float32], 0xcf866344}, {"erfc", Erfc[float32], 0x33cfbb5d}, {"sigmoid", Sigmoid[float32], 0x7830de6c},
 	} {
 		d, sum := make([]float32, len(x)), crc32.NewIEEE()
 		f.run(d, x)

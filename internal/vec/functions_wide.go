@@ -11,6 +11,7 @@ const (
 	logFunction
 	tanhFunction
 	erfFunction
+	erfcFunction
 	sigmoidFunction
 )
 
@@ -24,6 +25,8 @@ func (f function) call(d, x *float32, n int) {
 		sTanh(d, x, n)
 	case erfFunction:
 		sErf(d, x, n)
+	case erfcFunction:
+		sErfc(d, x, n)
 	case sigmoidFunction:
 		sSigmoid(d, x, n)
 	}
@@ -53,4 +56,5 @@ func expWide[T Float](d, x []T) int     { return whole(d, x, expFunction) }
 func logWide[T Float](d, x []T) int     { return whole(d, x, logFunction) }
 func tanhWide[T Float](d, x []T) int    { return whole(d, x, tanhFunction) }
 func erfWide[T Float](d, x []T) int     { return whole(d, x, erfFunction) }
+func erfcWide[T Float](d, x []T) int    { return whole(d, x, erfcFunction) }
 func sigmoidWide[T Float](d, x []T) int { return whole(d, x, sigmoidFunction) }

@@ -59,6 +59,7 @@ func operations[T Float]() []operation[T] {
 		{"Log", 2, 0, func(v [][]T, s []T) { Log(v[0], v[1]) }},
 		{"Tanh", 2, 0, func(v [][]T, s []T) { Tanh(v[0], v[1]) }},
 		{"Erf", 2, 0, func(v [][]T, s []T) { Erf(v[0], v[1]) }},
+		{"Erfc", 2, 0, func(v [][]T, s []T) { Erfc(v[0], v[1]) }},
 		{"Sigmoid", 2, 0, func(v [][]T, s []T) { Sigmoid(v[0], v[1]) }},
 		{"Square", 2, 0, func(v [][]T, s []T) { Square(v[0], v[1]) }},
 		{"Sqrt", 2, 0, func(v [][]T, s []T) { Sqrt(v[0], v[1]) }},

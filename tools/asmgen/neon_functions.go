@@ -6,7 +6,7 @@ import "math"
 // that results have the same bits.
 func emitNEONFunctions(f *neonFile) {
 	bodies := map[string]func(v *neonVectors, x vreg) vreg{
-		"exp": (*neonVectors).exp, "log": (*neonVectors).log, "tanh": (*neonVectors).tanh, "erf": (*neonVectors).erf, "sigmoid": (*neonVectors).sigmoid,
+		"exp": (*neonVectors).exp, "log": (*neonVectors).log, "tanh": (*neonVectors).tanh, "erf": (*neonVectors).erf, "erfc": (*neonVectors).erfc, "sigmoid": (*neonVectors).sigmoid,
 	}
 	for _, l := range functions {
 		body := bodies[l.name]
@@ -82,6 +82,16 @@ func (v *neonVectors) erf(x vreg) vreg {
 	square := v.op("fmul", x, x)
 	p, q := v.polynomial(square, erfTerms), v.polynomial(square, erfDivisor)
 	return v.op("fdiv", v.op("fmul", x, p), q)
+}
+
+func (v *neonVectors) erfc(in vreg) vreg {
+	z := v.op("fmin", v.op("fabs", in), v.float(erfcLimit))
+	t := v.op("fdiv", v.float(1), v.plus(v.float(1), z, v.float(.5)))
+	high := v.bitwise("and", z, v.bits(twelveBits))
+	p := v.plus(v.polynomial(t, erfcTerms), v.op("fsub", high, z), v.op("fadd", high, z))
+	y := v.op("fmul", t, v.exp(p))
+	y = v.op("fmul", y, v.exp(v.bitwise("orr", v.op("fmul", high, high), v.bits(signBit))))
+	return v.where(v.shift("sshr", in, 31), v.op("fsub", v.float(2), y), y).(vreg)
 }
 
 func (v *neonVectors) log(in vreg) vreg {

@@ -16,11 +16,12 @@ var functions = []loop{
 	{name: "log", doc: "sets d to the natural logarithms of x", slices: "d x"},
 	{name: "tanh", doc: "sets d to the hyperbolic tangents of x", slices: "d x"},
 	{name: "erf", doc: "sets d to the error functions of x", slices: "d x"},
+	{name: "erfc", doc: "sets d to one minus the error functions of x", slices: "d x"},
 	{name: "sigmoid", doc: "sets d to the logistic functions of x", slices: "d x"},
 }
 
 // Coefficients of polynomials, from the highest power down: of the Cephes library
-// (exp, log) and of Eigen (tanh, erf).
+// (exp, log), of Eigen (tanh, erf) and of Numerical Recipes (erfc).
 var (
 	expTerms = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1}
 	logTerms = []float32{7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
@@ -31,10 +32,12 @@ var (
 	erfTerms    = []float32{-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
 		-7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02}
 	erfDivisor = []float32{-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02}
+	erfcTerms  = []float32{.17087277, -.82215223, 1.48851587, -1.13520398, .27886807, -.18628806, .09678418, .37409196, 1.00002368, -1.26551223}
 )
 
 const (
 	tanhLimit       = 7.90531110763549805 // beyond it, tanh is one
+	erfcLimit       = 10.5                // beyond it, erfc is zero
 	log2e           = 1.44269504088896341
 	ln2High, ln2Low = 0.693359375, -2.12194440e-4 // log(2) is their sum
 	sqrtHalf        = 0.707106781186547524
@@ -42,6 +45,7 @@ const (
 	infinity        = 0x7f800000
 	minusInfinity   = 0xff800000
 	fractionBits    = 0x007fffff
+	twelveBits      = 0xfffff000 // of a fraction; the square is exact
 	signBit         = 0x80000000
 )
 
@@ -49,7 +53,7 @@ const (
 func emitFunctions(c *build.Context) {
 	k := constants{c: c, made: map[uint32]operand.Mem{}}
 	bodies := map[string]func(v *vectors){
-		"exp": func(v *vectors) { v.store("d", k.exp(v, v.load("x"))) }, "log": k.log, "tanh": k.tanh, "erf": k.erf, "sigmoid": k.sigmoid,
+		"exp": func(v *vectors) { v.store("d", k.exp(v, v.load("x"))) }, "log": k.log, "tanh": k.tanh, "erf": k.erf, "erfc": k.erfc, "sigmoid": k.sigmoid,
 	}
 	for _, l := range functions {
 		emitLoop(c, l, bodies[l.name], false)
@@ -167,6 +171,26 @@ func (k *constants) erf(v *vectors) {
 	square := v.mul(x, x)
 	p, q := k.polynomial(square, erfTerms...), k.polynomial(square, erfDivisor...)
 	v.store("d", v.div(v.mul(x, p), q))
+}
+
+// erfc is t*exp(p(t) - z*z) of z = |x| and t = 1/(1+z/2), less than two by it for negative
+// x. The square is taken apart, because its rounding would be that of the result.
+func (k *constants) erfc(v *vectors) {
+	c := k.c
+	in := v.load("x")
+	z := v.op(c.VMINPS, nil, k.load(erfcLimit), k.magnitude(in))
+	t := k.load(.5)
+	c.VFMADD213PS(k.float(1), z, t)
+	t = v.div(k.load(1), t).(reg.VecVirtual)
+	high := c.YMM()
+	c.VANDPS(k.bits(twelveBits), z, high)
+	p := k.polynomial(t, erfcTerms...)
+	c.VFMADD231PS(v.sub(high, z), v.add(high, z), p)
+	y := v.mul(t, k.exp(v, p))
+	square := v.mul(high, high)
+	c.VORPS(k.bits(signBit), square, square)
+	y = v.mul(y, k.exp(v, square))
+	v.store("d", v.where(in, v.sub(k.load(2), y), y))
 }
 
 // log takes x apart into a mantissa around one, whose logarithm is a polynomial

@@ -30,8 +30,7 @@ func (c *KernelContext) mayTake(k int) bool {
 	}
 	slot := c.step.in[k]
 	x := c.f.slots[slot].Data
-	own := c.f.bufs[c.f.bufOf[slot]].words
-	if len(x) == 0 || cap(own) == 0 || unsafe.Pointer(unsafe.SliceData(x)) != unsafe.Pointer(unsafe.SliceData(own)) {
+	if !c.f.bufs[c.f.bufOf[slot]].holds(x) {
 		return false
 	}
 	for i, in := range c.step.in {

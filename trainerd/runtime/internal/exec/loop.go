@@ -3,7 +3,6 @@ package exec
 import (
 	"slices"
 	"sort"
-	"unsafe"
 )
 
 // The loops of TensorFlow 1 are cycles in the graph:
@@ -344,7 +343,7 @@ func (c *compiler) iteration(l *loop, in []int32) (*loopPlan, error) {
 		d.refs[d.feed(out)] = ref
 		p.fixed = append(p.fixed, i)
 	}
-	return p, d.compileFrame(l)
+	return p, d.compileFrame(l, p)
 }
 
 // feed makes an output a feed of the plan.
@@ -357,7 +356,7 @@ func (c *compiler) feed(out output) int32 {
 
 // compileFrame fills the plan of one iteration: its fetches are the condition,
 // the next value of each variable and the value at each exit.
-func (c *compiler) compileFrame(l *loop) error {
+func (c *compiler) compileFrame(l *loop, p *loopPlan) error {
 	needed := make([]bool, len(c.g.nodes))
 	for _, n := range l.nodes {
 		needed[n] = true
@@ -388,6 +387,8 @@ func (c *compiler) compileFrame(l *loop) error {
 			c.plan.fetches[i] = slot
 		}
 	}
+	c.findTotals(p)
+	c.turnFixed(p)
 	c.finish()
 	return nil
 }
@@ -395,106 +396,3 @@ func (c *compiler) compileFrame(l *loop) error {
 // handsRef reports whether a node of a loop passes on the variable and not its
 // value.
 func handsRef(op string) bool { return op == "RefNextIteration" || op == "RefExit" }
-
-// loopPlan runs a loop.
-type loopPlan struct {
-	body  *Plan // feeds: two for each variable, then the fixed inputs
-	start []int // by variable: the input that it starts from
-	fixed []int // the inputs that are the same in every iteration
-}
-
-// loopState is the memory of the variables of a running loop. An iteration
-// reads one half and writes the other.
-type loopState struct {
-	values [2][]Tensor
-	bufs   [2][]buffer
-	turns  [2]int32 // what a Merge says about where its value is from
-}
-
-func (s *loopState) grow(n int) {
-	for h := range s.values {
-		if len(s.values[h]) < n {
-			s.values[h], s.bufs[h] = make([]Tensor, n), make([]buffer, n)
-		}
-	}
-	s.turns = [2]int32{0, 1}
-}
-
-// turn returns the second output of a Merge: 0 in the first iteration, then 1.
-func (s *loopState) turn(i int) Tensor {
-	return Tensor{DType: Int32, Shape: []int{}, Data: unsafe.Slice((*byte)(unsafe.Pointer(&s.turns[i])), 4)}
-}
-
-// keep stores a variable's value for the next iteration.
-func (s *loopState) keep(c *KernelContext, half, k int, t *Tensor) *Tensor {
-	v := &s.values[half][k]
-	c.account(len(t.Data) - s.bufs[half][k].size())
-	v.DType, v.Value = t.DType, t.Value
-	v.Shape = append(v.Shape[:0], t.Shape...)
-	v.Strings = append(v.Strings[:0], t.Strings...)
-	v.Data = s.bufs[half][k].bytes(len(t.Data))
-	copy(v.Data, t.Data)
-	return v
-}
-
-func (p *loopPlan) run(c *KernelContext) error {
-	f := p.body.acquire()
-	defer p.body.release(f, c.run)
-	s := &f.loop
-	s.grow(len(p.start))
-	for k, in := range p.start {
-		f.slots[p.body.feeds[2*k].slot] = *c.In(in)
-		f.slots[p.body.feeds[2*k+1].slot] = s.turn(0)
-	}
-	for k, in := range p.fixed {
-		f.slots[p.body.feeds[2*len(p.start)+k].slot] = *c.In(in)
-	}
-	for half := 0; ; half = 1 - half {
-		if err := c.run.steps(f); err != nil {
-			return err
-		}
-		more := &f.slots[p.body.fetches[0]]
-		if more.Dead || len(more.Shape) > 0 {
-			return c.Invalid("the condition must be one boolean, not %s", more.Describe())
-		}
-		if !Elems[bool](more)[0] {
-			break
-		}
-		if err := p.advance(c, f, half); err != nil {
-			return err
-		}
-	}
-	return p.leave(c, f)
-}
-
-// advance makes what an iteration computed the variables of the next one.
-func (p *loopPlan) advance(c *KernelContext, f *frame, half int) error {
-	s := &f.loop
-	for k := range p.start {
-		t := &f.slots[p.body.fetches[1+k]]
-		if t.Dead {
-			return c.Invalid("loop variable %d has no next value: it is on a branch that was not taken", k)
-		}
-		s.keep(c, half, k, t)
-	}
-	for k := range p.start {
-		f.slots[p.body.feeds[2*k].slot] = s.values[half][k]
-		f.slots[p.body.feeds[2*k+1].slot] = s.turn(1)
-	}
-	return nil
-}
-
-// leave makes the values at the exits the outputs.
-func (p *loopPlan) leave(c *KernelContext, f *frame) error {
-	for i := range c.step.out {
-		if i >= len(p.body.fetches)-1-len(p.start) {
-			break // means the node itself where nothing is needed of it
-		}
-		t := &f.slots[p.body.fetches[1+len(p.start)+i]]
-		if t.Dead {
-			return c.Invalid("exit %d of the loop has no value", i)
-		}
-		c.CopyOut(i, t)
-	}
-	return nil
-}

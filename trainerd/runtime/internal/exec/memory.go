@@ -230,7 +230,13 @@ func (m *memory) shortage(n int) string {
 // comes first, was not counted.
 func (f *frame) drop(m *memory) {
 	n := 0
-	lists := [][]buffer{f.bufs[len(f.plan.feeds):], f.scratch[:], f.loop.bufs[0], f.loop.bufs[1]}
+	lists := [][]buffer{f.bufs[len(f.plan.feeds):], f.scratch[:]}
+	for i := range f.loop.vars {
+		lists = append(lists, f.loop.vars[i].bufs[:])
+	}
+	for i := range f.loop.sums {
+		lists = append(lists, f.loop.sums[i].factors[:])
+	}
 	for _, l := range f.more {
 		lists = append(lists, l.scratch[:])
 	}

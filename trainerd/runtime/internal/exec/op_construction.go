@@ -25,14 +25,19 @@ type OpConstruction struct {
 	later OpFlags // see Later
 	// elements is what the build function says of the kernel, for chains.
 	elements     *Elements
-	form         int    // see JoinsAs
-	turn, turned Kernel // see TakesTurned
+	form         int         // see JoinsAs
+	add          AddProducts // see AddsProducts
+	turn, turned Kernel      // see TakesTurned
 	turnedForm   int
 }
 
 // JoinsAs says that the kernel computes a product, also a sum of products of the same
 // form, which is not 0: see [KernelContext.Join].
 func (b *OpConstruction) JoinsAs(form int) { b.form = form }
+
+// AddsProducts says that the kernel computes a product of two matrices of as many rows, and
+// how such products are added to a tensor.
+func (b *OpConstruction) AddsProducts(add AddProducts) { b.add = add }
 
 // TakesTurned says that turned, of the given form, computes what the kernel that is built
 // does, and has its bits, if input 1 is what the kernel turn makes of it.

@@ -23,7 +23,8 @@ type Plan struct {
 	consts  []constSlot
 	bufOf   []int32 // by slot: number of its buffer, -1 when it has none
 	bufs    int
-	last    []int // by slot: the last step that needs its memory
+	last    []int   // by slot: the last step that needs its memory
+	pinned  []int32 // slots that are set before the first step
 	feeds   []feed
 	fetches []int32
 
@@ -64,6 +65,8 @@ type step struct {
 	takes    uint8       // bits of the first inputs whose memory no later step needs
 	form     int         // of a product, 0 for none
 	sum      *productSum // nil for none
+	total    *total      // that the product is added to, nil for none
+	add      AddProducts // of the kernel's products, nil for others
 	turn     Kernel      // transposes input 1,
 	turned   Kernel      // with which this computes the same; nil for none
 

@@ -1,6 +1,9 @@
 package exec
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // lastUses returns, by slot, the index of the last step that needs its memory,
 // looking through steps whose outputs may share the memory of their inputs.
@@ -10,7 +13,7 @@ func (c *compiler) lastUses() []int {
 	for i := range last {
 		last[i] = -1
 	}
-	for _, slot := range p.fetches {
+	for _, slot := range slices.Concat(p.fetches, p.pinned) {
 		last[slot] = math.MaxInt
 	}
 	for i := range p.steps {
@@ -108,6 +111,10 @@ func (c *compiler) assignBuffers(last []int) {
 	}
 	for _, f := range p.feeds {
 		p.bufOf[f.slot] = int32(p.bufs)
+		p.bufs++
+	}
+	for _, slot := range p.pinned {
+		p.bufOf[slot] = int32(p.bufs)
 		p.bufs++
 	}
 	var free []int32

@@ -28,7 +28,7 @@ func (c *compiler) addNode(n *node, index int) error {
 		return c.buildError(n, err)
 	}
 	st := step{name: c.prefix + n.name, op: n.op, kernel: k, elements: b.elements, types: types, flags: spec.Flags | b.flags, later: b.later, control: control, mayDie: mayDie,
-		calls: len(n.calls) > 0, draws: b.draws, form: b.form, turn: b.turn, turned: b.turned, turnedForm: b.turnedForm}
+		calls: len(n.calls) > 0, draws: b.draws, form: b.form, add: b.add, turn: b.turn, turned: b.turned, turnedForm: b.turnedForm}
 	if !mayDie && spec.Flags&PassThrough != 0 && c.passRef(n, index) {
 		return nil
 	}

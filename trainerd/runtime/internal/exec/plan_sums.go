@@ -91,6 +91,13 @@ const (
 // computed. adds reports whether it can be computed with others. Where one of a
 // sum cannot be, or the shapes of the factors differ, each is computed alone.
 func (c *KernelContext) Join(adds bool, dt tfpb.DataType, shape ...int) (Joining, error) {
+	if t := c.step.total; t != nil {
+		if !c.collect(t, adds, dt, shape) {
+			return Alone, nil
+		}
+		c.markAdded(dt, shape)
+		return Later, nil
+	}
 	s := c.step.sum
 	if s == nil || c.alone {
 		return Alone, nil
@@ -99,15 +106,20 @@ func (c *KernelContext) Join(adds bool, dt tfpb.DataType, shape ...int) (Joining
 		if !adds {
 			return Alone, nil
 		}
-		o := c.Slot(0)
-		o.DType, o.Data, o.Strings, o.Value = dt, nil, nil, added{}
-		o.Shape = append(o.Shape[:0], shape...)
+		c.markAdded(dt, shape)
 		return Later, nil
 	}
 	if adds && c.joined() {
 		return All, nil
 	}
 	return Alone, c.separate()
+}
+
+// markAdded makes output 0 a product that another step computes.
+func (c *KernelContext) markAdded(dt tfpb.DataType, shape []int) {
+	o := c.Slot(0)
+	o.DType, o.Data, o.Strings, o.Value = dt, nil, nil, added{}
+	o.Shape = append(o.Shape[:0], shape...)
 }
 
 // joined reports whether all other products of the sum have factors of the same

@@ -35,3 +35,28 @@ func (c *compiler) turnFactors() {
 	}
 	c.plan.steps = steps
 }
+
+// turnFixed transposes matrices that products in a loop take transposed in every iteration
+// once, before the first one.
+func (c *compiler) turnFixed(p *loopPlan) {
+	fixed := map[int32]bool{}
+	for _, f := range c.plan.feeds[2*len(p.start):] {
+		fixed[f.slot] = true
+	}
+	turned := map[int32]int32{}
+	for i := range c.plan.steps {
+		st := &c.plan.steps[i]
+		if st.turned == nil || !fixed[st.in[1]] {
+			continue
+		}
+		factor := st.in[1]
+		slot, ok := turned[factor]
+		if !ok {
+			slot = c.newSlot()
+			turned[factor] = slot
+			c.plan.pinned = append(c.plan.pinned, slot)
+			p.turns = append(p.turns, step{name: st.name, op: st.op, kernel: st.turn, in: []int32{factor}, types: st.types[1:], out: []int32{slot}})
+		}
+		st.kernel, st.form, st.in, st.turned = st.turned, st.turnedForm, []int32{st.in[0], slot}, nil
+	}
+}

@@ -67,6 +67,11 @@ func (b *buffer) bytes(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b.words))), n)
 }
 
+// holds reports whether a tensor's data are the start of the buffer.
+func (b *buffer) holds(data []byte) bool {
+	return len(data) > 0 && cap(b.words) > 0 && unsafe.Pointer(unsafe.SliceData(data)) == unsafe.Pointer(unsafe.SliceData(b.words))
+}
+
 // size returns how many bytes the buffer takes.
 func (b *buffer) size() int { return 8 * cap(b.words) }
 

@@ -86,24 +86,36 @@ func unsortedSegment[T exec.Number](s segment) exec.Kernel {
 		if x.NumElements() == 0 { // then TensorFlow does not look at the segments
 			return nil
 		}
-		for k := range ids.NumElements() {
-			id := ids.IntAt(k)
-			if id >= n {
-				return c.Invalid("segment %d is outside [0, %d)", id, n)
-			}
-			if id < 0 {
-				continue
-			}
-			to := d[id*row : (id+1)*row]
-			if s == segmentSum {
-				elem.AddTo(to, xs[k*row:(k+1)*row])
-				continue
-			}
-			for j, v := range xs[k*row : (k+1)*row] {
+		fold := func(to, from []T) {
+			for j, v := range from {
 				to[j] = f(to[j], v)
 			}
 		}
+		if s == segmentSum {
+			fold = addRow[T]
+		}
+		for k, id := range c.IntsOf(1, ids) {
+			if id >= n {
+				return c.Invalid("segment %d is outside [0, %d)", id, n)
+			}
+			if id >= 0 {
+				fold(d[id*row:(id+1)*row], xs[k*row:(k+1)*row])
+			}
+		}
 		return nil
+	}
+}
+
+// addRow adds a row to another one.
+func addRow[T exec.Number](to, from []T) {
+	const short = 16 // elements that vectors are not worth
+	if len(from) > short {
+		elem.AddTo(to, from)
+		return
+	}
+	to = to[:len(from)]
+	for j, v := range from {
+		to[j] += v
 	}
 }
 

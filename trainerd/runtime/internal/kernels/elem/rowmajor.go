@@ -45,6 +45,22 @@ func ScatterStrided(d, x *exec.Tensor, stride []int, start int) {
 	moveStrided(d, x, layout{shape: x.Shape, stride: stride, start: start, scatter: true})
 }
 
+// Gather is GatherStrided of elements: d has the given shape.
+func Gather[T any](d, x []T, shape, stride []int) {
+	var room [2][exec.MaxRank + 2]int
+	l := layout{}
+	l.shape, l.stride = joined(shape, stride, room[0][:0], room[1][:0])
+	move(d, x, l)
+}
+
+// Scatter is ScatterStrided of elements: x has the given shape.
+func Scatter[T any](d, x []T, shape, stride []int) {
+	var room [2][exec.MaxRank + 2]int
+	l := layout{scatter: true}
+	l.shape, l.stride = joined(shape, stride, room[0][:0], room[1][:0])
+	move(d, x, l)
+}
+
 // layout says where the elements of one tensor are in another one, from which they are
 // taken unless they are scattered.
 type layout struct {

@@ -83,20 +83,20 @@ func Float64sAdd(k int) bool {
 // IntegersAdd is Float32sAdd for integers, whose sums are exact.
 func IntegersAdd(int) bool { return true }
 
-// SumFunc computes c = op(a)*op(b) as a sum of products: the inner dimension k is
-// a whole number of segments, and the product of each is summed before it is added.
-type SumFunc[T exec.Number] func(ta, tb bool, m, n, k, segment int, a, b, c []T)
+// SumFunc computes c = a*b + beta*c as a sum of products, where a is stored transposed: the
+// inner dimension k is a whole number of segments, and the product of each is summed before
+// it is added. beta is 0 or 1.
+type SumFunc[T exec.Number] func(m, n, k, segment int, a, b []T, beta T, c []T)
 
 // FloatsSum is for segments that Float32sAdd, or Float64sAdd, allows.
-func FloatsSum[T float32 | float64](ta, tb bool, m, n, k, segment int, a, b, c []T) {
-	lda, ldb := strides(ta, tb, m, n, k)
-	fastblas.Segments(ta, tb, m, n, k, segment, a, lda, b, ldb, c, n)
+func FloatsSum[T float32 | float64](m, n, k, segment int, a, b []T, beta T, c []T) {
+	lda, ldb := strides(true, false, m, n, k)
+	fastblas.Segments(true, false, m, n, k, segment, a, lda, b, ldb, beta, c, n)
 }
 
 // IntegersSum is FloatsSum for integers.
-func IntegersSum[T exec.Integer](ta, tb bool, m, n, k, _ int, a, b, c []T) {
-	clear(c)
-	Integers(ta, tb, m, n, k, a, b, 0, c)
+func IntegersSum[T exec.Integer](m, n, k, _ int, a, b []T, beta T, c []T) {
+	Integers(true, false, m, n, k, a, b, beta, c)
 }
 
 // Turn makes the rows of src, of cols elements each, columns of dst.

@@ -176,6 +176,10 @@ func einsumPack[T exec.Number](c *exec.KernelContext, k int, p *einsumPlan, o *e
 	if err != nil {
 		return nil, err
 	}
+	if len(alone) == 0 {
+		elem.Gather(d, src, shape, stride)
+		return d, nil
+	}
 	n, step := lastOf(shape, stride)
 	m, overStep := lastOf(over, overStride)
 	elem.Walk(shape, stride, 0, func(to, at int) {
@@ -266,24 +270,43 @@ func einsumRun[T exec.Number](c *exec.KernelContext, p *einsumPlan, operands *[2
 		shape[i] = p.dims[l]
 	}
 	p.sort(&operands[0], &operands[1], &kept)
-	x, err := einsumPack[T](c, exec.ScratchA, p, &operands[0], p.alone[0], p.batch, p.left, p.inner)
+	if c.NumInputs() == 2 && p.byVectors(operands, labels) {
+		return einsumVectors(p, exec.Elems[T](c.Out(0, operands[0].t.DType, shape...)), operands, labels)
+	}
+	x, ta, err := einsumMatrices[T](c, exec.ScratchA, p, &operands[0], p.alone[0], p.left, p.inner)
 	if err != nil {
 		return err
 	}
 	product := x
 	if c.NumInputs() == 2 {
-		y, err := einsumPack[T](c, exec.ScratchB, p, &operands[1], p.alone[1], p.batch, p.inner, p.right)
+		y, tb, err := einsumMatrices[T](c, exec.ScratchB, p, &operands[1], p.alone[1], p.inner, p.right)
 		if err != nil {
 			return err
 		}
 		m, n, k := p.size(p.left), p.size(p.right), p.size(p.inner)
 		product = exec.Scratch[T](c, exec.ScratchC, p.size(p.batch)*m*n)
 		for i := range p.size(p.batch) {
-			mul(false, false, m, n, k, x[i*m*k:(i+1)*m*k], y[i*k*n:(i+1)*k*n], 0, product[i*m*n:(i+1)*m*n])
+			mul(ta, tb, m, n, k, x[i*m*k:(i+1)*m*k], y[i*k*n:(i+1)*k*n], 0, product[i*m*n:(i+1)*m*n])
 		}
 	}
 	d := c.Out(0, operands[0].t.DType, shape...)
 	return einsumUnpack(p, exec.Elems[T](d), shape, labels, product)
+}
+
+// einsumMatrices returns an operand as matrices, one for each value of the batch labels,
+// and whether they are transposed: so that they are where they lie, or that what lies next
+// to each other stays so.
+func einsumMatrices[T exec.Number](c *exec.KernelContext, k int, p *einsumPlan, o *einsumOperand, alone, rows, cols []int) (m []T, transposed bool, err error) {
+	shape, stride, err := p.strided(&o.stride, p.batch, cols, rows)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(rows) > 0 && len(cols) > 0 && (isRowMajor(shape, stride) || o.stride[rows[len(rows)-1]] == 1) {
+		m, err = einsumPack[T](c, k, p, o, alone, p.batch, cols, rows)
+		return m, true, err
+	}
+	m, err = einsumPack[T](c, k, p, o, alone, p.batch, rows, cols)
+	return m, false, err
 }
 
 // einsumUnpack moves the product to the places that the result's labels give
@@ -302,11 +325,6 @@ func einsumUnpack[T exec.Number](p *einsumPlan, d []T, shape, labels []int, prod
 	if len(product) != len(d) {
 		clear(d)
 	}
-	n, to := lastOf(from, stride)
-	elem.Walk(from, stride, 0, func(o, at int) {
-		for i := range n {
-			d[at+i*to] = product[o+i]
-		}
-	})
+	elem.Scatter(d, product, from, stride)
 	return nil
 }

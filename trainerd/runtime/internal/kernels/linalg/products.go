@@ -9,6 +9,10 @@ func buildMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt, ta, tb := b.DType("T"), b.Bool("transpose_a"), b.Bool("transpose_b")
 	b.JoinsAs(formOf(ta, tb))
 	switch {
+	case ta && !tb && dt == exec.Float32:
+		b.AddsProducts(addStacked[float32])
+	case ta && !tb && dt == exec.Float64:
+		b.AddsProducts(addStacked[float64])
 	case dt == exec.Float32 && tb && gemm.Float32sAdd(1):
 		b.TakesTurned(turn[float32], floats32(ta, false).run, formOf(ta, false))
 	case dt == exec.Float64 && tb && gemm.Float64sAdd(1):
@@ -91,7 +95,13 @@ func (p *matMul[T]) addUp(c *exec.KernelContext, m, n, k int) {
 		copy(a[i*k*m:], exec.Elems[T](x))
 		copy(b[i*k*n:], exec.Elems[T](y))
 	}
-	p.sum(true, false, m, n, terms*k, k, a, b, d)
+	p.sum(m, n, terms*k, k, a, b, 0, d)
+}
+
+// addStacked adds products of matrices, the first of them transposed, whose factors are
+// stacked.
+func addStacked[T float32 | float64](d, x, y *exec.Tensor, rows int) {
+	gemm.FloatsSum(d.Shape[0], d.Shape[1], x.Shape[0], rows, exec.Elems[T](x), exec.Elems[T](y), 1, exec.Elems[T](d))
 }
 
 // turn is the kernel that transposes a matrix.

@@ -89,25 +89,25 @@ func castTo[S exec.Number](dst tfpb.DataType) exec.Kernel {
 func castBool(dst tfpb.DataType) exec.Kernel {
 	switch dst {
 	case exec.Float32:
-		return elem.Convert(elem.OneIf[float32])
+		return elem.ConvertBool[float32]
 	case exec.Float64:
-		return elem.Convert(elem.OneIf[float64])
+		return elem.ConvertBool[float64]
 	case exec.Int32:
-		return elem.Convert(elem.OneIf[int32])
+		return elem.ConvertBool[int32]
 	case exec.Int64:
-		return elem.Convert(elem.OneIf[int64])
+		return elem.ConvertBool[int64]
 	case exec.Int8:
-		return elem.Convert(elem.OneIf[int8])
+		return elem.ConvertBool[int8]
 	case exec.Int16:
-		return elem.Convert(elem.OneIf[int16])
+		return elem.ConvertBool[int16]
 	case exec.Uint8:
-		return elem.Convert(elem.OneIf[uint8])
+		return elem.ConvertBool[uint8]
 	case exec.Uint16:
-		return elem.Convert(elem.OneIf[uint16])
+		return elem.ConvertBool[uint16]
 	case exec.Uint32:
-		return elem.Convert(elem.OneIf[uint32])
+		return elem.ConvertBool[uint32]
 	case exec.Uint64:
-		return elem.Convert(elem.OneIf[uint64])
+		return elem.ConvertBool[uint64]
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ var compareOps = exec.OpTable{
 	"GreaterEqual":     {Types: exec.RealTypes, Build: buildGreaterEqual},
 	"Equal":            {Types: exec.PlainTypes | exec.SetOf(exec.String), Build: buildEqual},
 	"NotEqual":         {Types: exec.PlainTypes | exec.SetOf(exec.String), Build: buildNotEqual},
-	"LogicalAnd":       {Build: exec.WithoutAttrs(elem.Combine(elem.LoopsOf(func(x, y bool) bool { return x && y })))},
-	"LogicalOr":        {Build: exec.WithoutAttrs(elem.Combine(elem.LoopsOf(func(x, y bool) bool { return x || y })))},
+	"LogicalAnd":       {Build: exec.WithoutAttrs(elem.Combine(andLoops()))},
+	"LogicalOr":        {Build: exec.WithoutAttrs(elem.Combine(orLoops()))},
 	"LogicalNot":       {Build: exec.WithoutAttrs(elem.Unary(func(x bool) bool { return !x }))},
 	"ApproximateEqual": {Types: exec.Floats, Build: buildApproximateEqual},
 }
@@ -90,9 +90,63 @@ func greaterLoops[T exec.Number]() *elem.Loops[T, bool] { return turned(lessLoop
 
 func greaterEqualLoops[T exec.Number]() *elem.Loops[T, bool] { return turned(lessEqualLoops[T]()) }
 
-func equal[T comparable](x, y T) bool { return x == y }
+// equalLoops compare for equality, and differ if unequal is set.
+func equalLoops[T comparable](unequal bool) *elem.Loops[T, bool] {
+	scalar := func(d []bool, x []T, y T) {
+		x = x[:len(d)]
+		for i := range d {
+			d[i] = (x[i] == y) != unequal
+		}
+	}
+	return &elem.Loops[T, bool]{
+		Vv: func(d []bool, x, y []T) {
+			x, y = x[:len(d)], y[:len(d)]
+			for i := range d {
+				d[i] = (x[i] == y[i]) != unequal
+			}
+		},
+		Vs: scalar,
+		Sv: func(d []bool, x T, y []T) { scalar(d, y, x) },
+	}
+}
 
-func notEqual[T comparable](x, y T) bool { return x != y }
+func andLoops() *elem.Loops[bool, bool] {
+	scalar := func(d, x []bool, y bool) {
+		if y {
+			copy(d, x)
+		} else {
+			clear(d)
+		}
+	}
+	return &elem.Loops[bool, bool]{
+		Vv: func(d, x, y []bool) {
+			x, y = x[:len(d)], y[:len(d)]
+			for i := range d {
+				d[i] = x[i] && y[i]
+			}
+		},
+		Vs: scalar,
+		Sv: func(d []bool, x bool, y []bool) { scalar(d, y, x) },
+	}
+}
+
+func orLoops() *elem.Loops[bool, bool] {
+	scalar := func(d, x []bool, y bool) {
+		for i := range d {
+			d[i] = x[i] || y
+		}
+	}
+	return &elem.Loops[bool, bool]{
+		Vv: func(d, x, y []bool) {
+			x, y = x[:len(d)], y[:len(d)]
+			for i := range d {
+				d[i] = x[i] || y[i]
+			}
+		},
+		Vs: scalar,
+		Sv: func(d []bool, x bool, y []bool) { scalar(d, y, x) },
+	}
+}
 
 func buildLess(b *exec.OpConstruction) (exec.Kernel, error) {
 	return byNumber(b.DType("T"), elem.Combine(lessFloats()), elem.Combine(lessLoops[float64]()), elem.Combine(lessLoops[int32]()), elem.Combine(lessLoops[int64]()),
@@ -138,10 +192,10 @@ func buildEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 	case exec.String:
 		k = elem.Combine(elem.LoopsOf(bytes.Equal))
 	case exec.Bool:
-		k = elem.Combine(elem.LoopsOf(equal[bool]))
+		k = elem.Combine(equalLoops[bool](false))
 	default:
-		k, err = byNumber(dt, elem.Combine(elem.LoopsOf(equal[float32])), elem.Combine(elem.LoopsOf(equal[float64])), elem.Combine(elem.LoopsOf(equal[int32])), elem.Combine(elem.LoopsOf(equal[int64])),
-			elem.Combine(elem.LoopsOf(equal[int8])), elem.Combine(elem.LoopsOf(equal[int16])), elem.Combine(elem.LoopsOf(equal[uint8])), elem.Combine(elem.LoopsOf(equal[uint16])), elem.Combine(elem.LoopsOf(equal[uint32])), elem.Combine(elem.LoopsOf(equal[uint64])))
+		k, err = byNumber(dt, elem.Combine(equalLoops[float32](false)), elem.Combine(equalLoops[float64](false)), elem.Combine(equalLoops[int32](false)), elem.Combine(equalLoops[int64](false)),
+			elem.Combine(equalLoops[int8](false)), elem.Combine(equalLoops[int16](false)), elem.Combine(equalLoops[uint8](false)), elem.Combine(equalLoops[uint16](false)), elem.Combine(equalLoops[uint32](false)), elem.Combine(equalLoops[uint64](false)))
 	}
 	return relaxed(b, k, false), err
 }
@@ -154,10 +208,10 @@ func buildNotEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 	case exec.String:
 		k = elem.Combine(elem.LoopsOf(func(x, y []byte) bool { return !bytes.Equal(x, y) }))
 	case exec.Bool:
-		k = elem.Combine(elem.LoopsOf(notEqual[bool]))
+		k = elem.Combine(equalLoops[bool](true))
 	default:
-		k, err = byNumber(dt, elem.Combine(elem.LoopsOf(notEqual[float32])), elem.Combine(elem.LoopsOf(notEqual[float64])), elem.Combine(elem.LoopsOf(notEqual[int32])), elem.Combine(elem.LoopsOf(notEqual[int64])),
-			elem.Combine(elem.LoopsOf(notEqual[int8])), elem.Combine(elem.LoopsOf(notEqual[int16])), elem.Combine(elem.LoopsOf(notEqual[uint8])), elem.Combine(elem.LoopsOf(notEqual[uint16])), elem.Combine(elem.LoopsOf(notEqual[uint32])), elem.Combine(elem.LoopsOf(notEqual[uint64])))
+		k, err = byNumber(dt, elem.Combine(equalLoops[float32](true)), elem.Combine(equalLoops[float64](true)), elem.Combine(equalLoops[int32](true)), elem.Combine(equalLoops[int64](true)),
+			elem.Combine(equalLoops[int8](true)), elem.Combine(equalLoops[int16](true)), elem.Combine(equalLoops[uint8](true)), elem.Combine(equalLoops[uint16](true)), elem.Combine(equalLoops[uint32](true)), elem.Combine(equalLoops[uint64](true)))
 	}
 	return relaxed(b, k, true), err
 }

@@ -16,12 +16,49 @@ var divideOps = exec.OpTable{
 	"FloorMod":    {Types: exec.Numbers, Build: buildMod(floorMod[int32], floorMod[int64], floorModFloat)},
 	"Mod":         {Types: exec.Numbers, Build: buildMod(truncMod[int32], truncMod[int64], math.Mod)},
 	"TruncateMod": {Types: exec.Numbers, Build: buildMod(truncMod[int32], truncMod[int64], math.Mod)},
-	"DivNoNan":    alsoComplex(floatBinary(func(x, y float64) float64 { return unlessZero(y, x/y) }), elem.Combine(elem.LoopsOf(divNoNanOf[complex64])), elem.Combine(elem.LoopsOf(divNoNanOf[complex128]))),
+	"DivNoNan":    alsoComplex(exec.OpSpec{Types: exec.Floats, Build: buildDivNoNan}, elem.Combine(elem.LoopsOf(divNoNanOf[complex64])), elem.Combine(elem.LoopsOf(divNoNanOf[complex128]))),
 	"Xdivy":       floatBinary(func(x, y float64) float64 { return unlessZero(x, x/y) }),
 }
 
 func buildFloatDiv(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByFloat(b.DType("T"), chained(b, divFloats[float32]()), elem.SliceCombine(divFloats[float64]()))
+}
+
+func buildDivNoNan(b *exec.OpConstruction) (exec.Kernel, error) {
+	return exec.ByFloat(b.DType("T"), elem.Combine(divNoNanLoops[float32]()), elem.Combine(divNoNanLoops[float64]()))
+}
+
+func divNoNanLoops[T exec.Float]() *elem.Loops[T, T] {
+	return &elem.Loops[T, T]{
+		Vv: func(d, x, y []T) {
+			x, y = x[:len(d)], y[:len(d)]
+			for i := range d {
+				v := T(0)
+				if y[i] != 0 {
+					v = x[i] / y[i]
+				}
+				d[i] = v
+			}
+		},
+		Vs: func(d, x []T, y T) {
+			if y == 0 {
+				clear(d)
+				return
+			}
+			for i := range d {
+				d[i] = x[i] / y
+			}
+		},
+		Sv: func(d []T, x T, y []T) {
+			for i := range d {
+				v := T(0)
+				if y[i] != 0 {
+					v = x / y[i]
+				}
+				d[i] = v
+			}
+		},
+	}
 }
 
 func truncDiv[T exec.Integer](x, y T) T { return x / y }

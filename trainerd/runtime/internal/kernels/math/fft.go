@@ -26,15 +26,23 @@ type lattice struct {
 
 func latticeOf(c *exec.KernelContext, t *exec.Tensor) *lattice {
 	l := &lattice{shape: append([]int{}, t.Shape...), data: make([]complex128, c.CheckSize(t.Shape, 16))}
-	for i := range l.data {
-		switch t.DType {
-		case exec.Complex64:
-			l.data[i] = complex128(exec.Elems[complex64](t)[i])
-		case exec.Complex128:
-			l.data[i] = exec.Elems[complex128](t)[i]
-		case exec.Bool:
-			l.data[i] = complex(elem.OneIf[float64](exec.Elems[bool](t)[i]), 0)
-		default:
+	switch t.DType {
+	case exec.Complex64:
+		for i, z := range exec.Elems[complex64](t) {
+			l.data[i] = complex128(z)
+		}
+	case exec.Complex128:
+		copy(l.data, exec.Elems[complex128](t))
+	case exec.Float32:
+		for i, v := range exec.Elems[float32](t) {
+			l.data[i] = complex(float64(v), 0)
+		}
+	case exec.Bool:
+		for i, v := range exec.Elems[bool](t) {
+			l.data[i] = complex(elem.OneIf[float64](v), 0)
+		}
+	default:
+		for i := range l.data {
 			l.data[i] = complex(elem.RealAt(t, i), 0)
 		}
 	}
@@ -44,17 +52,22 @@ func latticeOf(c *exec.KernelContext, t *exec.Tensor) *lattice {
 // store makes l an output of type dt.
 func storeLattice(c *exec.KernelContext, l *lattice, dt tfpb.DataType) {
 	d := c.Out(0, dt, l.shape...)
+	switch dt {
+	case exec.Complex64:
+		storeAs(d, l, func(z complex128) complex64 { return complex64(z) })
+	case exec.Complex128:
+		copy(exec.Elems[complex128](d), l.data)
+	case exec.Float32:
+		storeAs(d, l, func(z complex128) float32 { return float32(real(z)) })
+	case exec.Float64:
+		storeAs(d, l, func(z complex128) float64 { return real(z) })
+	}
+}
+
+func storeAs[T exec.Element](d *exec.Tensor, l *lattice, as func(z complex128) T) {
+	ds := exec.Elems[T](d)
 	for i, z := range l.data {
-		switch dt {
-		case exec.Complex64:
-			exec.Elems[complex64](d)[i] = complex64(z)
-		case exec.Complex128:
-			exec.Elems[complex128](d)[i] = z
-		case exec.Float32:
-			exec.Elems[float32](d)[i] = float32(real(z))
-		case exec.Float64:
-			exec.Elems[float64](d)[i] = real(z)
-		}
+		ds[i] = as(z)
 	}
 }
 
@@ -101,6 +114,26 @@ func (l *lattice) transform(axis int, inverse bool) {
 	}
 }
 
+// transformReal is the half of a real signal's transform that says all, of each of its
+// lines, cut or filled up with zeros to n elements.
+func transformReal[T exec.Float](c *exec.KernelContext, t *exec.Tensor, n int) *lattice {
+	last := len(t.Shape) - 1
+	size, half := t.Shape[last], n/2+1
+	l := &lattice{shape: append(append([]int{}, t.Shape[:last]...), half)}
+	l.data = make([]complex128, c.CheckSize(l.shape, 16))
+	if size == 0 || n == 0 {
+		return l
+	}
+	fft, line, x := fourier.NewFFT(n), make([]float64, n), exec.Elems[T](t)
+	for at := 0; at < len(x)/size; at++ {
+		for i, v := range x[at*size:][:min(size, n)] {
+			line[i] = float64(v)
+		}
+		fft.Coefficients(l.data[at*half:][:half], line)
+	}
+	return l
+}
+
 // transformLast applies the transform along the last rank dimensions.
 func (l *lattice) transformLast(rank int, inverse bool) {
 	for k := 1; k <= rank; k++ {
@@ -137,6 +170,14 @@ func fourierLength(c *exec.KernelContext, rank int) ([]int, error) {
 	return n, nil
 }
 
+// byFloat is transformReal of input 0.
+func byFloat(c *exec.KernelContext, n int) *lattice {
+	if x := c.In(0); x.DType == exec.Float64 {
+		return transformReal[float64](c, x, n)
+	}
+	return transformReal[float32](c, c.In(0), n)
+}
+
 func realFourier(rank int) exec.OpSpec {
 	return exec.OpSpec{Types: exec.Floats, TypeAttr: "Treal", Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
 		dt := b.DType("Tcomplex")
@@ -144,6 +185,10 @@ func realFourier(rank int) exec.OpSpec {
 			n, err := fourierLength(c, rank)
 			if err != nil {
 				return err
+			}
+			if rank == 1 {
+				storeLattice(c, byFloat(c, n[0]), dt)
+				return nil
 			}
 			l := latticeOf(c, c.In(0))
 			first := len(l.shape) - rank

@@ -190,6 +190,7 @@ func buildProd(b *exec.OpConstruction) (exec.Kernel, error) {
 func buildMax(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep := keepDims(b)
 	single := folding(float32(math.Inf(-1)), elem.Larger[float32])
+	single.vec = func(acc, x []float32) { vec.Maximum(acc, acc, x) }
 	single.run = func(acc float32, x []float32) float32 { return elem.Larger(acc, vec.Max(x)) }
 	return exec.ByType(b.DType("T"), reduce(keep, single), reduce(keep, folding(math.Inf(-1), elem.Larger[float64])),
 		reduce(keep, folding(math.MinInt32, elem.Larger[int32])), reduce(keep, folding(math.MinInt64, elem.Larger[int64])))
@@ -197,7 +198,9 @@ func buildMax(b *exec.OpConstruction) (exec.Kernel, error) {
 
 func buildMin(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep := keepDims(b)
-	return exec.ByType(b.DType("T"), reduce(keep, folding(float32(math.Inf(1)), elem.Smaller[float32])), reduce(keep, folding(math.Inf(1), elem.Smaller[float64])),
+	single := folding(float32(math.Inf(1)), elem.Smaller[float32])
+	single.vec = func(acc, x []float32) { vec.Minimum(acc, acc, x) }
+	return exec.ByType(b.DType("T"), reduce(keep, single), reduce(keep, folding(math.Inf(1), elem.Smaller[float64])),
 		reduce(keep, folding(math.MaxInt32, elem.Smaller[int32])), reduce(keep, folding(math.MaxInt64, elem.Smaller[int64])))
 }
 

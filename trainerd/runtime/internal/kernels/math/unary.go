@@ -16,7 +16,7 @@ var unaryOps = exec.OpTable{
 	"Asin": floatUnary(math.Asin), "Acos": floatUnary(math.Acos), "Atan": floatUnary(math.Atan),
 	"Sinh": floatUnary(math.Sinh), "Cosh": floatUnary(math.Cosh), "Tanh": sliceUnary(vec.Tanh[float32], vec.Tanh[float64]),
 	"Asinh": floatUnary(math.Asinh), "Acosh": floatUnary(math.Acosh), "Atanh": floatUnary(math.Atanh),
-	"Erf": sliceUnary(vec.Erf[float32], vec.Erf[float64]), "Erfc": floatUnary(math.Erfc), "Erfinv": floatUnary(math.Erfinv),
+	"Erf": sliceUnary(vec.Erf[float32], vec.Erf[float64]), "Erfc": sliceUnary(vec.Erfc[float32], vec.Erfc[float64]), "Erfinv": floatUnary(math.Erfinv),
 	"Lgamma":  floatUnary(lgamma),
 	"Sigmoid": sliceUnary(vec.Sigmoid[float32], vec.Sigmoid[float64]), "Softplus": wideUnary(softpluses, softplus),
 	"Ceil": floatUnary(math.Ceil), "Floor": sliceUnary(vec.Floor[float32], vec.Floor[float64]), "Rint": floatUnary(math.RoundToEven),
