@@ -319,10 +319,14 @@ func (r *run) openLogdir() (err error) {
 // joinNodes makes this process a node of the job.
 func (r *run) joinNodes() (err error) {
 	r.groupDir = r.logdir
-	if r.nodes, err = newNodes(r.Supervisor, r.logdir); r.nodes != nil {
-		r.groupDir = r.nodes.groupDir()
+	if r.nodes, err = newNodes(r.Supervisor, r.logdir); r.nodes == nil || err != nil {
+		return err
 	}
-	return err
+	r.groupDir = r.nodes.groupDir()
+	if err := r.nodes.sweep(!r.follows); err != nil {
+		r.log.Warn("cannot remove what a killed run has left", "err", err)
+	}
+	return nil
 }
 
 // scan looks at what an earlier run has left.
