@@ -533,3 +533,27 @@ func TestChiefDoesNotWaitForever(t *testing.T) {
 		})
 	}
 }
+
+// TestChiefTakesTheLastSave has a node on which the program of an earlier chief saves before
+// it ends: the next start continues from that.
+func TestChiefTakesTheLastSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			given = append(given, p.variable("TRAINERD_STEP"))
+			return 0
+		})
+		sv.Nodes = 2
+		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}, start{"elsewhere/7/1", 3}
+		tellState(t, n, 1, nodeState{start: before, Phase: nodeRunning})
+		must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+		_, end := begin(t, sv)
+		time.Sleep(3 * time.Second)
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-7"), "weights")
+		tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
+		if _, err := end(); err != nil || !slices.Equal(given, []string{"7"}) {
+			t.Errorf("%v; the starts continue from %q", err, given)
+		}
+	})
+}

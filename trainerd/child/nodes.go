@@ -86,9 +86,10 @@ type nodes struct {
 	count int
 	own   int // the number of this node
 	disk  atomicfile.FS
-	// unsent are the newest states of this node, by their files, that the disk has not
-	// taken yet: without them, the other nodes would wait forever.
-	unsent map[string]any
+	// states are the newest ones of this node, by their files, and unsent those that the disk
+	// has not taken yet: without them, the other nodes would wait forever.
+	states map[string]any
+	unsent map[string]bool
 }
 
 // newNodes makes the folder of this node in a logdir, which is there.
@@ -96,7 +97,7 @@ func newNodes(sv *Supervisor, logdir string) (*nodes, error) {
 	if sv.Nodes <= 1 {
 		return nil, nil
 	}
-	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node, disk: sv.FS, unsent: map[string]any{}}
+	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node, disk: sv.FS, states: map[string]any{}, unsent: map[string]bool{}}
 	return n, n.makeFolder()
 }
 
@@ -142,7 +143,7 @@ func writeJSON(fsys atomicfile.FS, name string, v any) error {
 
 // send writes a state for the other nodes, or has resend do it once the disk takes it.
 func (n *nodes) send(name string, state any) error {
-	n.unsent[name] = state
+	n.states[name], n.unsent[name] = state, true
 	err := writeJSON(n.disk, name, state)
 	if errors.Is(err, fs.ErrNotExist) && n.makeFolder() == nil { // the chief has made the logdir again
 		err = writeJSON(n.disk, name, state)
@@ -153,13 +154,16 @@ func (n *nodes) send(name string, state any) error {
 	return err
 }
 
-// resend sends what the disk has not taken. It reports whether that is all.
+// resend sends what the disk has not taken, and what was deleted. It reports whether the
+// disk has all.
 func (n *nodes) resend() (all bool) {
 	if n == nil {
 		return true
 	}
-	for name, state := range n.unsent {
-		_ = n.send(name, state) // the log has why it could not be
+	for name, state := range n.states {
+		if _, err := os.Stat(name); n.unsent[name] || errors.Is(err, fs.ErrNotExist) {
+			_ = n.send(name, state) // the log has why it could not be
+		}
 	}
 	return len(n.unsent) == 0
 }
@@ -305,7 +309,7 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration) {
 	defer poll.Stop()
 	for {
 		node := r.busyNode(s)
-		if r.takeForwarded(node < 0); node < 0 {
+		if r.takeForwarded(node < 0); node < 0 && time.Since(r.remade) > newsTime {
 			return
 		}
 		select {

@@ -278,7 +278,7 @@ func TestNodesFullDisk(t *testing.T) {
 // The last state of a node is sent once the disk takes it, for a while.
 func TestNodesLastState(t *testing.T) {
 	dir, tries := t.TempDir(), 0
-	n := &nodes{dir: dir, unsent: map[string]any{}, disk: pickyDisk{atomicfile.OrOS(nil), dir, func(string, string) bool {
+	n := &nodes{dir: dir, states: map[string]any{}, unsent: map[string]bool{}, disk: pickyDisk{atomicfile.OrOS(nil), dir, func(string, string) bool {
 		tries++
 		return tries <= 2
 	}}}

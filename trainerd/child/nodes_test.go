@@ -398,16 +398,38 @@ func TestNodesSweep(t *testing.T) {
 	}
 }
 
-// TestNodesSendToNewFolder has a logdir that was made again, without the folder of a node.
-func TestNodesSendToNewFolder(t *testing.T) {
-	sv, _ := supervise(t, "")
-	sv.Nodes, sv.Node = 2, 1
-	must(t, os.MkdirAll(sv.Logdir, 0o777))
-	n, err := newNodes(sv, sv.Logdir)
-	must(t, err)
-	must(t, os.RemoveAll(n.dir))
-	must(t, n.send(n.nodeFile(1), nodeState{Phase: nodeEnding}))
-	if got := (&nodes{dir: n.dir, count: 2}).others(); got[1].Phase != nodeEnding {
-		t.Errorf("the others read %v", got)
-	}
+// TestNodesAfterRemoval has a logdir that was made again: a worker tells its state again,
+// and the chief waits for that before it takes it that nobody runs the program.
+func TestNodesAfterRemoval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended, again time.Time
+		chief, _ := simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") != "1" {
+				again = time.Now()
+				return 0
+			}
+			p.sleep(10 * time.Second)
+			must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
+			must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
+			p.sleep(1100 * time.Millisecond) // the chief has seen that
+			return 1
+		})
+		worker, _ := simulate(t, func(p *simProgram) int {
+			if p.sleepDeaf(time.Hour); ended.IsZero() {
+				ended = time.Now()
+			}
+			return 0
+		})
+		chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
+		worker.LookEvery = 1500 * time.Millisecond
+		_, end := begin(t, chief)
+		time.Sleep(time.Second)
+		_, endWorker := begin(t, worker)
+		if _, err := end(); err != nil {
+			t.Error(err)
+		}
+		if endWorker(); again.IsZero() || !ended.Before(again) {
+			t.Errorf("the program has ended on the worker at %v, and is started again at %v", ended, again)
+		}
+	})
 }

@@ -228,6 +228,7 @@ type run struct {
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
 	relocked               int              // how often the lock file was made again
+	remade                 time.Time        // when it last was, perhaps with the folder of the nodes, who tell their states again
 	paused                 bool             // until Resume; no start begins meanwhile
 	mixed                  bool             // the log has that its events cannot be separated from the program's
 	saidBeyond             []string         // links out of the logdir that the log has
