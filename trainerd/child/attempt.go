@@ -147,7 +147,8 @@ func (r *run) begin(ctx context.Context) {
 	if r.attempts++; r.attempts > 1 {
 		r.bringBackGone(ctx)
 	} else if r.nodes != nil {
-		r.awaitNodes(ctx, r.nodes.job().start, r.grace()) // of an earlier chief
+		r.awaitNodes(ctx, r.nodes.job().start, r.endTime()) // of an earlier chief
+		r.refresh(true)                                     // it may have saved there meanwhile
 	}
 	r.quarantineDamaged(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}

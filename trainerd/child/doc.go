@@ -150,13 +150,13 @@
 // With [Supervisor.Nodes] there is a Supervisor on each node, and all have the same
 // logdir. The one that has its lock is the chief: only it manages checkpoints,
 // events and reports. The others are workers. They find each other through small
-// files in the folder trainerd.nodes. job.json and nodeN.json are replaced atomically:
+// files in the folder trainerd.nodes. job.json and state.json are replaced atomically:
 //
 //	job.json            by the chief: its life and attempt, the checkpoint of that attempt,
 //	                    whether it is running, paused, ending, ended, or the job has
 //	                    ended, the node whose reports count, and the newest save that
 //	                    was asked for: its number, and the time of the signal
-//	nodeN.json          by the worker N: the attempt that it runs or has run, and its exit
+//	nodeN/state.json    by the worker N: the attempt that it runs or has run, and its exit
 //	nodeN-*.reportsM    by the worker N: what its program reports
 //
 // The reports of the chief's program count if they have numbers. Otherwise those of the
@@ -167,9 +167,10 @@
 // does then.
 // When the program ends on a worker, or the worker is asked to stop, the chief ends it
 // too and restarts it on all nodes; the pauses and the number of such starts are those
-// of [Supervisor.Restarts]. At each end the chief waits up to Grace until the program has
-// ended on all nodes that had started it. When nobody has the lock any more, the workers
-// end the program and try to become the chief. Each node checks every LookEvery.
+// of [Supervisor.Restarts]. At each end the chief waits until the program has ended
+// on all nodes that had started it, for Grace and the time that it takes to kill it there.
+// When nobody has the lock any more, the workers end the program and try to become the
+// chief. Each node checks every LookEvery.
 //
 // # Goroutines
 //

@@ -22,9 +22,11 @@ type follower struct {
 	closing time.Time // when the chief's program was seen to have succeeded, zero before
 	unled   time.Time // when no chief was there any more, zero while there is one
 	passes  forwarder
-	passErr error // of the last try
-	mute    bool  // the reports of another node count
-	exit    Exit  // of the newest start
+	passErr error     // of the last try
+	mute    bool      // the reports of another node count
+	idle    time.Time // since when the chief has started no program here, zero while it has or the job is paused
+	said    time.Time // when the log last had that
+	exit    Exit      // of the newest start
 	result  error
 
 	promoted bool // no chief is left
@@ -80,6 +82,7 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 			}
 		case <-look.C:
 			f.sayEnding()
+			f.sayIdle()
 			f.reapOrphans()
 			f.nodes.resend()
 		case <-stop:
@@ -92,6 +95,20 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 		case <-f.ends():
 			f.enter(f.attempt.ending.stage + 1)
 		}
+	}
+}
+
+// sayIdle logs that the chief starts no program for long.
+func (f *follower) sayIdle() {
+	now := time.Now()
+	switch {
+	case f.reports != nil || f.nodes.job().Paused:
+		f.idle = time.Time{}
+	case f.idle.IsZero():
+		f.idle, f.said = now, now
+	case now.Sub(f.said) >= sayEvery:
+		f.said = now
+		f.log.Info("still waiting", "for", "the chief to start the program", "since", now.Sub(f.idle).Round(time.Second))
 	}
 }
 
@@ -207,6 +224,9 @@ func (f *follower) end() bool {
 
 // begin starts the program as the chief has started it.
 func (f *follower) begin(ctx context.Context, job jobState) (over bool, err error) {
+	if err := f.nodes.makeFolder(); err != nil {
+		return true, lostIfGone(f.logdir, err)
+	}
 	ln, err := f.system().Listen()
 	if err != nil {
 		return true, err

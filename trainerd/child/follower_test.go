@@ -5,6 +5,7 @@ package child
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/system"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -35,6 +37,13 @@ func tellJob(t *testing.T, logdir string, change func(j *jobState)) {
 	readJSON(name, &j)
 	change(&j)
 	must(t, writeJSON(nil, name, j))
+}
+
+// tellState says how the program does on a node.
+func tellState(t *testing.T, n *nodes, node int, s nodeState) {
+	t.Helper()
+	must(t, os.MkdirAll(n.folder(node), 0o777))
+	must(t, writeJSON(nil, n.nodeFile(node), s))
 }
 
 // TestFollowerEnds has a worker whose program runs, and what may end both.
@@ -126,7 +135,7 @@ func TestFollowerOfNewChief(t *testing.T) {
 		must(t, os.WriteFile(name, []byte(`{"host":"elsewhere","pid":7,"start":"2026-01-02T03:04:05Z"}`), 0o666))
 		time.Sleep(10 * time.Second)
 		var told nodeState
-		if readJSON(filepath.Join(sv.Logdir, nodesDir, "node1.json"), &told); told.Phase != nodeEnded {
+		if readJSON(filepath.Join(sv.Logdir, nodesDir, "node1", "state.json"), &told); told.Phase != nodeEnded {
 			t.Errorf("the program is %s", told.Phase)
 		}
 		chief := lifeOf(lock.Named(sv.Logdir))
@@ -275,19 +284,35 @@ func (s slowSystem) Listen() (system.Listener, error) {
 	return s.simulated.Listen()
 }
 
-// TestFollowerIsNotSilent has a worker whose system hangs.
-func TestFollowerIsNotSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sv, log := simulateFollower(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
-		sv.System = slowSystem{sv.System.(*simulated)}
-		stop, end := begin(t, sv)
-		time.Sleep(2 * time.Minute)
-		stop()
-		end()
-		if !strings.Contains(log.String(), "still waiting") {
-			t.Errorf("the log:\n%s", log)
-		}
-	})
+// TestNodesAreNotSilent has nodes that wait: for a system that hangs, for the chief, and for
+// the program to end on another node.
+func TestNodesAreNotSilent(t *testing.T) {
+	for name, wait := range map[string]func(sv *Supervisor, n *nodes){
+		"the system":                     func(sv *Supervisor, _ *nodes) { sv.System = slowSystem{sv.System.(*simulated)} },
+		"the chief to start the program": func(sv *Supervisor, _ *nodes) { tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = nodeEnded }) },
+		"the program to end on another node": func(_ *Supervisor, n *nodes) {
+			tellState(t, n, 0, nodeState{start: n.job().start, Phase: nodeRunning})
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+			sv.Nodes, sv.Node = 2, 1
+			release := lead(t, sv.Logdir)
+			wait(sv, &nodes{dir: filepath.Join(sv.Logdir, nodesDir)})
+			if strings.HasPrefix(name, "the program") {
+				release() // so that it leads itself
+			}
+			var log sessiontest.Pauses
+			sv.Log = slog.New(slog.NewTextHandler(&log, nil))
+			stop, end := begin(t, sv)
+			time.Sleep(time.Minute - time.Second)
+			if got := log.Longest(); got > 30*time.Second {
+				t.Errorf("waiting for %s: the log was silent for %v", name, got)
+			}
+			stop()
+			end()
+		})
+	}
 }
 
 // TestFollowerPassesReportsOn has reports that the chief takes, more than one file of them,
@@ -400,24 +425,34 @@ func TestOneNode(t *testing.T) {
 func nodesOf(t *testing.T, state nodeState) *run {
 	t.Helper()
 	n := &nodes{dir: t.TempDir(), count: 2, own: 1}
-	must(t, writeJSON(nil, n.nodeFile(0), state))
+	tellState(t, n, 0, state)
 	r := &run{Supervisor: &Supervisor{Grace: 100 * time.Second}, log: discard, nodes: n, logdir: n.dir}
 	r.ectx = t.Context()
 	return r
 }
 
-// TestAwaitParts has a node that does not end its part: it is given the time that the
-// chief has, and at a stop what is left of it, but for a tenth.
+// TestAwaitParts has a node that does not end its part: it is given the time that it takes
+// to kill that, and at a stop what is left of the chief's, but for a tenth.
 func TestAwaitParts(t *testing.T) {
-	for _, tc := range []struct{ since, want time.Duration }{{-1, 100 * time.Second}, {10 * time.Second, 80 * time.Second}, {200 * time.Second, newsTime}} {
+	const whole = 100*time.Second + newsTime + leftoverGrace
+	for _, tc := range []struct {
+		since   time.Duration // the end began; negative for none
+		stopped bool
+		want    time.Duration
+	}{{-1, false, whole}, {10 * time.Second, false, whole}, {10 * time.Second, true, 80 * time.Second}, {200 * time.Second, true, newsTime}} {
 		synctest.Test(t, func(t *testing.T) {
 			r := nodesOf(t, nodeState{start: start{Chief: lifeOf(lock.Holder{})}, Phase: nodeRunning})
 			if tc.since >= 0 {
 				r.attempt.ending = &ending{begun: time.Now().Add(-tc.since)}
 			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if tc.stopped {
+				stop()
+			}
 			begun := time.Now()
-			if r.awaitParts(t.Context()); time.Since(begun) != tc.want {
-				t.Errorf("stopped %v ago: it took %v, want %v", tc.since, time.Since(begun), tc.want)
+			if r.awaitParts(ctx); time.Since(begun) != tc.want {
+				t.Errorf("%+v: it took %v", tc, time.Since(begun))
 			}
 		})
 	}
@@ -458,7 +493,7 @@ func TestNodesAreNotTold(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulateFollower(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
-		writeFile(t, filepath.Join(sv.Logdir, nodesDir, "node1.json", "x"), "x")
+		writeFile(t, filepath.Join(sv.Logdir, nodesDir, "node1", "state.json", "x"), "x")
 		_, end := begin(t, sv)
 		time.Sleep(10 * time.Second)
 		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = jobStopped })
@@ -477,13 +512,13 @@ func TestChiefDoesNotWaitForever(t *testing.T) {
 			sv, log := simulate(t, func(*simProgram) int { starts++; return 0 })
 			sv.Nodes, sv.Grace = 2, 10*time.Second
 			before := start{"elsewhere/7/1", 3}
-			for name, state := range map[string]any{"job.json": jobState{start: before, Phase: nodeRunning}, "node1.json": nodeState{start: before, Phase: nodeRunning}} {
+			for name, state := range map[string]any{"job.json": jobState{start: before, Phase: nodeRunning}, "node1/state.json": nodeState{start: before, Phase: nodeRunning}} {
 				writeFile(t, filepath.Join(sv.Logdir, nodesDir, name), "")
 				must(t, writeJSON(nil, filepath.Join(sv.Logdir, nodesDir, name), state))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			want := sv.grace()
+			want := sv.grace() + newsTime + leftoverGrace
 			if stop > 0 {
 				time.AfterFunc(stop, cancel)
 				want = stop
@@ -497,4 +532,28 @@ func TestChiefDoesNotWaitForever(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChiefTakesTheLastSave has a node on which the program of an earlier chief saves before
+// it ends: the next start continues from that.
+func TestChiefTakesTheLastSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			given = append(given, p.variable("TRAINERD_STEP"))
+			return 0
+		})
+		sv.Nodes = 2
+		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}, start{"elsewhere/7/1", 3}
+		tellState(t, n, 1, nodeState{start: before, Phase: nodeRunning})
+		must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+		_, end := begin(t, sv)
+		time.Sleep(3 * time.Second)
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-7"), "weights")
+		tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
+		if _, err := end(); err != nil || !slices.Equal(given, []string{"7"}) {
+			t.Errorf("%v; the starts continue from %q", err, given)
+		}
+	})
 }

@@ -29,7 +29,7 @@ func (r *run) follow() {
 	if times == r.relocked || r.reopenLogdir() != nil {
 		return
 	}
-	r.relocked = times
+	r.relocked, r.remade = times, time.Now()
 	r.prompter.covered = NoStep // the program may be asked for what it had
 	r.keepConfig()
 	if r.nodes != nil {

@@ -4,13 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
-	"github.com/trainerd/trainerd/trainerd/child/system"
+	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -61,7 +65,7 @@ func (s start) rendezvous() string {
 	return fmt.Sprintf("%x-%d", sum[:6], s.Attempt)
 }
 
-// nodeState is what a worker reports to the chief: the file nodeN.json.
+// nodeState is what a worker reports to the chief: the file nodeN/state.json.
 type nodeState struct {
 	start
 	Phase phase  `json:"phase"`
@@ -82,9 +86,10 @@ type nodes struct {
 	count int
 	own   int // the number of this node
 	disk  atomicfile.FS
-	// unsent are the newest states of this node, by their files, that the disk has not
-	// taken yet: without them, the other nodes would wait forever.
-	unsent map[string]any
+	// states are the newest ones of this node, by their files, and unsent those that the disk
+	// has not taken yet: without them, the other nodes would wait forever.
+	states map[string]any
+	unsent map[string]bool
 }
 
 // newNodes makes the folder of this node in a logdir, which is there.
@@ -92,18 +97,34 @@ func newNodes(sv *Supervisor, logdir string) (*nodes, error) {
 	if sv.Nodes <= 1 {
 		return nil, nil
 	}
-	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node, disk: sv.FS, unsent: map[string]any{}}
-	return n, atomicfile.MkdirAllSync(atomicfile.WithoutMaking(nil, logdir), n.groupDir())
+	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node, disk: sv.FS, states: map[string]any{}, unsent: map[string]bool{}}
+	return n, n.makeFolder()
 }
 
-// groupDir is the folder whose lock the processes of this node hold: those of
+// makeFolder makes the folder of this node, but not the logdir.
+func (n *nodes) makeFolder() error {
+	return atomicfile.MkdirAllSync(atomicfile.WithoutMaking(n.disk, filepath.Dir(n.dir)), n.groupDir())
+}
+
+// sweep removes what killed processes have left of files that this one alone writes: those
+// of the node, and the chief's.
+func (n *nodes) sweep(isChief bool) error {
+	o := &ckptfmt.FileOptions{FS: n.disk}
+	_, err := ckptdir.SweepTemps(n.groupDir(), 0, o)
+	if !isChief {
+		return err
+	}
+	_, failed := ckptdir.SweepTemps(n.dir, 0, o)
+	return errors.Join(err, failed)
+}
+
+// groupDir is the folder of this node. The processes there hold its lock: those of
 // others may be on the same machine, and have locks of their own.
-func (n *nodes) groupDir() string { return filepath.Join(n.dir, fmt.Sprint("node", n.own)) }
+func (n *nodes) groupDir() string { return n.folder(n.own) }
 
-func (n *nodes) jobFile() string { return filepath.Join(n.dir, "job.json") }
-func (n *nodes) nodeFile(node int) string {
-	return filepath.Join(n.dir, fmt.Sprintf("node%d.json", node))
-}
+func (n *nodes) folder(node int) string   { return filepath.Join(n.dir, fmt.Sprint("node", node)) }
+func (n *nodes) jobFile() string          { return filepath.Join(n.dir, "job.json") }
+func (n *nodes) nodeFile(node int) string { return filepath.Join(n.folder(node), "state.json") }
 
 // readJSON reads a small file, or leaves v as it is.
 func readJSON(name string, v any) {
@@ -122,21 +143,27 @@ func writeJSON(fsys atomicfile.FS, name string, v any) error {
 
 // send writes a state for the other nodes, or has resend do it once the disk takes it.
 func (n *nodes) send(name string, state any) error {
-	n.unsent[name] = state
+	n.states[name], n.unsent[name] = state, true
 	err := writeJSON(n.disk, name, state)
+	if errors.Is(err, fs.ErrNotExist) && n.makeFolder() == nil { // the chief has made the logdir again
+		err = writeJSON(n.disk, name, state)
+	}
 	if err == nil {
 		delete(n.unsent, name)
 	}
 	return err
 }
 
-// resend sends what the disk has not taken. It reports whether that is all.
+// resend sends what the disk has not taken, and what was deleted. It reports whether the
+// disk has all.
 func (n *nodes) resend() (all bool) {
 	if n == nil {
 		return true
 	}
-	for name, state := range n.unsent {
-		_ = n.send(name, state) // the log has why it could not be
+	for name, state := range n.states {
+		if _, err := os.Stat(name); n.unsent[name] || errors.Is(err, fs.ErrNotExist) {
+			_ = n.send(name, state) // the log has why it could not be
+		}
 	}
 	return len(n.unsent) == 0
 }
@@ -147,9 +174,12 @@ const patienceWithDisk = 10 * time.Second
 // sendLast tries for a while to send what the disk has not taken.
 func (n *nodes) sendLast() {
 	for begun := time.Now(); !n.resend() && time.Since(begun) < patienceWithDisk; {
-		time.Sleep(system.GroupPoll)
+		time.Sleep(nodesPoll)
 	}
 }
+
+// nodesPoll is the time between two looks at what is awaited of other nodes.
+const nodesPoll = 200 * time.Millisecond
 
 func (n *nodes) job() (j jobState) {
 	readJSON(n.jobFile(), &j)
@@ -249,17 +279,21 @@ func (r *run) tellNodesOfEnd(e *Exit) {
 }
 
 // awaitParts waits for the other nodes, which may be writing their parts of the last
-// checkpoint of a start that has ended here.
+// checkpoint of a start that has ended here. The next start comes once they have ended it.
 func (r *run) awaitParts(ctx context.Context) {
-	limit := r.grace()
-	if e := r.attempt.ending; e != nil {
-		limit = limit*9/10 - time.Since(e.begun) // the rest is for what follows
-	}
+	limit := r.endTime()
 	if ctx.Err() != nil { // a stop, which the other nodes know
 		ctx = r.ectx
+		if e := r.attempt.ending; e != nil {
+			limit = max(r.grace()*9/10-time.Since(e.begun), newsTime) // the rest is for what follows
+		}
 	}
-	r.awaitNodes(ctx, r.start(), max(limit, newsTime))
+	r.awaitNodes(ctx, r.start(), limit)
 }
+
+// endTime is how long it may take until all nodes have ended a start: they learn that they
+// are to, give the program the grace, and kill what is left of it.
+func (r *run) endTime() time.Duration { return r.grace() + newsTime + leftoverGrace }
 
 // awaitNodes waits until the program of a start has ended on the nodes that had begun
 // it. What it reports there meanwhile counts.
@@ -268,13 +302,14 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration) {
 		return
 	}
 	defer r.nodes.dropReports()
+	defer logging.Waiting(r.log.Warn, "the program to end on the other nodes")()
 	over := time.NewTimer(limit)
 	defer over.Stop()
-	poll := time.NewTicker(system.GroupPoll)
+	poll := time.NewTicker(nodesPoll)
 	defer poll.Stop()
 	for {
 		node := r.busyNode(s)
-		if r.takeForwarded(node < 0); node < 0 {
+		if r.takeForwarded(node < 0); node < 0 && time.Since(r.remade) > newsTime {
 			return
 		}
 		select {

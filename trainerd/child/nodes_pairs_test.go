@@ -166,7 +166,7 @@ func TestNodesStopOfAll(t *testing.T) {
 	n := &nodes{dir: filepath.Join(logdir, nodesDir)}
 	chief := join(t, logdir, 0, "say ready;sleep|steps 1 4")
 	chief.await(t, "ready")
-	must(t, writeJSON(nil, n.nodeFile(1), nodeState{start: n.job().start, Phase: nodeEnded, Cause: Stopped}))
+	tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded, Cause: Stopped})
 	if exit, err := chief.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
 		t.Errorf("the chief: %+v, %v; want a second start", exit, err)
 	}
@@ -248,7 +248,7 @@ func TestNodesFullDisk(t *testing.T) {
 			onFull := func(sv *Supervisor) {
 				tries := 0
 				sv.FS = pickyDisk{atomicfile.OrOS(nil), logdir, func(op, below string) bool {
-					if op != "create" || filepath.Dir(below) != nodesDir {
+					if op != "create" || !strings.HasPrefix(below, nodesDir) {
 						return false
 					}
 					if tries++; tries%4 == 0 {
@@ -278,7 +278,7 @@ func TestNodesFullDisk(t *testing.T) {
 // The last state of a node is sent once the disk takes it, for a while.
 func TestNodesLastState(t *testing.T) {
 	dir, tries := t.TempDir(), 0
-	n := &nodes{dir: dir, unsent: map[string]any{}, disk: pickyDisk{atomicfile.OrOS(nil), dir, func(string, string) bool {
+	n := &nodes{dir: dir, states: map[string]any{}, unsent: map[string]bool{}, disk: pickyDisk{atomicfile.OrOS(nil), dir, func(string, string) bool {
 		tries++
 		return tries <= 2
 	}}}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -222,7 +223,7 @@ func TestFollowerCannotStart(t *testing.T) {
 				t.Errorf("%s: %d sockets are open", name, len(open))
 			}
 			var got nodeState
-			readJSON(filepath.Join(sv.Logdir, nodesDir, "node1.json"), &got)
+			readJSON(filepath.Join(sv.Logdir, nodesDir, "node1", "state.json"), &got)
 			if got.Phase != nodeEnded || got.Cause != Failed || got.Attempt != 1 {
 				t.Errorf("%s: the chief is told %+v", name, got)
 			}
@@ -278,7 +279,7 @@ func TestNodesEndedWell(t *testing.T) {
 		{nodeState{start: r.start(), Phase: nodeRunning}, false},
 		{nodeState{start: start{r.start().Chief, 1}, Phase: nodeEnded, Code: 1}, true}, // of the start before
 	} {
-		must(t, writeJSON(nil, r.nodes.nodeFile(1), tc.worker))
+		tellState(t, r.nodes, 1, tc.worker)
 		if got := r.endedWellOnNodes(); got != tc.well {
 			t.Errorf("with %+v on the worker: %v", tc.worker, got)
 		}
@@ -306,7 +307,7 @@ func TestChiefTellsTheOthers(t *testing.T) {
 			say := func(s nodeState) {
 				for node := 1; node < n.count; node++ {
 					s.start = n.job().start
-					must(t, writeJSON(nil, n.nodeFile(node), s))
+					tellState(t, n, node, s)
 				}
 			}
 			sv, log := simulate(t, func(p *simProgram) int {
@@ -340,4 +341,95 @@ func TestChiefTellsTheOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNodesStartAfterTheLastEnd has a program that takes no notice of SIGTERM on a worker,
+// and fails on the chief, or hangs there: it is not started again before it was killed.
+func TestNodesStartAfterTheLastEnd(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var ended, again time.Time
+			chief, _ := simulate(t, func(p *simProgram) int {
+				if p.variable("TRAINERD_ATTEMPT") != "1" {
+					again = time.Now()
+				} else if p.sleep(10 * time.Second); hangs {
+					p.sleep(time.Hour)
+				}
+				return 1
+			})
+			worker, _ := simulate(t, func(p *simProgram) int {
+				if p.sleepDeaf(time.Hour); ended.IsZero() {
+					ended = time.Now()
+				}
+				return 0
+			})
+			chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
+			chief.HangAfter, chief.Restarts.Max = time.Minute, 1
+			_, end := begin(t, chief)
+			time.Sleep(time.Second)
+			_, endWorker := begin(t, worker)
+			end()
+			if endWorker(); again.IsZero() || !ended.Before(again) {
+				t.Errorf("hangs %v: the program has ended on the worker at %v, and is started again at %v", hangs, ended, again)
+			}
+		})
+	}
+}
+
+// TestNodesSweep has files that were being written when nodes were killed: each node
+// removes its own, and the chief also those that it alone writes.
+func TestNodesSweep(t *testing.T) {
+	left := func(dir string) string { return atomicfile.TempName(filepath.Join(dir, "state.json")) }
+	for _, follows := range []bool{false, true} {
+		sv, _ := supervise(t, "")
+		sv.Nodes, sv.Node = 2, 1
+		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
+		own, others, chiefs := left(n.folder(1)), left(n.folder(0)), left(n.dir)
+		for _, name := range []string{own, others, chiefs} {
+			must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+			writeFile(t, name, "{")
+		}
+		must(t, (&run{Supervisor: sv, log: discard, logdir: sv.Logdir, follows: follows}).joinNodes())
+		for name, want := range map[string]bool{own: false, others: true, chiefs: follows} {
+			if _, err := os.Stat(name); (err == nil) != want {
+				t.Errorf("follows %v: %s: %v", follows, name, err)
+			}
+		}
+	}
+}
+
+// TestNodesAfterRemoval has a logdir that was made again: a worker tells its state again,
+// and the chief waits for that before it takes it that nobody runs the program.
+func TestNodesAfterRemoval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended, again time.Time
+		chief, _ := simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") != "1" {
+				again = time.Now()
+				return 0
+			}
+			p.sleep(10 * time.Second)
+			must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
+			must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
+			p.sleep(1100 * time.Millisecond) // the chief has seen that
+			return 1
+		})
+		worker, _ := simulate(t, func(p *simProgram) int {
+			if p.sleepDeaf(time.Hour); ended.IsZero() {
+				ended = time.Now()
+			}
+			return 0
+		})
+		chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
+		worker.LookEvery = 1500 * time.Millisecond
+		_, end := begin(t, chief)
+		time.Sleep(time.Second)
+		_, endWorker := begin(t, worker)
+		if _, err := end(); err != nil {
+			t.Error(err)
+		}
+		if endWorker(); again.IsZero() || !ended.Before(again) {
+			t.Errorf("the program has ended on the worker at %v, and is started again at %v", ended, again)
+		}
+	})
 }

@@ -228,6 +228,7 @@ type run struct {
 	verdicts               <-chan []verdict // of the refresh under way, nil for none
 	lost                   error            // the logdir is not this run's any more
 	relocked               int              // how often the lock file was made again
+	remade                 time.Time        // when it last was, perhaps with the folder of the nodes, who tell their states again
 	paused                 bool             // until Resume; no start begins meanwhile
 	mixed                  bool             // the log has that its events cannot be separated from the program's
 	saidBeyond             []string         // links out of the logdir that the log has
@@ -319,10 +320,14 @@ func (r *run) openLogdir() (err error) {
 // joinNodes makes this process a node of the job.
 func (r *run) joinNodes() (err error) {
 	r.groupDir = r.logdir
-	if r.nodes, err = newNodes(r.Supervisor, r.logdir); r.nodes != nil {
-		r.groupDir = r.nodes.groupDir()
+	if r.nodes, err = newNodes(r.Supervisor, r.logdir); r.nodes == nil || err != nil {
+		return err
 	}
-	return err
+	r.groupDir = r.nodes.groupDir()
+	if err := r.nodes.sweep(!r.follows); err != nil {
+		r.log.Warn("cannot remove what a killed run has left", "err", err)
+	}
+	return nil
 }
 
 // scan looks at what an earlier run has left.
