@@ -58,7 +58,8 @@ type checkpointer struct {
 	values   *checkpoint.Values
 	failures int
 	begun    time.Time          // of the newest save
-	asking   atomic.Bool        // a save waits for the session
+	asking   bool               // a save waits for the session
+	answered time.Time          // when the session has answered last
 	rest     time.Time          // until then the training has its time for steps
 	safe     time.Time          // when the current checkpoint was last found to hold everything
 	every    time.Duration      // of serve
@@ -215,8 +216,7 @@ func (c *checkpointer) compare(ctx context.Context) checkpoint.Comparison {
 	if current.Prefix == "" || values == nil || !layout.Exists(current.Prefix) {
 		return checkpoint.Unknown
 	}
-	c.asking.Store(true)
-	defer c.asking.Store(false)
+	defer c.ask()()
 	if values.Tracks() {
 		return values.Compare(ctx)
 	}
@@ -226,6 +226,18 @@ func (c *checkpointer) compare(ctx context.Context) checkpoint.Comparison {
 	}
 	defer c.holdSince(time.Now())
 	return values.Compare(ctx)
+}
+
+// ask notes that a save waits for the session, until answered is called.
+func (c *checkpointer) ask() (answered func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asking = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.asking, c.answered = false, time.Now()
+	}
 }
 
 // holdSince notes that steps have had to wait for the save under way.
@@ -251,13 +263,14 @@ func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*c
 		}
 	}
 	asked, done := time.Now(), c.stepsDone() // before the step is read, which takes a while on servers
-	c.asking.Store(true)
+	answered := c.ask()
 	cut, err := c.saver.Snapshot(ctx, c.sess, c.globalStep)
-	c.asking.Store(false)
+	answered()
 	if err != nil {
 		c.holdSince(asked)
 		return nil, started, err
 	}
+	cut.Asking = c.ask
 	cut.DirExists = true // or the lock would not be in the logdir that is made
 	c.metrics.enter(cut)
 	if current, _ := c.newest(); cut.Step >= 0 && (cut.Step == current.Step && known == checkpoint.Changed || cut.Step < done) {
@@ -324,9 +337,7 @@ func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, star
 	if err != nil {
 		return SavedCheckpoint{}, c.failed(ctx, err)
 	}
-	c.asking.Store(cut.BySession())
 	prefix, err := c.saver.Write(ctx, cut, path, cut.Step)
-	c.asking.Store(false)
 	if err != nil {
 		return SavedCheckpoint{}, c.failed(ctx, err)
 	}

@@ -187,7 +187,9 @@ type lostSession struct {
 
 func (s lostSession) Snapshot(ctx context.Context, names []string) (*session.Snapshot, error) {
 	if s.over.Load() {
-		return nil, s.lost(ctx)
+		if err := s.lost(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s.Session.Snapshot(ctx, names)
 }
@@ -229,6 +231,31 @@ func TestFinalSaveOfALostSession(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The disk has its grace period also where the session has taken nearly as long to answer.
+func TestFinalSaveIsAnsweredLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sessiontest.Counter()
+		sv := newSupervisor(m, t.TempDir(), 100)
+		sv.SaveGrace = 10 * time.Minute
+		sv.Saver = &checkpoint.Saver{FS: slowFS{atomicfile.OrOS(nil)}, NoManifest: true} // some minutes
+		var over atomic.Bool
+		sv.NewSession = func(ctx context.Context) (session.Session, error) {
+			s, err := m.NewSession(ctx)
+			late := func(context.Context) error {
+				over.Store(false)
+				time.Sleep(sv.SaveGrace - time.Second)
+				return nil
+			}
+			return lostSession{s.(*sessiontest.Session), &over, late}, err
+		}
+		sv.Listeners = []CheckpointListener{ListenerFuncs{BeforeSaveFunc: func(context.Context, session.Session) error {
+			over.Store(m.Step() == 3)
+			return nil
+		}}}
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), stepsTo(m, sv, 3)))
+	})
 }
 
 func TestSaveGraceFollowsTheSlowestSave(t *testing.T) {

@@ -127,18 +127,31 @@ func (sv *Supervisor) awaitSave(c *checkpointer) (idle bool, err error) {
 	if c == nil {
 		return true, nil
 	}
-	ctx := context.Background()
-	grace, limited := sv.saveGrace()
-	if limited {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, grace)
-		defer cancel()
-	}
-	if c.acquire(ctx) != nil {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	save := coord.Detach("save under way", func() error {
+		if err := c.acquire(ctx); err != nil {
+			return err
+		}
+		c.release()
+		return nil
+	})
+	if grace, limited := sv.saveGrace(); limited && !c.endsWithin(grace, save) {
 		return false, c.unanswered(grace)
 	}
-	c.release()
 	return true, nil
+}
+
+// endsWithin waits for a save for a grace period, which begins once more when the session
+// has answered: only then the disk has its turn.
+func (c *checkpointer) endsWithin(grace time.Duration, save *coord.Detached) bool {
+	if save.DoneWithin(grace) {
+		return true
+	}
+	c.mu.Lock()
+	asking, answered := c.asking, c.answered
+	c.mu.Unlock()
+	return !asking && save.DoneWithin(grace-time.Since(answered))
 }
 
 // finalSave writes the last checkpoint of a run, unless the run has failed with
@@ -157,7 +170,7 @@ func (sv *Supervisor) finalSave(r *run, cause error) error {
 	ctx, giveUp := context.WithCancelCause(context.Background())
 	defer giveUp(nil)
 	save := coord.Detach("final checkpoint", func() error { return r.checkpoints.saveFinal(ctx) })
-	if grace, limited := sv.saveGrace(); limited && !save.DoneWithin(grace) {
+	if grace, limited := sv.saveGrace(); limited && !r.checkpoints.endsWithin(grace, save) {
 		giveUp(r.checkpoints.late(grace)) // stops it between two tensors
 		if !save.DoneWithin(lastWord) {
 			r.straggling = append(r.straggling, save)
@@ -182,7 +195,9 @@ func (c *checkpointer) late(grace time.Duration) error {
 // period, nil for any other. Such a session is lost, so that Run waits for its servers and
 // saves with another one.
 func (c *checkpointer) unanswered(grace time.Duration) error {
-	if !c.asking.Load() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.asking {
 		return nil
 	}
 	return &session.OpError{Code: tfpb.Code_UNAVAILABLE, Message: fmt.Sprintf("the session has not answered for %v", grace)}

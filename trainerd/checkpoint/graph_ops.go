@@ -47,6 +47,15 @@ func filenameFeed(def *tfpb.SaverDef, prefix string) map[string]*ckptfmt.Tensor 
 	return map[string]*ckptfmt.Tensor{def.GetFilenameTensorName(): ckptfmt.Scalar(prefix)}
 }
 
+// saveItself has the session run its save op.
+func (c *Snapshot) saveItself(ctx context.Context, def *tfpb.SaverDef, prefix string) error {
+	if c.Asking != nil {
+		defer c.Asking()()
+	}
+	_, err := c.sess.Run(ctx, filenameFeed(def, prefix), []string{def.GetSaveTensorName()}, nil)
+	return err
+}
+
 // saveByOps lets the session write the checkpoint, and makes durable what it
 // wrote. Steps may continue in between.
 func (s *Saver) saveByOps(ctx context.Context, cut *Snapshot, prefix string) error {
@@ -57,7 +66,7 @@ func (s *Saver) saveByOps(ctx context.Context, cut *Snapshot, prefix string) err
 	if err := s.makeWay(prefix); err != nil {
 		return err
 	}
-	if _, err := cut.sess.Run(ctx, filenameFeed(def, prefix), []string{def.GetSaveTensorName()}, nil); err != nil {
+	if err := cut.saveItself(ctx, def, prefix); err != nil {
 		return err
 	}
 	cut.Close()

@@ -28,6 +28,9 @@ type Snapshot struct {
 	// DirExists says that the directory of the checkpoint is there: one that is
 	// deleted is not made again. The caller may set it.
 	DirExists bool
+	// Asking, if not nil, is called before the session is asked to save itself, and what
+	// it returns when that has answered. The caller may set it.
+	Asking func() (answered func())
 
 	sess    session.Session
 	values  *Values          // nil when the session saves itself
