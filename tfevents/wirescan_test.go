@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -125,21 +126,29 @@ func TestScanOfDamagedEvents(t *testing.T) {
 		summary.Tensor("t", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT64, Int64Val: []int64{1, 1 << 40}, TensorShape: eventstest.Shape(2)}),
 		summary.Tensor("t", &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorContent: []byte{0, 0, 128, 63}}),
 		summary.Tensor("t", &tfpb.TensorProto{FloatVal: []float32{1}}),
+		// Lengths that are also keys, and a number that begins with one.
+		scalarBits("a", 0x3f80_0015), scalarBits("abc", 0x3f80_0015), scalarBits("abcdefghij", 0), scalarBits(strings.Repeat("x", 33), 0),
 	} {
-		whole, err := proto.Marshal(&tfpb.Event{WallTime: 1, Step: 300, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
+		wall := math.Float64frombits(0x3ff0_0000_0000_0000 | keyWallTime)
+		whole, err := proto.Marshal(&tfpb.Event{WallTime: wall, Step: 300, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkDamaged(t, whole)
 		for i, c := range whole {
 			checkDamaged(t, whole[:i])
-			for _, other := range []byte{0, 1, 0x7f, 0x80, 0xff, c - 1, c + 1, c ^ 2, c ^ 8, c ^ 0x80} {
+			for _, other := range []byte{0, 1, 0x7f, 0x80, 0xff, c - 1, c + 1, c + 4, c + 8, c + 10, c + 12, c ^ 2, c ^ 8, c ^ 0x80} {
 				damaged := slices.Clone(whole)
 				damaged[i] = other
 				checkDamaged(t, damaged)
 			}
 		}
 	}
+}
+
+// scalarBits returns a scalar of the bits of a number.
+func scalarBits(tag string, bits uint32) *tfpb.Summary_Value {
+	return &tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_SimpleValue{SimpleValue: math.Float32frombits(bits)}}
 }
 
 func checkDamaged(t *testing.T, b []byte) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -63,6 +64,10 @@ func TestErrorCauses(t *testing.T) {
 		if !errors.Is(err, cause) || !errors.As(err, &found) {
 			t.Errorf("%T hides its cause", err)
 		}
+	}
+	newer := &NoIntactError{Tried: []*Error{damage, {Err: ckptfmt.ErrVersion}}}
+	if text := newer.Error(); !strings.Contains(text, "install a newer release") {
+		t.Errorf("a checkpoint of a newer TensorFlow: %s", text)
 	}
 	if errors.Is(&NoIntactError{}, cause) {
 		t.Error("a cause where nothing was tried")

@@ -14,7 +14,9 @@ func TestCurve(t *testing.T) {
 	}
 	for i := range 10 {
 		c.Add(float64(i))
-		c.Add(math.NaN())
+		for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			c.Add(v)
+		}
 	}
 	if diff := cmp.Diff([]float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, c.Points()); diff != "" {
 		t.Error(diff)
@@ -50,6 +52,7 @@ func TestSparkline(t *testing.T) {
 		{"falling", []float64{7, 0}, 8, "█▁"},
 		{"flat", []float64{3, 3, 3}, 8, "▁▁▁"},
 		{"narrow", []float64{0, 0, 7, 7, 0, 0}, 3, "▁█▁"},
+		{"stretches of other lengths", []float64{1, 1, 1}, 2, "▁▁"},
 		{"no room", []float64{1, 2}, 1, ""},
 		{"huge", []float64{-math.MaxFloat64, math.MaxFloat64}, 8, "▁█"},
 	} {

@@ -3,7 +3,11 @@ package control
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -92,7 +96,8 @@ func TestWaitingRequests(t *testing.T) {
 		m, _ := begun(t)
 		job := &hangingJob{hangs: make(chan struct{})}
 		m.Begin(job, 0, 1000, "")
-		serve(t, Options{Monitor: m, Log: NewLog(), Token: "x"}, ln)
+		log := NewLog()
+		serve(t, Options{Monitor: m, Log: log, Token: "x"}, ln)
 		ask := func(request string) net.Conn {
 			conn := ln.dial()
 			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", request)
@@ -118,8 +123,17 @@ func TestWaitingRequests(t *testing.T) {
 				t.Errorf("%s: %d, want %d", request, got, want)
 			}
 		}
-		follower.Close()
+		lines, err := http.ReadResponse(bufio.NewReader(follower), nil)
+		if err != nil {
+			t.Error(err)
+		}
 		time.Sleep(time.Minute) // longer than an answer may take
+		slog.New(log.Handler()).Info("after a minute")
+		if line, err := bufio.NewReader(lines.Body).ReadString('\n'); err != nil || !strings.Contains(line, "after a minute") || lines.Header.Get("Content-Type") != "application/x-ndjson" {
+			t.Errorf("who follows got %q, %v", line, err)
+		}
+		follower.Close()
+		synctest.Wait()
 		save := ask("POST /v1/save")
 		time.Sleep(time.Minute)
 		close(job.hangs)
@@ -128,6 +142,34 @@ func TestWaitingRequests(t *testing.T) {
 		}
 		save.Close()
 	})
+}
+
+// A server ends, even if a request does not.
+func TestShutdownOfHangingRequest(t *testing.T) {
+	ln := newPipeListener()
+	m, _ := begun(t)
+	job := &hangingJob{hangs: make(chan struct{})}
+	m.Begin(job, 0, 1000, "")
+	s := NewServer(Options{Monitor: m, Token: "x"})
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ln) }()
+	conn := ln.dial()
+	fmt.Fprint(conn, "POST /v1/save HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	for len(s.long) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Shutdown(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown = %v", err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection ends with %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	close(job.hangs)
 }
 
 // The status can be read however many curves a program reports, by whatever names.
@@ -150,6 +192,54 @@ func TestManyLongTags(t *testing.T) {
 	}
 	if _, err := m.metrics.registry.Gather(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What answers may be no daemon of ours, or one that ends in the middle.
+func TestOddAnswers(t *testing.T) {
+	status, err := json.Marshal(Status{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		code int
+		text string
+		want string // words of the error
+	}{
+		{"an error", 409, `{"error":"not now"}`, "not now"},
+		{"an error in words", 500, "oops", "the daemon answers 500"},
+		{"an error without words", 500, `{"error":""}`, "the daemon answers 500"},
+		{"words", 200, "oops", "invalid character"},
+		{"cut off", 200, `{"result":`, "EOF"},
+	} {
+		dir := t.TempDir()
+		ln, err := ListenUnix(dir, "", SocketName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/status" {
+				w.Write(status)
+				return
+			}
+			w.WriteHeader(c.code)
+			fmt.Fprint(w, c.text)
+			if r.URL.Path == "/v1/logs" && c.code == 200 {
+				http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
+		})}
+		go server.Serve(ln)
+		client := NewClient(dir)
+		if _, err := client.Do(t.Context(), "pause", nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if err := client.Logs(t.Context(), 1, false, func([]byte) error { return nil }); err == nil {
+			t.Errorf("%s: no error of the log", c.name)
+		}
+		client.Close()
+		server.Close()
 	}
 }
 

@@ -38,6 +38,12 @@ func TestLog(t *testing.T) {
 	if lines, _, _ := l.from(0); len(lines) != 1 {
 		t.Errorf("%d lines are kept, want the newest, however large", len(lines))
 	}
+	for range 10 {
+		log.Info("small")
+	}
+	if lines, _, _ := l.from(0); len(lines) != 10 {
+		t.Errorf("%d small lines are kept after a large one", len(lines))
+	}
 }
 
 func TestLogs(t *testing.T) {
@@ -46,6 +52,10 @@ func TestLogs(t *testing.T) {
 	log := slog.New(l.Handler())
 	for i := range 5 {
 		log.Info("before", "i", i)
+	}
+	log.Info(strings.Repeat("x", 200<<10)) // longer than a scanner takes of itself
+	for i := range 2 {
+		log.Info("before", "i", i+3)
 	}
 	dir := t.TempDir()
 	ln, err := ListenUnix(dir, "", SocketName)
@@ -70,6 +80,14 @@ func TestLogs(t *testing.T) {
 	}
 	if err := client.Logs(t.Context(), 2, false, note); err != nil || fmt.Sprint(got) != "[before3 before4]" {
 		t.Errorf("the last two: %q, %v", got, err)
+	}
+
+	if err := client.Logs(t.Context(), 3, false, note); err != nil || len(got) != 5 || len(got[2]) < 200<<10 {
+		t.Errorf("with a long line: %d lines, %v", len(got), err)
+	}
+	enough, end := context.WithCancel(t.Context())
+	if err := client.Logs(enough, 1, true, func([]byte) error { end(); return nil }); err != nil {
+		t.Errorf("who has seen enough gets %v", err)
 	}
 
 	// Who follows is given what comes, and let go when the server ends.
@@ -101,6 +119,8 @@ func TestLogsRefused(t *testing.T) {
 	}{
 		{"none kept", "", nil, 409},
 		{"empty", "", NewLog(), 200},
+		{"no lines", "?lines=0", NewLog(), 200},
+		{"one line", "?lines=1", NewLog(), 200},
 		{"no number", "?lines=x", NewLog(), 400},
 		{"negative", "?lines=-1", NewLog(), 400},
 		{"neither true nor false", "?follow=x", NewLog(), 400},

@@ -111,4 +111,63 @@ func TestWake(t *testing.T) {
 	if !woken() || woken() {
 		t.Error("two changes should wake once")
 	}
+	for _, before := range phases {
+		for _, p := range phases {
+			m.Enter(before)
+			woken()
+			passing := before == Saving || before == Waiting || p == Saving || p == Waiting
+			if m.Enter(p); woken() != (before != p && !passing) {
+				t.Errorf("from %s to %s", before, p)
+			}
+		}
+	}
+	for name, change := range map[string]func(){
+		"a wait": func() { m.Wait("the chief") }, "its end": func() { m.Wait("") }, "a session": func() { m.Begin(&fakeJob{}, 0, 0, "") },
+	} {
+		before := m.Progress()
+		if change(); !woken() {
+			t.Errorf("%s does not wake", name)
+		}
+		if moved := m.Progress() != before; moved != (name == "a session") {
+			t.Errorf("%s is progress: %v", name, moved)
+		}
+	}
+}
+
+// TestMonitorRate has steps that become quicker: the rate follows, slowly.
+func TestMonitorRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMonitor("j", "", 1)
+		time.Sleep(time.Second)
+		if idle := m.Status().Idle; idle != 1 {
+			t.Errorf("idle for %v s, want 1", idle)
+		}
+		m.Begin(&fakeJob{}, 0, 1, "")
+		for _, c := range []struct {
+			sleep time.Duration
+			step  int64
+			rate  float64
+		}{{999 * time.Millisecond, 1, 0}, {time.Millisecond, 10, 10}, {2 * time.Second, 50, 15}, {4 * time.Second, 50, 7.5}} {
+			time.Sleep(c.sleep)
+			m.Step(c.step, math.Inf(-1), 0)
+			if st := m.Status(); st.Rate != c.rate || st.Loss != nil {
+				t.Errorf("step %d: %v steps/s, want %v; loss %v", c.step, st.Rate, c.rate, st.Loss)
+			}
+		}
+		m.Step(51, 0.12341, 0)
+		if got := m.Status(); got.Text() != "training, step 51 of 1, loss 0.1234, 7.5 steps/s" {
+			t.Errorf("text %q", got.Text())
+		}
+	})
+}
+
+// TestJobOfPhase: a job can be controlled until it stops.
+func TestJobOfPhase(t *testing.T) {
+	for _, p := range phases {
+		m, _ := begun(t)
+		m.Enter(p)
+		if _, err := m.Job(); (err == nil) != (p != Stopping && p != Ended) {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
 }

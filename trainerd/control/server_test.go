@@ -173,6 +173,7 @@ func TestGuard(t *testing.T) {
 		{"loopback", "", nil, 200},
 		{"localhost", "", []string{"Host", "localhost:1"}, 200},
 		{"IPv6", "", []string{"Host", "[::1]:1"}, 200},
+		{"IPv6 without a port", "", []string{"Host", "[::1]"}, 200},
 		{"another name", "", []string{"Host", "evil.example:80"}, 403},
 		{"a page", "", []string{"Origin", "http://localhost"}, 403},
 		{"token", token, []string{"Authorization", "Bearer " + token}, 200},
@@ -183,9 +184,12 @@ func TestGuard(t *testing.T) {
 		{"basic", token, []string{"Authorization", token}, 401},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, _ := begun(t)
+			m, job := begun(t)
 			ln, url := tcp(t)
 			serve(t, Options{Monitor: m, Token: c.token}, ln)
+			if status, _ := request(t, "POST", url+"/v1/pause", "", c.header...); status != c.want || (len(job.asked) > 0) != (c.want == 200) {
+				t.Errorf("pause: %d, and the job was asked to %q", status, job.asked)
+			}
 			for _, path := range []string{"/v1/status", "/metrics", "/healthz"} {
 				if status, text := request(t, "GET", url+path, "", c.header...); status != c.want {
 					t.Errorf("%s: %d %.100s, want %d", path, status, text, c.want)
@@ -215,6 +219,13 @@ func TestHealth(t *testing.T) {
 		health := func() int {
 			w := newRecorder()
 			s.healthz(w, nil)
+			healthy, hung := `"healthy":true`, strings.Contains(w.text, "no step has ended for ")
+			if w.status != 200 {
+				healthy = `"healthy":false`
+			}
+			if !strings.Contains(w.text, healthy) || hung == (w.status == 200) || w.header.Get("Content-Type") != "application/json" {
+				t.Errorf("%d: %s", w.status, w.text)
+			}
 			return w.status
 		}
 		time.Sleep(59 * time.Second)
@@ -241,11 +252,12 @@ func TestHealth(t *testing.T) {
 type recorder struct {
 	header http.Header
 	status int
+	text   string
 }
 
 func newRecorder() *recorder                    { return &recorder{header: make(http.Header)} }
 func (r *recorder) Header() http.Header         { return r.header }
-func (r *recorder) Write(b []byte) (int, error) { return len(b), nil }
+func (r *recorder) Write(b []byte) (int, error) { r.text += string(b); return len(b), nil }
 func (r *recorder) WriteHeader(status int)      { r.status = status }
 
 func TestMetrics(t *testing.T) {
@@ -274,7 +286,8 @@ func TestMetrics(t *testing.T) {
 		t.Fatalf("%d %s", status, text)
 	}
 	for _, want := range []string{
-		"trainerd_steps_total 1", "trainerd_step_duration_seconds_count 1", `trainerd_step_duration_seconds_bucket{le="0.00256"} 1`,
+		"trainerd_steps_total 1", "trainerd_step_duration_seconds_count 1", `trainerd_step_duration_seconds_bucket{le="167.77216"} 1`,
+		`trainerd_save_duration_seconds_bucket{le="262.144"} 1`, `trainerd_step_duration_seconds_bucket{le="0.00256"} 1`,
 		"trainerd_save_duration_seconds_count 1", "trainerd_saves_total 1", "trainerd_saved_bytes_total 1110",
 		"trainerd_restarts_total 0", "trainerd_last_checkpoint_age_seconds 0.", `trainerd_phase{phase="training"} 1`, "trainerd_loss 0.5",
 		"trainerd_stalled_seconds_total 1.5", "trainerd_longest_stall_seconds 0.5", "trainerd_save_failures_total 2", "trainerd_saves_skipped_total 4",
@@ -362,6 +375,32 @@ func TestSocket(t *testing.T) {
 				t.Errorf("asked %q", job.asked)
 			}
 		})
+	}
+}
+
+// A link to a socket that is left of a killed process is no obstacle either, wherever the
+// socket is now, and a link that is another's by now stays.
+func TestStaleLink(t *testing.T) {
+	for _, runtime := range []string{"", t.TempDir()} {
+		dir := t.TempDir()
+		link := filepath.Join(dir, SocketName)
+		if err := os.Symlink(filepath.Join(t.TempDir(), "gone"), link); err != nil {
+			t.Fatal(err)
+		}
+		ln, err := ListenUnix(dir, runtime, SocketName)
+		if err != nil {
+			t.Fatalf("in %q: %v", runtime, err)
+		}
+		if runtime == "" {
+			ln.Close()
+			continue
+		}
+		if err := errors.Join(os.Remove(link), os.Symlink("of another", link), ln.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if to, err := os.Readlink(link); to != "of another" {
+			t.Errorf("another's link: %q, %v", to, err)
+		}
 	}
 }
 

@@ -229,7 +229,8 @@ func TestCO5ClearForgets(t *testing.T) {
 
 func TestErrorAfterJoin(t *testing.T) {
 	log, lines := sessiontest.NewLog()
-	c := Coordinator{Logger: log}
+	var c Coordinator
+	c.SetLogger(log)
 	c.RequestStop(nil)
 	sessiontest.MustNoErr(t, c.Join(0))
 	c.RequestStop(errLate)
