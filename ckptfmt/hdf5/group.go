@@ -177,6 +177,9 @@ func (t *tree) linksIn(h *fractalHeap, ids []heapID) error {
 // symbolScratch follows an address in an entry of a group of the old kind.
 const symbolScratch = 16
 
+// softLink is the kind of an entry that is a name for a path.
+const softLink = 2
+
 // oldGroup finds those of a group of the old kind: a tree of names, which are in a heap.
 func (t *tree) oldGroup(m *message) (g members, err error) {
 	s := t.s
@@ -185,10 +188,19 @@ func (t *tree) oldGroup(m *message) (g members, err error) {
 	if c.err != nil {
 		return g, s.corrupt(m.at, "symbol table", c.err)
 	}
+	return t.oldGroupAt(treeAt, heapAt)
+}
+
+func (t *tree) oldGroupAt(treeAt, heapAt int64) (g members, err error) {
+	s := t.s
 	if g.names, err = s.localHeap(heapAt); err != nil {
 		return g, err
 	}
 	begin := len(t.nodes)
+	if t.plainLeaf(treeAt) {
+		g.nodes = t.nodes[begin:]
+		return g, nil
+	}
 	err = s.eachLeaf(treeAt, treeGroups, 0, func(_ *cursor, child int64) error {
 		t.nodes = append(t.nodes, child)
 		return nil
@@ -199,6 +211,11 @@ func (t *tree) oldGroup(m *message) (g members, err error) {
 
 // localHeap reads the names of a group.
 func (s *store) localHeap(addr int64) ([]byte, error) {
+	if at, size, ok := s.plainHeap(addr); ok {
+		if b, err := s.block(at, size); err == nil {
+			return b, nil
+		}
+	}
 	c := s.peeked(addr, int64(8+2*s.lengths+s.offsets))
 	c.signature(sigLocalHeap)
 	c.skip(4)
@@ -217,6 +234,9 @@ func (s *store) localHeap(addr int64) ([]byte, error) {
 
 // symbols appends a node's entries to out.
 func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
+	if out, ok := s.plainSymbol(out, addr, names); ok {
+		return out, nil
+	}
 	head := s.peeked(addr, 8)
 	head.signature(sigSymbols)
 	head.skip(2)
@@ -238,7 +258,7 @@ func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
 		if err != nil {
 			return out, s.corrupt(addr, "group", err)
 		}
-		if kind != 2 { // a soft link has no object of its own
+		if kind != softLink { // which has no object of its own
 			out = append(out, link{name: name, at: at})
 		}
 	}

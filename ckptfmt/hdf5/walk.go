@@ -50,6 +50,13 @@ func (t *tree) walk(at int64, above []int64) error {
 		return nil
 	}
 	defer t.forget(len(t.links), len(t.nodes), len(t.ids), t.s.room)
+	if treeAt, heapAt, ok := t.plainGroup(at); ok {
+		g, err := t.oldGroupAt(treeAt, heapAt)
+		if err != nil {
+			return fmt.Errorf("group %s: %w", t.printable(), err)
+		}
+		return t.walkGroup(&g, append(above, at))
+	}
 	list, err := t.s.walked(at)
 	if err != nil {
 		return fmt.Errorf("object %s: %w", t.printable(), err)

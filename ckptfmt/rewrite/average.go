@@ -223,7 +223,7 @@ func openCombined(parts []ckptfmt.Part, encode func([]byte, float64) []byte, at 
 		}
 		m.from = append(m.from, r)
 		m.dtypes = append(m.dtypes, p.DType)
-		m.in = append(m.in, make([]byte, pieceElements*dtype.Size(p.DType)))
+		m.in = append(m.in, pieceOf(&p))
 	}
 	return pieceReader(m, m.next), nil
 }

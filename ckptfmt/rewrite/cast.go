@@ -33,16 +33,15 @@ func (s *Source) Cast(to tfpb.DataType) error {
 
 // castPart returns a part of numbers in another type.
 func castPart(p ckptfmt.Part, to tfpb.DataType, encode func([]byte, float64) []byte) ckptfmt.Part {
-	from, open := p.DType, p.Open
+	whole, from, open := p, p.DType, p.Open
 	p.DType = to
 	p.Open = func() (io.ReadCloser, error) {
 		r, err := open()
 		if err != nil {
 			return nil, err
 		}
-		size := int(dtype.Size(from))
+		size, in := int(dtype.Size(from)), pieceOf(&whole)
 		return pieceReader(r, func() ([]byte, error) {
-			in := make([]byte, pieceElements*size)
 			n, err := io.ReadFull(r, in)
 			if n%size != 0 || err != nil && err != io.ErrUnexpectedEOF {
 				return nil, orUnexpected(n, err)
@@ -51,6 +50,17 @@ func castPart(p ckptfmt.Part, to tfpb.DataType, encode func([]byte, float64) []b
 		}), nil
 	}
 	return p
+}
+
+// pieceOf returns memory for a piece of a part, and for an element of one that has none. Very
+// many tensors are smaller than the largest piece.
+func pieceOf(p *ckptfmt.Part) []byte {
+	element := dtype.Size(p.DType)
+	n, err := p.Size()
+	if err != nil {
+		n = pieceElements * element // reading it says what is wrong
+	}
+	return make([]byte, min(max(n, element), pieceElements*element))
 }
 
 // orUnexpected returns the error of a reader that gave n bytes and then err.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,5 +69,22 @@ func TestCopyFilesOfADamagedCheckpoint(t *testing.T) {
 	}
 	if err := ckptdir.Verify(t.Context(), to); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestShardsThatFail has a shard fail after others were written: none is left.
+func TestShardsThatFail(t *testing.T) {
+	s := open(t, save(t, tensor(t, "a", []int64{2}, 1, 2.0), tensor(t, "b", []int64{2}, 3, 4.0)))
+	damage := errors.New("a bad disk")
+	for i, p := range s.parts {
+		if p.Name == "b" {
+			s.parts[i].Open = func() (io.ReadCloser, error) { return nil, damage }
+		}
+	}
+	dir := t.TempDir()
+	err := Write(t.Context(), s, filepath.Join(dir, "m.safetensors"), &Options{MaxShardSize: 16})
+	left, readErr := os.ReadDir(dir)
+	if !errors.Is(err, damage) || readErr != nil || len(left) > 0 {
+		t.Errorf("%v; left are %v, %v", err, left, readErr)
 	}
 }

@@ -203,31 +203,51 @@ func (s *Source) writeSafetensors(ctx context.Context, to string, parts []ckptfm
 	for i := range shards {
 		files[i] = ShardName(to, i, len(shards))
 	}
-	bases := make([]string, len(shards))
-	for i, shard := range shards {
-		if err := writeFile(o.FS, files[i], func(w io.Writer) error { return safetensors.Write(ctx, w, shard, metadata) }); err != nil {
+	m := &model{
+		files: files, old: old,
+		body:  func(w io.Writer, i int) error { return safetensors.Write(ctx, w, shards[i], metadata) },
+		index: func(files []string) ([]byte, error) { return safetensors.Index(shards, files) },
+	}
+	return m.write(to, o)
+}
+
+// model is a model in several files.
+type model struct {
+	files []string
+	old   []string // files of the model that was there
+	body  func(w io.Writer, i int) error
+	index func(files []string) ([]byte, error) // of their names in the folder
+}
+
+// write writes the files, and then their index, and removes those of the model that was there. If
+// it fails, those that are new are removed.
+func (m *model) write(to string, o *Options) (err error) {
+	written := 0
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeOld(o.FS, m.files[:written], m.old))
+		}
+	}()
+	names := make([]string, len(m.files))
+	for i, file := range m.files {
+		if err := writeFile(o.FS, file, func(w io.Writer) error { return m.body(w, i) }); err != nil {
 			return err
 		}
-		bases[i] = filepath.Base(files[i])
+		names[i], written = filepath.Base(file), i+1
 	}
-	index, err := safetensors.Index(shards, bases)
+	index, err := m.index(names)
 	if err != nil {
 		return err
 	}
-	return writeIndex(to, index, old, files, o)
-}
-
-// writeIndex writes the index of new files, and removes those of the model that was there.
-func writeIndex(to string, index []byte, old, files []string, o *Options) error {
-	name := IndexName(to)
-	err := writeFile(o.FS, name, func(w io.Writer) error {
+	err = writeFile(o.FS, IndexName(to), func(w io.Writer) error {
 		_, err := w.Write(index)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return removeOld(o.FS, old, append(files, name))
+	written = 0
+	return removeOld(o.FS, m.old, append(m.files, IndexName(to)))
 }
 
 // oldShards returns the index next to a file that is to be written, if there is one, and the
@@ -264,19 +284,19 @@ func writeKerasShards(ctx context.Context, to string, parts []ckptfmt.Part, like
 	if err != nil {
 		return err
 	}
-	files, bases := make([]string, shards.Len()), make([]string, shards.Len())
+	files := make([]string, shards.Len())
 	for i := range files {
 		files[i] = ShardName(to, i, len(files))
-		bases[i] = filepath.Base(files[i])
-		if err := writeFile(o.FS, files[i], func(w io.Writer) error { return shards.Write(ctx, w, i) }); err != nil {
-			return err
-		}
 	}
-	index, err := shards.Index(bases)
-	if err != nil {
-		return err
+	m := &model{
+		files: files, old: oldShards(to),
+		body: func(w io.Writer, i int) error { return shards.Write(ctx, w, i) },
+		index: func(files []string) ([]byte, error) {
+			index, err := shards.Index(files)
+			return append(index, '\n'), err
+		},
 	}
-	return writeIndex(to, append(index, '\n'), oldShards(to), files, o)
+	return m.write(to, o)
 }
 
 // ShardName is the name of a shard: model.safetensors is stored as

@@ -90,6 +90,7 @@ type verification struct {
 	list        []findingJSON
 	checkpoints int
 	tensors     int
+	damaged     int    // tensors
 	summed      int    // checkpoints whose files a manifest has sums of
 	single      string // what was checked, where it was no directory of checkpoints
 }
@@ -174,6 +175,7 @@ func (v *verification) checkpoint(f formats.File) error {
 func (v *verification) content(ctx context.Context, r *formats.Reader, prefix string) error {
 	progress := progressOf(v.c)
 	shown := v.named(r.Reader)
+	v.tensors += countOf(r) // of slices, each has a verdict
 	for name, err := range shown.Verify(ctx) {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -182,12 +184,16 @@ func (v *verification) content(ctx context.Context, r *formats.Reader, prefix st
 			v.add(findingJSON{Kind: "file", Prefix: prefix, Name: jsonName(tableOf(err, prefix)), Error: err.Error()})
 			continue
 		}
-		v.tensors++
-		if info, err := shown.Info(name); err == nil {
+		info, unknown := shown.Info(name)
+		if unknown == nil {
 			progress.Add(int(info.Bytes))
 		}
-		if err != nil {
-			v.add(findingJSON{Kind: kindOf("tensor", err), Prefix: prefix, Name: jsonName(name), Error: err.Error()})
+		if err == nil {
+			continue
+		}
+		f := findingJSON{Kind: kindOf("tensor", err), Prefix: prefix, Name: jsonName(name), Error: err.Error()}
+		if v.add(f); f.Kind == "tensor" && !errors.Is(unknown, ckptfmt.ErrNotFound) { // else a slice, whose tensor is named too
+			v.damaged++
 		}
 	}
 	return nil
@@ -320,10 +326,10 @@ func (v *verification) summarise(arg string) error {
 		fmt.Fprintf(words, "ckpt: %s: no checkpoint is damaged; %d other findings\n", arg, len(v.list))
 	case v.single == "":
 		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are damaged, %d other findings; `ckpt repair %s` makes the newest intact checkpoint the current one\n",
-			arg, damaged["tensor"], v.tensors, len(v.list)-damaged["tensor"], arg)
+			arg, v.damaged, v.tensors, len(v.list)-damaged["tensor"], arg)
 	default:
 		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are damaged, %d other findings; restore an older checkpoint\n",
-			arg, damaged["tensor"], v.tensors, len(v.list)-damaged["tensor"])
+			arg, v.damaged, v.tensors, len(v.list)-damaged["tensor"])
 	}
 	return exitError(exitDamaged)
 }

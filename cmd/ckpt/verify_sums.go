@@ -22,8 +22,10 @@ func isUnsummed(kind formats.Kind) bool {
 // countOf returns the number of tensors.
 func countOf(r *formats.Reader) int {
 	n := 0
-	for range r.Tensors() {
-		n++
+	for info, err := range r.Tensors() {
+		if err == nil || info.Name != "" {
+			n++
+		}
 	}
 	return n
 }
