@@ -235,7 +235,10 @@ func isSequel(name string, changed []string) bool {
 // starred returns a base name with * for its numbers, but for that of its format.
 func starred(base string) string {
 	format := numbered().FindString(base)
-	return numbers().ReplaceAllString(strings.TrimSuffix(base, format), "*") + format
+	if starred := numbers().ReplaceAllString(strings.TrimSuffix(base, format), "*") + format; starred != "*" {
+		return starred
+	}
+	return "[0-9]*" // and not what else is in the folder
 }
 
 // newest are words in the names of files that a program replaces at each save.

@@ -33,7 +33,7 @@ func TestSavedIn(t *testing.T) {
 		{"a time in each name", []string{"ck/02-24-32-it20/w.npy.json", "ck/02-24-33-it40/w.npy.json"}, &Saved{"ck", "*-*-*-it*", []string{"02-24-32-it20", "02-24-33-it40"}, true}},
 		{"a time in each name of a sequel", []string{"runs/state_20261126_030531_20.txt", "runs/state_20261126_030532_40.txt"},
 			&Saved{"runs", "state_*_*_*.txt", []string{"state_20261126_030531_20.txt", "state_20261126_030532_40.txt"}, true}},
-		{"Orbax", []string{"work/checkpoints/25/state/d/x", "work/checkpoints/50/_CHECKPOINT_METADATA"}, &Saved{"work", "checkpoints/*", []string{"checkpoints/25", "checkpoints/50"}, true}},
+		{"Orbax", []string{"work/checkpoints/25/state/d/x", "work/checkpoints/50/_CHECKPOINT_METADATA"}, &Saved{"work", "checkpoints/[0-9]*", []string{"checkpoints/25", "checkpoints/50"}, true}},
 		{"below the logdir", []string{"logs/j/checkpoints/epoch=0-step=5.ckpt"}, &Saved{"logs/j", "checkpoints/epoch=*-step=*.ckpt", []string{"checkpoints/epoch=0-step=5.ckpt"}, true}},
 		{"events elsewhere", []string{"models/01-0.70.keras", "logs/train/events.out.tfevents.1.host.1.0.v2", "logs/j/events.out.tfevents.1.host.trainerd"},
 			&Saved{".", "models/*-*.*.keras", []string{"models/01-0.70.keras"}, true}},
