@@ -265,9 +265,12 @@ func rank(pattern string) int {
 func everyRun(pattern string) string {
 	parts := strings.Split(pattern, "/")
 	for i, part := range parts[:len(parts)-1] {
-		if runFolder().MatchString(part) {
-			parts[i] = numbers().ReplaceAllString(part, "*")
+		if !isRun(part) {
+			continue
 		}
+		part = randomName().ReplaceAllString(part, "${1}*")
+		part = monthName().ReplaceAllString(part, "$1*$2")
+		parts[i] = strings.ReplaceAll(numbers().ReplaceAllString(part, "*"), "**", "*")
 	}
 	return strings.Join(parts, "/")
 }
