@@ -37,6 +37,7 @@ func TestSavedIn(t *testing.T) {
 		{"below the logdir", []string{"logs/j/checkpoints/epoch=0-step=5.ckpt"}, &Saved{"logs/j", "checkpoints/epoch=*-step=*.ckpt", []string{"checkpoints/epoch=0-step=5.ckpt"}, true}},
 		{"events elsewhere", []string{"models/01-0.70.keras", "logs/train/events.out.tfevents.1.host.1.0.v2", "logs/j/events.out.tfevents.1.host.trainerd"},
 			&Saved{".", "models/*-*.*.keras", []string{"models/01-0.70.keras"}, true}},
+		{"events in the logdir of the trial", []string{"tf_ckpts/ckpt-1.index", "logs/j/events.out.tfevents.1.host.1.0.v2"}, &Saved{".", "tf_ckpts/ckpt-*", []string{"tf_ckpts/ckpt-1"}, true}},
 		{"events next to them", []string{"exp/a/ckpt-1.pt", "exp/runs/events.out.tfevents.1.host.1.0"}, &Saved{"exp", "a/ckpt-*.pt", []string{"a/ckpt-1.pt"}, true}},
 		{"JSON in a folder that says it", []string{"ck/step_40.json", "ck/step_80.json"}, &Saved{"ck", "step_*.json", []string{"step_40.json", "step_80.json"}, true}},
 		{"times", []string{"models/m_2026-11-26_20-09-10.pt", "models/m_2026-11-26_20-10-10.pt"},

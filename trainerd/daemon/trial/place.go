@@ -73,7 +73,7 @@ func (p places) hasEventsIn(folder string) bool {
 		return err == nil && strings.HasPrefix(name, abs+string(filepath.Separator))
 	}
 	return !slices.ContainsFunc(p.files, func(name string) bool {
-		isEvents := strings.Contains(filepath.Base(name), "tfevents") && !within(p.trial, name)
+		isEvents := strings.Contains(filepath.Base(name), "tfevents") && !strings.HasSuffix(name, ".trainerd")
 		return isEvents && within(p.dir, name) && !within(folder, name)
 	})
 }
