@@ -34,11 +34,7 @@ func controlCommands() []*cli.Command {
 				if err != nil {
 					return err
 				}
-				if saved.Step < 0 { // a program has one name for all
-					fmt.Fprintf(c.App.Writer, "saved: %s\n", saved.Checkpoint)
-					return nil
-				}
-				fmt.Fprintf(c.App.Writer, "saved step %d: %s\n", saved.Step, saved.Checkpoint)
+				fmt.Fprintf(c.App.Writer, "saved%s: %s\n", stepText(saved.Step), saved.Checkpoint)
 				return nil
 			}),
 		},
@@ -280,4 +276,13 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 		case <-tick.C:
 		}
 	}
+}
+
+// stepText returns the step of a checkpoint, "" for that of a program with one name for
+// all.
+func stepText(step int64) string {
+	if step < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" step %d", step)
 }

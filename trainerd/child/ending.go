@@ -101,7 +101,7 @@ func (r *run) enter(stage int) {
 		switch {
 		case r.lost != nil: // it is given no time, which the loss explains
 		case r.attempt.process.outlived() > 0:
-			r.log.Warn("processes that the program has left running have not ended in time; killing them", "grace", r.grace())
+			r.log.Warn("processes that the program has left running have not ended in time; killing them", "after", r.attempt.process.outlived().Round(time.Second))
 		default:
 			r.log.Warn("the program has not ended in time; killing it", "grace", r.grace())
 		}

@@ -42,8 +42,10 @@ var (
 	// epochNumber is a number that counts epochs, and epochWord what may follow one.
 	epochNumber = lazyregexp.New(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)
 	epochWord   = lazyregexp.New(`(?i)^[-_]?ep(?:och)?s?(?:[^a-z]|$)`)
-	// timeStamp is a date with a time, or the seconds since 1970: when a file was written.
-	timeStamp = lazyregexp.New(`(?:^|\D)20\d\d(?:[-_.]\d\d[-_.]\d\d(?:[-_T .]+\d\d[-_:.h]?\d\d(?:[-_:.m]?\d\d)?)?|\d{4}[-_T ]\d\d[-_:.]?\d\d(?:[-_:.]?\d\d)?)(?:\D|$)|(?:^|\D)1[5-9]\d{8}(?:\.\d+)?(?:\D|$)`)
+	// timeStamp is a date, with or without a time, or the seconds since 1970: when a file
+	// was written, or a program started.
+	timeStamp = lazyregexp.New(`(?:^|\D)20\d\d(?:[-_.]\d\d[-_.]\d\d(?:[-_T .]+\d\d[-_:.h]?\d\d(?:[-_:.m]?\d\d)?)?|\d{4}[-_T ]\d\d[-_:.]?\d\d(?:[-_:.]?\d\d)?)(?:\D|$)` +
+		`|(?:^|\D)1[5-9]\d{8}(?:\.\d+)?(?:\D|$)|(?:^|[^A-Za-z])(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\d\d_\d\d-\d\d-\d\d`)
 	// runFolder are names of folders that a program makes for each of its starts.
 	runFolder = lazyregexp.New(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
 )
@@ -67,11 +69,15 @@ func stepEnd(base string) (head, digits string) {
 	return "", ""
 }
 
+// NamesTime reports whether a name has a time in it, as that of a folder has which a
+// program makes for each of its starts.
+func NamesTime(name string) bool { return timeStamp().MatchString(name) }
+
 // runOf returns the folders of a name that belong to one start of the program, ""
 // for none.
 func runOf(name string) (run string) {
 	for part := range strings.SplitSeq(path.Dir(name), "/") {
-		if runFolder().MatchString(part) {
+		if runFolder().MatchString(part) || NamesTime(part) {
 			run += part + "/"
 		}
 	}

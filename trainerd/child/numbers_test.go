@@ -58,3 +58,18 @@ func TestNamesStep(t *testing.T) {
 		t.Error("a program that is fast seems to number its checkpoints by saves")
 	}
 }
+
+func TestRunOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"outputs/2026-11-26/20-09-10/step_5.pt":           "2026-11-26/20-09-10/",
+		"wandb/run-20261126_200910-ab12cd/files/5.pt":     "run-20261126_200910-ab12cd/",
+		"runs/Nov26_20-09-10_vm/5.pt":                     "Nov26_20-09-10_vm/",
+		"exp/resnet50_20261126-200910/checkpoint_5.pt":    "resnet50_20261126-200910/",
+		"lightning_logs/version_3/checkpoints/epoch=5.pt": "version_3/",
+		"exp/resnet50/checkpoint_20261126_200910.pt":      "",
+	} {
+		if got := runOf(name); got != want {
+			t.Errorf("runOf(%q) = %q, want %q", name, got, want)
+		}
+	}
+}

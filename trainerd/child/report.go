@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // Limits of a report. A line beyond them is not a report.
@@ -40,12 +42,21 @@ func (r *Report) Value(tag string) (v float64, ok bool) {
 	return 0, false
 }
 
+// evaluated is a name that is of no training.
+var evaluated = lazyregexp.New(`(?i)(?:^|[/_.-])(?:val|valid|validation|eval|test)(?:[/_.-]|$)`)
+
 // Loss returns the loss: the first number named "loss", "train/loss",
-// "train_loss" or "total_loss", in this order.
+// "train_loss" or "total_loss", in this order, else the first one whose name has
+// "loss" in it and is of no evaluation, such as "lm_loss".
 func (r *Report) Loss() (v float64, ok bool) {
 	for _, tag := range []string{"loss", "train/loss", "train_loss", "total_loss"} {
 		if v, ok = r.Value(tag); ok {
 			return v, true
+		}
+	}
+	for _, x := range r.Values {
+		if strings.Contains(strings.ToLower(x.Tag), "loss") && !evaluated().MatchString(x.Tag) {
+			return x.Value, true
 		}
 	}
 	return 0, false

@@ -116,6 +116,9 @@ func TestParseReportLimits(t *testing.T) {
 			t.Errorf("a name of %d bytes gives %v", maxTag+over, r)
 		}
 	}
+	if loss, ok := report(1, "val_loss", 2.0, "eval/loss", 3.0, "loss/train/total", 1.0, "aux_loss", 4.0).Loss(); !ok || loss != 1 {
+		t.Errorf("of many losses, %v is that of the training", loss)
+	}
 	if loss, ok := report(1, "acc", 1.0).Loss(); ok {
 		t.Errorf("a report without a loss has the loss %v", loss)
 	}

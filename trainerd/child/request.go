@@ -63,8 +63,8 @@ func (sv *Supervisor) ask(ctx context.Context, do func(r *run) error) error {
 
 // Save makes the program write a checkpoint, with SaveSignal, and waits for it.
 func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
-	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
-		return Checkpoint{}, errCannotSave
+	if err := sv.saveable(); err != nil {
+		return Checkpoint{}, err
 	}
 	saved := make(chan Checkpoint, 1)
 	err := sv.ask(ctx, func(r *run) error {

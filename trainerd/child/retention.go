@@ -37,7 +37,7 @@ func (s *checkpointStore) kept() []Kept {
 		}
 		all = append(all, k)
 	}
-	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, linked(s.symlinks())}, s.policy...)
+	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, linked(s.symlinks()), s.notedBest()}, s.policy...)
 	if s.spared != nil {
 		policies = append(policies, spared(s.spared()))
 	}

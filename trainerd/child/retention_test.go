@@ -207,3 +207,28 @@ func TestPinOnBadDisk(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// TestKeepsTheProgramsBest has checkpoints of transformers, the newest of which names the
+// one that is loaded at the end.
+func TestKeepsTheProgramsBest(t *testing.T) {
+	dir := t.TempDir()
+	s := openShelf(t, dir, "checkpoint-*", retention.Last(1))
+	for _, step := range []string{"1", "2", "3"} {
+		folder := filepath.Join(dir, "checkpoint-"+step)
+		writeFile(t, filepath.Join(folder, "model.safetensors"), tensorsFile())
+		writeFile(t, filepath.Join(folder, "trainer_state.json"), `{"best_model_checkpoint": "`+filepath.Join(dir, "checkpoint-1")+`", "log_history": []}`)
+		if added, bad := s.refresh(true); len(added) != 1 || bad != nil {
+			t.Fatalf("added %v, bad %v", added, bad)
+		}
+		if _, err := s.rotate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var left []string
+	for _, c := range s.known {
+		left = append(left, filepath.Base(c.Path))
+	}
+	if !slices.Equal(left, []string{"checkpoint-1", "checkpoint-3"}) {
+		t.Errorf("left are %v", left)
+	}
+}

@@ -19,6 +19,7 @@ type counts struct {
 	mu       sync.Mutex
 	stats    trainerd.Stats
 	restored string
+	from     int64    // its step, 0 without one
 	skipped  []string // damaged checkpoints
 	first    int64    // step of the first report, or of the checkpoint before it; -1 for none
 	steps    int64
@@ -55,7 +56,7 @@ func (c *counts) begins(given *Checkpoint) {
 		if c.starts++; c.starts > 1 {
 			c.stats.Restarts++
 		} else if given != nil {
-			c.restored = filepath.Base(given.Path)
+			c.restored, c.from = filepath.Base(given.Path), max(given.Reached(), 0)
 		}
 	})
 }
@@ -123,6 +124,9 @@ func (r *run) report(begun time.Time) *runreport.Run {
 		Time:     runreport.Times{Total: runreport.Seconds(now.Sub(begun)), Training: runreport.Seconds(now.Sub(begun) - c.pauses)},
 		Saves:    runreport.Saves{Count: c.saves, Failed: c.stats.FailedSaves},
 		Restarts: runreport.Restarts{Count: c.stats.Restarts, Rewinds: c.stats.Rewinds, Lost: runreport.Seconds(c.pauses), StepsAgain: c.again},
+	}
+	if c.first < 0 && r.maxStep >= 0 { // without reports, what was saved says how far it came
+		rep.FirstStep, rep.Steps = c.from, max(r.maxStep-c.from, 0)
 	}
 	setRate(rep)
 	rep.Checkpoints = runreport.Checkpoints(r.staying())

@@ -171,3 +171,21 @@ func TestWhoHasStopped(t *testing.T) {
 		}
 	})
 }
+
+// TestRunReportOfSilent has a program that reports nothing: what it saves says how far it came.
+func TestRunReportOfSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-5.json"), "{}")
+			p.sleep(10 * time.Second)
+			return 0
+		})
+		sv.Checkpoints = "ckpt-*"
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r := readReport(t, sv.Logdir); r.FirstStep != 0 || r.LastStep != 5 || r.Steps != 5 {
+			t.Errorf("the report has %d steps, from %d to %d; want 5, from 0 to 5", r.Steps, r.FirstStep, r.LastStep)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package child
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
@@ -17,8 +18,20 @@ type Tuning struct {
 	HangAfter  time.Duration
 }
 
-// errCannotSave says that a program knows no signal to save by.
-var errCannotSave = errors.New("there is no way to have this program save: set save_signal and checkpoints")
+// errCannotSave says that a program knows no signal to save by, or that nobody would see
+// what it saves.
+var errCannotSave = errors.New("there is no way to have this program save")
+
+// saveable returns an error if there is no way to have the program save.
+func (sv *Supervisor) saveable() error {
+	switch {
+	case sv.SaveSignal == 0:
+		return fmt.Errorf("%w: child.save_signal is to be the signal that makes it save, if there is one", errCannotSave)
+	case sv.Checkpoints == "":
+		return fmt.Errorf("%w: child.checkpoints is to say what it saves", errCannotSave)
+	}
+	return nil
+}
 
 // Tune changes settings until the run ends. change is called in the goroutine of
 // Run; if it returns an error, nothing changes.
@@ -31,8 +44,8 @@ func (sv *Supervisor) Tune(ctx context.Context, change func(*Tuning) error) erro
 		}
 		saves := now
 		saves.HangAfter = before.HangAfter
-		if saves != before && (sv.SaveSignal == 0 || sv.Checkpoints == "") {
-			return errCannotSave
+		if err := sv.saveable(); saves != before && err != nil {
+			return err
 		}
 		r.prompter.every, r.prompter.steps, r.prompter.budget = max(now.SaveEvery, 0), max(now.SaveSteps, 0), now.SaveBudget
 		r.hangAfter, r.attempt.lastProgress = now.HangAfter, time.Now()

@@ -52,7 +52,7 @@ func (s *speedometer) update(step int64, now time.Time) float64 {
 	if elapsed <= 0 {
 		return s.rate
 	}
-	rate := float64(step-s.step) / elapsed
+	rate := float64(max(step-s.step, 0)) / elapsed // a program may not continue where it was said to
 	if s.rate > 0 {
 		rate = 0.5*s.rate + 0.5*rate
 	}

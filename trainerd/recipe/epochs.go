@@ -40,11 +40,12 @@ func (r *Reader) isUnderHeading(p *Point) bool {
 type learned struct {
 	mu         sync.Mutex
 	firstEpoch map[string]int64
-	restarts   map[string]bool // the count of steps begins again, as in each epoch
+	restarts   map[string]bool    // the count of steps begins again, as in each epoch
+	values     map[string][]Value // of the first line of a first start
 }
 
 func newLearned() *learned {
-	return &learned{firstEpoch: map[string]int64{}, restarts: map[string]bool{}}
+	return &learned{firstEpoch: map[string]int64{}, restarts: map[string]bool{}, values: map[string][]Value{}}
 }
 
 // firstOf returns the number of the first epoch. A start resumes in the epoch that has the
@@ -80,4 +81,35 @@ func (l *learned) hasRestarted(form string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.restarts[form]
+}
+
+// isFirst reports whether the numbers of a line are those of the first line of a first
+// start, as far as that is known. fresh says that this is a first start.
+func (l *learned) isFirst(m *match, fresh bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known, ok := l.values[m.line.Form]
+	if !ok && fresh {
+		l.values[m.line.Form] = m.values
+		return true
+	}
+	return ok && slices.Equal(known, m.values)
+}
+
+// againOf returns the count of a program that begins to count again when it continues: the
+// step of its checkpoint is the last one of those before.
+func (r *Reader) againOf(m *match) *bar {
+	b := r.bars[m.line.Form]
+	if b != nil {
+		return b
+	}
+	b = &bar{}
+	r.bars[m.line.Form] = b
+	if m.step <= r.base && !r.learned.isFirst(m, r.base == 0) {
+		r.rebased = true
+		if r.base > 0 {
+			b.offset = r.base + 1
+		}
+	}
+	return b
 }

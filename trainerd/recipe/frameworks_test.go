@@ -247,3 +247,22 @@ func TestLearnedCounts(t *testing.T) {
 		t.Errorf("a start from step 400 begins at %s", got)
 	}
 }
+
+// TestContinuedRounds has XGBoost go on from a model: it counts its rounds from 0 again, and
+// only the numbers show that it has not begun from scratch.
+func TestContinuedRounds(t *testing.T) {
+	auto := load1(t, Auto)
+	auto.NewReader(0).Read("[0]\ttrain-rmse:0.5")
+	for line, want := range map[string]string{
+		"[0]\ttrain-rmse:0.25": "41 train-rmse=0.25",
+		"[0]\ttrain-rmse:0.5":  "0 train-rmse=0.5",
+		"[44]\ttrain-rmse:0.2": "44 train-rmse=0.2",
+	} {
+		if got := show(auto.NewReader(40).Read(line)); got != want {
+			t.Errorf("%q after step 40: %s, want %s", line, got, want)
+		}
+	}
+	if r := auto.NewReader(0); show(r.Read("[0]\ttrain-rmse:0.25")) != "0 train-rmse=0.25" || r.Absolute() {
+		t.Error("the lines of a start that continues give its place")
+	}
+}

@@ -35,6 +35,9 @@ type Line struct {
 	// Sets says that a line may be about an evaluation: "val/" comes before the names of
 	// "validate step 10: loss 0.5", as do "eval/" and "test/" with their words.
 	Sets bool `toml:"sets"`
+	// Again says that a program which continues counts its steps from the beginning again.
+	// That it continues is seen by its first numbers, which are not those of a first start.
+	Again bool `toml:"again"`
 	// Rows says that the line is a heading: a regular expression for the lines after it
 	// with two groups, a name and a number.
 	Rows string `toml:"rows"`

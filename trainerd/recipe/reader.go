@@ -364,6 +364,8 @@ func (r *Reader) endOf(epoch int64) int64 {
 // progress returns the step of a line since the beginning of the training.
 func (r *Reader) progress(m *match) int64 {
 	switch {
+	case m.line.Again:
+		return m.step + r.againOf(m).offset
 	case m.epoch != noStep && m.total != noStep:
 		epoch := max(m.epoch-r.learned.firstOf(m, r.base), 0)
 		r.current = span{m.epoch, m.total, (epoch + 1) * m.total}

@@ -36,7 +36,8 @@ type Child struct {
 	// are moved to damaged/. 0: its loss is not watched.
 	MaxRewinds int `toml:"max_rewinds"`
 	// Loss is the name of the curve that max_rewinds watches. Default: the first of
-	// "loss", "train/loss", "train_loss" and "total_loss" that it reports.
+	// "loss", "train/loss", "train_loss" and "total_loss" that it reports, else
+	// the first with "loss" in its name that is of no evaluation.
 	Loss string `toml:"loss"`
 	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
 	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a

@@ -235,7 +235,10 @@ func isSequel(name string, changed []string) bool {
 // starred returns a base name with * for its numbers, but for that of its format.
 func starred(base string) string {
 	format := numbered().FindString(base)
-	return numbers().ReplaceAllString(strings.TrimSuffix(base, format), "*") + format
+	if starred := numbers().ReplaceAllString(strings.TrimSuffix(base, format), "*") + format; starred != "*" {
+		return starred
+	}
+	return "[0-9]*" // and not what else is in the folder
 }
 
 // newest are words in the names of files that a program replaces at each save.
@@ -262,9 +265,12 @@ func rank(pattern string) int {
 func everyRun(pattern string) string {
 	parts := strings.Split(pattern, "/")
 	for i, part := range parts[:len(parts)-1] {
-		if runFolder().MatchString(part) {
-			parts[i] = numbers().ReplaceAllString(part, "*")
+		if !isRun(part) {
+			continue
 		}
+		part = randomName().ReplaceAllString(part, "${1}*")
+		part = monthName().ReplaceAllString(part, "$1*$2")
+		parts[i] = strings.ReplaceAll(numbers().ReplaceAllString(part, "*"), "**", "*")
 	}
 	return strings.Join(parts, "/")
 }

@@ -6,14 +6,19 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
+	"github.com/trainerd/trainerd/trainerd/child"
 )
 
-// storeFolder are names of folders that hold nothing but checkpoints, and runFolder
-// of those that a program makes for each of its starts. The logdir is above them:
-// curves are elsewhere, and the next start has another folder.
+// storeFolder are names of folders that hold nothing but checkpoints, and runFolder, like
+// those with a time, of such that a program makes for each of its starts. The logdir is
+// above them: curves are elsewhere, and the next start has another folder.
 var (
 	storeFolder = lazyregexp.New(`(?i)^(?:checkpoints?|ckpts?|weights|snapshots?|step_ckpts|saved?(?:_models?)?|models?)$`)
 	runFolder   = lazyregexp.New(`^version_\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
+	// randomName are names of folders with a random end, as Weights & Biases makes them,
+	// and monthName is a month in one, as SummaryWriter of PyTorch makes them.
+	randomName = lazyregexp.New(`^((?:offline-)?run-)\d{8}_\d{6}-\w+$`)
+	monthName  = lazyregexp.New(`(^|[^A-Za-z])[A-Z][a-z][a-z](\d\d_\d\d-\d\d-\d\d)`)
 )
 
 // places are what the choice of a logdir depends on.
@@ -46,13 +51,18 @@ func (p places) logdirOf(pattern string) string {
 	if p.filled && len(parts) > 1 || p.filled && p.lists {
 		parts = parts[:len(parts)-1]
 	}
-	for len(parts) > 1 && (storeFolder().MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts[1:], runFolder().MatchString)) {
+	for len(parts) > 1 && storeFolder().MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts, isRun) {
 		parts = parts[:len(parts)-1]
 	}
 	for len(parts) > 0 && !p.hasEventsIn(filepath.Join(abs, filepath.Join(parts...))) {
 		parts = parts[:len(parts)-1]
 	}
 	return filepath.Join(p.dir, filepath.Join(parts...))
+}
+
+// isRun reports whether a program makes a folder for each of its starts.
+func isRun(folder string) bool {
+	return runFolder().MatchString(folder) || child.NamesTime(folder)
 }
 
 // hasEventsIn reports whether a folder has all events files that the program writes below
@@ -63,7 +73,7 @@ func (p places) hasEventsIn(folder string) bool {
 		return err == nil && strings.HasPrefix(name, abs+string(filepath.Separator))
 	}
 	return !slices.ContainsFunc(p.files, func(name string) bool {
-		isEvents := strings.Contains(filepath.Base(name), "tfevents") && !within(p.trial, name)
+		isEvents := strings.Contains(filepath.Base(name), "tfevents") && !strings.HasSuffix(name, ".trainerd")
 		return isEvents && within(p.dir, name) && !within(folder, name)
 	})
 }

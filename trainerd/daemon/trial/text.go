@@ -10,6 +10,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
@@ -72,6 +73,8 @@ func (f *Findings) Text(job, name, dir string) (string, error) {
 		v["Logdir"], v["Pattern"] = s.Logdir, s.Pattern
 		v["Keep"], v["KeepWhy"] = 5, "only the newest checkpoints stay; 0 keeps all"
 		switch {
+		case s.Step && keepsBest().MatchString(recipe.Source(f.Dir, f.Command)):
+			v["Keep"], v["KeepWhy"] = 0, "the program chooses its best ones, which must stay"
 		case s.Step:
 		case strings.Contains(path.Base(s.Pattern), "*"):
 			v["Keep"], v["KeepWhy"] = 0, "their names have no step, so all stay"
@@ -84,6 +87,10 @@ func (f *Findings) Text(job, name, dir string) (string, error) {
 	err := configTemplate.Execute(&b, v)
 	return b.String(), err
 }
+
+// keepsBest matches what scripts have the best checkpoints kept with: a checkpoint that is
+// not among the newest may be loaded at the end.
+var keepsBest = lazyregexp.New(`\b(?:save_top_k|load_best_model_at_end|metric_for_best_model|best_fn|BestN)\b|\bbest_model_path\b`)
 
 // Story says in sentences what was found.
 func (f *Findings) Story() (lines []string) {
