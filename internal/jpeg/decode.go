@@ -146,7 +146,10 @@ type decoder struct {
 	memory   *memory
 	bits     bitReader
 	eobRun   int
+	scans    int // begun
 	rowsDone int // rows of MCUs that the first scan has completed
+	lastGood int // the last row of MCUs for which the last scan had data
+	wraps    int // how often a segment went on at its start
 }
 
 // memory is what decoders give back for the next one: coefficients, and samples before
@@ -205,6 +208,8 @@ type component struct {
 	stride     int         // blocks of a line of coef
 	coef       []int16     // 64 for each block, in natural order
 	there      []uint64    // by block of a progressive file: bits of the coefficients that are not zero, in zigzag order
+	known      precision   // of the first coefficients
+	before     precision   // the last scan
 
 	scaled        int // samples of a block's side after the transform
 	width, height int // samples after the transform that belong to the picture

@@ -175,6 +175,7 @@ func (b *bitReader) symbol(t *huffman) byte {
 			return t.values[code+t.first[n]]
 		}
 	}
+	b.bit() // libjpeg finds at the seventeenth bit that there is no such code
 	return 0
 }
 

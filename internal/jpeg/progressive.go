@@ -51,9 +51,9 @@ func (d *decoder) refineAC(h *scanHeader, c *component, at int) {
 			if d.eobRun > 0 {
 				break
 			}
-			if k = d.refineZeros(h, b, *there, k, run); k <= h.to && value != 0 {
-				b[natural[k]] = value
-				*there |= 1 << k
+			if k = d.refineZeros(h, b, *there, k, run); value != 0 {
+				b[natural[k]] = value // beyond the band in damaged data, as libjpeg does
+				*there |= 1 << min(k, 63)
 			}
 		}
 	}

@@ -63,9 +63,17 @@ func (d *decoder) render(img *Image, lines int) {
 func (d *decoder) transformComponent(c *component) {
 	isFast := d.Method == Fast && c.scaled == 8
 	table := c.table32(isFast)
+	smooths := d.smooths()
 	for y := range c.high {
+		var s *smoother
+		if smooths {
+			s = d.newSmoother(c, y)
+		}
 		for x := range c.wide {
 			b, out := c.block(x, y), c.pix[y*c.scaled*c.lineBytes+x*c.scaled:]
+			if smooths {
+				b = s.at(x)
+			}
 			if c.scaled == 8 && transformWide(isFast, b, table, out, c.lineBytes) {
 				continue
 			}

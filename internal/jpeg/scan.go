@@ -1,5 +1,7 @@
 package jpeg
 
+import "slices"
+
 // scanHeader is what a scan covers.
 type scanHeader struct {
 	comps     []*component
@@ -23,16 +25,16 @@ func (d *decoder) readScans() error {
 		c.coef, all = all[:n:n], all[n:]
 		if d.progressive {
 			c.there = make([]uint64, n/64)
+			c.known = nothingKnown
 		}
 	}
-	scans := 0
 	for {
 		m, start := d.nextMarker()
 		switch {
-		case m == 0 && !d.Recover, m == 0 && scans == 0:
+		case m == 0 && !d.Recover, m == 0 && d.scans == 0:
 			return ErrTruncated
 		case m == 0 || m == eoi:
-			if scans == 0 {
+			if d.scans == 0 {
 				return d.fail(start, "no scan")
 			}
 			d.rowsDone = d.mcusY
@@ -40,15 +42,12 @@ func (d *decoder) readScans() error {
 		case m >= rst0 && m <= rst7 || m == tem || m == soi:
 			continue
 		}
-		body, err := d.segment(start)
+		body, err := d.segment(m, start)
 		if err != nil {
-			if d.Recover && scans > 0 {
-				return nil
-			}
-			return ErrTruncated
+			return err
 		}
 		if m == sos {
-			if scans++; scans > maxScans {
+			if d.scans++; d.scans > maxScans {
 				return d.fail(start, "more than %d scans", maxScans)
 			}
 			err = d.scan(body, start)
@@ -78,6 +77,7 @@ func (d *decoder) scan(b []byte, start int) error {
 				return d.fail(start, "component %d has no quantization table", c.id)
 			}
 		}
+		c.notePrecision(h, d.scans == 1)
 	}
 	err = d.scanData(h)
 	d.at = d.bits.at
@@ -113,6 +113,9 @@ func (d *decoder) scanComponent(h *scanHeader, id, tables byte, start int) (*com
 		if c.id != id {
 			continue
 		}
+		if slices.Contains(h.comps, c) {
+			return nil, d.fail(start, "a scan has component %d twice", id)
+		}
 		dc, ac := tables>>4, tables&15
 		if dc > 3 || ac > 3 {
 			return nil, d.fail(start, "component %d has tables %d and %d", id, dc, ac)
@@ -132,14 +135,17 @@ func (d *decoder) scanComponent(h *scanHeader, id, tables byte, start int) (*com
 // scanData reads the blocks of a scan: MCU by MCU if it has several components,
 // else the blocks of the one that hold samples of the picture.
 func (d *decoder) scanData(h *scanHeader) error {
-	wide, high := d.mcusX, d.mcusY
+	wide, high, lines := d.mcusX, d.mcusY, 1
 	if len(h.comps) == 1 {
-		wide, high = h.comps[0].wide, h.comps[0].high
+		wide, high, lines = h.comps[0].wide, h.comps[0].high, h.comps[0].v
 	}
 	first := d.rowsDone == 0
 	toRestart := d.restart
 	for y := range high {
 		for x := range wide {
+			if !d.bits.starved() {
+				d.lastGood = y / lines
+			}
 			if d.restart > 0 && toRestart == 0 {
 				d.passRestart(h)
 				toRestart = d.restart

@@ -20,6 +20,8 @@ const (
 	dri  = 0xdd
 	app0 = 0xe0
 	appE = 0xee
+	appF = 0xef
+	com  = 0xfe
 	tem  = 0x01
 )
 
@@ -51,17 +53,61 @@ func (d *decoder) nextMarker() (byte, int) {
 	return 0, d.at
 }
 
-// segment returns the data of the segment that the decoder is at, and passes it.
-func (d *decoder) segment(start int) ([]byte, error) {
+// segment returns the data of the segment with marker m that the decoder is at, and
+// passes it.
+func (d *decoder) segment(m byte, start int) ([]byte, error) {
+	if d.Recover {
+		return d.segmentAgain(m, start)
+	}
 	if d.at+2 > len(d.data) {
-		return nil, d.fail(start, "the segment is cut off")
+		return nil, ErrTruncated
 	}
 	n := int(binary.BigEndian.Uint16(d.data[d.at:]))
-	if n < 2 || d.at+n > len(d.data) {
-		return nil, d.fail(start, "the segment has length %d of %d bytes left", n, len(d.data)-d.at)
+	if n < 2 {
+		return nil, d.fail(start, "the segment has length %d", n)
+	}
+	if d.at+n > len(d.data) {
+		return nil, ErrTruncated
 	}
 	body := d.data[d.at+2 : d.at+n]
 	d.at += n
+	return body, nil
+}
+
+// maxWraps bounds how many segments may be cut off.
+const maxWraps = 100
+
+// segmentAgain is segment where the file may be cut off: what the segment lacks is then
+// read from its start, as in TensorFlow, and so is what follows. Of segments that do not
+// matter, or only at their beginning, the rest is passed.
+func (d *decoder) segmentAgain(m byte, start int) ([]byte, error) {
+	from, data := d.at, d.data[d.at:]
+	if len(data) == 0 { // it reads an end of image
+		data = []byte{0xff, eoi}
+	}
+	length := len(data)
+	byteAt := func(i int) byte { return data[i%length] }
+	n := int(byteAt(0))<<8 | int(byteAt(1))
+	if n < 2 {
+		return nil, d.fail(start, "the segment has length %d", n)
+	}
+	needed := n
+	switch {
+	case m == app0 || m == appE:
+		needed = min(n, 2+14)
+	case m > app0 && m <= appF || m == com:
+		needed = 2
+	}
+	body := make([]byte, needed-2)
+	for i := range body {
+		body[i] = byteAt(2 + i)
+	}
+	if needed > length {
+		if d.wraps++; d.wraps > maxWraps {
+			return nil, ErrTruncated
+		}
+	}
+	d.at = min(from+(needed-1)%length+1+n-needed, len(d.data))
 	return body, nil
 }
 
@@ -79,7 +125,7 @@ func (d *decoder) readUntilFrame() error {
 		case m >= rst0 && m <= soi || m == tem:
 			continue
 		}
-		body, err := d.segment(start)
+		body, err := d.segment(m, start)
 		if err != nil {
 			return err
 		}

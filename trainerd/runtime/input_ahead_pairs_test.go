@@ -1,7 +1,11 @@
 package runtime_test
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
 	"slices"
 	"testing"
 
@@ -16,6 +20,46 @@ func (p *pipe) wide() *tfpb.NameAttrList {
 		inner("dims", "Const", nil, "dtype", dtInt64, "value", dims),
 		inner("fill", "Fill", []string{"dims:output:0", "a"}, "T", dtInt64, "index_type", dtInt64),
 		inner("s", "AddV2", []string{"fill:output:0", "a"}, "T", dtInt64))
+}
+
+// firstFrame is x -> x and the sum of the first frame of a GIF file that has two.
+func (p *pipe) firstFrame() *tfpb.NameAttrList {
+	frames := &gif.GIF{}
+	for i := range 2 {
+		m := image.NewPaletted(image.Rect(0, 0, 9, 7), color.Palette{color.Gray{Y: 40}, color.Gray{Y: 200}})
+		m.SetColorIndex(i, 2, 1)
+		frames.Image, frames.Delay = append(frames.Image, m), append(frames.Delay, 1)
+	}
+	var file bytes.Buffer
+	if err := gif.EncodeAll(&file, frames); err != nil {
+		panic(err)
+	}
+	contents := &tfpb.TensorProto{Dtype: dtString, TensorShape: &tfpb.TensorShapeProto{}, StringVal: [][]byte{file.Bytes()}}
+	return p.define("first", oneLong, dtInt64,
+		inner("file", "Const", nil, "dtype", dtString, "value", contents),
+		inner("image", "DecodeImage", []string{"file:output:0"}, "channels", 3, "dtype", tfpb.DataType_DT_UINT8, "expand_animations", false),
+		inner("wide", "Cast", []string{"image:image:0"}, "SrcT", tfpb.DataType_DT_UINT8, "DstT", dtInt64), innerLongs("axes", 0, 1, 2),
+		inner("sum", "Sum", []string{"wide:y:0", "axes:output:0"}, "T", dtInt64, "Tidx", dtInt64),
+		inner("s", "AddV2", []string{"a", "sum:output:0"}, "T", dtInt64))
+}
+
+// classes is x -> the sum of some classes drawn with x as the seed.
+func (p *pipe) classes() *tfpb.NameAttrList {
+	logits := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, FloatVal: []float32{0, 1, 2, 0, -1},
+		TensorShape: &tfpb.TensorShapeProto{Dim: []*tfpb.TensorShapeProto_Dim{{Size: 1}, {Size: 5}}}}
+	many := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_INT32, TensorShape: &tfpb.TensorShapeProto{}, IntVal: []int32{20}}
+	return p.define("classes", oneLong, dtInt64,
+		inner("logits", "Const", nil, "dtype", tfpb.DataType_DT_FLOAT, "value", logits), inner("many", "Const", nil, "dtype", tfpb.DataType_DT_INT32, "value", many),
+		innerLong("seven", 7), inner("seed", "Pack", []string{"a", "seven:output:0"}, "T", dtInt64, "N", 2),
+		inner("drawn", "StatelessMultinomial", []string{"logits:output:0", "many:output:0", "seed:output:0"},
+			"T", tfpb.DataType_DT_FLOAT, "Tseed", dtInt64, "output_dtype", dtInt64), innerLongs("axes", 0, 1),
+		inner("s", "Sum", []string{"drawn:output:0", "axes:output:0"}, "T", dtInt64, "Tidx", dtInt64))
+}
+
+// innerLongs is a vector in a function.
+func innerLongs(name string, v ...int64) *tfpb.NodeDef {
+	shape := &tfpb.TensorShapeProto{Dim: []*tfpb.TensorShapeProto_Dim{{Size: int64(len(v))}}}
+	return inner(name, "Const", nil, "dtype", dtInt64, "value", &tfpb.TensorProto{Dtype: dtInt64, TensorShape: shape, Int64Val: v})
 }
 
 // alone is an iterator over a data set, whose elements are made ahead, or not if another

@@ -108,6 +108,8 @@ var pipelinesAhead = map[string]func(p *pipe) string{
 	"slow batches": func(p *pipe) string { return p.batched(p.mapped(p.shuffled(p.numbers(0, 40), 9), p.slow()), 3) },
 	"slow errors":  func(p *pipe) string { return p.mapped(p.parsed(p.textSlices("1", "2", "x", "y", "5", "z")), p.slow()) },
 	"no elements":  func(p *pipe) string { return p.mapped(p.numbers(0, 0), p.slow()) },
+	"first frames": func(p *pipe) string { return p.mapped(p.mapped(p.numbers(0, 9), p.firstFrame()), p.slow()) },
+	"draws":        func(p *pipe) string { return p.mapped(p.mapped(p.numbers(0, 9), p.classes()), p.slow()) },
 }
 
 func (p *pipe) textSlices(texts ...string) string {

@@ -143,3 +143,40 @@ func TestLoopSums(t *testing.T) {
 		}
 	}
 }
+
+// TestLoopsWaitForNothing has a loop whose count starts after what follows the loop, as
+// tf.gradients makes them under control dependencies: each part of the results is what it
+// is among all of them.
+func TestLoopsWaitForNothing(t *testing.T) {
+	p := newPipe(t)
+	l := p.whileLoop(4, p.placeholder("h"))
+	l.next(l.node("Tanh", []string{l.vars[1]}, "T", loopFloat))
+	mean := p.node("Mean", []string{l.exits[1], p.ints(0)}, "T", loopFloat, "Tidx", loopInt)
+	count := slices.IndexFunc(p.def.Node, func(n *tfpb.NodeDef) bool { return n.Op == "Const" }) // the start of the first variable
+	p.def.Node[count].Input = []string{"^" + mean}
+	s := sessionOf(t, p.def)
+	h, err := ckptfmt.FromValues([]int64{2}, []float32{0.5, -2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	feeds, all := map[string]*ckptfmt.Tensor{"h:0": h}, []string{l.exits[0], l.exits[1], mean}
+	want, err := s.Run(t.Context(), feeds, all, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range [][]int{{0}, {1}, {2}, {0, 2}, {2, 1}} {
+		var names []string
+		for _, i := range part {
+			names = append(names, all[i])
+		}
+		got, err := s.Run(t.Context(), feeds, names, []string{mean})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, i := range part {
+			if !slices.Equal(got[k].Data, want[i].Data) {
+				t.Errorf("%s is %v among %v, %v among all", all[i], got[k].Data, names, want[i].Data)
+			}
+		}
+	}
+}

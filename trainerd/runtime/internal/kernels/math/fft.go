@@ -94,23 +94,44 @@ func (l *lattice) transform(axis int, inverse bool) {
 		return
 	}
 	inner := exec.NumElements(l.shape[axis+1:])
-	fft, line := fourier.NewCmplxFFT(n), make([]complex128, n)
+	line, apply := make([]complex128, n), transformOf(n, inverse)
 	for at := range len(l.data) / n {
 		base := at/inner*inner*n + at%inner
 		for i := range line {
 			line[i] = l.data[base+i*inner]
 		}
-		if inverse {
-			fft.Sequence(line, line)
-		} else {
-			fft.Coefficients(line, line)
-		}
+		apply(line)
 		for i, z := range line {
 			if inverse {
 				z /= complex(float64(n), 0)
 			}
 			l.data[base+i*inner] = z
 		}
+	}
+}
+
+// transformOf returns the transform of a length, in place; an inverse one is not divided by
+// the length.
+func transformOf(n int, inverse bool) func(x []complex128) {
+	if f := newPowerFFT(n); f != nil && inverse {
+		return func(x []complex128) {
+			conjugate(x)
+			f.transform(x)
+			conjugate(x)
+		}
+	} else if f != nil {
+		return f.transform
+	}
+	fft := fourier.NewCmplxFFT(n)
+	if inverse {
+		return func(x []complex128) { fft.Sequence(x, x) }
+	}
+	return func(x []complex128) { fft.Coefficients(x, x) }
+}
+
+func conjugate(x []complex128) {
+	for i, z := range x {
+		x[i] = complex(real(z), -imag(z))
 	}
 }
 
@@ -124,12 +145,19 @@ func transformReal[T exec.Float](c *exec.KernelContext, t *exec.Tensor, n int) *
 	if size == 0 || n == 0 {
 		return l
 	}
-	fft, line, x := fourier.NewFFT(n), make([]float64, n), exec.Elems[T](t)
+	line, x := make([]float64, n), exec.Elems[T](t)
+	var apply func(d []complex128, line []float64)
+	if f := newRealFFT(n); f != nil {
+		apply = f.coefficients
+	} else {
+		fft := fourier.NewFFT(n)
+		apply = func(d []complex128, line []float64) { fft.Coefficients(d, line) }
+	}
 	for at := 0; at < len(x)/size; at++ {
 		for i, v := range x[at*size:][:min(size, n)] {
 			line[i] = float64(v)
 		}
-		fft.Coefficients(l.data[at*half:][:half], line)
+		apply(l.data[at*half:][:half], line)
 	}
 	return l
 }
