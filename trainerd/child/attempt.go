@@ -146,9 +146,8 @@ func (r *run) endAttrs(e *Exit) []any {
 func (r *run) begin(ctx context.Context) {
 	if r.attempts++; r.attempts > 1 {
 		r.bringBackGone(ctx)
-	} else if r.nodes != nil {
-		r.awaitNodes(ctx, r.nodes.job().start, r.endTime()) // of an earlier chief
-		r.refresh(true)                                     // it may have saved there meanwhile
+	} else {
+		r.awaitEarlier(ctx)
 	}
 	r.quarantineDamaged(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}

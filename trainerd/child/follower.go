@@ -52,11 +52,23 @@ func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exi
 	}
 	r.log.Info("another node is the chief; this one follows it", "node", sv.Node, "nodes", sv.Nodes, "chief", chief)
 	f := &follower{run: r, chief: lifeOf(chief)}
+	f.endEarlier()
 	promoted, err = f.loop(ctx)
 	if promoted {
 		r.log.Warn("the chief is gone; this node takes its place", "node", sv.Node, "was", f.chief)
 	}
 	return f.exit, promoted, err
+}
+
+// endEarlier tells the chief that a start has ended here, with the trainerd that had begun
+// it: nobody else does. This one has its part in the next.
+func (f *follower) endEarlier() {
+	var s nodeState
+	if readJSON(f.nodes.nodeFile(f.nodes.own), &s); s.Phase == "" || s.Phase == nodeEnded {
+		return
+	}
+	f.at, s.Phase, s.Cause, s.Code, s.Exit = s.start, nodeEnded, Preempted, exitTempFail, "was ended with its trainerd"
+	f.send(s)
 }
 
 // loop follows the chief. It returns once the program will not run here again.
@@ -294,8 +306,12 @@ func (f *follower) tell(p phase) {
 	if p == nodeEnded {
 		s.Cause, s.Code, s.Exit = f.exit.Cause, f.exit.Code, f.exit.String()
 	}
+	f.send(s)
+}
+
+func (f *follower) send(s nodeState) {
 	if err := f.nodes.send(f.nodes.nodeFile(f.nodes.own), s); err != nil {
-		f.log.Error("cannot report the state of the program to the chief", "phase", p, "err", err)
+		f.log.Error("cannot report the state of the program to the chief", "phase", s.Phase, "err", err)
 	}
 }
 

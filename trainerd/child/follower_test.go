@@ -557,3 +557,30 @@ func TestChiefTakesTheLastSave(t *testing.T) {
 		}
 	})
 }
+
+// TestFollowerComesBack has a worker whose trainerd was killed, with its program, while the
+// chief runs the start: the chief learns that it has ended there, and the program is not
+// started before the next start.
+func TestFollowerComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var starts []string
+		sv, _ := simulateFollower(t, func(p *simProgram) int {
+			starts = append(starts, p.variable("TRAINERD_ATTEMPT"))
+			p.sleep(time.Hour)
+			return 0
+		})
+		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
+		tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
+		stop, end := begin(t, sv)
+		time.Sleep(5 * time.Second)
+		if s := n.others()[1]; s.start != n.job().start || s.Phase != nodeEnded || s.Cause != Preempted {
+			t.Errorf("the chief is told %+v", s)
+		}
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Attempt = 2 })
+		time.Sleep(5 * time.Second)
+		if stop(); !slices.Equal(starts, []string{"2"}) {
+			t.Errorf("starts %v, want the second alone", starts)
+		}
+		end()
+	})
+}

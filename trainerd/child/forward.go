@@ -10,9 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/glob"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Where only one part of a program reports, as rank 0 of torchrun does, that part may
@@ -28,11 +31,28 @@ func (n *nodes) reportsFile(s start, node, part int) string {
 	return filepath.Join(n.dir, fmt.Sprintf("node%d-%s.reports%d", node, s.rendezvous(), part))
 }
 
+// firstPart returns the number of the first file of reports of a start from a node that
+// the chief has not deleted yet.
+func (n *nodes) firstPart(s start, node int) int {
+	prefix := strings.TrimSuffix(n.reportsFile(s, node, 0), "0")
+	names, _ := filepath.Glob(glob.Escape(prefix) + "*")
+	first := 0
+	for i, name := range names {
+		if part, err := strconv.Atoi(strings.TrimPrefix(name, prefix)); err == nil && (i == 0 || part < first) {
+			first = part
+		}
+	}
+	return first
+}
+
 // dropReports deletes all files of reports.
 func (n *nodes) dropReports() {
+	if n == nil {
+		return
+	}
 	names, _ := filepath.Glob(filepath.Join(glob.Escape(n.dir), "node*.reports*"))
 	for _, name := range names {
-		os.Remove(name) // one that stays says nothing about another start
+		atomicfile.OrOS(n.disk).Remove(name) // one that stays says nothing about another start
 	}
 }
 
@@ -203,6 +223,30 @@ func (r *run) takeForwarded(last bool) {
 		if first && r.attempt.nan == nil {
 			r.rotate() // which has waited for them
 		}
+	}
+}
+
+// takeOver takes what the nodes have passed on to an earlier chief. What that has taken of
+// it comes once more.
+func (r *run) takeOver(job jobState) {
+	for node := range r.nodes.count {
+		if job.Speaker != nil && *job.Speaker != node {
+			continue
+		}
+		f := &forwarded{part: r.nodes.firstPart(job.start, node)}
+		f.read(func(part int) string { return r.nodes.reportsFile(job.start, node, part) })
+		if len(f.reports) == 0 {
+			continue
+		}
+		first := f.reports[0].Step
+		r.events.session(r.ectx, tfpb.SessionLog_START, "", first)
+		r.events.Overtake(first)
+		for _, report := range f.reports {
+			r.maxStep = max(r.maxStep, report.Step)
+			r.events.report(r.ectx, report, time.Now())
+			r.measure(report)
+		}
+		return
 	}
 }
 

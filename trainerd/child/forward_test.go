@@ -351,3 +351,38 @@ func TestForwardOnFullDisk(t *testing.T) {
 		t.Errorf("the chief has %d reports", len(passed.reports))
 	}
 }
+
+// TestTakeOver has a chief that was killed before it had taken what another node has
+// reported, of steps that are in a checkpoint: the next chief takes it, on whichever node.
+func TestTakeOver(t *testing.T) {
+	for own := range 2 {
+		for part := range 2 { // the first one was read, and deleted
+			synctest.Test(t, func(t *testing.T) {
+				sv, _ := simulate(t, func(p *simProgram) int {
+					p.say("step=5 loss=1")
+					p.say("step=6 loss=1")
+					return 0
+				})
+				sv.Nodes, sv.Node = 2, own
+				n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
+				tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
+				must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+				w := forwarder{part: part}
+				for step := range int64(4) {
+					w.add(&Report{Step: step + 1, Values: []Value{{"loss", 1}}})
+				}
+				must(t, w.send(n, before))
+				writeFile(t, filepath.Join(sv.Logdir, "ckpt-4"), "weights")
+				if _, err := sv.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, count(1, 6)) {
+					t.Errorf("node %d, part %d: the curve has the steps %v", own, part, got)
+				}
+				if left, _ := filepath.Glob(filepath.Join(n.dir, "*.reports*")); len(left) > 0 {
+					t.Errorf("left over are %v", left)
+				}
+			})
+		}
+	}
+}

@@ -288,7 +288,23 @@ func (r *run) awaitParts(ctx context.Context) {
 			limit = max(r.grace()*9/10-time.Since(e.begun), newsTime) // the rest is for what follows
 		}
 	}
-	r.awaitNodes(ctx, r.start(), limit)
+	r.awaitNodes(ctx, r.start(), limit, r.takeForwarded)
+	if r.lost == nil {
+		r.nodes.dropReports()
+	}
+}
+
+// awaitEarlier waits for the nodes on which the program of an earlier chief runs, and takes
+// what it has reported and saved there: that chief may have had no time for it.
+func (r *run) awaitEarlier(ctx context.Context) {
+	if r.nodes == nil {
+		return
+	}
+	job := r.nodes.job()
+	r.awaitNodes(ctx, job.start, r.endTime(), func(bool) {})
+	r.takeOver(job)
+	r.nodes.dropReports()
+	r.refresh(true)
 }
 
 // endTime is how long it may take until all nodes have ended a start: they learn that they
@@ -296,12 +312,11 @@ func (r *run) awaitParts(ctx context.Context) {
 func (r *run) endTime() time.Duration { return r.grace() + newsTime + leftoverGrace }
 
 // awaitNodes waits until the program of a start has ended on the nodes that had begun
-// it. What it reports there meanwhile counts.
-func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration) {
+// it. take takes what it reports there meanwhile.
+func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, take func(last bool)) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	defer r.nodes.dropReports()
 	defer logging.Waiting(r.log.Warn, "the program to end on the other nodes")()
 	over := time.NewTimer(limit)
 	defer over.Stop()
@@ -309,7 +324,7 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration) {
 	defer poll.Stop()
 	for {
 		node := r.busyNode(s)
-		if r.takeForwarded(node < 0); node < 0 && time.Since(r.remade) > newsTime {
+		if take(node < 0); node < 0 && time.Since(r.remade) > newsTime {
 			return
 		}
 		select {
