@@ -139,7 +139,7 @@ func (sv *Supervisor) awaitSave(c *checkpointer) (idle bool, err error) {
 	if grace, limited := sv.saveGrace(); limited && !c.endsWithin(grace, save) {
 		return false, c.unanswered(grace)
 	}
-	return true, nil
+	return true, save.Wait()
 }
 
 // endsWithin waits for a save for a grace period, which begins once more when the session
