@@ -106,7 +106,7 @@ func TestColumnPack(t *testing.T) {
 		points, bytes := 0, 0
 		for i, b := range c.blocks {
 			points, bytes = points+b.n, bytes+blockMemory+cap(b.data)
-			if wasted := cap(b.data) - len(b.data); (i == 0 || i == len(c.blocks)-1) && wasted > len(b.data)/wastedShare || len(c.blocks) == 1 && wasted > 0 {
+			if wasted := cap(b.data) - len(b.data); i == 0 && wasted > 0 || i == len(c.blocks)-1 && wasted > len(b.data)/wastedShare {
 				t.Errorf("%d points: block %d has %d bytes, %d unused", n, i, len(b.data), wasted)
 			}
 		}
