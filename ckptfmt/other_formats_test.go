@@ -181,6 +181,13 @@ func TestJoinPartsFails(t *testing.T) {
 			t.Errorf("%s: opened %d times, closed %d times", name, file.opened, file.closed)
 		}
 	}
+	whole, _ := slicePart(3, 4, [2]int64{0, 3}, [2]int64{0, 4})
+	for name, list := range map[string][]Part{"a part alone": {top}, "a part too much": {whole, top}} {
+		p := JoinParts(list)
+		if got, err := p.Load(); !errors.Is(err, ErrSlices) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
 	if _, err := JoinSlices(nil); !errors.Is(err, ErrSlices) {
 		t.Errorf("no slices: %v", err)
 	}

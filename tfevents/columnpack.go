@@ -78,7 +78,6 @@ func (c *column) coarsen(front, frontSize, tailSize, old int) (oldLeft int) {
 		}
 		return true
 	})
-	g.flush(keep)
 	kept.maxStep, kept.maxWall = c.maxStep, c.maxWall
 	kept.pack()
 	*c = kept

@@ -84,3 +84,76 @@ func checkCoarse(t *testing.T, all, left []cell, front, frontSize, tailSize int)
 		}
 	}
 }
+
+// TestColumnPack: the small blocks become one, the last one has no room left, and the points
+// are what they were, also those that come after it.
+func TestColumnPack(t *testing.T) {
+	new(column).pack()
+	for _, n := range []int{1, 5, 300, 5000} {
+		var c, want column
+		point := func(i int) *cell {
+			return &cell{step: int64(i), wall: uint64(i), number: uint32(i), form: formNumber, offset: int64(100 * i), size: 30}
+		}
+		for i := range n {
+			c.add(point(i))
+			want.add(point(i))
+		}
+		before := len(c.blocks)
+		c.pack()
+		if before > 1 && len(c.blocks) >= before || n <= 300 && len(c.blocks) != 1 {
+			t.Errorf("%d points: %d blocks, before %d", n, len(c.blocks), before)
+		}
+		points, bytes := 0, 0
+		for i, b := range c.blocks {
+			points, bytes = points+b.n, bytes+blockMemory+cap(b.data)
+			if wasted := cap(b.data) - len(b.data); i == 0 && wasted > 0 || i == len(c.blocks)-1 && wasted > len(b.data)/wastedShare {
+				t.Errorf("%d points: block %d has %d bytes, %d unused", n, i, len(b.data), wasted)
+			}
+		}
+		if points != n || c.bytes != bytes {
+			t.Errorf("%d points: %d in the blocks; %d bytes, counted %d", n, points, bytes, c.bytes)
+		}
+		for i := range 100 {
+			c.add(point(n + i))
+			want.add(point(n + i))
+		}
+		var got, all []cell
+		c.each(func(p *cell) bool { got = append(got, *p); return true })
+		want.each(func(p *cell) bool { all = append(all, *p); return true })
+		if !slices.Equal(got, all) {
+			t.Errorf("%d points: they are others afterwards", n)
+		}
+	}
+}
+
+// TestCoarsenKeeps has the points of one group between the first and the last, and those that stay.
+func TestCoarsenKeeps(t *testing.T) {
+	nan := math.NaN()
+	for _, tc := range []struct {
+		numbers []float64 // infinite: a value of another kind
+		want    []int64
+	}{
+		{[]float64{0, 1, 9, -9, 2, 0}, []int64{0, 2, 3, 5}},
+		{[]float64{0, 1, nan, -9, 9, 0}, []int64{0, 2, 4, 5}},
+		{[]float64{0, nan, 5, 0}, []int64{0, 1, 2, 3}},
+		{[]float64{0, nan, nan, 0}, []int64{0, 2, 3}},
+		{[]float64{-9, math.Inf(1), 1, 2, 0}, []int64{0, 2, 3, 4}},
+		{[]float64{0, math.Inf(1), math.Inf(1), 0}, []int64{0, 1, 3}},
+	} {
+		var c column
+		for i, v := range tc.numbers {
+			p := cell{step: int64(i), number: math.Float32bits(float32(v))}
+			if math.IsInf(v, 0) {
+				p.form = formOther
+			}
+			c.add(&p)
+		}
+		c.maxStep = 77 // as of a point that goes
+		c.coarsen(0, 2, 16, 0)
+		var got []int64
+		c.each(func(p *cell) bool { got = append(got, p.step); return true })
+		if !slices.Equal(got, tc.want) || c.maxStep != 77 {
+			t.Errorf("%v: %v stay, want %v; the largest step is %d", tc.numbers, got, tc.want, c.maxStep)
+		}
+	}
+}

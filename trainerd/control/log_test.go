@@ -134,6 +134,14 @@ func TestLogsRefused(t *testing.T) {
 			}
 		})
 	}
+	m, _ := begun(t)
+	l := NewLog()
+	slog.New(l.Handler()).Info("a line")
+	ln, url := tcp(t)
+	serve(t, Options{Monitor: m, Log: l}, ln)
+	if status, text := request(t, "GET", url+"/v1/logs", ""); status != 200 || !strings.Contains(text, "a line") {
+		t.Errorf("without a number of lines: %d %s", status, text)
+	}
 	client := NewClient(t.TempDir())
 	defer client.Close()
 	var gone *NotRunningError
