@@ -224,6 +224,11 @@ def test_an_optimizer_within_another(ckpt, tmp_path):
     other.load_weights(tmp_path / "new.weights.h5")
     assert bits(other, scaled) == bits(saved, scaled)
     assert "optimizer/adam/dense/kernel/momentum " in ckpt("ls", prefix).stdout
+    third = fresh(scaled)
+    template = tf.train.Checkpoint(model=third).write(str(tmp_path / "third"))
+    ckpt("convert", "--like", template, tmp_path / "new.weights.h5", tmp_path / "back")
+    tf.train.Checkpoint(model=third).read(str(tmp_path / "back")).assert_consumed()
+    assert bits(third, scaled) == bits(saved, scaled)
     # An .h5 file has them once.
     saved.save(tmp_path / "m.h5")
     assert ckpt("diff", tmp_path / "m.h5", prefix).stdout == ""

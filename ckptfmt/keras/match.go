@@ -95,38 +95,46 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 	return append(placed, m.twins(placed)...), unknown, nil
 }
 
-// twins returns copies for the places in which a LossScaleOptimizer has the variables of
-// the optimizer in it once more: the last in its own list.
+// twins returns copies of tensors for the places that [Reader.Twins] has.
 func (m *matcher) twins(placed []ckptfmt.Part) []ckptfmt.Part {
-	own, inner := make(map[int]*ckptfmt.Part), make(map[int]*ckptfmt.Part)
-	for i := range m.like.Parts() {
-		group, number, _ := cutLast(pathOf(&m.like.Parts()[i]))
-		n, err := strconv.Atoi(number)
-		switch {
-		case err != nil:
-		case group == optimizer+"/"+vars:
-			own[n] = &m.like.Parts()[i]
-		case group == optimizer+"/"+innerOptimizer+"/"+vars:
-			inner[n] = &m.like.Parts()[i]
-		}
-	}
 	given := make(map[string]ckptfmt.Part, len(placed))
 	for _, p := range placed {
 		given[p.Name] = p
 	}
 	var list []ckptfmt.Part
-	for n, at := range inner {
-		twin := own[len(own)-len(inner)+n]
-		if twin == nil || !m.missing[twin.Name] || !slices.Equal(twin.Shape, at.Shape) {
-			continue
-		}
-		if p, ok := given[pathOf(at)]; ok {
-			delete(m.missing, twin.Name)
-			p.Name = pathOf(twin)
+	for twin, first := range m.like.Twins() {
+		p, ok := given[first]
+		if at := m.byName[twin]; ok && m.missing[at.Name] {
+			delete(m.missing, at.Name)
+			p.Name = twin
 			list = append(list, p)
 		}
 	}
 	return list
+}
+
+// Twins returns the paths at which a LossScaleOptimizer has the variables of the optimizer in
+// it once more, which are the last in its own list, with the paths of the first ones.
+func (r *Reader) Twins() map[string]string {
+	own, inner := make(map[int]*ckptfmt.Part), make(map[int]*ckptfmt.Part)
+	for i := range r.Parts() {
+		group, number, _ := cutLast(pathOf(&r.Parts()[i]))
+		n, err := strconv.Atoi(number)
+		switch {
+		case err != nil:
+		case group == optimizer+"/"+vars:
+			own[n] = &r.Parts()[i]
+		case group == optimizer+"/"+innerOptimizer+"/"+vars:
+			inner[n] = &r.Parts()[i]
+		}
+	}
+	twins := make(map[string]string, len(inner))
+	for n, first := range inner {
+		if twin := own[len(own)-len(inner)+n]; twin != nil && slices.Equal(twin.Shape, first.Shape) {
+			twins[pathOf(twin)] = pathOf(first)
+		}
+	}
+	return twins
 }
 
 // vacant are the variables that have no tensor yet, in the order of the file.

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/names"
@@ -90,4 +91,24 @@ func nameAmong(aliases []string, have map[string]ckptfmt.Part, others map[string
 		}
 	}
 	return ""
+}
+
+// withoutTwins leaves out the names of tensors that a file of Keras has once more, if one of
+// each was used.
+func (s *Source) withoutTwins(left []string, used map[string]bool) ([]string, error) {
+	if len(left) == 0 || s.renamed {
+		return left, nil
+	}
+	file, err := s.template("")
+	if err != nil || file == nil {
+		return left, err
+	}
+	twins := file.Twins()
+	byPath, paths := make(map[string]string, len(s.parts)), make(map[string]string, len(s.parts))
+	for _, p := range s.parts {
+		path := cmp.Or(p.Stored, p.Name)
+		byPath[path], paths[p.Name] = p.Name, path
+	}
+	left = slices.DeleteFunc(left, func(name string) bool { return used[byPath[twins[paths[name]]]] })
+	return left, file.Close()
 }

@@ -210,6 +210,9 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 			result.Left = append(result.Left, name)
 		}
 	}
+	if result.Left, err = s.withoutTwins(result.Left, used); err != nil {
+		return nil, err
+	}
 	slices.Sort(result.Left)
 	s.setParts(parts)
 	return result, nil
