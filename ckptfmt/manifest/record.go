@@ -60,6 +60,9 @@ type Record struct {
 	// checkpoint, if the name may not have it: its number counts epochs, or saves; 0 if
 	// unknown.
 	Reported int64 `json:"reported,omitempty"`
+	// Counted says that the number in the name counts something else than the reports
+	// do, which later checkpoints have shown.
+	Counted bool `json:"counted,omitempty"`
 	// WallTime is when it was last written, Verified when it was found intact.
 	WallTime time.Time `json:"wall_time"`
 	Verified time.Time `json:"verified"`

@@ -383,15 +383,18 @@ func (s *checkpointStore) measure(step int64, values checkpoint.Measurements) er
 	if i < 0 || s.known[i].record == nil {
 		return nil
 	}
-	r := *s.known[i].record
+	return s.amend(&s.known[i], *s.known[i].record, values)
+}
+
+// amend writes another record of a checkpoint, with further metrics.
+func (s *checkpointStore) amend(c *Checkpoint, r manifest.Record, values checkpoint.Measurements) error {
 	measured := metricsOf(&r)
 	for name, v := range values {
 		v.Step = r.Step
 		measured = measured.With(name, v)
 	}
 	r.Metrics, r.Measured = measured.InManifest()
-	s.known[i].record = &r
-	s.records[s.known[i].key()] = &r
+	c.record, s.records[c.key()] = &r, &r
 	return r.Write(s.disk, s.root.Name())
 }
 

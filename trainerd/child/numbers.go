@@ -40,23 +40,29 @@ func (c *Checkpoint) namesStep() bool {
 
 // learnNumbers finds out whether the numbers in the names count something else than the
 // reports do: from one checkpoint to the next these rise much more than the numbers. The
-// metrics of checkpoints are then those of other steps.
+// metrics of checkpoints are then those of other steps, and their records say so.
 func (s *checkpointStore) learnNumbers() {
-	for i := 1; i < len(s.known) && !s.counts; i++ {
-		s.counts = countOther(&s.known[i-1], &s.known[i])
+	for i := 0; i < len(s.known) && !s.counts; i++ {
+		r := s.known[i].record
+		s.counts = r != nil && r.Counted || i > 0 && countOther(&s.known[i-1], &s.known[i])
 	}
 	for i := range s.known {
-		c := &s.known[i]
-		if c.counts == s.counts {
-			continue
+		if s.known[i].counts != s.counts {
+			s.known[i].counts = s.counts
+			s.recordCount(&s.known[i])
 		}
-		c.counts = s.counts
-		if s.metrics == nil {
-			continue
-		}
-		if err := s.measure(c.at(), s.metrics(c)); err != nil {
-			s.unrecorded = append(s.unrecorded, err)
-		}
+	}
+}
+
+// recordCount records that the number in a name counts something else.
+func (s *checkpointStore) recordCount(c *Checkpoint) {
+	if c.record == nil || c.record.Counted || s.metrics == nil {
+		return
+	}
+	r := *c.record
+	r.Reported, r.Counted = c.reported(), true
+	if err := s.amend(c, r, s.metrics(c)); err != nil {
+		s.unrecorded = append(s.unrecorded, err)
 	}
 }
 

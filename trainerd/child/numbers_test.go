@@ -4,6 +4,8 @@ package child
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,8 +26,13 @@ func TestCountsSaves(t *testing.T) {
 	if exit, err := sv.Run(ctx); exit.Cause != Stopped || err != nil {
 		t.Fatalf("got %v, %v, though it has saved all", exit.Cause, err)
 	}
+	for _, name := range []string{"w-1", "w-3"} { // one alone shows it, too
+		if err := os.Rename(filepath.Join(sv.Logdir, name), filepath.Join(sv.Logdir, "not-"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	known, err := Look(sv.Logdir, sv.Checkpoints)
-	if err != nil || len(known) != 3 {
+	if err != nil || len(known) != 1 {
 		t.Fatalf("got %v, %v", known, err)
 	}
 	for _, c := range known {

@@ -124,7 +124,7 @@ func TestKnownAtTheStart(t *testing.T) {
 		if got := marks(t, sv.Logdir); !slices.Equal(got, []string{"STOP@100"}) {
 			t.Errorf("marks %v", got)
 		}
-		if r := readReport(t, sv.Logdir); !slices.Equal(r.PassedOver, []string{"ckpt-140.safetensors"}) || r.LastStep != 100 || r.FirstStep != -1 {
+		if r := readReport(t, sv.Logdir); !slices.Equal(r.PassedOver, []string{"ckpt-140.safetensors"}) || r.LastStep != 100 || r.FirstStep != 100 {
 			t.Errorf("report %+v", r)
 		}
 		if got := strings.Count(log.String(), "skipping checkpoint"); got != 1 {

@@ -151,11 +151,11 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 	r := &manifest.Record{Name: filepath.ToSlash(rel), Format: integrity.Format(files), Step: c.Step, WallTime: c.Saved.UTC(),
 		Verified: time.Now().UTC(), Parts: c.files, Files: described}
 	if !c.namesStep() {
-		r.Reported = c.first.step
+		r.Reported, r.Counted = c.first.step, c.counts
 	}
 	measured := c.metrics
 	if old := c.record; old != nil && old.SameContent(described) {
-		r.WallTime, r.Reported = old.WallTime, cmp.Or(old.Reported, r.Reported)
+		r.WallTime, r.Reported, r.Counted = old.WallTime, cmp.Or(old.Reported, r.Reported), old.Counted || r.Counted
 		measured = metricsOf(old)
 		maps.Copy(measured, c.metrics)
 	}

@@ -237,3 +237,15 @@ func TestSeedOfStart(t *testing.T) {
 		}
 	}
 }
+
+// TestReportOfOtherSteps has checkpoints of other steps: no tensor is named.
+func TestReportOfOtherSteps(t *testing.T) {
+	var b strings.Builder
+	r := &Report{Verdict: Differs, FirstStep: -1, FirstTensor: &Tensor{Step: 90, Reason: "the last checkpoint is of step 91, want 90"}}
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "what differs:               the last checkpoint is of step 91, want 90\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+}

@@ -328,7 +328,11 @@ func (r *Report) Write(w io.Writer) error {
 	if r.FirstStep >= 0 {
 		say("first step that differs:    %d", r.FirstStep)
 	}
-	if t := r.FirstTensor; t != nil {
+	switch t := r.FirstTensor; {
+	case t == nil:
+	case t.File == "": // the checkpoints themselves
+		say("what differs:               %s", t.Reason)
+	default:
 		say("first tensor that differs:  %s of %s: %s", strings.TrimSpace(t.Name+" "), path.Base(t.File), t.Reason)
 	}
 	for i, c := range r.Causes {
