@@ -136,6 +136,9 @@ func Zip[T, R any](b *Broadcast, d []R, x, y []T, f *Loops[T, R]) {
 	if len(d) == 0 {
 		return
 	}
+	if vv, ok := any(f.Vv).(func(d, x, y []float32)); ok && b.zipShort(any(d).([]float32), any(x).([]float32), any(y).([]float32), vv) {
+		return
+	}
 	inner := b.loops - 1
 	n := b.dim[inner]
 	var at [exec.MaxRank]int

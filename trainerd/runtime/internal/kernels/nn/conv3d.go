@@ -148,12 +148,14 @@ func maxPool3D[T exec.Float](c *exec.KernelContext, v *volumes) error {
 	n := x.Shape[4]
 	xs, d := exec.Elems[T](x), exec.Elems[T](c.Out(0, x.DType, g.outShape(n)...))
 	g.taps(func(out int, in, _ []int) {
-		for ch := range n {
-			best := T(math.Inf(-1))
-			for _, p := range in {
-				best = elem.LaterLarger(best, xs[p*n+ch])
+		best := d[out*n:][:n]
+		for ch := range best {
+			best[ch] = T(math.Inf(-1))
+		}
+		for _, p := range in {
+			for ch, v := range xs[p*n:][:n] {
+				best[ch] = elem.LaterLarger(best[ch], v)
 			}
-			d[out*n+ch] = best
 		}
 	})
 	return nil
@@ -179,10 +181,12 @@ func maxPool3DGrad[T exec.Float](c *exec.KernelContext, v *volumes) error {
 	elem.Zero(d)
 	xs, ts, gs, ds := exec.Elems[T](x), exec.Elems[T](top), exec.Elems[T](grad), exec.Elems[T](d)
 	g.taps(func(out int, in, _ []int) {
+		top, grad := ts[out*n:][:n], gs[out*n:][:n]
 		for _, p := range in {
-			for ch := range n {
-				if math.Abs(float64(ts[out*n+ch]-xs[p*n+ch])) < nearLargest {
-					ds[p*n+ch] += gs[out*n+ch]
+			d := ds[p*n:][:n]
+			for ch, v := range xs[p*n:][:n] {
+				if math.Abs(float64(top[ch]-v)) < nearLargest {
+					d[ch] += grad[ch]
 				}
 			}
 		}

@@ -57,18 +57,30 @@ func moveVolume[T float32 | float64](l *volumeLines, volumes, matrix []T, back b
 		n, od, oh := line/(d.out*h.out), line/h.out%d.out, line%h.out
 		dlo, dhi, dbase := d.span(od)
 		hlo, hhi, hbase := h.span(oh)
-		for ow := range w.out {
-			to := matrix[(i*w.out+ow)*l.column:][:l.column]
-			if !back && (dhi-dlo < d.kernel || hhi-hlo < h.kernel) {
-				clear(to)
-			}
-			for kd := dlo; kd < dhi; kd++ {
-				for kh := hlo; kh < hhi; kh++ {
-					at := ((n*d.in+dbase+kd*d.dilation)*h.in + hbase + kh*h.dilation) * w.in
-					moveRow(w, l.cin, ow, at, volumes, to[(kd*h.kernel+kh)*row:][:row], back)
-				}
+		lines := matrix[i*w.out*l.column:][:w.out*l.column]
+		if !back && (dhi-dlo < d.kernel || hhi-hlo < h.kernel) {
+			clear(lines)
+		}
+		for kd := dlo; kd < dhi; kd++ {
+			for kh := hlo; kh < hhi; kh++ {
+				at := ((n*d.in+dbase+kd*d.dilation)*h.in + hbase + kh*h.dilation) * w.in
+				moveLine(w, l.cin, at, volumes, lines[(kd*h.kernel+kh)*row:], l.column, back)
 			}
 		}
+	}
+}
+
+// moveLine moves what a row of the kernel covers at all positions of a line of volumes
+// that begins with voxel at; the rows are step elements apart.
+func moveLine[T float32 | float64](w *extent, cin, at int, volumes, rows []T, step int, back bool) {
+	row := w.kernel * cin
+	for ow := range w.out {
+		to := rows[ow*step:][:row]
+		if from := ow*w.stride - w.before; !back && w.dilation == 1 && from >= 0 && from+w.kernel <= w.in {
+			copy(to, volumes[(at+from)*cin:])
+			continue
+		}
+		moveRow(w, cin, ow, at, volumes, to, back)
 	}
 }
 
@@ -156,11 +168,15 @@ func conv3DFilter[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCont
 		elem.Zero(d)
 		xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
 		l := g.lines(cin)
+		// The matrix is the second factor, which need not be copied for few channels.
+		sum := exec.Scratch[T](c, exec.ScratchB, cout*l.column)
+		clear(sum)
 		for matrix := matrixOf[T](c, &l); l.n > 0; l.next() {
 			moveVolume(&l, xs, matrix, false)
 			from, to := l.span(cout)
-			mul(true, false, l.column, cout, l.rows(), matrix[:l.rows()*l.column], gs[from:to], 1, ds)
+			mul(true, false, cout, l.column, l.rows(), gs[from:to], matrix[:l.rows()*l.column], 1, sum)
 		}
+		gemm.Turn(ds, sum, cout, l.column)
 		return nil
 	}
 }

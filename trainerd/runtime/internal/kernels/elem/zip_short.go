@@ -1,0 +1,80 @@
+package elem
+
+import (
+	"sync"
+
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+)
+
+// Runs of the innermost dimension that are shorter than this are joined with those of the
+// next one, where that gives no more than so many elements.
+const (
+	shortRun  = 32
+	joinedRun = 1024
+)
+
+var joinedRuns = sync.Pool{New: func() any { return new([joinedRun]float32) }}
+
+// zipShort is Zip of float32s where one operand is broadcast along runs that are short, as
+// the means of groups of channels are: it is written out for two dimensions at a time, and
+// once for all places that it is the same at. It reports false where it does not apply.
+func (b *Broadcast) zipShort(d, x, y []float32, vv func(d, x, y []float32)) bool {
+	inner := b.loops - 1
+	if inner < 1 || b.dim[inner] >= shortRun || b.dim[inner]*b.dim[inner-1] > joinedRun || b.dim[inner-1] < 4 {
+		return false
+	}
+	n := b.dim[inner] * b.dim[inner-1]
+	isX := b.contiguous(&b.sa)
+	if !isX && !b.contiguous(&b.sb) {
+		return false
+	}
+	room := joinedRuns.Get().(*[joinedRun]float32)
+	defer joinedRuns.Put(room)
+	row, written := room[:n], -1
+	var at [exec.MaxRank]int
+	xo, yo := 0, 0
+	for o := 0; o < len(d); o += n {
+		if isX {
+			if yo != written {
+				b.write(row, y[yo:], &b.sb)
+				written = yo
+			}
+			vv(d[o:o+n], x[xo:xo+n], row)
+		} else {
+			if xo != written {
+				b.write(row, x[xo:], &b.sa)
+				written = xo
+			}
+			vv(d[o:o+n], row, y[yo:yo+n])
+		}
+		for i := inner - 2; i >= 0; i-- {
+			xo += b.sa[i]
+			yo += b.sb[i]
+			if at[i]++; at[i] < b.dim[i] {
+				break
+			}
+			xo -= b.sa[i] * b.dim[i]
+			yo -= b.sb[i] * b.dim[i]
+			at[i] = 0
+		}
+	}
+	return true
+}
+
+// contiguous reports whether elements follow each other in the last two dimensions.
+func (b *Broadcast) contiguous(stride *[exec.MaxRank]int) bool {
+	inner := b.loops - 1
+	return stride[inner] == 1 && stride[inner-1] == b.dim[inner]
+}
+
+// write writes an operand out for the last two dimensions.
+func (b *Broadcast) write(row, x []float32, stride *[exec.MaxRank]int) {
+	inner := b.loops - 1
+	n := b.dim[inner]
+	for i := range b.dim[inner-1] {
+		at := i * stride[inner-1]
+		for k := range n {
+			row[i*n+k] = x[at+k*stride[inner]]
+		}
+	}
+}
