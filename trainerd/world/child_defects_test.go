@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // A childDefect is planted where the parts of the world of programs meet, to see
@@ -27,6 +28,8 @@ type childDefect struct {
 	result  func(error) error   // of a run
 	start   func(cmd *exec.Cmd) // of the program
 	silent  bool                // each seventh line of the program is lost
+	nodes   bool                // it is one of several nodes
+	unlock  bool                // the lock does not hold
 }
 
 var childDefects = []*childDefect{
@@ -47,6 +50,7 @@ var childDefects = []*childDefect{
 	}},
 	{name: "the program is not told how to resume", seed: 4, start: func(cmd *exec.Cmd) { cmd.Args = cmd.Args[:2] }},
 	{name: "lines are lost", seed: 4, silent: true},
+	{name: "on nodes: the lock does not hold", seed: 1, nodes: true, unlock: true},
 }
 
 func (d *childDefect) overDisk(fsys atomicfile.FS) atomicfile.FS {
@@ -68,6 +72,13 @@ func (d *childDefect) overResult(err error) error {
 func (d *childDefect) overStart(cmd *exec.Cmd) {
 	if d != nil && d.start != nil {
 		d.start(cmd)
+	}
+}
+
+// overLock has a node that comes find the logdir unlocked.
+func (d *childDefect) overLock(n *childNode) {
+	if d != nil && d.unlock {
+		os.Remove(filepath.Join(n.dir, logdir.LockFile))
 	}
 }
 
@@ -107,13 +118,17 @@ func TestChildDefectsAreFound(t *testing.T) {
 	const most = 200
 	for _, d := range childDefects {
 		t.Run(d.name, func(t *testing.T) {
+			plan := firstChildPlan
+			if d.nodes {
+				plan = newChildPlan
+			}
 			for seed := d.seed; seed < d.seed+most; seed++ {
-				_, err := firstChildPlan(seed).run(t, d, nil)
+				_, err := plan(seed).run(t, d, nil)
 				if err == nil {
 					continue
 				}
 				t.Logf("seed %d: %v", seed, err)
-				if _, err := firstChildPlan(seed).run(t, nil, nil); err != nil {
+				if _, err := plan(seed).run(t, nil, nil); err != nil {
 					t.Errorf("seed %d breaks a rule without the defect too: %v", seed, err)
 				}
 				return

@@ -38,14 +38,14 @@ var childEvents = []*event{
 	{name: "program is preempted", program: func(p *program) error { return &programEnd{code: 75} }},
 	{name: "program hangs", fails: true, program: (*program).hang},
 	{name: "NaN", program: (*program).diverge},
-	{name: "sigterm", askChild: func(l *childLife, _ context.Context) error { l.sendSignal(); return nil }},
+	{name: "sigterm", askChild: func(n *childNode, _ context.Context) error { n.sendSignal(); return nil }},
 	{name: "sigterm with a worker", program: func(p *program) error { p.orphan(p.rnd); p.sendSignal(); return nil }},
-	{name: "stop", askChild: (*childLife).askStop},
-	{name: "save", askChild: (*childLife).askSave},
-	{name: "pause", askChild: (*childLife).askPause},
-	{name: "keep", askChild: (*childLife).askKeep},
-	{name: "note", askChild: func(l *childLife, _ context.Context) error { return l.post("note", `{"text": "a note"}`) }},
-	{name: "lock-removed", askChild: (*childLife).removeLock},
+	{name: "stop", askChild: (*childNode).askStop},
+	{name: "save", askChild: (*childNode).askSave},
+	{name: "pause", askChild: (*childNode).askPause},
+	{name: "keep", askChild: (*childNode).askKeep},
+	{name: "note", askChild: func(n *childNode, _ context.Context) error { return n.post("note", `{"text": "a note"}`) }},
+	{name: "lock-removed", askChild: (*childNode).removeLock},
 	{name: "damaged-newest", killAt: func(rnd *rand.Rand) int64 { return 30 + rnd.Int64N(200) }, afterChild: (*childHistory).damageNewest},
 }
 
@@ -58,7 +58,8 @@ var laterChildEvents = []*event{{name: "NaN, reported late", program: (*program)
 func (p *program) divergeUnseen() error {
 	// Else it would be killed as one that hangs, or there is nothing to go back to, as where
 	// it has saved over its only checkpoint.
-	p.late = p.keys["child.hang_secs"] == "" && p.floor() > 0 && strings.Contains(p.plan.way.pattern, "*")
+	late := p.keys["child.hang_secs"] == "" && p.floor() > 0 && strings.Contains(p.plan.way.pattern, "*")
+	p.crew.change(func() { p.crew.late = late })
 	return p.diverge()
 }
 
@@ -74,10 +75,8 @@ func (p *program) hang() error {
 // diverge has the loss of the next step be NaN, if somebody watches it.
 func (p *program) diverge() error {
 	if p.keys["child.max_rewinds"] != "" {
-		p.diverges = p.step + 1
-		p.childLife.mu.Lock()
-		defer p.childLife.mu.Unlock()
-		p.childLife.nan = true
+		p.crew.change(func() { p.crew.diverges = p.step + 1 })
+		p.set(func() { p.nan = true })
 	}
 	return nil
 }
@@ -92,50 +91,47 @@ func (l *childLife) ask(ctx context.Context) error {
 		return nil
 	case <-l.reached:
 	}
-	return l.event.askChild(l, context.WithoutCancel(ctx))
-}
-
-func (l *childLife) setStopped() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stopped = true
+	return l.event.askChild(l.now(l.target), context.WithoutCancel(ctx))
 }
 
 // sendSignal sends SIGTERM to trainerd.
-func (l *childLife) sendSignal() {
-	l.setStopped()
-	l.stop(trainerd.StopRequest("SIGTERM"))
+func (n *childNode) sendSignal() {
+	n.setStopped()
+	n.stop(trainerd.StopRequest("SIGTERM"))
 }
 
-func (l *childLife) askStop(context.Context) error {
-	l.setStopped()
-	return l.post("stop", "")
+func (n *childNode) askStop(context.Context) error {
+	n.setStopped()
+	return n.post("stop", "")
 }
 
 // post has an action done. That the run ends, or is not there yet, is no error.
-func (l *childLife) post(action, body string) error {
-	status, answer := l.network.request(http.MethodPost, "v1/"+action, body)
-	if status == 0 || status == http.StatusOK || status == http.StatusConflict || l.fs.Failed() != "" {
+func (n *childNode) post(action, body string) error {
+	status, answer := n.network.request(http.MethodPost, "v1/"+action, body)
+	if status == 0 || status == http.StatusOK || status == http.StatusConflict || n.fs.Failed() != "" {
 		return nil
 	}
 	return broke("%s %s is answered by %d %s", action, body, status, answer)
 }
 
-func (l *childLife) askSave(context.Context) error {
-	return l.post("save", "")
+func (n *childNode) askSave(context.Context) error {
+	return n.post("save", "")
 }
 
-func (l *childLife) askPause(context.Context) error {
-	if status, _ := l.network.request(http.MethodPost, "v1/pause", ""); status != http.StatusOK {
+func (n *childNode) askPause(context.Context) error {
+	if status, _ := n.network.request(http.MethodPost, "v1/pause", ""); status != http.StatusOK {
 		return nil
 	}
-	time.Sleep(l.plan.during(l.rnd, 2)) // a step that was being made may be reported
-	before := l.reported.Load()
-	time.Sleep(between(l.rnd, time.Second, time.Hour))
-	if at := l.reported.Load(); at != before {
+	if n.plan.nodes > 1 {
+		return n.pauseNodes()
+	}
+	time.Sleep(n.plan.during(n.rnd, 2)) // a step that was being made may be reported
+	before := n.reported.Load()
+	time.Sleep(between(n.rnd, time.Second, time.Hour))
+	if at := n.reported.Load(); at != before {
 		return broke("a paused program has gone from step %d to %d", before, at)
 	}
-	status, answer := l.network.request(http.MethodPost, "v1/resume", "")
+	status, answer := n.network.request(http.MethodPost, "v1/resume", "")
 	if status != http.StatusOK && status != 0 {
 		return broke("resume is answered by %d %s", status, answer)
 	}
@@ -143,16 +139,16 @@ func (l *childLife) askPause(context.Context) error {
 }
 
 // askKeep pins the newest checkpoint, which then stays.
-func (l *childLife) askKeep(context.Context) error {
-	saved := l.monitor.Status().Saved
+func (n *childNode) askKeep(context.Context) error {
+	saved := n.monitor.Status().Saved
 	if saved == nil {
 		return nil
 	}
-	if status, _ := l.network.request(http.MethodPost, "v1/keep", fmt.Sprintf(`{"step": %d}`, saved.Step)); status != http.StatusOK {
+	if status, _ := n.network.request(http.MethodPost, "v1/keep", fmt.Sprintf(`{"step": %d}`, saved.Step)); status != http.StatusOK {
 		return nil
 	}
-	l.childHistory.pins++
-	<-l.ended
+	n.childHistory.pins++
+	<-n.ended
 	if _, err := os.Stat(saved.Checkpoint); err != nil {
 		return broke("checkpoint %s was kept on request: %w", saved.Checkpoint, err)
 	}
@@ -160,8 +156,8 @@ func (l *childLife) askKeep(context.Context) error {
 }
 
 // removeLock removes the lock file, which is made again.
-func (l *childLife) removeLock(context.Context) error {
-	os.Remove(filepath.Join(l.dir, logdir.LockFile))
+func (n *childNode) removeLock(context.Context) error {
+	os.Remove(filepath.Join(n.dir, logdir.LockFile))
 	return nil
 }
 

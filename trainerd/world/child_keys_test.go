@@ -55,6 +55,9 @@ var childOptions = map[string]childSetter{
 	},
 	"child.hang_secs": func(rnd *rand.Rand, p *childPlan, set func(string, string, ...any)) {
 		longest := p.loadTime + 3*p.stepTime + 20*p.saveTime // a save may be due, and be asked for
+		if p.nodes > 1 {
+			longest += joinTime
+		}
 		set("child.hang_secs", "%v", (2*longest + p.during(rnd, 20)).Seconds())
 	},
 	"supervisor.save_model_secs": func(rnd *rand.Rand, p *childPlan, set func(string, string, ...any)) {
@@ -96,7 +99,7 @@ var childOptions = map[string]childSetter{
 
 // childFixed are keys of [child] that have no place here, and why.
 var childFixed = map[string]string{
-	"child.dir": "of real programs", "child.nodes": "several nodes: trainerd/child", "child.node": "several nodes: trainerd/child",
+	"child.dir": "of real programs",
 }
 
 func TestEveryKeyOfProgramsIsDrawn(t *testing.T) {
@@ -104,13 +107,13 @@ func TestEveryKeyOfProgramsIsDrawn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "job.toml")
 	for seed := range uint64(400) {
 		p := newChildPlan(seed)
-		for key := range p.keys() {
+		for key := range p.keys(p.nodes - 1) {
 			drawn[key] = true
 		}
 		if seed > 30 {
 			continue
 		}
-		if err := os.WriteFile(file, []byte(p.toml("logs")), 0o666); err != nil {
+		if err := os.WriteFile(file, []byte(tomlOf(p.keys(p.nodes-1), "logs")), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := config.Load(file, nil); err != nil {

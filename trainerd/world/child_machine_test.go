@@ -24,12 +24,14 @@ type machine struct {
 	disk  atomicfile.FS // of the current life
 	last  int           // process ID
 	alive []*process
+	thaws time.Time // until when it is frozen
 }
 
 // A process of the machine that does what a function says.
 type process struct {
 	*machine
 	pid    int
+	id     string   // of the start of the program
 	leader *process // of its group, itself for a leader
 	out    *outputPipe
 	killed chan struct{} // closed by SIGKILL
@@ -43,11 +45,11 @@ type process struct {
 var errDead = errors.New("the process was killed")
 
 // start starts a process, of a group of its own if that is of nobody.
-func (m *machine) start(leader *process, do func(p *process) (code int, sig syscall.Signal)) *process {
+func (m *machine) start(leader *process, id string, do func(p *process) (code int, sig syscall.Signal)) *process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	p := &process{machine: m, pid: m.last, leader: leader, killed: make(chan struct{}), ended: make(chan struct{}), inbox: make(chan syscall.Signal, 1000)}
+	p := &process{machine: m, pid: m.last, id: id, leader: leader, killed: make(chan struct{}), ended: make(chan struct{}), inbox: make(chan syscall.Signal, 1000)}
 	if leader == nil {
 		p.leader, p.out = p, newOutputPipe()
 	}
@@ -77,21 +79,61 @@ func (p *process) isKilled() bool {
 	}
 }
 
-// kill sends a process a signal. It has an effect when the process next looks, but
-// SIGKILL has it at once: nothing that it writes comes to the disk.
+// signal sends a process a signal. It has an effect when the process next looks, or the
+// machine is frozen no more, but SIGKILL has it at once: nothing that it writes comes to
+// the disk.
 func (p *process) signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if sig == syscall.SIGKILL {
+	frozen := time.Until(p.thaws)
+	switch {
+	case sig == syscall.SIGKILL:
 		if !p.isKilled() {
 			close(p.killed)
 		}
-		return
+	case frozen > 0:
+		time.AfterFunc(frozen, func() { p.deliver(sig) })
+	default:
+		p.deliver(sig)
 	}
+}
+
+func (p *process) deliver(sig syscall.Signal) {
 	select {
 	case p.inbox <- sig:
 	default:
 	}
+}
+
+// signalAll sends all processes a signal.
+func (m *machine) signalAll(sig syscall.Signal) {
+	for _, p := range m.processes() {
+		p.signal(sig)
+	}
+}
+
+// freeze freezes the machine for some time: its programs, and what trainerd does with the
+// disk.
+func (m *machine) freeze(d time.Duration) {
+	m.signalAll(syscall.SIGSTOP)
+	m.mu.Lock()
+	m.thaws = time.Now().Add(d)
+	m.mu.Unlock()
+	m.signalAll(syscall.SIGCONT) // which comes then
+}
+
+// frozenFor returns for how long the machine is still frozen, 0 for one that is not.
+func (m *machine) frozenFor() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(time.Until(m.thaws), 0)
+}
+
+// setDisk gives the machine the disk of a life.
+func (m *machine) setDisk(disk atomicfile.FS) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.disk = disk
 }
 
 // processes returns those that are alive.
@@ -111,8 +153,8 @@ func (p *process) do(change func(disk atomicfile.FS) error) error {
 	return change(p.disk)
 }
 
-// childSystem is the machine as the trainerd of a life has it.
-type childSystem struct{ *childLife }
+// childSystem is the machine as one of its trainerds has it.
+type childSystem struct{ *childNode }
 
 // Listen implements [system.System]: no program connects.
 func (s childSystem) Listen() (system.Listener, error) {
@@ -124,11 +166,16 @@ func (s childSystem) Start(cmd *exec.Cmd, _ *os.File) (system.Program, error) {
 	if s.isDead() {
 		return nil, errDead
 	}
-	for _, p := range s.machine.processes() {
+	for _, p := range s.host.processes() {
 		s.note(broke("a start of the program while process %d of an earlier one is alive", p.pid))
 	}
 	s.defect.overStart(cmd)
-	return childProgram{s, s.machine.start(nil, newProgram(s.childLife, cmd).run)}, nil
+	p := newProgram(s.childNode, cmd)
+	id := p.env["TRAINERD_RENDEZVOUS"]
+	s.note(s.judgeStart(id, p.env["TRAINERD_CHECKPOINT"]))
+	s.starts.Store(true)
+	s.saying.setTrains(true)
+	return childProgram{s, s.host.start(nil, id, p.run)}, nil
 }
 
 // Leftovers implements [system.System].
@@ -136,7 +183,7 @@ func (s childSystem) Leftovers(string) (pids []int) {
 	if s.isDead() || s.defect.leavesOrphans() {
 		return nil
 	}
-	for _, p := range s.machine.processes() {
+	for _, p := range s.host.processes() {
 		pids = append(pids, p.pid)
 	}
 	return pids
@@ -144,14 +191,14 @@ func (s childSystem) Leftovers(string) (pids []int) {
 
 // SignalAll implements [system.System].
 func (s childSystem) SignalAll(_ string, pids []int, sig syscall.Signal) {
-	for _, p := range s.machine.processes() {
+	for _, p := range s.host.processes() {
 		if slices.Contains(pids, p.pid) && !s.isDead() {
 			p.signal(sig)
 		}
 	}
 }
 
-// childProgram is a process as the trainerd of a life that started it has it.
+// childProgram is a process as the trainerd that started it has it.
 type childProgram struct {
 	childSystem
 	*process
@@ -170,6 +217,7 @@ func (p childProgram) Outputs() (stdout, stderr system.Output) {
 // Wait implements [system.Program]. The program dies with its trainerd.
 func (p childProgram) Wait() (code int, sig syscall.Signal) {
 	<-p.ended
+	p.saying.setTrains(false)
 	return p.code, p.sig
 }
 

@@ -12,6 +12,7 @@ import (
 // A childPlan is all that happens in a history of a program under the daemon.
 type childPlan struct {
 	choices
+	team
 	way      *saving // nil for a program that saves nothing
 	steps    int64
 	stepTime time.Duration
@@ -34,11 +35,18 @@ const (
 
 func newChildPlan(seed uint64) *childPlan {
 	p := laterChildPlan(seed)
-	p.pairUp(p.source("pairs"), slices.Concat(childEvents, laterChildEvents))
+	events := slices.Concat(childEvents, laterChildEvents)
+	if p.spread(p.source("nodes")) {
+		events = slices.Concat(events, nodeEvents, nodeEvents)
+		p.lives = nil
+		p.disturb(p.source("lives on nodes"), events)
+	}
+	p.pairUp(p.source("pairs"), events)
 	return p
 }
 
-// laterChildPlan is newChildPlan as it was before two things happened at once.
+// laterChildPlan is newChildPlan as it was before there were several nodes, and two things
+// happened at once.
 func laterChildPlan(seed uint64) *childPlan {
 	return drawChildPlan(seed, slices.Concat(childEvents, laterChildEvents))
 }
@@ -47,7 +55,7 @@ func laterChildPlan(seed uint64) *childPlan {
 func firstChildPlan(seed uint64) *childPlan { return drawChildPlan(seed, childEvents) }
 
 func drawChildPlan(seed uint64, events []*event) *childPlan {
-	p := &childPlan{choices: choose(seed, childOptions)}
+	p := &childPlan{choices: choose(seed, childOptions), team: oneNode}
 	rnd := p.source("plan")
 	if n := rnd.IntN(len(savings) + 1); n < len(savings) {
 		p.way = savings[n]
@@ -70,10 +78,14 @@ func drawChildPlan(seed uint64, events []*event) *childPlan {
 	return p
 }
 
-// keys returns the keys of the config with their values in TOML.
-func (p *childPlan) keys() map[string]string {
+// keys returns the keys of the config of a node with their values in TOML.
+func (p *childPlan) keys(node int) map[string]string {
 	keys := map[string]string{"child.command": `["simulated", "--train"]`, "train.steps": fmt.Sprint(p.steps)}
 	set := func(key, format string, args ...any) { keys[key] = fmt.Sprintf(format, args...) }
+	if p.nodes > 1 {
+		set("child.nodes", "%d", p.nodes)
+		set("child.node", "%d", node)
+	}
 	if p.way != nil {
 		set("child.checkpoints", "%q", p.way.pattern)
 	}
@@ -91,14 +103,14 @@ func (p *childPlan) keys() map[string]string {
 	return keys
 }
 
-// toml returns the config of the job.
-func (p *childPlan) toml(logdir string) string { return tomlOf(p.keys(), logdir) }
-
 // trainsOn returns how many steps a program that was asked to save before it is stopped
 // may make after that, until two looks have found the checkpoint.
 func (p *childPlan) trainsOn() int64 {
 	if p.signal == "" {
 		return 0
+	}
+	if p.nodes > 1 {
+		return int64(8 * time.Second / p.stepTime) // all nodes get the signal once they know of it
 	}
 	return int64(3 * time.Second / p.stepTime)
 }
@@ -132,6 +144,6 @@ func (p *childPlan) String() string {
 	if p.way != nil {
 		way = p.way.name
 	}
-	return fmt.Sprintf("seed %d: a program that saves %s every %d steps of %v in %v, loads in %v, manners %d, exit code %d, picks %v; lives:%s\n%s",
-		p.seed, way, p.every, p.stepTime, p.saveTime, p.loadTime, p.manners, p.termCode, p.picks, p.events(), p.toml("LOGDIR"))
+	return fmt.Sprintf("seed %d: a program that saves %s every %d steps of %v in %v, loads in %v, manners %d, exit code %d, picks %v, %+v; lives:%s\n%s",
+		p.seed, way, p.every, p.stepTime, p.saveTime, p.loadTime, p.manners, p.termCode, p.picks, p.team, p.events(), tomlOf(p.keys(0), "LOGDIR"))
 }

@@ -16,26 +16,26 @@ import (
 	"time"
 )
 
-// A program is a training in one process that trainerd has started. What it does is
+// A program is a training, or its part on a node, in one process that trainerd has started. What it does is
 // known: the loss of each step, and the bytes of each checkpoint.
 type program struct {
-	*childLife
+	*childNode
 	*process
 	args  []string
 	env   map[string]string
 	lines io.Writer // of what it reports; nil for the output of its process
 
+	crew     *crew // with the parts of it on other nodes
 	step     int64
-	diverges int64 // the step whose loss will be NaN, 0 for none
+	has      int64 // the step of its newest checkpoint
 	poisoned bool  // the loss is NaN
-	late     bool  // it is reported after a save
 	term     bool  // it got SIGTERM
 	asked    bool  // it got the signal that makes it save
 	stopped  bool  // it got SIGSTOP
 }
 
-func newProgram(l *childLife, cmd *exec.Cmd) *program {
-	p := &program{childLife: l, args: cmd.Args[1:], env: map[string]string{}}
+func newProgram(n *childNode, cmd *exec.Cmd) *program {
+	p := &program{childNode: n, args: cmd.Args[1:], env: map[string]string{}}
 	for _, variable := range cmd.Env {
 		key, value, _ := strings.Cut(variable, "=")
 		p.env[key] = value
@@ -57,19 +57,27 @@ func (p *program) run(at *process) (code int, sig syscall.Signal) {
 	if p.lines == nil {
 		p.lines = at.out
 	}
+	p.crew = p.crewOf(p.env["TRAINERD_RENDEZVOUS"])
 	err := p.begin()
 	for err == nil && p.step < p.plan.steps {
 		err = p.trainStep()
 	}
-	if err == nil && p.saves() && p.saved.Load() < p.step {
+	if err == nil && p.has < p.step {
 		err = p.save()
 	}
+	if err == nil && !p.plan.apart {
+		err = p.meet(p.step + 1)
+	}
+	p.crew.leave(p.node, err == nil)
 	var ending *programEnd
 	switch {
 	case err == nil:
 		p.completed.Store(true)
 		return 0, 0
 	case errors.As(err, &ending):
+		if ending.sig == 0 && !p.term {
+			p.reported.Store(0) // a stop that comes now has lost nothing
+		}
 		return ending.code, ending.sig
 	}
 	return 1, 0 // a disk that is full, or a killed one, whose code is another's
@@ -88,7 +96,13 @@ func (p *program) saves() bool { return p.plan.way != nil }
 // begin takes the checkpoint that the program is given, or the newest one that it
 // finds.
 func (p *program) begin() error {
-	p.starts.Add(1)
+	p.reported.Store(0) // what was not saved before is lost by the end of that start
+	if !p.crew.join(p.node) {
+		return &programEnd{code: 75} // it wants to be started again, with the others
+	}
+	if err := p.awaitCrew(func() bool { return p.crew.ranks != nil }); err != nil {
+		return err
+	}
 	if err := p.sleep(p.plan.loadTime); err != nil {
 		return err
 	}
@@ -110,7 +124,8 @@ func (p *program) begin() error {
 		return nil
 	}
 	step, err := p.plan.way.load(name, p.dir)
-	if errors.Is(err, errPartial) && p.plan.way.partial && p.floor() <= 0 {
+	if errors.Is(err, errPartial) && p.plan.way.partial && p.mayBePart() {
+		p.note(p.judgeBegin(0))
 		return nil
 	}
 	if p.isKilled() {
@@ -122,7 +137,7 @@ func (p *program) begin() error {
 		err = p.judgeBegin(step)
 	}
 	p.note(err)
-	p.step = step
+	p.step, p.has = step, step
 	p.saved.Store(step)
 	return err
 }
@@ -148,10 +163,16 @@ func (p *program) trainStep() error {
 	if err := p.sleep(p.plan.stepTime); err != nil {
 		return err
 	}
-	p.trained.Add(int64(p.plan.stepTime))
+	if p.leads() {
+		p.trained.Add(int64(p.plan.stepTime))
+	}
+	if err := p.meet(p.step + 1); err != nil {
+		return err
+	}
 	p.step++
-	p.poisoned = p.poisoned || p.step == p.diverges
-	if p.poisoned && p.late {
+	fault, late := p.crew.fault()
+	p.poisoned = p.poisoned || p.step == fault
+	if p.poisoned && late {
 		if err := errors.Join(p.save(), p.sleep(10*time.Second)); err != nil { // it is found meanwhile
 			return err
 		}
@@ -162,11 +183,14 @@ func (p *program) trainStep() error {
 	if err := p.happen(); err != nil {
 		return err
 	}
-	if p.plan.every > 0 && p.step%p.plan.every == 0 || p.asked {
+	if p.plan.every > 0 && p.step%p.plan.every == 0 || p.crew.saveAfter(p.step) {
 		p.asked = false
 		if err := p.save(); err != nil {
 			return err
 		}
+	}
+	if p.term && !p.asked {
+		return &programEnd{code: p.plan.termCode}
 	}
 	return nil
 }
@@ -188,22 +212,30 @@ func (p *program) report() error {
 	if p.defect.losesLine(p.step) {
 		line = ""
 	}
+	if !p.plan.loud && !p.leads() {
+		line = ""
+	}
 	_, err := p.lines.Write([]byte(line))
 	p.reported.Store(p.step)
 	return err
 }
 
-// save saves, if there is anything to save with.
+// save saves, if there is anything to save with, and it is the part that does.
 func (p *program) save() error {
-	if !p.saves() {
+	rank, leader := p.crew.rank(p.node)
+	if p.has = p.step; !p.saves() || rank < 0 || !p.plan.parts && rank != leader {
 		return nil
+	}
+	share := share{rank, len(p.crew.ranks)}
+	if !p.plan.parts {
+		share = whole
 	}
 	step, has := p.step, p.step
 	if p.poisoned {
 		has += poison
 	}
-	err := p.plan.way.save(p.process, p.dir, step, has, func() error { return p.sleep(p.plan.saveTime) })
-	if err == nil && !p.poisoned {
+	err := p.plan.way.save(p.process, p.dir, step, has, share, func() error { return p.sleep(p.plan.saveTime) })
+	if err == nil && !p.poisoned && p.crew.hasSaved(p.node, step) {
 		p.saved.Store(step)
 	}
 	return err
@@ -242,6 +274,10 @@ func (p *program) take(sig syscall.Signal) error {
 			return nil // it is doing so
 		}
 		p.term = true
+		if p.plan.manners == polite && p.plan.parts {
+			p.asked = true // all save after the same step
+			return nil
+		}
 		if p.plan.manners == polite {
 			if err := p.save(); err != nil {
 				return err
@@ -259,7 +295,10 @@ func (p *program) take(sig syscall.Signal) error {
 
 // happen does what the event of the life says at its step.
 func (p *program) happen() error {
-	if p.step < p.when {
+	if p.isOver(p.step) {
+		close(p.over)
+	}
+	if p.step < p.when || p.node != p.target {
 		return nil
 	}
 	if !p.reachedOnce() || p.event.program == nil {
@@ -273,7 +312,7 @@ func (p *program) happen() error {
 func (p *program) orphan(rnd *rand.Rand) {
 	deaf, lasts := rnd.IntN(2) == 0, between(rnd, time.Second, time.Hour)
 	leader, dir := p.process, p.dir
-	p.machine.start(leader, func(w *process) (int, syscall.Signal) {
+	p.process.machine.start(leader, leader.id, func(w *process) (int, syscall.Signal) {
 		over := time.After(lasts)
 		for n := 0; ; n++ {
 			select {

@@ -18,10 +18,11 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/daemon"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// childLog reads the log of a life for what it announces.
-type childLog struct{ *childLife }
+// childLog reads the log of a trainerd for what it announces.
+type childLog struct{ *childNode }
 
 func (a childLog) Enabled(context.Context, slog.Level) bool { return true }
 func (a childLog) WithAttrs([]slog.Attr) slog.Handler       { return a }
@@ -30,8 +31,13 @@ func (a childLog) WithGroup(string) slog.Handler            { return a }
 func (a childLog) Handle(ctx context.Context, r slog.Record) error {
 	attrs := map[string]slog.Value{}
 	r.Attrs(func(attr slog.Attr) bool { attrs[attr.Key] = attr.Value; return true })
+	a.line(r, attrs)
 	if !a.isDead() {
 		switch {
+		case r.Message == "logdir is lost":
+			a.set(func() { a.lost = true })
+		case strings.HasPrefix(r.Message, "logdir was deleted"):
+			a.set(func() { a.homeless = false })
 		case r.Message == "saved":
 			a.promise(a.stepOfSaved(attrs["step"]))
 		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):
@@ -42,10 +48,20 @@ func (a childLog) Handle(ctx context.Context, r slog.Record) error {
 			a.takeBack(attrs["next"].String())
 		}
 	}
-	if a.story != nil {
-		return a.story.Handle(ctx, r)
+	if a.story == nil {
+		return nil
 	}
-	return nil
+	if r = r.Clone(); a.plan.nodes > 1 {
+		r.AddAttrs(slog.Int("node", a.node))
+	}
+	return a.story.Handle(ctx, r)
+}
+
+// set changes what mu guards.
+func (l *childLife) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
 }
 
 // stepOfSaved returns the step of a checkpoint that was announced. Of one without a
@@ -67,6 +83,9 @@ func (l *childLife) stepOfSaved(logged slog.Value) int64 {
 func (l *childLife) promise(step int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.homeless {
+		return // it is gone
+	}
 	l.promised = max(l.promised, step)
 	l.childHistory.kept[step] = true
 	l.fs.Mark(l.promised + 1) // 0 is for none
@@ -88,7 +107,11 @@ func (l *childLife) takeBack(name string) {
 }
 
 // judgeBegin judges the step at which the program begins.
-func (l *childLife) judgeBegin(step int64) error {
+func (p *program) judgeBegin(step int64) error {
+	if err := p.crew.begins(p.node, step); err != nil {
+		return err
+	}
+	l := p.childLife
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.gaps {
@@ -97,8 +120,8 @@ func (l *childLife) judgeBegin(step int64) error {
 		}
 	}
 	l.reported.Store(step)
-	if step < l.promised {
-		return broke("a start of the program begins at step %d; %d was announced as saved", step, l.promised)
+	if floor := p.crew.floor(l.promised); step < floor {
+		return broke("a start of the program begins at step %d; %d was announced as saved", step, floor)
 	}
 	return nil
 }
@@ -119,44 +142,65 @@ func (p *program) judgeArgs(given string) error {
 	return nil
 }
 
-// judgeExit judges the exit code and the last words of a life by doc/exit-codes.md.
-func (l *childLife) judgeExit(err error) error {
+// judgeExit judges the exit code and the last words of a trainerd by doc/exit-codes.md.
+// The caller holds mu.
+func (n *childNode) judgeExit(err error) error {
 	var lost *child.SaveLostError
 	var exit *child.ExitError
 	var nan *trainerd.NaNError
+	var chief *child.ChiefError
+	var logdirLost *logdir.LostError
 	switch {
-	case l.isDead():
+	case n.isDead():
 		return nil // there is nobody whose code it would be
 	case errors.As(err, &lost):
-		return l.judgeLost(lost)
-	case errors.As(err, &exit) && (l.event.fails || l.fs.Failed() != ""), errors.As(err, &nan) && l.nan:
+		return n.judgeLost(lost)
+	case errors.As(err, &chief):
+		return n.judgeFollower(chief)
+	case errors.As(err, &logdirLost) && n.event.is("logdir-removed"):
 		return nil
-	case err != nil && (l.fs.Failed() == "" || daemon.ExitCode(err) != daemon.ExitIO):
+	case errors.As(err, &exit) && n.mayFail(), errors.As(err, &nan) && n.nan:
+		return nil
+	case err != nil && (n.fs.Failed() == "" || daemon.ExitCode(err) != daemon.ExitIO):
 		return broke("the run ends with exit code %d without a reason: %w", daemon.ExitCode(err), err)
 	case err != nil:
 		return nil
-	case bytes.Contains(l.out.Bytes(), []byte("job is complete: the program has succeeded")):
-		if !l.completed.Load() && (!l.stopped || l.plan.manners == rude) {
+	case bytes.Contains(n.out.Bytes(), []byte("job is complete: the program has succeeded")):
+		if !n.completed.Load() && (!n.wasStopped() || n.plan.manners == rude) {
 			return broke("the job is said to be complete, and the program is not")
 		}
 		return nil
-	case !l.stopped:
-		return broke("the run ends with exit code 0 without being complete or stopped; it says %q and %q", &l.out, &l.err)
-	case !strings.HasSuffix(l.err.String(), "to resume, type: again\n"):
-		return broke("a stopped run does not say how to resume: %q", &l.err)
-	case l.plan.way != nil && l.plan.way.hasSteps() && l.saved.Load() < l.reported.Load()-1-l.plan.trainsOn():
-		return broke("the run was stopped at step %d, the newest checkpoint is of step %d, and its exit code is 0", l.reported.Load(), l.saved.Load())
+	case !n.wasStopped():
+		return broke("the run ends with exit code 0 without being complete or stopped; it says %q and %q", &n.out, &n.err)
+	case !strings.HasSuffix(n.err.String(), "to resume, type: again\n"):
+		return broke("a stopped run does not say how to resume: %q", &n.err)
+	case !n.led && n.plan.nodes > 1:
+		return nil
+	case n.plan.way != nil && n.plan.way.hasSteps() && n.savedThen < n.reported.Load()-1-n.plan.trainsOn():
+		return broke("the run was stopped at step %d, the newest checkpoint is of step %d, and its exit code is 0", n.reported.Load(), n.savedThen)
 	}
 	return nil
 }
 
+// mayFail reports whether the program may fail for a reason, perhaps permanently: one
+// that has lost a part of it does.
+func (n *childNode) mayFail() bool {
+	return n.event.fails || n.fs.Failed() != "" || n.plan.nodes > 1 && (n.deaths > 0 || n.keys["child.hang_secs"] != "" && n.happened)
+}
+
+// wasStopped reports whether somebody asked a trainerd to stop, or the chief that it
+// follows.
+func (n *childNode) wasStopped() bool {
+	return n.stopped || !n.led && slices.ContainsFunc(n.nodes, func(c *childNode) bool { return c.led && c.stopped })
+}
+
 // judgeLost wants a lost save to be one.
-func (l *childLife) judgeLost(e *child.SaveLostError) error {
-	if !l.stopped {
+func (n *childNode) judgeLost(e *child.SaveLostError) error {
+	if !n.stopped {
 		return broke("nobody has stopped it: %w", e)
 	}
-	if l.plan.way != nil && l.fs.Failed() == "" && e.Step >= 0 && l.saved.Load() >= e.Step {
-		return broke("the program had saved step %d: %w", l.saved.Load(), e)
+	if n.plan.way != nil && n.fs.Failed() == "" && e.Step >= 0 && n.savedThen >= e.Step {
+		return broke("the program had saved step %d: %w", n.savedThen, e)
 	}
 	return nil
 }
@@ -180,6 +224,9 @@ func (h *childHistory) judgeLogdir(context.Context) error {
 func (h *childHistory) judgeEnd() error {
 	if err := noTemps(h.dir); err != nil {
 		return err
+	}
+	if left, err := filepath.Glob(filepath.Join(h.dir, "trainerd.nodes", "*.reports*")); err != nil || len(left) > 0 {
+		return broke("reports that nodes have passed on are left: %v, %v", left, err)
 	}
 	if err := h.judgeCheckpoints(); err != nil {
 		return err
@@ -278,7 +325,7 @@ func (h *childHistory) judgeCurve(points map[int64]float64) error {
 		}
 	}
 	for step := int64(1); step <= h.plan.steps && !h.lossy; step++ {
-		if _, ok := points[step]; !ok && !slices.ContainsFunc(h.gaps, func(g gap) bool { return step > g.from && step <= g.to }) {
+		if _, ok := points[step]; !ok && !slices.ContainsFunc(h.gaps, func(g gap) bool { return step > g.from && (step <= g.to || g.to < 0) }) {
 			return broke("the point of step %d is missing", step)
 		}
 	}

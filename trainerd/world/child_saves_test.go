@@ -64,9 +64,14 @@ func folderOf(step int64) map[string]string {
 // hasSteps reports whether the names have the step.
 func (s *saving) hasSteps() bool { return strings.Contains(s.pattern, "*") }
 
-// save writes the checkpoint of a step into a logdir, and takes its time for it.
-// What it has is of another step when the training has gone wrong.
-func (s *saving) save(p *process, dir string, step, has int64, pause func() error) error {
+// A share is which of the files of a checkpoint a part of a program writes.
+type share struct{ rank, of int }
+
+var whole = share{0, 1}
+
+// save writes the checkpoint of a step into a logdir, or a share of it, and takes its time
+// for it. What it has is of another step when the training has gone wrong.
+func (s *saving) save(p *process, dir string, step, has int64, share share, pause func() error) error {
 	files := s.files(step)
 	first := slices.Sorted(maps.Keys(files))[0]
 	top := first
@@ -77,10 +82,18 @@ func (s *saving) save(p *process, dir string, step, has int64, pause func() erro
 	if s.rename {
 		to += ".tmp"
 	}
-	if err := removeAll(p, filepath.Join(dir, to)); err != nil {
-		return err
+	if share == whole {
+		if err := removeAll(p, filepath.Join(dir, to)); err != nil {
+			return err
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
+	for i, name := range slices.Sorted(maps.Keys(files)) {
+		if i%share.of != share.rank {
+			continue
+		}
+		if err := removeAll(p, filepath.Join(dir, to+strings.TrimPrefix(name, top))); err != nil {
+			return err
+		}
 		text := files[name]
 		if has != step {
 			text = strings.ReplaceAll(text, fmt.Sprintf("%08d", step), fmt.Sprintf("%08d", has))
@@ -163,7 +176,10 @@ func mkdirAll(disk atomicfile.FS, dir string) error {
 	if err := mkdirAll(disk, filepath.Dir(dir)); err != nil {
 		return err
 	}
-	return disk.Mkdir(dir)
+	if err := disk.Mkdir(dir); !errors.Is(err, fs.ErrExist) { // another part of the program may have made it
+		return err
+	}
+	return nil
 }
 
 // stepInFile returns the step that a checkpoint has.

@@ -37,7 +37,7 @@ var codeDefects = []codeDefect{
 		old: "attempt == finalAttempts", new: `(attempt == finalAttempts || planted("the last save is tried once"))`},
 	{name: "a rewind goes to a checkpoint with the fault", file: "trainerd/rewind.go", world: "TestWorld", seed: 37,
 		old: "s >= step", new: `s >= step && !planted("a rewind goes to a checkpoint with the fault")`},
-	{name: "a program is given a checkpoint from after the fault", file: "trainerd/child/rewind.go", world: "TestChildWorld", seed: 207,
+	{name: "a program is given a checkpoint from after the fault", file: "trainerd/child/rewind.go", world: "TestChildWorld", seed: 87,
 		old: "return c.at() <= b.good", new: `return c.at() <= b.good || planted("a program is given a checkpoint from after the fault")`},
 	{name: "overtaken points stay", file: "trainerd/eventlog/overtake.go", world: "TestDaemonWorld", seed: 148,
 		old: "l.overtaking = overtaking{from, old}", new: `if !planted("overtaken points stay") { l.overtaking = overtaking{from, old} }`},
@@ -45,6 +45,23 @@ var codeDefects = []codeDefect{
 		old: "r.events.Restart(", new: `if planted("a logdir that was made again has no events") { return }; r.events.Restart(`},
 	{name: "early stopping forgets at a resume", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 16861446189175316451,
 		old: "if r.Metric == e.record.Metric", new: `if !planted("early stopping forgets at a resume") && r.Metric == e.record.Metric`},
+	{name: "a worker does not wait for a new chief", file: "trainerd/child/follower.go", world: "TestChildWorld", seed: 49,
+		old: "known := job.Chief == f.chief", new: `known := job.Chief == f.chief || planted("a worker does not wait for a new chief")`},
+	{name: "a worker ignores a stop", file: "trainerd/child/follower.go", world: "TestChildWorld", seed: 4965,
+		old: "			stop, f.told = nil, time.Now()\n", new: `			stop = nil
+			if planted("a worker ignores a stop") {
+				continue
+			}
+			f.told = time.Now()
+`},
+	{name: "the state of a node is not sent again", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 49,
+		old: "	if n == nil {\n		return true", new: `	if n == nil || planted("the state of a node is not sent again") {
+		return true`},
+	{name: "a chief does not wait for the other nodes", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 2,
+		old: "	if r.nodes == nil || r.lost != nil {\n		return\n	}\n	defer", new: `	if r.nodes == nil || r.lost != nil || planted("a chief does not wait for the other nodes") {
+		return
+	}
+	defer`},
 	{name: "early stopping counts steps that are made again twice", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 17117590716281282293,
 		old: "return m.Step > step }", new: `return m.Step > step && !planted("early stopping counts steps that are made again twice") }`},
 }

@@ -38,7 +38,7 @@ type event struct {
 	program func(p *program) error
 	fails   bool
 	// askChild is ask of a program's trainerd, and afterChild after.
-	askChild   func(l *childLife, ctx context.Context) error
+	askChild   func(n *childNode, ctx context.Context) error
 	afterChild func(h *childHistory, rnd *rand.Rand) error
 	// deed is what happens to a cluster, and returns what ends it; nil for nothing.
 	deed func(h *clusterHistory, ctx context.Context, rnd *rand.Rand) (undo, error)

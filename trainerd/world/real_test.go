@@ -118,6 +118,7 @@ func writeCluster(_ *testing.T, seed uint64, dir string) (realJob, error) {
 // realChildPlan is the plan of a program as a real process, which is quicker.
 func realChildPlan(seed uint64) *childPlan {
 	p := newChildPlan(seed)
+	p.team = oneNode
 	rnd := p.source("real")
 	p.steps *= 3
 	p.stepTime = between(rnd, 5*time.Millisecond, 50*time.Millisecond)
@@ -135,7 +136,7 @@ func writeProgram(_ *testing.T, seed uint64, dir string) (realJob, error) {
 		return realJob{}, err
 	}
 	p := realChildPlan(seed)
-	keys := p.keys()
+	keys := p.keys(0)
 	keys["child.command"] = fmt.Sprintf(`[%q, "-test.run=^TestProgram$", "-seed=%d", "-program", "--", "--train"]`, self, seed)
 	if keys["child.hang_secs"] != "" {
 		keys["child.hang_secs"] = strconv.Itoa(longestSilence)
@@ -159,7 +160,7 @@ func TestProgram(t *testing.T) {
 	if wanted := p.signals(); len(wanted) > 0 {
 		signal.Notify(signals, wanted...)
 	}
-	at := &process{machine: p.childHistory.machine, killed: make(chan struct{}), inbox: make(chan syscall.Signal, 10)}
+	at := &process{machine: p.host, killed: make(chan struct{}), inbox: make(chan syscall.Signal, 10)}
 	go func() {
 		for s := range signals {
 			at.inbox <- s.(syscall.Signal)
@@ -176,10 +177,11 @@ func TestProgram(t *testing.T) {
 func newRealProgram(seed uint64) *program {
 	plan := realChildPlan(seed)
 	h := &childHistory{
-		place: &place{dir: os.Getenv("TRAINERD_LOGDIR")}, machine: &machine{disk: atomicfile.OrOS(nil)}, plan: plan, keys: plan.keys(), kept: map[int64]bool{},
+		place: &place{dir: os.Getenv("TRAINERD_LOGDIR")}, plan: plan, keys: plan.keys(0), kept: map[int64]bool{},
 	}
-	l := &childLife{childHistory: h, life: life{event: &event{}}, when: plan.steps + 1, stop: func(error) {}}
-	p := &program{childLife: l, args: flag.Args(), env: map[string]string{}, lines: os.Stdout}
+	l := &childLife{childHistory: h, life: life{event: &event{}}, when: plan.steps + 1}
+	n := &childNode{childLife: l, host: &machine{disk: atomicfile.OrOS(nil)}}
+	p := &program{childNode: n, args: flag.Args(), env: map[string]string{}, lines: os.Stdout}
 	for _, variable := range os.Environ() {
 		key, value, _ := strings.Cut(variable, "=")
 		p.env[key] = value

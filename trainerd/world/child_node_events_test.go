@@ -1,0 +1,143 @@
+//go:build unix
+
+package world
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/session"
+)
+
+// nodeEvents are what may happen to a program on several nodes, next to childEvents.
+var nodeEvents = []*event{
+	{name: "node comes late", fails: true},
+	{name: "machine loses power", fails: true, program: (*program).losesPower},
+	{name: "machine is frozen", fails: true, askChild: (*childNode).freeze},
+	{name: "program is frozen", fails: true, askChild: (*childNode).freezeProgram},
+	{name: "chief is killed", fails: true, askChild: (*childNode).killChief},
+	{name: "chief is stopped", askChild: (*childNode).stopChief},
+	{name: "states are refused", fails: true, askChild: (*childNode).refuseStates},
+	{name: "logdir-removed", fails: true, single: true, askChild: (*childNode).removeLogdir},
+}
+
+// losesPower has the machine of the program lose its power.
+func (p *program) losesPower() error {
+	p.set(func() { p.powerless = true })
+	p.die()
+	return nil
+}
+
+func (n *childNode) freeze(context.Context) error {
+	n.host.freeze(between(n.rnd, time.Second, 10*time.Minute))
+	return nil
+}
+
+// freezeProgram stops the program on a node for some time, as somebody may who debugs it.
+func (n *childNode) freezeProgram(context.Context) error {
+	frozen := n.host.processes()
+	for _, p := range frozen {
+		p.signal(syscall.SIGSTOP)
+	}
+	time.Sleep(between(n.rnd, time.Second, 10*time.Minute))
+	for _, p := range frozen {
+		p.signal(syscall.SIGCONT)
+	}
+	return nil
+}
+
+// theChief returns the one that leads now.
+func (l *childLife) theChief() *childNode {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chief
+}
+
+func (n *childNode) killChief(context.Context) error {
+	n.theChief().die()
+	return nil
+}
+
+func (n *childNode) stopChief(context.Context) error {
+	n.theChief().sendSignal()
+	return nil
+}
+
+// refuseStates has the disk refuse for a while what a node tells the others.
+func (n *childNode) refuseStates(context.Context) error {
+	until := time.Now().Add(between(n.rnd, time.Second, 3*time.Minute))
+	n.set(func() { n.refused = until })
+	if n.rnd.IntN(2) == 0 { // it has to tell something then
+		n.host.signalAll(sigKill)
+	}
+	return nil
+}
+
+// refuses returns an error if the disk refuses a name.
+func (n *childNode) refuses(name string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Now().After(n.refused) || !strings.HasPrefix(name, filepath.Join(n.dir, "trainerd.nodes")+"/") {
+		return nil
+	}
+	return &fs.PathError{Op: "write", Path: name, Err: syscall.ENOSPC}
+}
+
+// removeLogdir removes the logdir with all that is in it. The chief makes it again.
+func (n *childNode) removeLogdir(context.Context) error {
+	n.set(func() {
+		n.removed, n.homeless, n.lossy = true, true, true
+		n.promised, n.announced = session.NoStep, session.NoStep
+		n.forget(session.NoStep)
+		n.fs.Mark(0)
+	})
+	n.saved.Store(0)
+	if err := removeDir(n.fs, n.dir); !errors.Is(err, faultfs.ErrKilled) {
+		return err
+	}
+	return nil
+}
+
+// pauseNodes is a pause that has begun, of a program on several nodes.
+func (n *childNode) pauseNodes() error {
+	time.Sleep(n.plan.during(n.rnd, 2) + 10*time.Second) // until all know
+	before := n.reported.Load()
+	deaths := n.hasDeaths()
+	time.Sleep(between(n.rnd, time.Second, time.Hour))
+	if at := n.reported.Load(); at != before && !n.hasEnded() && deaths == 0 && n.hasDeaths() == 0 {
+		return broke("a program that is paused on all nodes has gone from step %d to %d", before, at)
+	}
+	for !n.hasEnded() { // whoever is the chief by now
+		for _, any := range n.running() {
+			status, answer := any.network.request(http.MethodPost, "v1/resume", "")
+			if status == http.StatusOK {
+				return nil
+			}
+			if status != 0 && status != http.StatusConflict {
+				return broke("resume is answered by %d %s", status, answer)
+			}
+		}
+		time.Sleep(10 * time.Second)
+	}
+	return nil
+}
+
+func (l *childLife) hasDeaths() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deaths
+}
+
+// hasEnded reports whether the job has, on all nodes or as the chief says.
+func (l *childLife) hasEnded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ending || isClosed(l.ended)
+}
