@@ -1,0 +1,169 @@
+//go:build unix
+
+package child
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	lock "github.com/trainerd/trainerd/trainerd/logdir"
+)
+
+// TestAwaitParts has a node that does not end its part: it is given the time that it takes
+// to kill that, and at a stop what is left of the chief's, but for a tenth.
+func TestAwaitParts(t *testing.T) {
+	const whole = 100*time.Second + newsTime + leftoverGrace
+	for _, tc := range []struct {
+		since   time.Duration // the end began; negative for none
+		stopped bool
+		want    time.Duration
+	}{{-1, false, whole}, {10 * time.Second, false, whole}, {10 * time.Second, true, 80 * time.Second}, {200 * time.Second, true, newsTime}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := nodesOf(t, nodeState{start: start{Chief: lifeOf(lock.Holder{})}, Phase: nodeRunning})
+			if tc.since >= 0 {
+				r.attempt.ending = &ending{begun: time.Now().Add(-tc.since)}
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if tc.stopped {
+				stop()
+			}
+			begun := time.Now()
+			if r.awaitParts(ctx); time.Since(begun) != tc.want {
+				t.Errorf("%+v: it took %v", tc, time.Since(begun))
+			}
+		})
+	}
+}
+
+// TestEndedWellOnNodes has what another node says of its part of a start.
+func TestEndedWellOnNodes(t *testing.T) {
+	this := start{Chief: lifeOf(lock.Holder{})}
+	for _, tc := range []struct {
+		state nodeState
+		want  bool
+	}{
+		{nodeState{start: this, Phase: nodeEnded}, true},
+		{nodeState{start: this, Phase: nodeEnded, Code: 1}, false},
+		{nodeState{start: this, Phase: nodeRunning}, false},
+		{nodeState{start: start{this.Chief, 7}, Phase: nodeEnded, Code: 1}, true}, // of another start
+		{nodeState{}, true}, // it says nothing
+	} {
+		if got := nodesOf(t, tc.state).endedWellOnNodes(); got != tc.want {
+			t.Errorf("%+v: %v", tc.state, got)
+		}
+	}
+	if !(&run{}).endedWellOnNodes() {
+		t.Error("there is one node, and another has not ended well")
+	}
+}
+
+// TestNodesAreNotTold has folders in the place of the files by which nodes find each other:
+// the log says so, and the program runs.
+func TestNodesAreNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(*simProgram) int { return 0 })
+		sv.Nodes = 2
+		writeFile(t, filepath.Join(sv.Logdir, nodesDir, "job.json", "x"), "x")
+		if _, err := sv.Run(t.Context()); err != nil || !strings.Contains(log.String(), "cannot send instructions to the other nodes") {
+			t.Errorf("the chief: %v; log:\n%s", err, log)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulateFollower(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+		writeFile(t, filepath.Join(sv.Logdir, nodesDir, "node1", "state.json", "x"), "x")
+		_, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = jobStopped })
+		if _, err := end(); err != nil || !strings.Contains(log.String(), "cannot report the state of the program to the chief") {
+			t.Errorf("the worker: %v; log:\n%s", err, log)
+		}
+	})
+}
+
+// TestChiefDoesNotWaitForever has a node on which the program of an earlier chief seems to
+// run: the chief waits as long as that may take to end, or until it is stopped.
+func TestChiefDoesNotWaitForever(t *testing.T) {
+	for _, stop := range []time.Duration{0, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, starts := time.Now(), 0
+			sv, log := simulate(t, func(*simProgram) int { starts++; return 0 })
+			sv.Nodes, sv.Grace = 2, 10*time.Second
+			before := start{"elsewhere/7/1", 3}
+			for name, state := range map[string]any{"job.json": jobState{start: before, Phase: nodeRunning}, "node1/state.json": nodeState{start: before, Phase: nodeRunning}} {
+				writeFile(t, filepath.Join(sv.Logdir, nodesDir, name), "")
+				must(t, writeJSON(nil, filepath.Join(sv.Logdir, nodesDir, name), state))
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			want := sv.grace() + newsTime + leftoverGrace
+			if stop > 0 {
+				time.AfterFunc(stop, cancel)
+				want = stop
+			}
+			exit, err := sv.Run(ctx)
+			if took := time.Since(begun); err != nil || took < want || took > want+3*time.Second || (starts == 0) != (stop > 0) {
+				t.Errorf("Run = %+v, %v after %v and %d starts", exit, err, took, starts)
+			}
+			if got := strings.Contains(log.String(), "a node has not ended the program in time"); got == (stop > 0) {
+				t.Errorf("the log:\n%s", log)
+			}
+		})
+	}
+}
+
+// TestChiefTakesTheLastSave has a node on which the program of an earlier chief saves before
+// it ends: the next start continues from that.
+func TestChiefTakesTheLastSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		sv, _ := simulate(t, func(p *simProgram) int {
+			given = append(given, p.variable("TRAINERD_STEP"))
+			return 0
+		})
+		sv.Nodes = 2
+		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}, start{"elsewhere/7/1", 3}
+		tellState(t, n, 1, nodeState{start: before, Phase: nodeRunning})
+		must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+		_, end := begin(t, sv)
+		time.Sleep(3 * time.Second)
+		writeFile(t, filepath.Join(sv.Logdir, "ckpt-7"), "weights")
+		tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
+		if _, err := end(); err != nil || !slices.Equal(given, []string{"7"}) {
+			t.Errorf("%v; the starts continue from %q", err, given)
+		}
+	})
+}
+
+// TestFollowerComesBack has a worker whose trainerd was killed, with its program, while the
+// chief runs the start: the chief learns that it has ended there, and the program is not
+// started before the next start.
+func TestFollowerComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var starts []string
+		sv, _ := simulateFollower(t, func(p *simProgram) int {
+			starts = append(starts, p.variable("TRAINERD_ATTEMPT"))
+			p.sleep(time.Hour)
+			return 0
+		})
+		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
+		tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
+		stop, end := begin(t, sv)
+		time.Sleep(5 * time.Second)
+		if s := n.others()[1]; s.start != n.job().start || s.Phase != nodeEnded || s.Cause != Preempted {
+			t.Errorf("the chief is told %+v", s)
+		}
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Attempt = 2 })
+		time.Sleep(5 * time.Second)
+		if stop(); !slices.Equal(starts, []string{"2"}) {
+			t.Errorf("starts %v, want the second alone", starts)
+		}
+		end()
+	})
+}
