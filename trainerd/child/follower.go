@@ -74,7 +74,7 @@ func (f *follower) endEarlier() {
 // loop follows the chief. It returns once the program will not run here again.
 func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 	defer f.sayStalls()()
-	defer f.nodes.sendLast()
+	defer f.sendLast()
 	look := time.NewTicker(f.lookEvery())
 	defer look.Stop()
 	stop := ctx.Done()
@@ -161,7 +161,7 @@ func (f *follower) decide(ctx context.Context) (over bool, err error) {
 	case !known:
 		f.end() // a new chief begins
 	case job.Phase == nodeRunning && job.start != f.at:
-		if f.end() && !job.Ending {
+		if f.end() && !job.Ending && f.announce(job.start) {
 			return f.begin(ctx, job)
 		}
 	case job.Phase == nodeClosing:
@@ -234,6 +234,27 @@ func (f *follower) end() bool {
 	return false
 }
 
+// announce tells the chief that a start is to begin here, and reports whether the disk has
+// taken that: else the chief would not wait for its end.
+func (f *follower) announce(at start) bool {
+	own := f.nodes.nodeFile(f.nodes.own)
+	if begins := (nodeState{start: at, Phase: nodeRunning, Host: hostname()}); f.nodes.states[own] != begins {
+		f.send(begins)
+	}
+	return !f.nodes.unsent[own]
+}
+
+// sendLast tries for a while to send the last state, but not that of a start that was
+// announced and has not begun.
+func (f *follower) sendLast() {
+	own := f.nodes.nodeFile(f.nodes.own)
+	if s, ok := f.nodes.states[own].(nodeState); ok && s.start != f.at {
+		delete(f.nodes.states, own)
+		delete(f.nodes.unsent, own)
+	}
+	f.nodes.sendLast()
+}
+
 // begin starts the program as the chief has started it.
 func (f *follower) begin(ctx context.Context, job jobState) (over bool, err error) {
 	if err := f.nodes.makeFolder(); err != nil {
@@ -247,7 +268,6 @@ func (f *follower) begin(ctx context.Context, job jobState) (over bool, err erro
 	f.closing, f.passes = time.Time{}, forwarder{}
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir), save: job.Save}
 	f.observer.Started(f.attempts, f.attempt.given)
-	f.tell(nodeRunning)
 	a, err := f.launch(ctx, ln)
 	if err != nil {
 		ln.Close()

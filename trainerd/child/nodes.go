@@ -281,14 +281,14 @@ func (r *run) tellNodesOfEnd(e *Exit) {
 // awaitParts waits for the other nodes, which may be writing their parts of the last
 // checkpoint of a start that has ended here. The next start comes once they have ended it.
 func (r *run) awaitParts(ctx context.Context) {
-	limit := r.endTime()
-	if ctx.Err() != nil { // a stop, which the other nodes know
+	limit, stops := r.endTime(), ctx.Err() != nil
+	if stops { // which the other nodes know
 		ctx = r.ectx
 		if e := r.attempt.ending; e != nil {
 			limit = max(r.grace()*9/10-time.Since(e.begun), newsTime) // the rest is for what follows
 		}
 	}
-	r.awaitNodes(ctx, r.start(), limit, r.takeForwarded)
+	r.awaitNodes(ctx, r.start(), limit, stops, r.takeForwarded)
 	if r.lost == nil {
 		r.nodes.dropReports()
 	}
@@ -301,7 +301,7 @@ func (r *run) awaitEarlier(ctx context.Context) {
 		return
 	}
 	job := r.nodes.job()
-	r.awaitNodes(ctx, job.start, r.endTime(), func(bool) {})
+	r.awaitNodes(ctx, job.start, r.endTime(), false, func(bool) {})
 	r.takeOver(job)
 	r.nodes.dropReports()
 	r.refresh(true)
@@ -312,8 +312,9 @@ func (r *run) awaitEarlier(ctx context.Context) {
 func (r *run) endTime() time.Duration { return r.grace() + newsTime + leftoverGrace }
 
 // awaitNodes waits until the program of a start has ended on the nodes that had begun
-// it. take takes what it reports there meanwhile.
-func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, take func(last bool)) {
+// it. The limit counts from when they know that it is to end: the disk may not have taken
+// that yet. take takes what it reports there meanwhile.
+func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know bool, take func(last bool)) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
@@ -334,7 +335,9 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, take
 			r.log.Warn("a node has not ended the program in time; continuing without it", "node", node, "waited", limit)
 			return
 		case <-poll.C:
-			r.nodes.resend()
+			if told := r.nodes.resend(); !told && !know {
+				over.Reset(limit)
+			}
 		}
 	}
 }

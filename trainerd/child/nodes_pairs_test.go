@@ -275,6 +275,35 @@ func TestNodesFullDisk(t *testing.T) {
 	}
 }
 
+// A worker begins once the chief can know of it: a disk that takes no states holds it up.
+func TestNodesBeginWhatIsKnown(t *testing.T) {
+	logdir := filepath.Join(t.TempDir(), "log")
+	refused := 0
+	onFull := func(sv *Supervisor) {
+		sv.FS = pickyDisk{atomicfile.OrOS(nil), logdir, func(op, below string) bool {
+			if op != "create" || !strings.HasPrefix(below, nodesDir) || refused == 8 {
+				return false
+			}
+			refused++
+			if _, err := os.Stat(filepath.Join(logdir, "there1")); err == nil {
+				t.Error("the program runs on a node of which the chief does not know that")
+			}
+			return true
+		}}
+	}
+	chief := join(t, logdir, 0, "await there1;steps 1 3;write ckpt-3")
+	await(t, "the chief has the logdir", func() bool { return lock.Named(logdir).PID != 0 && HasNodes(logdir) })
+	worker := join(t, logdir, 1, "write there1;await ckpt-3", onFull)
+	for _, n := range []*node{chief, worker} {
+		if exit, err := n.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 1 {
+			t.Errorf("node %d: %+v, %v", n.Node, exit, err)
+		}
+	}
+	if refused != 8 {
+		t.Errorf("%d states were refused, want 8", refused)
+	}
+}
+
 // The last state of a node is sent once the disk takes it, for a while.
 func TestNodesLastState(t *testing.T) {
 	dir, tries := t.TempDir(), 0

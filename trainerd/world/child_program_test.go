@@ -28,6 +28,7 @@ type program struct {
 	crew     *crew // with the parts of it on other nodes
 	step     int64
 	has      int64 // the step of its newest checkpoint
+	loaded   bool  // it has its checkpoint, or begins without one
 	poisoned bool  // the loss is NaN
 	term     bool  // it got SIGTERM
 	asked    bool  // it got the signal that makes it save
@@ -59,6 +60,7 @@ func (p *program) run(at *process) (code int, sig syscall.Signal) {
 	}
 	p.crew = p.crewOf(p.env["TRAINERD_RENDEZVOUS"])
 	err := p.begin()
+	p.loaded = err == nil
 	for err == nil && p.step < p.plan.steps {
 		err = p.trainStep()
 	}
@@ -274,11 +276,11 @@ func (p *program) take(sig syscall.Signal) error {
 			return nil // it is doing so
 		}
 		p.term = true
-		if p.plan.manners == polite && p.plan.parts {
+		if p.plan.manners == polite && p.plan.parts && p.loaded {
 			p.asked = true // all save after the same step
 			return nil
 		}
-		if p.plan.manners == polite {
+		if p.plan.manners == polite && p.loaded {
 			if err := p.save(); err != nil {
 				return err
 			}

@@ -148,10 +148,16 @@ func TestChildWorld(t *testing.T) {
 	//	                      for one that the program had written again
 	//	10638095759973890713  of many folders without records, those that a power cut had left
 	//	                      in part were taken for whole
+	//
+	// and with several nodes:
+	//
+	//	14783019315925155939  a chief whose disk did not take that a start had ended began the
+	//	                      next one beside the parts of that on other nodes
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
+		{newChildPlan, []uint64{14783019315925155939}},
 	}
 	w.test(t)
 }
