@@ -255,7 +255,8 @@ func (r *run) publishEnd(exit Exit, err error) {
 	}
 }
 
-func (r *run) start() start { return start{lifeOf(logdir.Named(r.logdir)), r.attempts} }
+// start returns the newest start of a chief.
+func (r *run) start() start { return start{lifeOf(r.lock.Holder()), r.attempts} }
 
 func hostname() string {
 	host, err := os.Hostname()
@@ -315,7 +316,10 @@ func (r *run) endTime() time.Duration { return r.grace() + newsTime + leftoverGr
 // it. The limit counts from when they know that it is to end: the disk may not have taken
 // that yet. take takes what it reports there meanwhile.
 func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know bool, take func(last bool)) {
-	if r.nodes == nil || r.lost != nil {
+	if r.nodes == nil {
+		return
+	}
+	if r.isLost(); r.lost != nil { // else it is there, or made again, where nodes tell their states again
 		return
 	}
 	defer logging.Waiting(r.log.Warn, "the program to end on the other nodes")()

@@ -401,35 +401,39 @@ func TestNodesSweep(t *testing.T) {
 // TestNodesAfterRemoval has a logdir that was made again: a worker tells its state again,
 // and the chief waits for that before it takes it that nobody runs the program.
 func TestNodesAfterRemoval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ended, again time.Time
-		chief, _ := simulate(t, func(p *simProgram) int {
-			if p.variable("TRAINERD_ATTEMPT") != "1" {
-				again = time.Now()
-				return 0
-			}
-			p.sleep(10 * time.Second)
-			must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
-			must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
-			p.sleep(1100 * time.Millisecond) // the chief has seen that
-			return 1
-		})
-		worker, _ := simulate(t, func(p *simProgram) int {
-			if p.sleepDeaf(time.Hour); ended.IsZero() {
-				ended = time.Now()
-			}
+	for _, later := range []time.Duration{1100 * time.Millisecond, 0} { // when the chief has seen that, or before
+		synctest.Test(t, func(t *testing.T) { testNodesAfterRemoval(t, later) })
+	}
+}
+
+func testNodesAfterRemoval(t *testing.T, later time.Duration) {
+	var ended, again time.Time
+	chief, _ := simulate(t, func(p *simProgram) int {
+		if p.variable("TRAINERD_ATTEMPT") != "1" {
+			again = time.Now()
 			return 0
-		})
-		chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
-		worker.LookEvery = 1500 * time.Millisecond
-		_, end := begin(t, chief)
-		time.Sleep(time.Second)
-		_, endWorker := begin(t, worker)
-		if _, err := end(); err != nil {
-			t.Error(err)
 		}
-		if endWorker(); again.IsZero() || !ended.Before(again) {
-			t.Errorf("the program has ended on the worker at %v, and is started again at %v", ended, again)
-		}
+		p.sleep(10300 * time.Millisecond) // not when a node looks
+		must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
+		must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
+		p.sleep(later)
+		return 1
 	})
+	worker, _ := simulate(t, func(p *simProgram) int {
+		if p.sleepDeaf(time.Hour); ended.IsZero() {
+			ended = time.Now()
+		}
+		return 0
+	})
+	chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
+	worker.LookEvery = 1500 * time.Millisecond
+	_, end := begin(t, chief)
+	time.Sleep(time.Second)
+	_, endWorker := begin(t, worker)
+	if _, err := end(); err != nil {
+		t.Error(err)
+	}
+	if endWorker(); again.IsZero() || !ended.Before(again) {
+		t.Errorf("the program has ended on the worker at %v, and is started again at %v", ended, again)
+	}
 }

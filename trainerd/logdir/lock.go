@@ -111,6 +111,17 @@ func Acquire(dir string, log *slog.Logger) (*Lock, error) {
 // releasing it.
 func (l *Lock) TakenOver() bool { return l.taken }
 
+// Holder returns what the lock file says of this process, also while somebody has removed
+// it. It is zero for no lock.
+func (l *Lock) Holder() Holder {
+	if l == nil {
+		return Holder{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.holder
+}
+
 // write names the holder in the lock file.
 func (l *Lock) write(h Holder) error {
 	b, err := json.Marshal(h)

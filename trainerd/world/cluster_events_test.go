@@ -159,6 +159,7 @@ func (h *clusterHistory) removeLogdir(context.Context, *rand.Rand) (undo, error)
 	h.mu.Unlock()
 	h.announced = session.NoStep
 	chief.fs.Mark(0)
+	chief.removed = true
 	return nil, removeDir(chief.fs, h.dir)
 }
 

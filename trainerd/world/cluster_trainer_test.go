@@ -38,6 +38,7 @@ type trainer struct {
 	killed   bool
 	stopped  bool
 	reported bool // its end was judged
+	removed  bool // the logdir was removed, which a power cut may undo in part
 	result   error
 }
 
@@ -136,8 +137,8 @@ func (t *trainer) settle(ctx context.Context, power bool) error {
 		return nil
 	}
 	t.reported = true
-	if t.keys["cluster.checkpoint_via"] == "" {
-		power = false // the servers' writes are not of the disk that is modelled
+	if t.keys["cluster.checkpoint_via"] == "" || t.removed {
+		power = false // the servers' writes are not of the disk that is modelled, and a part of a logdir needs somebody to look
 	}
 	t.place.announced = max(t.place.announced, -1)
 	return t.place.settle(ctx, t.fs, power, t.plan.source("power"))
