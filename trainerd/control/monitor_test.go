@@ -121,15 +121,21 @@ func TestWake(t *testing.T) {
 			}
 		}
 	}
-	for name, change := range map[string]func(){
-		"a wait": func() { m.Wait("the chief") }, "its end": func() { m.Wait("") }, "a session": func() { m.Begin(&fakeJob{}, 0, 0, "") },
+	for _, tt := range []struct {
+		name   string
+		change func()
+		moves  bool
+	}{
+		{"a wait", func() { m.Wait("the chief") }, false},
+		{"its end", func() { m.Wait("") }, false},
+		{"a session", func() { m.Begin(&fakeJob{}, 0, 0, "") }, true},
 	} {
 		before := m.Progress()
-		if change(); !woken() {
-			t.Errorf("%s does not wake", name)
+		if tt.change(); !woken() {
+			t.Errorf("%s does not wake", tt.name)
 		}
-		if moved := m.Progress() != before; moved != (name == "a session") {
-			t.Errorf("%s is progress: %v", name, moved)
+		if moved := m.Progress() != before; moved != tt.moves {
+			t.Errorf("%s is progress: %v", tt.name, moved)
 		}
 	}
 }
