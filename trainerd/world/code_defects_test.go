@@ -58,10 +58,10 @@ var codeDefects = []codeDefect{
 		old: "	if n == nil {\n		return true", new: `	if n == nil || planted("the state of a node is not sent again") {
 		return true`},
 	{name: "a chief does not wait for the other nodes", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 2,
-		old: "	if r.nodes == nil || r.lost != nil {\n		return\n	}\n	defer", new: `	if r.nodes == nil || r.lost != nil || planted("a chief does not wait for the other nodes") {
+		old: "	if r.nodes == nil {\n		return\n	}\n	if r.isLost()", new: `	if r.nodes == nil || planted("a chief does not wait for the other nodes") {
 		return
 	}
-	defer`},
+	if r.isLost()`},
 	{name: "early stopping counts steps that are made again twice", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 17117590716281282293,
 		old: "return m.Step > step }", new: `return m.Step > step && !planted("early stopping counts steps that are made again twice") }`},
 }
