@@ -56,9 +56,7 @@ var laterChildEvents = []*event{{name: "NaN, reported late", program: (*program)
 // divergeUnseen is diverge with a save before the report of the loss, as that of a
 // program whose lines wait in a buffer.
 func (p *program) divergeUnseen() error {
-	// Else it would be killed as one that hangs, or there is nothing to go back to, as where
-	// it has saved over its only checkpoint.
-	late := p.keys["child.hang_secs"] == "" && p.floor() > 0 && strings.Contains(p.plan.way.pattern, "*")
+	late := p.keys["child.hang_secs"] == "" && p.mayGoBack() // else it would be killed as one that hangs
 	p.crew.change(func() { p.crew.late = late })
 	return p.diverge()
 }
@@ -72,9 +70,14 @@ func (p *program) hang() error {
 	return errDead
 }
 
-// diverge has the loss of the next step be NaN, if somebody watches it.
+// mayGoBack reports whether there is something to go back to from a checkpoint that was
+// saved after a fault: it has not saved over its only one.
+func (p *program) mayGoBack() bool { return p.floor() > 0 && strings.Contains(p.plan.way.pattern, "*") }
+
+// diverge has the loss of the next step be NaN, if somebody watches it. A chief may learn
+// late of what another node reports.
 func (p *program) diverge() error {
-	if p.keys["child.max_rewinds"] != "" {
+	if p.keys["child.max_rewinds"] != "" && (p.plan.nodes == 1 || p.mayGoBack()) {
 		p.crew.change(func() { p.crew.diverges = p.step + 1 })
 		p.set(func() { p.nan = true })
 	}
