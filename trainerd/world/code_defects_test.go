@@ -39,7 +39,7 @@ var codeDefects = []codeDefect{
 		old: "s >= step", new: `s >= step && !planted("a rewind goes to a checkpoint with the fault")`},
 	{name: "a program is given a checkpoint from after the fault", file: "trainerd/child/rewind.go", world: "TestChildWorld", seed: 87,
 		old: "return c.at() <= b.good", new: `return c.at() <= b.good || planted("a program is given a checkpoint from after the fault")`},
-	{name: "overtaken points stay", file: "trainerd/eventlog/overtake.go", world: "TestDaemonWorld", seed: 148,
+	{name: "overtaken points stay", file: "trainerd/eventlog/overtake.go", world: "TestDaemonWorld", seed: 8431437954680475207,
 		old: "l.overtaking = overtaking{from, old}", new: `if !planted("overtaken points stay") { l.overtaking = overtaking{from, old} }`},
 	{name: "a logdir that was made again has no events", file: "trainerd/logdir_watch.go", world: "TestDaemonWorld", seed: 87,
 		old: "r.events.Restart(", new: `if planted("a logdir that was made again has no events") { return }; r.events.Restart(`},
@@ -62,7 +62,7 @@ var codeDefects = []codeDefect{
 		return
 	}
 	if r.isLost()`},
-	{name: "early stopping counts steps that are made again twice", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 17117590716281282293,
+	{name: "early stopping counts steps that are made again twice", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 16716485725861338687,
 		old: "return m.Step > step }", new: `return m.Step > step && !planted("early stopping counts steps that are made again twice") }`},
 }
 
