@@ -141,27 +141,37 @@ func Zip[T, R any](b *Broadcast, d []R, x, y []T, f *Loops[T, R]) {
 	}
 	inner := b.loops - 1
 	n := b.dim[inner]
-	var at [exec.MaxRank]int
-	xo, yo := 0, 0
+	var p place
 	for o := 0; o < len(d); o += n {
 		switch {
 		case b.sa[inner] == 0:
-			f.Sv(d[o:o+n], x[xo], y[yo:yo+n])
+			f.Sv(d[o:o+n], x[p.x], y[p.y:p.y+n])
 		case b.sb[inner] == 0:
-			f.Vs(d[o:o+n], x[xo:xo+n], y[yo])
+			f.Vs(d[o:o+n], x[p.x:p.x+n], y[p.y])
 		default:
-			f.Vv(d[o:o+n], x[xo:xo+n], y[yo:yo+n])
+			f.Vv(d[o:o+n], x[p.x:p.x+n], y[p.y:p.y+n])
 		}
-		for i := inner - 1; i >= 0; i-- {
-			xo += b.sa[i]
-			yo += b.sb[i]
-			if at[i]++; at[i] < b.dim[i] {
-				break
-			}
-			xo -= b.sa[i] * b.dim[i]
-			yo -= b.sb[i] * b.dim[i]
-			at[i] = 0
+		b.advance(&p, inner-1)
+	}
+}
+
+// place is a place in the result of a broadcast.
+type place struct {
+	at   [exec.MaxRank]int // by loop
+	x, y int               // of the elements there in the two inputs
+}
+
+// advance goes to the next place of a loop and of those around it.
+func (b *Broadcast) advance(p *place, loop int) {
+	for i := loop; i >= 0; i-- {
+		p.x += b.sa[i]
+		p.y += b.sb[i]
+		if p.at[i]++; p.at[i] < b.dim[i] {
+			return
 		}
+		p.x -= b.sa[i] * b.dim[i]
+		p.y -= b.sb[i] * b.dim[i]
+		p.at[i] = 0
 	}
 }
 
@@ -189,20 +199,10 @@ func Combine[T, R exec.Element](f *Loops[T, R]) exec.Kernel {
 // Pairs calls f with each result's number and the numbers of the two inputs it
 // is made of.
 func (b *Broadcast) Pairs(f func(o, x, y int)) {
-	var at [exec.MaxRank]int
-	total, x, y := exec.NumElements(b.Shape()), 0, 0
-	for o := range total {
-		f(o, x, y)
-		for i := b.loops - 1; i >= 0; i-- {
-			x += b.sa[i]
-			y += b.sb[i]
-			if at[i]++; at[i] < b.dim[i] {
-				break
-			}
-			x -= b.sa[i] * b.dim[i]
-			y -= b.sb[i] * b.dim[i]
-			at[i] = 0
-		}
+	var p place
+	for o := range exec.NumElements(b.Shape()) {
+		f(o, p.x, p.y)
+		b.advance(&p, b.loops-1)
 	}
 }
 

@@ -31,32 +31,22 @@ func (b *Broadcast) zipShort(d, x, y []float32, vv func(d, x, y []float32)) bool
 	room := joinedRuns.Get().(*[joinedRun]float32)
 	defer joinedRuns.Put(room)
 	row, written := room[:n], -1
-	var at [exec.MaxRank]int
-	xo, yo := 0, 0
+	var p place
 	for o := 0; o < len(d); o += n {
 		if isX {
-			if yo != written {
-				b.write(row, y[yo:], &b.sb)
-				written = yo
+			if p.y != written {
+				b.write(row, y[p.y:], &b.sb)
+				written = p.y
 			}
-			vv(d[o:o+n], x[xo:xo+n], row)
+			vv(d[o:o+n], x[p.x:p.x+n], row)
 		} else {
-			if xo != written {
-				b.write(row, x[xo:], &b.sa)
-				written = xo
+			if p.x != written {
+				b.write(row, x[p.x:], &b.sa)
+				written = p.x
 			}
-			vv(d[o:o+n], row, y[yo:yo+n])
+			vv(d[o:o+n], row, y[p.y:p.y+n])
 		}
-		for i := inner - 2; i >= 0; i-- {
-			xo += b.sa[i]
-			yo += b.sb[i]
-			if at[i]++; at[i] < b.dim[i] {
-				break
-			}
-			xo -= b.sa[i] * b.dim[i]
-			yo -= b.sb[i] * b.dim[i]
-			at[i] = 0
-		}
+		b.advance(&p, inner-2)
 	}
 	return true
 }
