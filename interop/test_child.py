@@ -92,16 +92,26 @@ with sv.managed_session() as session:
 
 
 @pytest.fixture(scope="module")
-def supervised(commands, tmp_path_factory):
+def run_program(commands, tmp_path_factory):
+    """Runs a program, whose first start is killed by itself, and returns its logdir."""
+
+    def run(text, checkpoints):
+        folder = tmp_path_factory.mktemp("program")
+        program = folder / "train.py"
+        program.write_text(text)
+        logdir = folder / "logdir"
+        settings = [f"child.checkpoints={checkpoints}", "child.backoff_secs=0.05", "child.max_restarts=1"]
+        words = [word for setting in settings for word in ("--set", setting)]
+        assert_success(commands.run("trainerd", "run", "--logdir", logdir, *words, "--", sys.executable, program))
+        return logdir
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def supervised(run_program):
     """A run of a program on TensorFlow's own Supervisor, which writes events and checkpoints into the logdir, killed once."""
-    folder = tmp_path_factory.mktemp("supervised")
-    program = folder / "train.py"
-    program.write_text(SUPERVISOR)
-    logdir = folder / "logdir"
-    settings = ["child.checkpoints=model.ckpt-*", "child.backoff_secs=0.05", "child.max_restarts=1"]
-    words = [word for setting in settings for word in ("--set", setting)]
-    assert_success(commands.run("trainerd", "run", "--logdir", logdir, *words, "--", sys.executable, program))
-    return logdir
+    return run_program(SUPERVISOR, "model.ckpt-*")
 
 
 @pytest.mark.parametrize("loader", LOADERS)
@@ -141,16 +151,9 @@ writer.close()
 
 
 @pytest.fixture(scope="module")
-def linked(commands, tmp_path_factory):
+def linked(run_program):
     """A run of a program that writes events to a folder of the logdir by a link to that, killed once."""
-    folder = tmp_path_factory.mktemp("linked")
-    program = folder / "train.py"
-    program.write_text(LINKED)
-    logdir = folder / "logdir"
-    settings = ["child.checkpoints=ckpt-*.json", "child.backoff_secs=0.05", "child.max_restarts=1"]
-    words = [word for setting in settings for word in ("--set", setting)]
-    assert_success(commands.run("trainerd", "run", "--logdir", logdir, *words, "--", sys.executable, program))
-    return logdir
+    return run_program(LINKED, "ckpt-*.json")
 
 
 @pytest.mark.parametrize("loader", LOADERS)

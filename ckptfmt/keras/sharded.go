@@ -27,19 +27,20 @@ func OpenSharded(name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	all := index.All()
+	if len(all) == 0 {
+		return nil, index.Corrupt(errors.New("it names no file"))
+	}
 	var files []string
 	gone := make(map[string]error)
-	for _, file := range index.All() {
+	for _, file := range all {
 		if _, err := os.Stat(index.Path(file)); errors.Is(err, fs.ErrNotExist) {
 			gone[file] = index.Corrupt(err)
 		} else {
 			files = append(files, index.Path(file))
 		}
 	}
-	switch all := index.All(); {
-	case len(all) == 0:
-		return nil, index.Corrupt(errors.New("it names no file"))
-	case len(files) == 0:
+	if len(files) == 0 {
 		return nil, gone[all[0]]
 	}
 	r, err := openShards(files)

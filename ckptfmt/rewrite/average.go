@@ -110,7 +110,7 @@ func meanOf(n int, weights []float64) (combination, error) {
 	}, nil
 }
 
-// sumOfShares is a weighted mean of which no part is larger than the numbers.
+// sumOfShares is a weighted mean whose parts are no larger than the numbers.
 func sumOfShares(numbers []*inspect.Numbers, i int, weights []float64, total float64) float64 {
 	sum := 0.0
 	for k, n := range numbers {

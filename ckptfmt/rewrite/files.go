@@ -122,7 +122,7 @@ func (s *Source) template(name string) (*keras.Reader, error) {
 	return nil, fmt.Errorf("%w: %s is %s, not a file of Keras 3", keras.ErrModel, name, from.Kind)
 }
 
-// wholeModel opens a model in several files, none of which may be gone: places of its tensors
+// wholeModel opens a model in several files, which must all be there: places of its tensors
 // would be unknown.
 func wholeModel(name string) (*keras.Reader, error) {
 	r, err := keras.OpenSharded(name)

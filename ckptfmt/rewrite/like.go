@@ -44,15 +44,23 @@ func (s *Source) placesOf(template *Source) (map[string]string, error) {
 		keys[p.Name] = key
 		list = append(list, p)
 	}
-	byPath := make(map[string]string, len(s.parts))
-	for _, p := range s.parts {
-		byPath[cmp.Or(p.Stored, p.Name)] = p.Name
-	}
+	byPath, _ := s.paths()
 	found := make(map[string]string)
 	for name, path := range file.Places(list) {
 		found[keys[name]] = byPath[path]
 	}
 	return found, file.Close()
+}
+
+// paths returns the names of a source's tensors by their paths in its file, and these by the
+// names.
+func (s *Source) paths() (byPath, byName map[string]string) {
+	byPath, byName = make(map[string]string, len(s.parts)), make(map[string]string, len(s.parts))
+	for _, p := range s.parts {
+		path := cmp.Or(p.Stored, p.Name)
+		byPath[path], byName[p.Name] = p.Name, path
+	}
+	return byPath, byName
 }
 
 // otherNames returns the tensors of a source by the names that it has for them, where that is
@@ -104,11 +112,7 @@ func (s *Source) withoutTwins(left []string, used map[string]bool) ([]string, er
 		return left, err
 	}
 	twins := file.Twins()
-	byPath, paths := make(map[string]string, len(s.parts)), make(map[string]string, len(s.parts))
-	for _, p := range s.parts {
-		path := cmp.Or(p.Stored, p.Name)
-		byPath[path], paths[p.Name] = p.Name, path
-	}
+	byPath, paths := s.paths()
 	left = slices.DeleteFunc(left, func(name string) bool { return used[byPath[twins[paths[name]]]] })
 	return left, file.Close()
 }
