@@ -286,7 +286,7 @@ func TestNodesBeginWhatIsKnown(t *testing.T) {
 			}
 			refused++
 			if _, err := os.Stat(filepath.Join(logdir, "there1")); err == nil {
-				t.Error("the program runs on a node of which the chief does not know that")
+				t.Error("the program runs on a node, and the chief does not know that")
 			}
 			return true
 		}}

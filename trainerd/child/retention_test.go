@@ -208,7 +208,7 @@ func TestPinOnBadDisk(t *testing.T) {
 	}
 }
 
-// TestKeepsTheProgramsBest has checkpoints of transformers, the newest of which names the
+// TestKeepsTheProgramsBest has checkpoints of transformers. The newest one names the
 // one that is loaded at the end.
 func TestKeepsTheProgramsBest(t *testing.T) {
 	dir := t.TempDir()

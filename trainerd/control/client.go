@@ -155,8 +155,8 @@ func (c *Client) do(ctx context.Context, method, action string, args map[string]
 	return json.NewDecoder(io.LimitReader(w.Body, maxAnswer)).Decode(result)
 }
 
-// maxAnswer is the longest answer that is read, but for logs. A status with the longest tags,
-// each byte of which JSON may write as six, is shorter.
+// maxAnswer is the longest answer that is read, but for logs. A status with the longest tags
+// is shorter, though JSON may write each of their bytes as six.
 const maxAnswer = 2 << 20
 
 // send sends a request and returns the answer, whose body is to be closed.

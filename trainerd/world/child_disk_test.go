@@ -224,7 +224,7 @@ func (u *unflushed) rename(from, to string) {
 	}
 }
 
-// of returns the files of which only a machine has a part, and how much others have.
+// of returns the files that only a machine has a part of, and how much others have.
 func (u *unflushed) of(host *machine) map[string]int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -253,7 +253,7 @@ func (l *childLife) floor() int64 {
 }
 
 // mayBePart reports whether a checkpoint may be there in part, with nothing to tell: it is
-// the first, which nobody has announced or of which a node was late to write its part, or
+// the first, which nobody has announced or a node was late to write its part of, or
 // was being written when the logdir was removed.
 func (l *childLife) mayBePart() bool {
 	l.mu.Lock()

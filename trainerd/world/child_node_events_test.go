@@ -114,7 +114,7 @@ func (n *childNode) pauseNodes() error {
 	if at := n.reported.Load(); at != before && !n.hasEnded() && deaths == 0 && n.hasDeaths() == 0 {
 		return broke("a program that is paused on all nodes has gone from step %d to %d", before, at)
 	}
-	for !n.hasEnded() { // whoever is the chief by now
+	for !n.hasEnded() { // the chief may be another by now
 		for _, any := range n.running() {
 			status, answer := any.network.request(http.MethodPost, "v1/resume", "")
 			if status == http.StatusOK {
