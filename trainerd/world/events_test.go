@@ -102,13 +102,11 @@ func (l *living) diverge() error {
 	return &hook.NaNError{Step: l.step, Loss: math.NaN()}
 }
 
-// rewound wants that, and lowers the promise.
+// rewound wants that.
 func (l *living) rewound(_ context.Context, _ session.Session, to trainerd.Rewind) error {
 	if to.Step >= l.nan {
 		return broke("the loss was NaN at step %d, and the training goes back to the checkpoint of step %d", l.nan, to.Step)
 	}
-	l.announced = min(l.announced, to.Step)
-	l.fs.Mark(to.Step + 1)
 	return nil
 }
 

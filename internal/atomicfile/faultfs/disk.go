@@ -24,6 +24,7 @@ type Disk struct {
 	durable map[string]*node
 	// pending are the changes of names since the last sync of each directory.
 	pending []change
+	open    map[*handle]*node
 	marked  int64
 }
 
@@ -46,7 +47,7 @@ type change struct {
 // NewDisk returns a disk on which the files of a state are durable, below the
 // directory root. The zero State has none.
 func NewDisk(root string, s State) *Disk {
-	d := &Disk{root: root, names: map[string]*node{}, durable: map[string]*node{}, marked: s.Marked}
+	d := &Disk{root: root, names: map[string]*node{}, durable: map[string]*node{}, open: map[*handle]*node{}, marked: s.Marked}
 	for _, dir := range s.Dirs {
 		d.durable[filepath.Join(root, dir)] = &node{dir: true}
 	}
@@ -72,7 +73,7 @@ func (d *Disk) Killed(root string) *Disk {
 		}
 		return moved
 	}
-	k := &Disk{root: root, names: move(d.names), durable: move(d.durable), marked: d.marked}
+	k := &Disk{root: root, names: move(d.names), durable: move(d.durable), open: map[*handle]*node{}, marked: d.marked}
 	for _, c := range d.pending {
 		other := func(name string) string {
 			if name == "" {
@@ -111,14 +112,16 @@ func (d *Disk) do(o op) {
 	dir := filepath.Dir(o.name)
 	switch o.kind {
 	case create:
-		d.change(dir, map[string]*node{o.name: {}})
+		n := new(node)
+		d.open[o.file] = n
+		d.change(dir, map[string]*node{o.name: n})
 	case mkdir:
 		d.change(dir, map[string]*node{o.name: {dir: true}})
 	case write:
-		n := d.at(o.name)
+		n := d.file(o)
 		n.data = slices.Concat(n.data, o.data)
 	case syncFile:
-		n := d.at(o.name)
+		n := d.file(o)
 		n.synced, n.everSynced = n.data, true
 	case rename:
 		c := change{dir: filepath.Dir(o.newName), apply: map[string]*node{o.newName: d.at(o.name), o.name: nil}}
@@ -136,6 +139,14 @@ func (d *Disk) do(o op) {
 	case mark:
 		d.marked = o.mark
 	}
+}
+
+// file returns the file of a write or sync, whose name may be another's by now.
+func (d *Disk) file(o op) *node {
+	if n := d.open[o.file]; n != nil {
+		return n
+	}
+	return d.at(o.name)
 }
 
 // at returns the file of a name. One that the file system did not make was

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"sync"
 
@@ -88,8 +89,9 @@ func (k opKind) String() string { return opNames[k] }
 type op struct {
 	kind    opKind
 	name    string
-	newName string // of a rename or link
-	data    []byte // of a write
+	file    *handle // of a create, write or sync: a file may lose its name, and another get it
+	newName string  // of a rename or link
+	data    []byte  // of a write
 	mark    int64
 	void    bool // it changed nothing: it failed, or none of its kind does
 }
@@ -185,15 +187,15 @@ func (f *FS) cause() error {
 
 // Create implements [atomicfile.FS].
 func (f *FS) Create(name string) (atomicfile.File, error) {
-	var file atomicfile.File
-	err := f.do(op{kind: create, name: name}, func() (err error) {
-		file, err = f.os.Create(name)
+	h := &handle{fs: f, name: name}
+	err := f.do(op{kind: create, name: name, file: h}, func() (err error) {
+		h.file, err = f.os.Create(name)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &handle{fs: f, name: name, file: file}, nil
+	return h, nil
 }
 
 // Rename implements [atomicfile.FS].
@@ -225,7 +227,10 @@ func (f *FS) SyncDir(name string) error {
 
 // SyncFile implements [atomicfile.FileSyncer].
 func (f *FS) SyncFile(name string) error {
-	return f.do(op{kind: syncFile, name: name}, func() error { return nil }) // the log is the disk
+	return f.do(op{kind: syncFile, name: name}, func() error {
+		_, err := os.Stat(name)
+		return err // the log is the disk
+	})
 }
 
 // Open implements [atomicfile.Opener].
@@ -250,7 +255,7 @@ type handle struct {
 
 func (h *handle) Write(b []byte) (int, error) {
 	n := 0
-	err := h.fs.do(op{kind: write, name: h.name, data: slices.Clone(b)}, func() (err error) {
+	err := h.fs.do(op{kind: write, name: h.name, file: h, data: slices.Clone(b)}, func() (err error) {
 		n, err = h.file.Write(b)
 		return err
 	})
@@ -272,7 +277,7 @@ func (h *handle) Sync() error {
 	if h.failed {
 		return h.fs.syncAgain(h.name)
 	}
-	err := h.fs.do(op{kind: syncFile, name: h.name}, func() error { return nil })
+	err := h.fs.do(op{kind: syncFile, name: h.name, file: h}, func() error { return nil })
 	h.failed = err != nil
 	return err
 }
