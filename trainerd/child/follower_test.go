@@ -3,7 +3,6 @@
 package child
 
 import (
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -391,7 +390,6 @@ func TestFollowerCannotBegin(t *testing.T) {
 			writeFile(t, filepath.Join(sv.Logdir, nodesDir, "node1"), "x")
 		},
 		"processes of an earlier start stay": func(_ *testing.T, sv *Supervisor) { sv.System.(*simulated).left = []int{7} },
-		"no socket":                          func(_ *testing.T, sv *Supervisor) { sv.System.(*simulated).noSocket = errors.New("no socket") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			sv, _ := simulateFollower(t, nil)
