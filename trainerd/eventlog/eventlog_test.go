@@ -14,7 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
@@ -355,6 +357,53 @@ func TestOvertake(t *testing.T) {
 			if n := int64(d.Lookup(tag).Len()); i != want.n || n != want.n {
 				t.Errorf("mode %d: %s has %d points, %d scalars; want %d", mode, tag, n, i, want.n)
 			}
+		}
+	}
+}
+
+// TestOvertakeAfterKill: a resumed training is killed before it has written a curve again, and
+// the next one continues behind that step.
+func TestOvertakeAfterKill(t *testing.T) {
+	dir := t.TempDir()
+	begin := func(start int64) *Log {
+		w, err := tfevents.NewFileWriter(dir, nil)
+		mustNoErr(t, err)
+		log, _ := newLog()
+		l := New(w, log)
+		l.Overtake(start)
+		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
+		return l
+	}
+	add := func(l *Log, tag string, from, to int64) {
+		for step := from; step <= to; step++ {
+			mustNoErr(t, l.AddScalar(t.Context(), tag, 1, step))
+		}
+		mustNoErr(t, l.Flush(t.Context()))
+	}
+	l := begin(0)
+	add(l, "first", 1, 2)
+	add(l, "loss", 1, 9)
+	add(l, "rate", 1, 9)
+	add(l, "gone", 1, 9)
+	l = begin(5)
+	add(l, "loss", 5, 5) // it is killed here
+	l = begin(6)
+	add(l, "loss", 6, 8)
+	add(l, "rate", 7, 8)
+	mustNoErr(t, l.Close())
+	fsys := os.DirFS(dir)
+	runs, err := tfevents.FindRuns(fsys, ".")
+	mustNoErr(t, err)
+	want := map[string][]int64{"first": {1, 2}, "loss": {1, 2, 3, 4, 5, 6, 7, 8}, "rate": {1, 2, 3, 4, 7, 8}, "gone": {1, 2, 3, 4}}
+	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
+		got := map[string][]int64{}
+		for _, s := range tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: mode}).Series {
+			for p := range s.Points() {
+				got[s.Tag] = append(got[s.Tag], p.Step)
+			}
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("mode %d (-got +want):\n%s", mode, diff)
 		}
 	}
 }
