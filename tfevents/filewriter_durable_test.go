@@ -3,6 +3,7 @@ package tfevents
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -129,6 +130,54 @@ func TestFileWriterSyncFails(t *testing.T) {
 				t.Errorf("purge %v: %s has steps %v, want %v", mode, tag, got, want)
 			}
 		}
+	}
+}
+
+// However often a disk refuses to sync, the files do not grow by that.
+func TestFileWriterSyncFailsOften(t *testing.T) {
+	dir, fsys := t.TempDir(), faultfs.New(0)
+	w, err := NewFileWriter(dir, &FileWriterOptions{FS: fsys, FlushEvery: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AddScalar(t.Context(), "loss", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fsys.Break(1, faultfs.Fault{Err: syscall.EIO})
+		if err := w.Sync(t.Context()); err == nil || fsys.FailedKind() != "sync" {
+			t.Fatalf("%v; %q failed", err, fsys.Failed())
+		}
+		w.Close()
+		fsys.Heal()
+		if err := w.Reopen(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "events*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	f, err := os.Open(files[len(files)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for e, err := range NewReader(f).Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, fmt.Sprint(e.GetSessionLog().GetStatus(), " ", e.GetStep()))
+	}
+	if want := []string{"STATUS_UNSPECIFIED 0", "START 1", "START 1", "STATUS_UNSPECIFIED 1"}; len(files) != 6 || !slices.Equal(kinds, want) {
+		t.Errorf("the last of %d files has %v, want 6 and %v", len(files), kinds, want)
 	}
 }
 

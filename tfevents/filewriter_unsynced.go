@@ -60,11 +60,14 @@ func (u *unsynced) again() (records []byte) {
 		return nil
 	}
 	first := EventHead{Step: math.MaxInt64}
+	starts := map[int64]int{} // before the first summary, by their steps
 	u.each(func(record []byte, head EventHead) {
-		if head.Kind == "session_log" && head.Session != tfpb.SessionLog_START {
+		switch isStart := head.Session == tfpb.SessionLog_START; {
+		case isStart && first.Kind == "":
+			starts[head.Step]++
+		case head.Kind == "session_log" && !isStart:
 			return
-		}
-		if head.Kind == "summary" && head.Step < first.Step {
+		case head.Kind == "summary" && head.Step < first.Step:
 			first = head
 		}
 		records = append(records, record...)
@@ -78,6 +81,9 @@ func (u *unsynced) again() (records []byte) {
 	}
 	if u.durable && u.partly {
 		step++
+	}
+	if starts[step] > 1 {
+		return records // the file before was of this kind
 	}
 	start := appendEvent(nil, &tfpb.Event{WallTime: first.WallTime, Step: step, What: &tfpb.Event_SessionLog{
 		SessionLog: &tfpb.SessionLog{Status: tfpb.SessionLog_START},
