@@ -115,6 +115,14 @@ type Point struct {
 	cell   cell
 }
 
+// Size returns how many bytes the value of the point takes, encoded.
+func (p Point) Size() int {
+	if p.cell.form == formSimple {
+		return int(simpleValueSize(p.series.Tag))
+	}
+	return p.cell.size
+}
+
 // Points returns the points in their order.
 func (s *Series) Points() iter.Seq[Point] {
 	return func(yield func(Point) bool) {

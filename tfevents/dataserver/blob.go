@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"google.golang.org/grpc"
@@ -62,23 +63,45 @@ func (s *Server) readBlob(req *tbdata.ReadBlobRequest, stream grpc.ServerStream)
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "blob_key %q: %v", req.GetBlobKey(), err)
 	}
-	blob, err := s.findBlob(key)
+	blob, err := s.findBlob(key, &room{left: s.sending.small, small: true})
+	if err == nil {
+		return sendBlob(stream, blob, nil)
+	}
+	if !errors.Is(err, errLarge) {
+		return err
+	}
+	t, err := s.sending.take(stream.Context())
 	if err != nil {
 		return err
 	}
+	if blob, err = s.findBlob(key, new(room)); err == nil {
+		t.sent(len(blob))
+		err = sendBlob(stream, blob, t)
+	}
+	if err != nil {
+		t.end()
+	}
+	return err
+}
+
+// sendBlob sends a blob in parts. The turn of a large one ends when the last of them is on the
+// wire; it waits for those before.
+func sendBlob(stream grpc.ServerStream, blob []byte, t *turn) error {
 	for {
 		n := min(len(blob), blobChunk)
-		if err := stream.SendMsg(&tbdata.ReadBlobResponse{Data: blob[:n]}); err != nil {
-			return err
+		m := &tbdata.ReadBlobResponse{Data: blob[:n]}
+		blob = blob[n:]
+		if t != nil && len(blob) == 0 {
+			return stream.SendMsg(&largeAnswer{m, t})
 		}
-		if blob = blob[n:]; len(blob) == 0 {
-			return nil
+		if err := stream.SendMsg(m); err != nil || len(blob) == 0 {
+			return err
 		}
 	}
 }
 
 // findBlob reads a blob from the file that holds it.
-func (s *Server) findBlob(key blobKey) (blob []byte, err error) {
+func (s *Server) findBlob(key blobKey, room *room) (blob []byte, err error) {
 	err = status.Errorf(codes.NotFound, "no blob %d at step %d of tag %q in run %q", key.index, key.step, key.tag, key.run)
 	s.store.view(key.run, func(x *tfevents.RunData) {
 		series := x.Lookup(key.tag)
@@ -87,6 +110,10 @@ func (s *Server) findBlob(key blobKey) (blob []byte, err error) {
 		}
 		p, ok := lastAt(series, key.step)
 		if !ok {
+			return
+		}
+		if large := room.need(p.Size()); large != nil {
+			err = large
 			return
 		}
 		v, valueErr := x.Value(p)

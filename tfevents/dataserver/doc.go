@@ -46,5 +46,8 @@
 //
 // A client can read the contents of the log directory's events files, and no other
 // file. There is no password: listen on the loopback interface. Connections,
-// calls and the size of requests are bounded.
+// calls and the size of requests are bounded. Of answers above 1 MiB, four at a
+// time are made and sent, the others wait in turn; a client that does not read
+// such an answer within half a minute, and a second for each MiB, loses its
+// connection as soon as another answer waits.
 package dataserver

@@ -1,6 +1,7 @@
 package dataserver
 
 import (
+	"context"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -58,8 +59,9 @@ func (s *selection) takes(x *tfevents.Series) bool {
 }
 
 // each calls f with the selected series of each run that has any, in the order
-// of the runs' names. The index does not change until f returns.
-func (s *store) each(sel *selection, f func(run string, x *tfevents.RunData, series []*tfevents.Series) error) error {
+// of the runs' names, if there is room for one in the answer. The index does not change until
+// f returns.
+func (s *store) each(ctx context.Context, sel *selection, room *room, f func(run string, x *tfevents.RunData, series []*tfevents.Series) error) error {
 	var failed error
 	for _, name := range s.sorted() {
 		if !picks(sel.runs, name) {
@@ -67,7 +69,10 @@ func (s *store) each(sel *selection, f func(run string, x *tfevents.RunData, ser
 		}
 		s.view(name, func(x *tfevents.RunData) {
 			series := slices.DeleteFunc(slices.Clone(x.Series), func(s *tfevents.Series) bool { return !sel.takes(s) })
-			if len(series) > 0 {
+			if len(series) == 0 {
+				return
+			}
+			if failed = room.take(ctx, entrySize+len(name)); failed == nil {
 				failed = f(name, x, series)
 			}
 		})

@@ -3,8 +3,6 @@ package dataserver
 import (
 	"context"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -13,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
-func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest) (*tbdata.ReadScalarsResponse, error) {
+func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest, room *room) (*tbdata.ReadScalarsResponse, error) {
 	sel, err := newSelection(req, tfpb.DataClass_DATA_CLASS_SCALAR)
 	if err != nil {
 		return nil, err
@@ -22,10 +20,13 @@ func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest
 	if err != nil {
 		return nil, err
 	}
-	answer, room := new(tbdata.ReadScalarsResponse), room(maxAnswer)
-	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
+	answer := new(tbdata.ReadScalarsResponse)
+	err = s.store.each(ctx, sel, room, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadScalarsResponse_RunEntry{RunName: run}
 		for _, one := range series {
+			if err := room.need(one.Len() * heldScalar); err != nil {
+				return err
+			}
 			data := s.scalars(ctx, x, one, most)
 			if err := room.take(ctx, len(data.Step)*scalarSize); err != nil {
 				return err
@@ -77,7 +78,7 @@ func (s *Server) otherScalar(x *tfevents.RunData, p tfevents.Point) (float64, bo
 	return decode.Scalar(v)
 }
 
-func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest) (*tbdata.ReadTensorsResponse, error) {
+func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest, room *room) (*tbdata.ReadTensorsResponse, error) {
 	sel, err := newSelection(req, tfpb.DataClass_DATA_CLASS_TENSOR)
 	if err != nil {
 		return nil, err
@@ -86,11 +87,11 @@ func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest
 	if err != nil {
 		return nil, err
 	}
-	answer, room := new(tbdata.ReadTensorsResponse), room(maxAnswer)
-	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
+	answer := new(tbdata.ReadTensorsResponse)
+	err = s.store.each(ctx, sel, room, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadTensorsResponse_RunEntry{RunName: run}
 		for _, one := range series {
-			data, err := s.tensors(ctx, x, one, most, &room)
+			data, err := s.tensors(ctx, x, one, most, room)
 			if err != nil {
 				return err
 			}
@@ -104,7 +105,10 @@ func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest
 
 // tensors reads the values of a series, at most so many.
 func (s *Server) tensors(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.TensorData, error) {
-	points := pointsOf(series, most)
+	points, err := pointsOf(series, most, room)
+	if err != nil {
+		return nil, err
+	}
 	data := new(tbdata.TensorData)
 	i := 0
 	for v, err := range x.Values(points) {
@@ -127,8 +131,11 @@ func (s *Server) tensors(ctx context.Context, x *tfevents.RunData, series *tfeve
 }
 
 // pointsOf returns the points of a series, at most so many: of several in a row
-// at one step the last, as TensorBoard's data server does.
-func pointsOf(series *tfevents.Series, most int) []tfevents.Point {
+// at one step the last, as TensorBoard's data server does. Each of their values is to be read.
+func pointsOf(series *tfevents.Series, most int, room *room) ([]tfevents.Point, error) {
+	if err := room.need(series.Len() * heldPoint); err != nil {
+		return nil, err
+	}
 	points := make([]tfevents.Point, 0, series.Len())
 	for p := range series.Points() {
 		if last := len(points) - 1; last >= 0 && points[last].Step == p.Step {
@@ -137,10 +144,16 @@ func pointsOf(series *tfevents.Series, most int) []tfevents.Point {
 		}
 		points = append(points, p)
 	}
-	return thin(points, most)
+	points = thin(points, most)
+	for _, p := range points {
+		if err := room.need(p.Size()); err != nil {
+			return nil, err
+		}
+	}
+	return points, nil
 }
 
-func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequencesRequest) (*tbdata.ReadBlobSequencesResponse, error) {
+func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequencesRequest, room *room) (*tbdata.ReadBlobSequencesResponse, error) {
 	sel, err := newSelection(req, tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE)
 	if err != nil {
 		return nil, err
@@ -149,11 +162,11 @@ func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequ
 	if err != nil {
 		return nil, err
 	}
-	answer, room := new(tbdata.ReadBlobSequencesResponse), room(maxAnswer)
-	err = s.store.each(sel, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
+	answer := new(tbdata.ReadBlobSequencesResponse)
+	err = s.store.each(ctx, sel, room, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadBlobSequencesResponse_RunEntry{RunName: run}
 		for _, one := range series {
-			data, err := s.blobs(ctx, req.GetExperimentId(), x, one, most, &room)
+			data, err := s.blobs(ctx, req.GetExperimentId(), x, one, most, room)
 			if err != nil {
 				return err
 			}
@@ -167,7 +180,10 @@ func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequ
 
 // blobs names the blobs of a series, of at most so many points.
 func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.BlobSequenceData, error) {
-	points := pointsOf(series, most)
+	points, err := pointsOf(series, most, room)
+	if err != nil {
+		return nil, err
+	}
 	data := new(tbdata.BlobSequenceData)
 	i := 0
 	for v, err := range x.Values(points) {
@@ -192,20 +208,16 @@ func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunDa
 	return data, nil
 }
 
-// room is how many bytes an answer may still take. One that is too large to be sent, or that
-// nobody waits for any more, ends with the values that show it.
-type room int
-
-func (r *room) take(ctx context.Context, bytes int) error {
-	if ctx.Err() != nil {
-		return status.FromContextError(ctx.Err()).Err()
-	}
-	if *r -= room(bytes); *r < 0 {
-		return status.Errorf(codes.ResourceExhausted, "the answer is larger than %d bytes; ask for fewer points, or fewer tags at a time", maxAnswer)
-	}
-	return nil
-}
-
 // scalarSize is what a point of a scalar takes in an answer: its value and time, and a byte of
 // its step at least.
 const scalarSize = 4 + 8 + 1
+
+// What a point of a series takes while an answer is made: of a scalar, its value, time and
+// step, of others what their values are read by.
+const (
+	heldScalar = 4 + 8 + 8
+	heldPoint  = 96
+)
+
+// entrySize is what the name of something and a few numbers take in an answer.
+const entrySize = 32

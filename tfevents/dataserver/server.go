@@ -62,6 +62,8 @@ type Server struct {
 	store *store
 	grpc  *grpc.Server
 
+	sending *sending
+
 	loading sync.Mutex // held while the index is brought up to date
 }
 
@@ -94,7 +96,8 @@ func New(o *Options) (*Server, error) {
 	}
 	s.store = newStore(tfevents.DirFS(s.o.Logdir), s.o.MaxMemory/100*indexShare, s.o.Logger)
 	s.store.readers = s.o.Readers
-	s.grpc = grpc.NewServer(grpc.MaxSendMsgSize(maxAnswer), grpc.MaxRecvMsgSize(maxRequest),
+	s.sending = newSending(smallAnswer, largeAnswers, slowPatience)
+	s.grpc = grpc.NewServer(grpc.Creds(newHandshake()), grpc.ForceServerCodecV2(newCodec()), grpc.MaxSendMsgSize(maxAnswer), grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxCalls), grpc.ConnectionTimeout(greeting),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 30 * time.Second})) // a client that is gone keeps no other waiting
 	s.grpc.RegisterService(&service, s)

@@ -37,6 +37,12 @@ func serve(t *testing.T, o *Options) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return connect(t, listen(t, server))
+}
+
+// listen has a server serve at an address until the test ends.
+func listen(t *testing.T, server *Server) (addr string) {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -44,17 +50,24 @@ func serve(t *testing.T, o *Options) *client {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, ln) }()
-	conn, err := grpc.NewClient("passthrough:///"+ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		conn.Close()
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
 	})
+	return ln.Addr().String()
+}
+
+// connect returns a client that takes little of an answer before it is read.
+func connect(t *testing.T, addr string) *client {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(64<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
 	return &client{t, conn}
 }
 
@@ -261,15 +274,13 @@ func TestGivenUp(t *testing.T) {
 		histogram, image := x.Lookup("histogram"), x.Lookup("image")
 		for _, c := range []struct {
 			ctx  context.Context
-			room room
+			room int
 			want codes.Code
 		}{{t.Context(), 1 << 20, codes.OK}, {t.Context(), 100, codes.ResourceExhausted}, {gone, 1 << 20, codes.Canceled}} {
-			left := c.room
-			if _, err := s.tensors(c.ctx, x, histogram, 20, &left); status.Code(err) != c.want {
+			if _, err := s.tensors(c.ctx, x, histogram, 20, &room{left: c.room}); status.Code(err) != c.want {
 				t.Errorf("tensors, room for %d: %v", c.room, err)
 			}
-			left = c.room
-			if _, err := s.blobs(c.ctx, "", x, image, 20, &left); status.Code(err) != c.want {
+			if _, err := s.blobs(c.ctx, "", x, image, 20, &room{left: c.room}); status.Code(err) != c.want {
 				t.Errorf("blobs, room for %d: %v", c.room, err)
 			}
 		}
