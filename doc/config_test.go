@@ -243,3 +243,33 @@ func TestConfigReference(t *testing.T) {
 		t.Error("config.md is not what the code says; run `make config`")
 	}
 }
+
+// mention is a key of a table as pages write it: in a command, or with an underscore, which
+// names of files do not have there. A function of TensorFlow may look like one.
+var mention = regexp.MustCompile(`(?:^|[^\w.])(?:--set '?([a-z_]+\.[a-z_]+)|((?:train|eval|child|supervisor|cluster|model|data|graph|warm_start)\.[a-z]+_[a-z_]+)\b(\(?))`)
+
+// TestConfigKeys makes sure that the keys exist that pages name.
+func TestConfigKeys(t *testing.T) {
+	known := map[string]bool{}
+	for _, k := range config.Keys() {
+		known[k.Name] = true
+	}
+	found := 0
+	for _, page := range append(pages(t), "../README.md", "../CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			for _, m := range mention.FindAllStringSubmatch(line, -1) {
+				if key := m[1] + m[2]; m[3] == "" && !known[key] {
+					t.Errorf("%s:%d: there is no key %s", page, i+1, key)
+				}
+				found++
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("found %d keys; the pattern is wrong", found)
+	}
+}

@@ -153,6 +153,7 @@ func (r *run) begin(ctx context.Context) {
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
 	r.choose(ctx)
 	r.counts.begins(r.attempt.given)
+	r.measured.forgetRepeated(r.attempt.given)
 	r.rewinds.begin(r.attempt.given)
 	r.purgeBefore(ctx)
 	r.attempt.lastProgress = time.Now()

@@ -2,6 +2,7 @@ package child
 
 import (
 	"os"
+	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -28,6 +29,25 @@ func (m *measured) add(r *Report) {
 	}
 	m.reports[m.next] = r
 	m.next = (m.next + 1) % maxRemembered
+}
+
+// forget drops the reports from a step on. A start makes these steps again, perhaps with
+// other numbers: a checkpoint of theirs is of another model than the one that was measured.
+func (m *measured) forget(from int64) {
+	oldestFirst := slices.Concat(m.reports[m.next:], m.reports[:m.next])
+	m.reports = slices.DeleteFunc(oldestFirst, func(r *Report) bool { return r.Step >= from })
+	m.next = 0
+}
+
+// forgetRepeated drops the reports of the steps that a start from a checkpoint, nil for
+// none, repeats. If it is not known which those are, the first report says it.
+func (m *measured) forgetRepeated(given *Checkpoint) {
+	switch {
+	case given == nil:
+		m.forget(0)
+	case given.at() != NoStep:
+		m.forget(given.at() + 1)
+	}
 }
 
 // of returns the values of the model in a checkpoint. A program may count a step

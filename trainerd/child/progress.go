@@ -17,6 +17,7 @@ func (r *run) onReport(report *Report) {
 		// What an earlier start has written from here on is done once more.
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", report.Step)
 		r.beginHParams(report.Step)
+		r.measured.forget(report.Step)
 		r.events.Overtake(report.Step)
 	}
 	if report.Step > r.attempt.step {

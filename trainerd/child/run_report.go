@@ -120,7 +120,7 @@ func (r *run) report(begun time.Time) *runreport.Run {
 	defer c.mu.Unlock()
 	rep := &runreport.Run{
 		Host: host, PID: os.Getpid(), Logdir: r.Logdir, Begun: begun.UTC(), Ended: now.UTC(),
-		Restored: c.restored, PassedOver: c.skipped, FirstStep: c.first, LastStep: r.maxStep, Steps: c.steps,
+		Restored: c.restored, PassedOver: c.skipped, FirstStep: c.first, LastStep: r.lastStep(), Steps: c.steps,
 		Time:     runreport.Times{Total: runreport.Seconds(now.Sub(begun)), Training: runreport.Seconds(now.Sub(begun) - c.pauses)},
 		Saves:    runreport.Saves{Count: c.saves, Failed: c.stats.FailedSaves},
 		Restarts: runreport.Restarts{Count: c.stats.Restarts, Rewinds: c.stats.Rewinds, Lost: runreport.Seconds(c.pauses), StepsAgain: c.again},
@@ -131,6 +131,19 @@ func (r *run) report(begun time.Time) *runreport.Run {
 	setRate(rep)
 	rep.Checkpoints = runreport.Checkpoints(r.staying())
 	return rep
+}
+
+// lastStep returns the step that the model has: a start may end before it gets as far as an
+// earlier one, after a rewind for example. One that has reported nothing leaves the model of
+// the newest checkpoint.
+func (r *run) lastStep() int64 {
+	if r.attempt.step >= 0 {
+		return r.attempt.step
+	}
+	if n := len(r.store.known); n > 0 && r.store.known[n-1].at() != NoStep {
+		return r.store.known[n-1].at()
+	}
+	return r.maxStep
 }
 
 // setStopping sets apart the time since the stop began.

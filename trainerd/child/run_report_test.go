@@ -60,6 +60,23 @@ func TestRunReportOfASilentProgram(t *testing.T) {
 	}
 }
 
+// TestRunReportAfterRewind has a program that ends at a lower step than it had come to before
+// its loss was NaN: the model is that of the lower one.
+func TestRunReportAfterRewind(t *testing.T) {
+	for last, want := range map[string]struct{ last, steps, again int64 }{
+		"resume 15": {15, 26, 5}, "": {10, 21, 0}, // without a report, it is the model that it was given
+	} {
+		sv, out := supervise(t, "steps 1 10;write ckpt-10;steps 11 20;say step=21 loss=nan;sleep|"+last)
+		sv.MaxRewinds = 1
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatalf("%v; output %q", err, out)
+		}
+		if r := readReport(t, sv.Logdir); r.LastStep != want.last || r.Steps != want.steps || r.Restarts.StepsAgain != want.again || r.Restarts.Rewinds != 1 {
+			t.Errorf("%q: the report has last step %d, %d steps, %d again, %d rewinds; want %v", last, r.LastStep, r.Steps, r.Restarts.StepsAgain, r.Restarts.Rewinds, want)
+		}
+	}
+}
+
 // readReport reads the report of a run.
 func readReport(t *testing.T, logdir string) (r runreport.Run) {
 	t.Helper()
