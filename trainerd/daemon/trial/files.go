@@ -186,8 +186,11 @@ func saved(logdir string, groups []group) *Saved {
 	return s
 }
 
-// count returns how many checkpoints there are: those with a step.
+// count returns how many checkpoints there are: those with a step. Of nil there are none.
 func (s *Saved) count() int {
+	if s == nil {
+		return 0
+	}
 	steps := map[int64]bool{}
 	for _, name := range s.Names {
 		steps[child.StepOf(name)] = true
