@@ -41,11 +41,12 @@ type learned struct {
 	mu         sync.Mutex
 	firstEpoch map[string]int64
 	restarts   map[string]bool    // the count of steps begins again, as in each epoch
+	through    map[string]bool    // it does not, though the line has an epoch and a total
 	values     map[string][]Value // of the first line of a first start
 }
 
 func newLearned() *learned {
-	return &learned{firstEpoch: map[string]int64{}, restarts: map[string]bool{}, values: map[string][]Value{}}
+	return &learned{firstEpoch: map[string]int64{}, restarts: map[string]bool{}, through: map[string]bool{}, values: map[string][]Value{}}
 }
 
 // firstOf returns the number of the first epoch. A start resumes in the epoch that has the
@@ -81,6 +82,46 @@ func (l *learned) hasRestarted(form string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.restarts[form]
+}
+
+// noteThrough notes that the count of a form continues over all epochs.
+func (l *learned) noteThrough(form string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.through[form] = true
+}
+
+// isThrough reports whether the count of a form is known to continue over all epochs.
+func (l *learned) isThrough(form string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.through[form]
+}
+
+// mark is the place of the last line of a form, and whether the one before was of the same
+// epoch.
+type mark struct {
+	epoch, step, total int64
+	several            bool
+}
+
+// countsThrough reports whether a line with an epoch and a total counts the steps of all
+// epochs: its count has not begun again in an epoch after one with several lines, nor in a
+// start that resumes within what would be the first epoch.
+func (r *Reader) countsThrough(m *match) bool {
+	form := m.line.Form
+	before, seen := r.marks[form]
+	r.marks[form] = mark{m.epoch, m.step, m.total, seen && before.epoch == m.epoch}
+	switch {
+	case r.learned.isThrough(form):
+		return true
+	case seen && (!before.several || m.total != before.total || before.step == before.total || m.epoch <= before.epoch || m.step <= before.step):
+		return false
+	case !seen && (m.epoch < 2 || r.base <= m.epoch || m.step <= r.base || m.step > 2*r.base || m.step >= m.total):
+		return false // the checkpoint may count epochs, or saves
+	}
+	r.learned.noteThrough(form)
+	return true
 }
 
 // isFirst reports whether the numbers of a line are those of the first line of a first

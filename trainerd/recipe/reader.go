@@ -61,6 +61,7 @@ type Reader struct {
 	rows                     *Line           // the heading that lines are below, nil for none
 	object                   object          // that has begun and not ended
 	last                     int64           // the step of the last line with numbers, noStep for none
+	marks                    map[string]mark // by the line's form
 	learned                  *learned
 }
 
@@ -78,7 +79,7 @@ type bar struct{ epoch, last, offset, heading int64 }
 
 // NewReader returns a reader for a start that resumes from a step, 0 for none.
 func (r *Recipe) NewReader(step int64) *Reader {
-	reader := &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, last: noStep, heading: heading{place: noStep}, bars: map[string]*bar{}, learned: r.learned}
+	reader := &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, last: noStep, heading: heading{place: noStep}, bars: map[string]*bar{}, marks: map[string]mark{}, learned: r.learned}
 	if r.Tables {
 		reader.table = &table{}
 	}
@@ -366,6 +367,8 @@ func (r *Reader) progress(m *match) int64 {
 	switch {
 	case m.line.Again:
 		return m.step + r.againOf(m).offset
+	case m.epoch != noStep && m.total != noStep && r.countsThrough(m):
+		return m.step
 	case m.epoch != noStep && m.total != noStep:
 		epoch := max(m.epoch-r.learned.firstOf(m, r.base), 0)
 		r.current = span{m.epoch, m.total, (epoch + 1) * m.total}

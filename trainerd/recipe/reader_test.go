@@ -81,6 +81,8 @@ func TestLines(t *testing.T) {
 		{"Epoch [2/5], Step [100/600], Loss: 0.2345", "700 loss=0.2345"},
 		{"Epoch 2/5 | Batch 100/600 | train loss 0.5 | acc 0.7", "700 train/loss=0.5 acc=0.7"},
 		{"step 100: loss 0.5, accuracy 0.9", "100 loss=0.5 accuracy=0.9"},
+		{"Step [100/600], Loss: 0.5, LR: 0.01", "100 loss=0.5 lr=0.01"},
+		{"Iter: [100/600] loss 0.5", "100 loss=0.5"},
 		{"Step 1,000 loss=0.5", "1000 loss=0.5"},
 		{"[2024-05-01 10:00:00,123][INFO] - Iteration 100/500 - train loss: 0.5 - lr: 1e-3", "100 train/loss=0.5 lr=0.001"},
 		{"loss: 0.5 at step 100", "100 loss=0.5"},
@@ -316,6 +318,26 @@ func TestTranscripts(t *testing.T) {
 			"Epoch(val) [1][5/10]  accuracy/top1: 70.5", "-",
 			"Epoch(val) [1][10/10]  accuracy/top1: 80.5", "50 val/accuracy/top1=80.5",
 			`{"epoch": 1, "val_loss": 0.25}`, "50 epoch=1 val_loss=0.25",
+		}, "-"},
+		{"a count of all epochs", 0, []string{
+			"Epoch[1] Iteration[20/120] Loss: 0.5", "20 loss=0.5",
+			"Epoch[1] Iteration[40/120] Loss: 0.5", "40 loss=0.5",
+			"Epoch[2] Iteration[60/120] Loss: 0.25", "60 loss=0.25",
+			"Epoch[2] Iteration[80/120] Loss: 0.25", "80 loss=0.25",
+			"Epoch[3] Iteration[100/120] Loss: 0.25", "100 loss=0.25",
+		}, "-"},
+		{"a count of all epochs, resumed", 40, []string{
+			"Epoch[2] Iteration[60/120] Loss: 0.25", "60 loss=0.25",
+			"Epoch[3] Iteration[100/120] Loss: 0.25", "100 loss=0.25",
+		}, "-"},
+		{"a count of each epoch, by the time", 0, []string{
+			"Epoch[2] Iteration[20/120] Loss: 0.5", "140 loss=0.5",
+			"Epoch[3] Iteration[40/120] Loss: 0.5", "280 loss=0.5",
+			"Epoch[3] Iteration[100/120] Loss: 0.5", "340 loss=0.5",
+			"Epoch[4] Iteration[40/120] Loss: 0.5", "400 loss=0.5",
+		}, "-"},
+		{"a count of each epoch, resumed by its number", 2, []string{
+			"Epoch[3] Iteration[10/120] Loss: 0.5", "250 loss=0.5",
 		}, "-"},
 		{"steps of each epoch without their number", 0, []string{
 			"epoch 0 step 100 loss 0.5", "100 loss=0.5",

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/recipe"
@@ -21,17 +23,29 @@ type Again struct {
 
 // startAgain starts the program again, as a run does after a kill, until its first
 // report says where it continues.
-func (f *Findings) startAgain(ctx context.Context, auto *recipe.Recipe) (*Again, error) {
-	limited, stop := context.WithTimeout(ctx, startFactor*f.Limit)
+func (f *Findings) startAgain(ctx context.Context, auto *recipe.Recipe, before snapshot) (*Again, error) {
+	trying, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &witness{recipes: map[string]int{}}
 	o := f.Options
 	o.Logdir = f.Saved.Logdir
 	sv := o.supervisor(auto, w)
 	sv.Checkpoints, sv.ResumeArgs = f.Saved.Pattern, f.Resume.Args
-	seen := &firstReport{witness: w, stop: stop}
+	seen := &firstReport{witness: w, said: make(chan struct{}, 1)}
 	sv.Observer = seen
-	exit, err := sv.Run(limited)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-trying.Done():
+		case <-seen.said:
+		case <-time.After(startFactor * f.Limit):
+		}
+		f.awaitQuiet(trying, before)
+		stop()
+	})
+	exit, err := sv.Run(trying)
+	stop()
+	waiting.Wait()
 	a := &Again{Given: seen.given, Step: -1, Ended: exit.Cause == child.Completed, Absolute: w.reader != nil && w.reader.Absolute()}
 	if w.count() > 0 {
 		a.Step, a.Counted = w.first, w.reader != nil && w.reader.Counted()
@@ -47,10 +61,10 @@ func (f *Findings) startAgain(ctx context.Context, auto *recipe.Recipe) (*Again,
 	return a, nil
 }
 
-// firstReport ends a program when it has said where it is.
+// firstReport says when a program has said where it is.
 type firstReport struct {
 	*witness
-	stop  func()
+	said  chan struct{} // of one element
 	given string
 }
 
@@ -61,10 +75,13 @@ func (f *firstReport) Started(_ int, c *child.Checkpoint) {
 	}
 }
 
-// Reported ends the program.
+// Reported passes on that there is a report.
 func (f *firstReport) Reported(r *child.Report) {
 	f.witness.Reported(r)
-	f.stop()
+	select {
+	case f.said <- struct{}{}:
+	default: // it is known
+	}
 }
 
 // story says in a sentence what the other start did, "" where that says nothing.

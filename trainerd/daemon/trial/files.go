@@ -125,9 +125,9 @@ var (
 	numbered = lazyregexp.New(`(?i)\.(?:h5|hdf5|jld2|pt2|bz2|lz4|7z)$`)
 	// sequel is a name with a number as a program gives it to one file of its state
 	// after another, whatever the form of that is. epoch_1.csv may be what it found out.
-	sequel = lazyregexp.New(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer|ck|ckp|chk)[-_.=]?\d+(?:[-_.T=]\d+)*(?:\.[a-z0-9]{1,8})?$`)
+	sequel = lazyregexp.New(`(?i)(?:^|[^a-z])(?:model|net(?:work)?|state|save|restart|backup|params?|policy|agent|snap|dump|trainer|ck|ckp|chk|lgbm?|gbm|xgb(?:oost)?|catboost|booster|trees?|forest)[-_.=]?\d+(?:[-_.T=]\d+)*(?:\.[a-z0-9]{1,8})?$`)
 	// store is a folder for the state of a training: what is numbered there is such.
-	store = lazyregexp.New(`(?i)^(?:(?:model|train(?:ing|er)?)[-_]?)?(?:check[-_]?points?|ckpts?|chkpts?|ck|chk|snapshots?|weights|saves?|states?|backups?|restarts?)$`)
+	store = lazyregexp.New(`(?i)^(?:(?:model|train(?:ing|er)?)[-_]?)?(?:check[-_]?points?|ckpts?|chkpts?|ck|chk|snapshots?|weights|(?:saved?[-_]?)?models?|saves?|states?|backups?|restarts?)$`)
 	// bundleTail ends the names of the files of a TensorFlow bundle.
 	bundleTail = lazyregexp.New(`\.(?:index|meta|data-\d+-of-\d+)$`)
 )
@@ -186,8 +186,11 @@ func saved(logdir string, groups []group) *Saved {
 	return s
 }
 
-// count returns how many checkpoints there are: those with a step.
+// count returns how many checkpoints there are: those with a step. Of nil there are none.
 func (s *Saved) count() int {
+	if s == nil {
+		return 0
+	}
 	steps := map[int64]bool{}
 	for _, name := range s.Names {
 		steps[child.StepOf(name)] = true

@@ -4,8 +4,8 @@
 //
 // # Goroutines
 //
-// [Run] runs the program by package child and looks for files in a goroutine of its
-// own, which has ended when Run returns.
+// [Run] runs the program by package child, and for each start a goroutine that looks for
+// files and ends the program. They have ended when Run returns.
 package trial
 
 import (
@@ -59,6 +59,9 @@ type Findings struct {
 // for minutes before they train.
 const startFactor = 3
 
+// few is how many reports show what the lines of a program are like.
+const few = 3
+
 // grace is how long a program may take to end, once enough is known.
 const grace = 20 * time.Second
 
@@ -73,11 +76,11 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	w := &witness{recipes: map[string]int{}}
 	sv := o.supervisor(auto, w)
 	begun := time.Now()
-	limited, stop := context.WithTimeout(ctx, startFactor*o.Limit)
+	trying, stop := context.WithCancel(ctx)
 	defer stop()
 	var looking sync.WaitGroup
-	looking.Go(func() { watch(limited, o, before, w, stop) })
-	exit, err := sv.Run(limited)
+	looking.Go(func() { watch(trying, o, before, w, stop) })
+	exit, err := sv.Run(trying)
 	stop()
 	looking.Wait()
 	f := &Findings{Options: o, Took: time.Since(begun), Ended: exit.Cause == child.Completed, Left: len(exit.Left)}
@@ -91,7 +94,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	f.Saved = o.savedSince(before)
 	f.findResume()
 	if f.Saved != nil && f.Failure == nil && ctx.Err() == nil {
-		if f.Again, err = f.startAgain(ctx, auto); err != nil {
+		if f.Again, err = f.startAgain(ctx, auto, before); err != nil {
 			return nil, err
 		}
 	}
@@ -123,28 +126,22 @@ func (o Options) savedSince(before snapshot) *Saved {
 func watch(ctx context.Context, o Options, before snapshot, w *witness, stop func()) {
 	poll := time.NewTicker(time.Second)
 	defer poll.Stop()
-	var over <-chan time.Time
-	for {
+	over, reported := time.After(startFactor*o.Limit), false
+	for enough := false; !enough; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-over:
-			stop()
-			return
+			enough = true
 		case <-poll.C:
+			enough = w.count() >= few && o.savedSince(before).count() > 1
 		}
-		if over == nil && w.count() > 0 {
-			over = time.After(o.Limit)
-		}
-		const few = 3
-		if w.count() < few {
-			continue
-		}
-		if s := o.savedSince(before); s != nil && s.count() > 1 {
-			stop()
-			return
+		if !reported && w.count() > 0 {
+			over, reported = time.After(o.Limit), true
 		}
 	}
+	o.awaitQuiet(ctx, before)
+	stop()
 }
 
 // findResume finds out how the program resumes.
