@@ -374,6 +374,26 @@ func sGradMoments(sums *float32, dots *float32, grad *float32, x *float32, mean 
 //go:noescape
 func dGradMoments(sums *float64, dots *float64, grad *float64, x *float64, mean *float64, n int)
 
+// sButterfly sets sum to a+b, and rest to (a-b)*w, complex numbers.
+//
+//go:noescape
+func sButterfly(sumRe *float32, sumIm *float32, restRe *float32, restIm *float32, aRe *float32, aIm *float32, bRe *float32, bIm *float32, wRe float32, wIm float32, n int)
+
+// dButterfly sets sum to a+b, and rest to (a-b)*w, complex numbers.
+//
+//go:noescape
+func dButterfly(sumRe *float64, sumIm *float64, restRe *float64, restIm *float64, aRe *float64, aIm *float64, bRe *float64, bIm *float64, wRe float64, wIm float64, n int)
+
+// sMirror makes complex numbers d and e of a real signal's spectrum.
+//
+//go:noescape
+func sMirror(dRe *float32, dIm *float32, eRe *float32, eIm *float32, aRe *float32, aIm *float32, bRe *float32, bIm *float32, wRe float32, wIm float32, half float32, n int)
+
+// dMirror makes complex numbers d and e of a real signal's spectrum.
+//
+//go:noescape
+func dMirror(dRe *float64, dIm *float64, eRe *float64, eIm *float64, aRe *float64, aIm *float64, bRe *float64, bIm *float64, wRe float64, wIm float64, half float64, n int)
+
 // sDescend subtracts lr*grad from w.
 //
 //go:noescape

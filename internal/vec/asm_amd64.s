@@ -1994,6 +1994,204 @@ done:
 	VZEROUPPER
 	RET
 
+// func sButterfly(sumRe *float32, sumIm *float32, restRe *float32, restIm *float32, aRe *float32, aIm *float32, bRe *float32, bIm *float32, wRe float32, wIm float32, n int)
+// Requires: AVX
+TEXT ·sButterfly(SB), NOSPLIT, $0-80
+	XORQ         AX, AX
+	MOVQ         sumRe+0(FP), CX
+	MOVQ         sumIm+8(FP), DX
+	MOVQ         restRe+16(FP), BX
+	MOVQ         restIm+24(FP), SI
+	MOVQ         aRe+32(FP), DI
+	MOVQ         aIm+40(FP), R8
+	MOVQ         bRe+48(FP), R9
+	MOVQ         bIm+56(FP), R10
+	VBROADCASTSS wRe+64(FP), Y0
+	VBROADCASTSS wIm+68(FP), Y1
+	MOVQ         n+72(FP), R11
+	SUBQ         $0x08, R11
+	JLT          done
+
+loop:
+	VMOVUPS (DI)(AX*1), Y2
+	VMOVUPS (R9)(AX*1), Y3
+	VMOVUPS (R8)(AX*1), Y4
+	VMOVUPS (R10)(AX*1), Y5
+	VSUBPS  Y3, Y2, Y6
+	VSUBPS  Y5, Y4, Y7
+	VMULPS  Y0, Y6, Y8
+	VMULPS  Y1, Y7, Y9
+	VSUBPS  Y9, Y8, Y8
+	VMULPS  Y1, Y6, Y6
+	VMULPS  Y0, Y7, Y7
+	VADDPS  Y7, Y6, Y6
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (CX)(AX*1)
+	VADDPS  Y5, Y4, Y2
+	VMOVUPS Y2, (DX)(AX*1)
+	VMOVUPS Y8, (BX)(AX*1)
+	VMOVUPS Y6, (SI)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, R11
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dButterfly(sumRe *float64, sumIm *float64, restRe *float64, restIm *float64, aRe *float64, aIm *float64, bRe *float64, bIm *float64, wRe float64, wIm float64, n int)
+// Requires: AVX
+TEXT ·dButterfly(SB), NOSPLIT, $0-88
+	XORQ         AX, AX
+	MOVQ         sumRe+0(FP), CX
+	MOVQ         sumIm+8(FP), DX
+	MOVQ         restRe+16(FP), BX
+	MOVQ         restIm+24(FP), SI
+	MOVQ         aRe+32(FP), DI
+	MOVQ         aIm+40(FP), R8
+	MOVQ         bRe+48(FP), R9
+	MOVQ         bIm+56(FP), R10
+	VBROADCASTSD wRe+64(FP), Y0
+	VBROADCASTSD wIm+72(FP), Y1
+	MOVQ         n+80(FP), R11
+	SUBQ         $0x04, R11
+	JLT          done
+
+loop:
+	VMOVUPS (DI)(AX*1), Y2
+	VMOVUPS (R9)(AX*1), Y3
+	VMOVUPS (R8)(AX*1), Y4
+	VMOVUPS (R10)(AX*1), Y5
+	VSUBPD  Y3, Y2, Y6
+	VSUBPD  Y5, Y4, Y7
+	VMULPD  Y0, Y6, Y8
+	VMULPD  Y1, Y7, Y9
+	VSUBPD  Y9, Y8, Y8
+	VMULPD  Y1, Y6, Y6
+	VMULPD  Y0, Y7, Y7
+	VADDPD  Y7, Y6, Y6
+	VADDPD  Y3, Y2, Y2
+	VMOVUPS Y2, (CX)(AX*1)
+	VADDPD  Y5, Y4, Y2
+	VMOVUPS Y2, (DX)(AX*1)
+	VMOVUPS Y8, (BX)(AX*1)
+	VMOVUPS Y6, (SI)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, R11
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sMirror(dRe *float32, dIm *float32, eRe *float32, eIm *float32, aRe *float32, aIm *float32, bRe *float32, bIm *float32, wRe float32, wIm float32, half float32, n int)
+// Requires: AVX
+TEXT ·sMirror(SB), NOSPLIT, $0-88
+	XORQ         AX, AX
+	MOVQ         dRe+0(FP), CX
+	MOVQ         dIm+8(FP), DX
+	MOVQ         eRe+16(FP), BX
+	MOVQ         eIm+24(FP), SI
+	MOVQ         aRe+32(FP), DI
+	MOVQ         aIm+40(FP), R8
+	MOVQ         bRe+48(FP), R9
+	MOVQ         bIm+56(FP), R10
+	VBROADCASTSS wRe+64(FP), Y0
+	VBROADCASTSS wIm+68(FP), Y1
+	VBROADCASTSS half+72(FP), Y2
+	MOVQ         n+80(FP), R11
+	SUBQ         $0x08, R11
+	JLT          done
+
+loop:
+	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (R9)(AX*1), Y4
+	VMOVUPS (R8)(AX*1), Y5
+	VMOVUPS (R10)(AX*1), Y6
+	VADDPS  Y6, Y5, Y7
+	VMULPS  Y7, Y2, Y7
+	VSUBPS  Y3, Y4, Y8
+	VMULPS  Y8, Y2, Y8
+	VMULPS  Y0, Y7, Y9
+	VMULPS  Y1, Y8, Y10
+	VSUBPS  Y10, Y9, Y9
+	VMULPS  Y1, Y7, Y7
+	VMULPS  Y0, Y8, Y8
+	VADDPS  Y8, Y7, Y7
+	VADDPS  Y4, Y3, Y3
+	VMULPS  Y3, Y2, Y3
+	VSUBPS  Y6, Y5, Y4
+	VMULPS  Y4, Y2, Y4
+	VADDPS  Y9, Y3, Y5
+	VMOVUPS Y5, (CX)(AX*1)
+	VADDPS  Y7, Y4, Y5
+	VMOVUPS Y5, (DX)(AX*1)
+	VSUBPS  Y9, Y3, Y3
+	VMOVUPS Y3, (BX)(AX*1)
+	VSUBPS  Y4, Y7, Y3
+	VMOVUPS Y3, (SI)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, R11
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dMirror(dRe *float64, dIm *float64, eRe *float64, eIm *float64, aRe *float64, aIm *float64, bRe *float64, bIm *float64, wRe float64, wIm float64, half float64, n int)
+// Requires: AVX
+TEXT ·dMirror(SB), NOSPLIT, $0-96
+	XORQ         AX, AX
+	MOVQ         dRe+0(FP), CX
+	MOVQ         dIm+8(FP), DX
+	MOVQ         eRe+16(FP), BX
+	MOVQ         eIm+24(FP), SI
+	MOVQ         aRe+32(FP), DI
+	MOVQ         aIm+40(FP), R8
+	MOVQ         bRe+48(FP), R9
+	MOVQ         bIm+56(FP), R10
+	VBROADCASTSD wRe+64(FP), Y0
+	VBROADCASTSD wIm+72(FP), Y1
+	VBROADCASTSD half+80(FP), Y2
+	MOVQ         n+88(FP), R11
+	SUBQ         $0x04, R11
+	JLT          done
+
+loop:
+	VMOVUPS (DI)(AX*1), Y3
+	VMOVUPS (R9)(AX*1), Y4
+	VMOVUPS (R8)(AX*1), Y5
+	VMOVUPS (R10)(AX*1), Y6
+	VADDPD  Y6, Y5, Y7
+	VMULPD  Y7, Y2, Y7
+	VSUBPD  Y3, Y4, Y8
+	VMULPD  Y8, Y2, Y8
+	VMULPD  Y0, Y7, Y9
+	VMULPD  Y1, Y8, Y10
+	VSUBPD  Y10, Y9, Y9
+	VMULPD  Y1, Y7, Y7
+	VMULPD  Y0, Y8, Y8
+	VADDPD  Y8, Y7, Y7
+	VADDPD  Y4, Y3, Y3
+	VMULPD  Y3, Y2, Y3
+	VSUBPD  Y6, Y5, Y4
+	VMULPD  Y4, Y2, Y4
+	VADDPD  Y9, Y3, Y5
+	VMOVUPS Y5, (CX)(AX*1)
+	VADDPD  Y7, Y4, Y5
+	VMOVUPS Y5, (DX)(AX*1)
+	VSUBPD  Y9, Y3, Y3
+	VMOVUPS Y3, (BX)(AX*1)
+	VSUBPD  Y4, Y7, Y3
+	VMOVUPS Y3, (SI)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, R11
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sDescend(w *float32, grad *float32, lr float32, n int)
 // Requires: AVX
 TEXT ·sDescend(SB), NOSPLIT, $0-32

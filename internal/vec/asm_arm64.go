@@ -374,6 +374,26 @@ func sGradMoments(sums, dots, grad, x, mean *float32, n int)
 //go:noescape
 func dGradMoments(sums, dots, grad, x, mean *float64, n int)
 
+// sButterfly sets sum to a+b, and rest to (a-b)*w, complex numbers.
+//
+//go:noescape
+func sButterfly(sumRe, sumIm, restRe, restIm, aRe, aIm, bRe, bIm *float32, wRe, wIm float32, n int)
+
+// dButterfly sets sum to a+b, and rest to (a-b)*w, complex numbers.
+//
+//go:noescape
+func dButterfly(sumRe, sumIm, restRe, restIm, aRe, aIm, bRe, bIm *float64, wRe, wIm float64, n int)
+
+// sMirror makes complex numbers d and e of a real signal's spectrum.
+//
+//go:noescape
+func sMirror(dRe, dIm, eRe, eIm, aRe, aIm, bRe, bIm *float32, wRe, wIm, half float32, n int)
+
+// dMirror makes complex numbers d and e of a real signal's spectrum.
+//
+//go:noescape
+func dMirror(dRe, dIm, eRe, eIm, aRe, aIm, bRe, bIm *float64, wRe, wIm, half float64, n int)
+
 // sDescend subtracts lr*grad from w.
 //
 //go:noescape

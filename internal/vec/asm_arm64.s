@@ -4434,6 +4434,634 @@ single:
 done:
 	RET
 
+// func sButterfly(sumRe, sumIm, restRe, restIm, aRe, aIm, bRe, bIm *float32, wRe, wIm float32, n int)
+TEXT ·sButterfly(SB), NOSPLIT, $0-80
+	MOVD sumRe+0(FP), R0
+	MOVD sumIm+8(FP), R1
+	MOVD restRe+16(FP), R2
+	MOVD restIm+24(FP), R3
+	MOVD aRe+32(FP), R4
+	MOVD aIm+40(FP), R5
+	MOVD bRe+48(FP), R6
+	MOVD bIm+56(FP), R7
+	FMOVS wRe+64(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS wIm+68(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	MOVD n+72(FP), R8
+	SUBS $16, R8, R8
+	BLT rest
+turn:
+	FMOVQ (R4), F2
+	FMOVQ (R6), F3
+	FMOVQ (R5), F4
+	FMOVQ (R7), F5
+	WORD $0x4ea3d446 // fsub v6.4s, v2.4s, v3.4s
+	WORD $0x4ea5d487 // fsub v7.4s, v4.4s, v5.4s
+	WORD $0x6e20dcc8 // fmul v8.4s, v6.4s, v0.4s
+	WORD $0x6e21dce9 // fmul v9.4s, v7.4s, v1.4s
+	WORD $0x4ea9d508 // fsub v8.4s, v8.4s, v9.4s
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R0)
+	WORD $0x4e25d482 // fadd v2.4s, v4.4s, v5.4s
+	FMOVQ F2, (R1)
+	FMOVQ F8, (R2)
+	FMOVQ F6, (R3)
+	FMOVQ 16(R4), F2
+	FMOVQ 16(R6), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 16(R7), F5
+	WORD $0x4ea3d446 // fsub v6.4s, v2.4s, v3.4s
+	WORD $0x4ea5d487 // fsub v7.4s, v4.4s, v5.4s
+	WORD $0x6e20dcc8 // fmul v8.4s, v6.4s, v0.4s
+	WORD $0x6e21dce9 // fmul v9.4s, v7.4s, v1.4s
+	WORD $0x4ea9d508 // fsub v8.4s, v8.4s, v9.4s
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 16(R0)
+	WORD $0x4e25d482 // fadd v2.4s, v4.4s, v5.4s
+	FMOVQ F2, 16(R1)
+	FMOVQ F8, 16(R2)
+	FMOVQ F6, 16(R3)
+	FMOVQ 32(R4), F2
+	FMOVQ 32(R6), F3
+	FMOVQ 32(R5), F4
+	FMOVQ 32(R7), F5
+	WORD $0x4ea3d446 // fsub v6.4s, v2.4s, v3.4s
+	WORD $0x4ea5d487 // fsub v7.4s, v4.4s, v5.4s
+	WORD $0x6e20dcc8 // fmul v8.4s, v6.4s, v0.4s
+	WORD $0x6e21dce9 // fmul v9.4s, v7.4s, v1.4s
+	WORD $0x4ea9d508 // fsub v8.4s, v8.4s, v9.4s
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 32(R0)
+	WORD $0x4e25d482 // fadd v2.4s, v4.4s, v5.4s
+	FMOVQ F2, 32(R1)
+	FMOVQ F8, 32(R2)
+	FMOVQ F6, 32(R3)
+	FMOVQ 48(R4), F2
+	FMOVQ 48(R6), F3
+	FMOVQ 48(R5), F4
+	FMOVQ 48(R7), F5
+	WORD $0x4ea3d446 // fsub v6.4s, v2.4s, v3.4s
+	WORD $0x4ea5d487 // fsub v7.4s, v4.4s, v5.4s
+	WORD $0x6e20dcc8 // fmul v8.4s, v6.4s, v0.4s
+	WORD $0x6e21dce9 // fmul v9.4s, v7.4s, v1.4s
+	WORD $0x4ea9d508 // fsub v8.4s, v8.4s, v9.4s
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 48(R0)
+	WORD $0x4e25d482 // fadd v2.4s, v4.4s, v5.4s
+	FMOVQ F2, 48(R1)
+	FMOVQ F8, 48(R2)
+	FMOVQ F6, 48(R3)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	ADD $64, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	SUBS $16, R8, R8
+	BGE turn
+rest:
+	ADD $16, R8, R8
+	SUBS $4, R8, R8
+	BLT done
+single:
+	FMOVQ (R4), F2
+	FMOVQ (R6), F3
+	FMOVQ (R5), F4
+	FMOVQ (R7), F5
+	WORD $0x4ea3d446 // fsub v6.4s, v2.4s, v3.4s
+	WORD $0x4ea5d487 // fsub v7.4s, v4.4s, v5.4s
+	WORD $0x6e20dcc8 // fmul v8.4s, v6.4s, v0.4s
+	WORD $0x6e21dce9 // fmul v9.4s, v7.4s, v1.4s
+	WORD $0x4ea9d508 // fsub v8.4s, v8.4s, v9.4s
+	WORD $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R0)
+	WORD $0x4e25d482 // fadd v2.4s, v4.4s, v5.4s
+	FMOVQ F2, (R1)
+	FMOVQ F8, (R2)
+	FMOVQ F6, (R3)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUBS $4, R8, R8
+	BGE single
+done:
+	RET
+
+// func dButterfly(sumRe, sumIm, restRe, restIm, aRe, aIm, bRe, bIm *float64, wRe, wIm float64, n int)
+TEXT ·dButterfly(SB), NOSPLIT, $0-88
+	MOVD sumRe+0(FP), R0
+	MOVD sumIm+8(FP), R1
+	MOVD restRe+16(FP), R2
+	MOVD restIm+24(FP), R3
+	MOVD aRe+32(FP), R4
+	MOVD aIm+40(FP), R5
+	MOVD bRe+48(FP), R6
+	MOVD bIm+56(FP), R7
+	FMOVD wRe+64(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD wIm+72(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	MOVD n+80(FP), R8
+	SUBS $8, R8, R8
+	BLT rest
+turn:
+	FMOVQ (R4), F2
+	FMOVQ (R6), F3
+	FMOVQ (R5), F4
+	FMOVQ (R7), F5
+	WORD $0x4ee3d446 // fsub v6.2d, v2.2d, v3.2d
+	WORD $0x4ee5d487 // fsub v7.2d, v4.2d, v5.2d
+	WORD $0x6e60dcc8 // fmul v8.2d, v6.2d, v0.2d
+	WORD $0x6e61dce9 // fmul v9.2d, v7.2d, v1.2d
+	WORD $0x4ee9d508 // fsub v8.2d, v8.2d, v9.2d
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e60dce7 // fmul v7.2d, v7.2d, v0.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, (R0)
+	WORD $0x4e65d482 // fadd v2.2d, v4.2d, v5.2d
+	FMOVQ F2, (R1)
+	FMOVQ F8, (R2)
+	FMOVQ F6, (R3)
+	FMOVQ 16(R4), F2
+	FMOVQ 16(R6), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 16(R7), F5
+	WORD $0x4ee3d446 // fsub v6.2d, v2.2d, v3.2d
+	WORD $0x4ee5d487 // fsub v7.2d, v4.2d, v5.2d
+	WORD $0x6e60dcc8 // fmul v8.2d, v6.2d, v0.2d
+	WORD $0x6e61dce9 // fmul v9.2d, v7.2d, v1.2d
+	WORD $0x4ee9d508 // fsub v8.2d, v8.2d, v9.2d
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e60dce7 // fmul v7.2d, v7.2d, v0.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 16(R0)
+	WORD $0x4e65d482 // fadd v2.2d, v4.2d, v5.2d
+	FMOVQ F2, 16(R1)
+	FMOVQ F8, 16(R2)
+	FMOVQ F6, 16(R3)
+	FMOVQ 32(R4), F2
+	FMOVQ 32(R6), F3
+	FMOVQ 32(R5), F4
+	FMOVQ 32(R7), F5
+	WORD $0x4ee3d446 // fsub v6.2d, v2.2d, v3.2d
+	WORD $0x4ee5d487 // fsub v7.2d, v4.2d, v5.2d
+	WORD $0x6e60dcc8 // fmul v8.2d, v6.2d, v0.2d
+	WORD $0x6e61dce9 // fmul v9.2d, v7.2d, v1.2d
+	WORD $0x4ee9d508 // fsub v8.2d, v8.2d, v9.2d
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e60dce7 // fmul v7.2d, v7.2d, v0.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 32(R0)
+	WORD $0x4e65d482 // fadd v2.2d, v4.2d, v5.2d
+	FMOVQ F2, 32(R1)
+	FMOVQ F8, 32(R2)
+	FMOVQ F6, 32(R3)
+	FMOVQ 48(R4), F2
+	FMOVQ 48(R6), F3
+	FMOVQ 48(R5), F4
+	FMOVQ 48(R7), F5
+	WORD $0x4ee3d446 // fsub v6.2d, v2.2d, v3.2d
+	WORD $0x4ee5d487 // fsub v7.2d, v4.2d, v5.2d
+	WORD $0x6e60dcc8 // fmul v8.2d, v6.2d, v0.2d
+	WORD $0x6e61dce9 // fmul v9.2d, v7.2d, v1.2d
+	WORD $0x4ee9d508 // fsub v8.2d, v8.2d, v9.2d
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e60dce7 // fmul v7.2d, v7.2d, v0.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 48(R0)
+	WORD $0x4e65d482 // fadd v2.2d, v4.2d, v5.2d
+	FMOVQ F2, 48(R1)
+	FMOVQ F8, 48(R2)
+	FMOVQ F6, 48(R3)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	ADD $64, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	SUBS $8, R8, R8
+	BGE turn
+rest:
+	ADD $8, R8, R8
+	SUBS $2, R8, R8
+	BLT done
+single:
+	FMOVQ (R4), F2
+	FMOVQ (R6), F3
+	FMOVQ (R5), F4
+	FMOVQ (R7), F5
+	WORD $0x4ee3d446 // fsub v6.2d, v2.2d, v3.2d
+	WORD $0x4ee5d487 // fsub v7.2d, v4.2d, v5.2d
+	WORD $0x6e60dcc8 // fmul v8.2d, v6.2d, v0.2d
+	WORD $0x6e61dce9 // fmul v9.2d, v7.2d, v1.2d
+	WORD $0x4ee9d508 // fsub v8.2d, v8.2d, v9.2d
+	WORD $0x6e61dcc6 // fmul v6.2d, v6.2d, v1.2d
+	WORD $0x6e60dce7 // fmul v7.2d, v7.2d, v0.2d
+	WORD $0x4e67d4c6 // fadd v6.2d, v6.2d, v7.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, (R0)
+	WORD $0x4e65d482 // fadd v2.2d, v4.2d, v5.2d
+	FMOVQ F2, (R1)
+	FMOVQ F8, (R2)
+	FMOVQ F6, (R3)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUBS $2, R8, R8
+	BGE single
+done:
+	RET
+
+// func sMirror(dRe, dIm, eRe, eIm, aRe, aIm, bRe, bIm *float32, wRe, wIm, half float32, n int)
+TEXT ·sMirror(SB), NOSPLIT, $0-88
+	MOVD dRe+0(FP), R0
+	MOVD dIm+8(FP), R1
+	MOVD eRe+16(FP), R2
+	MOVD eIm+24(FP), R3
+	MOVD aRe+32(FP), R4
+	MOVD aIm+40(FP), R5
+	MOVD bRe+48(FP), R6
+	MOVD bIm+56(FP), R7
+	FMOVS wRe+64(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS wIm+68(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS half+72(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	MOVD n+80(FP), R8
+	SUBS $16, R8, R8
+	BLT rest
+turn:
+	FMOVQ (R4), F3
+	FMOVQ (R6), F4
+	FMOVQ (R5), F5
+	FMOVQ (R7), F6
+	WORD $0x4e26d4a7 // fadd v7.4s, v5.4s, v6.4s
+	WORD $0x6e27dc47 // fmul v7.4s, v2.4s, v7.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x6e28dc48 // fmul v8.4s, v2.4s, v8.4s
+	WORD $0x6e20dce9 // fmul v9.4s, v7.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x4eaad529 // fsub v9.4s, v9.4s, v10.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x4ea6d4a4 // fsub v4.4s, v5.4s, v6.4s
+	WORD $0x6e24dc44 // fmul v4.4s, v2.4s, v4.4s
+	WORD $0x4e29d465 // fadd v5.4s, v3.4s, v9.4s
+	FMOVQ F5, (R0)
+	WORD $0x4e27d485 // fadd v5.4s, v4.4s, v7.4s
+	FMOVQ F5, (R1)
+	WORD $0x4ea9d463 // fsub v3.4s, v3.4s, v9.4s
+	FMOVQ F3, (R2)
+	WORD $0x4ea4d4e3 // fsub v3.4s, v7.4s, v4.4s
+	FMOVQ F3, (R3)
+	FMOVQ 16(R4), F3
+	FMOVQ 16(R6), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 16(R7), F6
+	WORD $0x4e26d4a7 // fadd v7.4s, v5.4s, v6.4s
+	WORD $0x6e27dc47 // fmul v7.4s, v2.4s, v7.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x6e28dc48 // fmul v8.4s, v2.4s, v8.4s
+	WORD $0x6e20dce9 // fmul v9.4s, v7.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x4eaad529 // fsub v9.4s, v9.4s, v10.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x4ea6d4a4 // fsub v4.4s, v5.4s, v6.4s
+	WORD $0x6e24dc44 // fmul v4.4s, v2.4s, v4.4s
+	WORD $0x4e29d465 // fadd v5.4s, v3.4s, v9.4s
+	FMOVQ F5, 16(R0)
+	WORD $0x4e27d485 // fadd v5.4s, v4.4s, v7.4s
+	FMOVQ F5, 16(R1)
+	WORD $0x4ea9d463 // fsub v3.4s, v3.4s, v9.4s
+	FMOVQ F3, 16(R2)
+	WORD $0x4ea4d4e3 // fsub v3.4s, v7.4s, v4.4s
+	FMOVQ F3, 16(R3)
+	FMOVQ 32(R4), F3
+	FMOVQ 32(R6), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 32(R7), F6
+	WORD $0x4e26d4a7 // fadd v7.4s, v5.4s, v6.4s
+	WORD $0x6e27dc47 // fmul v7.4s, v2.4s, v7.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x6e28dc48 // fmul v8.4s, v2.4s, v8.4s
+	WORD $0x6e20dce9 // fmul v9.4s, v7.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x4eaad529 // fsub v9.4s, v9.4s, v10.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x4ea6d4a4 // fsub v4.4s, v5.4s, v6.4s
+	WORD $0x6e24dc44 // fmul v4.4s, v2.4s, v4.4s
+	WORD $0x4e29d465 // fadd v5.4s, v3.4s, v9.4s
+	FMOVQ F5, 32(R0)
+	WORD $0x4e27d485 // fadd v5.4s, v4.4s, v7.4s
+	FMOVQ F5, 32(R1)
+	WORD $0x4ea9d463 // fsub v3.4s, v3.4s, v9.4s
+	FMOVQ F3, 32(R2)
+	WORD $0x4ea4d4e3 // fsub v3.4s, v7.4s, v4.4s
+	FMOVQ F3, 32(R3)
+	FMOVQ 48(R4), F3
+	FMOVQ 48(R6), F4
+	FMOVQ 48(R5), F5
+	FMOVQ 48(R7), F6
+	WORD $0x4e26d4a7 // fadd v7.4s, v5.4s, v6.4s
+	WORD $0x6e27dc47 // fmul v7.4s, v2.4s, v7.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x6e28dc48 // fmul v8.4s, v2.4s, v8.4s
+	WORD $0x6e20dce9 // fmul v9.4s, v7.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x4eaad529 // fsub v9.4s, v9.4s, v10.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x4ea6d4a4 // fsub v4.4s, v5.4s, v6.4s
+	WORD $0x6e24dc44 // fmul v4.4s, v2.4s, v4.4s
+	WORD $0x4e29d465 // fadd v5.4s, v3.4s, v9.4s
+	FMOVQ F5, 48(R0)
+	WORD $0x4e27d485 // fadd v5.4s, v4.4s, v7.4s
+	FMOVQ F5, 48(R1)
+	WORD $0x4ea9d463 // fsub v3.4s, v3.4s, v9.4s
+	FMOVQ F3, 48(R2)
+	WORD $0x4ea4d4e3 // fsub v3.4s, v7.4s, v4.4s
+	FMOVQ F3, 48(R3)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	ADD $64, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	SUBS $16, R8, R8
+	BGE turn
+rest:
+	ADD $16, R8, R8
+	SUBS $4, R8, R8
+	BLT done
+single:
+	FMOVQ (R4), F3
+	FMOVQ (R6), F4
+	FMOVQ (R5), F5
+	FMOVQ (R7), F6
+	WORD $0x4e26d4a7 // fadd v7.4s, v5.4s, v6.4s
+	WORD $0x6e27dc47 // fmul v7.4s, v2.4s, v7.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x6e28dc48 // fmul v8.4s, v2.4s, v8.4s
+	WORD $0x6e20dce9 // fmul v9.4s, v7.4s, v0.4s
+	WORD $0x6e21dd0a // fmul v10.4s, v8.4s, v1.4s
+	WORD $0x4eaad529 // fsub v9.4s, v9.4s, v10.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x6e23dc43 // fmul v3.4s, v2.4s, v3.4s
+	WORD $0x4ea6d4a4 // fsub v4.4s, v5.4s, v6.4s
+	WORD $0x6e24dc44 // fmul v4.4s, v2.4s, v4.4s
+	WORD $0x4e29d465 // fadd v5.4s, v3.4s, v9.4s
+	FMOVQ F5, (R0)
+	WORD $0x4e27d485 // fadd v5.4s, v4.4s, v7.4s
+	FMOVQ F5, (R1)
+	WORD $0x4ea9d463 // fsub v3.4s, v3.4s, v9.4s
+	FMOVQ F3, (R2)
+	WORD $0x4ea4d4e3 // fsub v3.4s, v7.4s, v4.4s
+	FMOVQ F3, (R3)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUBS $4, R8, R8
+	BGE single
+done:
+	RET
+
+// func dMirror(dRe, dIm, eRe, eIm, aRe, aIm, bRe, bIm *float64, wRe, wIm, half float64, n int)
+TEXT ·dMirror(SB), NOSPLIT, $0-96
+	MOVD dRe+0(FP), R0
+	MOVD dIm+8(FP), R1
+	MOVD eRe+16(FP), R2
+	MOVD eIm+24(FP), R3
+	MOVD aRe+32(FP), R4
+	MOVD aIm+40(FP), R5
+	MOVD bRe+48(FP), R6
+	MOVD bIm+56(FP), R7
+	FMOVD wRe+64(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD wIm+72(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD half+80(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	MOVD n+88(FP), R8
+	SUBS $8, R8, R8
+	BLT rest
+turn:
+	FMOVQ (R4), F3
+	FMOVQ (R6), F4
+	FMOVQ (R5), F5
+	FMOVQ (R7), F6
+	WORD $0x4e66d4a7 // fadd v7.2d, v5.2d, v6.2d
+	WORD $0x6e67dc47 // fmul v7.2d, v2.2d, v7.2d
+	WORD $0x4ee3d488 // fsub v8.2d, v4.2d, v3.2d
+	WORD $0x6e68dc48 // fmul v8.2d, v2.2d, v8.2d
+	WORD $0x6e60dce9 // fmul v9.2d, v7.2d, v0.2d
+	WORD $0x6e61dd0a // fmul v10.2d, v8.2d, v1.2d
+	WORD $0x4eead529 // fsub v9.2d, v9.2d, v10.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x6e60dd08 // fmul v8.2d, v8.2d, v0.2d
+	WORD $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x6e63dc43 // fmul v3.2d, v2.2d, v3.2d
+	WORD $0x4ee6d4a4 // fsub v4.2d, v5.2d, v6.2d
+	WORD $0x6e64dc44 // fmul v4.2d, v2.2d, v4.2d
+	WORD $0x4e69d465 // fadd v5.2d, v3.2d, v9.2d
+	FMOVQ F5, (R0)
+	WORD $0x4e67d485 // fadd v5.2d, v4.2d, v7.2d
+	FMOVQ F5, (R1)
+	WORD $0x4ee9d463 // fsub v3.2d, v3.2d, v9.2d
+	FMOVQ F3, (R2)
+	WORD $0x4ee4d4e3 // fsub v3.2d, v7.2d, v4.2d
+	FMOVQ F3, (R3)
+	FMOVQ 16(R4), F3
+	FMOVQ 16(R6), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 16(R7), F6
+	WORD $0x4e66d4a7 // fadd v7.2d, v5.2d, v6.2d
+	WORD $0x6e67dc47 // fmul v7.2d, v2.2d, v7.2d
+	WORD $0x4ee3d488 // fsub v8.2d, v4.2d, v3.2d
+	WORD $0x6e68dc48 // fmul v8.2d, v2.2d, v8.2d
+	WORD $0x6e60dce9 // fmul v9.2d, v7.2d, v0.2d
+	WORD $0x6e61dd0a // fmul v10.2d, v8.2d, v1.2d
+	WORD $0x4eead529 // fsub v9.2d, v9.2d, v10.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x6e60dd08 // fmul v8.2d, v8.2d, v0.2d
+	WORD $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x6e63dc43 // fmul v3.2d, v2.2d, v3.2d
+	WORD $0x4ee6d4a4 // fsub v4.2d, v5.2d, v6.2d
+	WORD $0x6e64dc44 // fmul v4.2d, v2.2d, v4.2d
+	WORD $0x4e69d465 // fadd v5.2d, v3.2d, v9.2d
+	FMOVQ F5, 16(R0)
+	WORD $0x4e67d485 // fadd v5.2d, v4.2d, v7.2d
+	FMOVQ F5, 16(R1)
+	WORD $0x4ee9d463 // fsub v3.2d, v3.2d, v9.2d
+	FMOVQ F3, 16(R2)
+	WORD $0x4ee4d4e3 // fsub v3.2d, v7.2d, v4.2d
+	FMOVQ F3, 16(R3)
+	FMOVQ 32(R4), F3
+	FMOVQ 32(R6), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 32(R7), F6
+	WORD $0x4e66d4a7 // fadd v7.2d, v5.2d, v6.2d
+	WORD $0x6e67dc47 // fmul v7.2d, v2.2d, v7.2d
+	WORD $0x4ee3d488 // fsub v8.2d, v4.2d, v3.2d
+	WORD $0x6e68dc48 // fmul v8.2d, v2.2d, v8.2d
+	WORD $0x6e60dce9 // fmul v9.2d, v7.2d, v0.2d
+	WORD $0x6e61dd0a // fmul v10.2d, v8.2d, v1.2d
+	WORD $0x4eead529 // fsub v9.2d, v9.2d, v10.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x6e60dd08 // fmul v8.2d, v8.2d, v0.2d
+	WORD $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x6e63dc43 // fmul v3.2d, v2.2d, v3.2d
+	WORD $0x4ee6d4a4 // fsub v4.2d, v5.2d, v6.2d
+	WORD $0x6e64dc44 // fmul v4.2d, v2.2d, v4.2d
+	WORD $0x4e69d465 // fadd v5.2d, v3.2d, v9.2d
+	FMOVQ F5, 32(R0)
+	WORD $0x4e67d485 // fadd v5.2d, v4.2d, v7.2d
+	FMOVQ F5, 32(R1)
+	WORD $0x4ee9d463 // fsub v3.2d, v3.2d, v9.2d
+	FMOVQ F3, 32(R2)
+	WORD $0x4ee4d4e3 // fsub v3.2d, v7.2d, v4.2d
+	FMOVQ F3, 32(R3)
+	FMOVQ 48(R4), F3
+	FMOVQ 48(R6), F4
+	FMOVQ 48(R5), F5
+	FMOVQ 48(R7), F6
+	WORD $0x4e66d4a7 // fadd v7.2d, v5.2d, v6.2d
+	WORD $0x6e67dc47 // fmul v7.2d, v2.2d, v7.2d
+	WORD $0x4ee3d488 // fsub v8.2d, v4.2d, v3.2d
+	WORD $0x6e68dc48 // fmul v8.2d, v2.2d, v8.2d
+	WORD $0x6e60dce9 // fmul v9.2d, v7.2d, v0.2d
+	WORD $0x6e61dd0a // fmul v10.2d, v8.2d, v1.2d
+	WORD $0x4eead529 // fsub v9.2d, v9.2d, v10.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x6e60dd08 // fmul v8.2d, v8.2d, v0.2d
+	WORD $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x6e63dc43 // fmul v3.2d, v2.2d, v3.2d
+	WORD $0x4ee6d4a4 // fsub v4.2d, v5.2d, v6.2d
+	WORD $0x6e64dc44 // fmul v4.2d, v2.2d, v4.2d
+	WORD $0x4e69d465 // fadd v5.2d, v3.2d, v9.2d
+	FMOVQ F5, 48(R0)
+	WORD $0x4e67d485 // fadd v5.2d, v4.2d, v7.2d
+	FMOVQ F5, 48(R1)
+	WORD $0x4ee9d463 // fsub v3.2d, v3.2d, v9.2d
+	FMOVQ F3, 48(R2)
+	WORD $0x4ee4d4e3 // fsub v3.2d, v7.2d, v4.2d
+	FMOVQ F3, 48(R3)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	ADD $64, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	SUBS $8, R8, R8
+	BGE turn
+rest:
+	ADD $8, R8, R8
+	SUBS $2, R8, R8
+	BLT done
+single:
+	FMOVQ (R4), F3
+	FMOVQ (R6), F4
+	FMOVQ (R5), F5
+	FMOVQ (R7), F6
+	WORD $0x4e66d4a7 // fadd v7.2d, v5.2d, v6.2d
+	WORD $0x6e67dc47 // fmul v7.2d, v2.2d, v7.2d
+	WORD $0x4ee3d488 // fsub v8.2d, v4.2d, v3.2d
+	WORD $0x6e68dc48 // fmul v8.2d, v2.2d, v8.2d
+	WORD $0x6e60dce9 // fmul v9.2d, v7.2d, v0.2d
+	WORD $0x6e61dd0a // fmul v10.2d, v8.2d, v1.2d
+	WORD $0x4eead529 // fsub v9.2d, v9.2d, v10.2d
+	WORD $0x6e61dce7 // fmul v7.2d, v7.2d, v1.2d
+	WORD $0x6e60dd08 // fmul v8.2d, v8.2d, v0.2d
+	WORD $0x4e68d4e7 // fadd v7.2d, v7.2d, v8.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x6e63dc43 // fmul v3.2d, v2.2d, v3.2d
+	WORD $0x4ee6d4a4 // fsub v4.2d, v5.2d, v6.2d
+	WORD $0x6e64dc44 // fmul v4.2d, v2.2d, v4.2d
+	WORD $0x4e69d465 // fadd v5.2d, v3.2d, v9.2d
+	FMOVQ F5, (R0)
+	WORD $0x4e67d485 // fadd v5.2d, v4.2d, v7.2d
+	FMOVQ F5, (R1)
+	WORD $0x4ee9d463 // fsub v3.2d, v3.2d, v9.2d
+	FMOVQ F3, (R2)
+	WORD $0x4ee4d4e3 // fsub v3.2d, v7.2d, v4.2d
+	FMOVQ F3, (R3)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R6, R6
+	ADD $16, R7, R7
+	SUBS $2, R8, R8
+	BGE single
+done:
+	RET
+
 // func sDescend(w, grad *float32, lr float32, n int)
 TEXT ·sDescend(SB), NOSPLIT, $0-32
 	MOVD w+0(FP), R0

@@ -88,13 +88,19 @@ func operations[T Float]() []operation[T] {
 		{"CenteredRMSProp", 5, 4, func(v [][]T, s []T) { CenteredRMSProp(v[0], v[1], v[2], v[3], v[4], s[0], s[1], s[2], s[3]) }},
 		{"Adadelta", 4, 4, func(v [][]T, s []T) { Adadelta(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
 		{"Ftrl", 4, 4, func(v [][]T, s []T) { Ftrl(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
+		{"Butterfly", 8, 2, func(v [][]T, s []T) {
+			Butterfly(Complex[T]{v[0], v[1]}, Complex[T]{v[2], v[3]}, Complex[T]{v[4], v[5]}, Complex[T]{v[6], v[7]}, s[0], s[1])
+		}},
+		{"Mirror", 8, 2, func(v [][]T, s []T) {
+			Mirror(Complex[T]{v[0], v[1]}, Complex[T]{v[2], v[3]}, Complex[T]{v[4], v[5]}, Complex[T]{v[6], v[7]}, s[0], s[1])
+		}},
 		{"RMSProp", 4, 4, func(v [][]T, s []T) { RMSProp(v[0], v[1], v[2], v[3], s[0], s[1], s[2], s[3]) }},
 	}
 }
 
 // severalOutputs are the functions whose slices must not be the same.
 var severalOutputs = map[string]bool{"Larger": true, "Moments": true, "GradMoments": true, "Momentum": true, "Nesterov": true, "Adagrad": true, "Adam": true, "RMSProp": true,
-	"CenteredRMSProp": true, "Adadelta": true, "Ftrl": true}
+	"CenteredRMSProp": true, "Adadelta": true, "Ftrl": true, "Butterfly": true, "Mirror": true}
 
 // guard is the elements on both sides of an operand that must not change.
 const guard = 5

@@ -143,6 +143,23 @@ var loops = []loop{
 		v.store("sums", v.add(v.load("sums"), g))
 		v.store("dots", v.add(v.load("dots"), v.mul(g, v.sub(v.load("x"), v.load("mean")))))
 	}},
+	{"butterfly", "sets sum to a+b, and rest to (a-b)*w, complex numbers", "sumRe sumIm restRe restIm aRe aIm bRe bIm", "wRe wIm", func(v arithmetic) {
+		aRe, bRe, aIm, bIm := v.load("aRe"), v.load("bRe"), v.load("aIm"), v.load("bIm")
+		re, im := times(v, v.sub(aRe, bRe), v.sub(aIm, bIm))
+		v.store("sumRe", v.add(aRe, bRe))
+		v.store("sumIm", v.add(aIm, bIm))
+		v.store("restRe", re)
+		v.store("restIm", im)
+	}},
+	{"mirror", "makes complex numbers d and e of a real signal's spectrum", "dRe dIm eRe eIm aRe aIm bRe bIm", "wRe wIm half", func(v arithmetic) {
+		aRe, bRe, aIm, bIm, half := v.load("aRe"), v.load("bRe"), v.load("aIm"), v.load("bIm"), v.scalar("half")
+		re, im := times(v, v.mul(half, v.add(aIm, bIm)), v.mul(half, v.sub(bRe, aRe)))
+		evenRe, evenIm := v.mul(half, v.add(aRe, bRe)), v.mul(half, v.sub(aIm, bIm))
+		v.store("dRe", v.add(evenRe, re))
+		v.store("dIm", v.add(evenIm, im))
+		v.store("eRe", v.sub(evenRe, re))
+		v.store("eIm", v.sub(im, evenIm))
+	}},
 	{"descend", "subtracts lr*grad from w", "w grad", "lr", func(v arithmetic) {
 		v.store("w", v.sub(v.load("w"), v.mul(v.load("grad"), v.scalar("lr"))))
 	}},
@@ -216,4 +233,10 @@ var loops = []loop{
 		w = v.div(v.where(v.above(z, l1), v.sub(l1, z), v.sub(minus, z)), v.add(v.div(root, lr), v.scalar("l2")))
 		v.store("w", v.where(v.above(z, l1), w, v.and(w, v.above(minus, z))))
 	}},
+}
+
+// times returns the product of a complex number and w.
+func times(v arithmetic, re, im value) (value, value) {
+	wRe, wIm := v.scalar("wRe"), v.scalar("wIm")
+	return v.sub(v.mul(re, wRe), v.mul(im, wIm)), v.add(v.mul(re, wIm), v.mul(im, wRe))
 }

@@ -1,13 +1,10 @@
 package math
 
 import (
-	"math/cmplx"
-
-	"gonum.org/v1/gonum/dsp/fourier"
+	"unsafe"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
-	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 // Fourier transforms.
@@ -18,175 +15,49 @@ var fourierOps = exec.OpTable{
 	"IRFFT": inverseRealFourier(1), "IRFFT2D": inverseRealFourier(2), "IRFFT3D": inverseRealFourier(3),
 }
 
-// lattice is a complex tensor in double precision.
-type lattice struct {
-	shape []int
-	data  []complex128
+// partsOf returns the real and imaginary parts of a complex tensor in turn, or the elements
+// of a real one.
+func partsOf[T float32 | float64](t *exec.Tensor) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.Data))), len(t.Data)/int(unsafe.Sizeof(zero)))
 }
 
-func latticeOf(c *exec.KernelContext, t *exec.Tensor) *lattice {
-	l := &lattice{shape: append([]int{}, t.Shape...), data: make([]complex128, c.CheckSize(t.Shape, 16))}
-	switch t.DType {
-	case exec.Complex64:
-		for i, z := range exec.Elems[complex64](t) {
-			l.data[i] = complex128(z)
-		}
-	case exec.Complex128:
-		copy(l.data, exec.Elems[complex128](t))
-	case exec.Float32:
-		for i, v := range exec.Elems[float32](t) {
-			l.data[i] = complex(float64(v), 0)
-		}
-	case exec.Bool:
-		for i, v := range exec.Elems[bool](t) {
-			l.data[i] = complex(elem.OneIf[float64](v), 0)
-		}
-	default:
-		for i := range l.data {
-			l.data[i] = complex(elem.RealAt(t, i), 0)
-		}
+// transformAxis transforms complex numbers along a dimension.
+func transformAxis[T float32 | float64](c *exec.KernelContext, to, from []T, shape []int, axis int, inverse bool) {
+	n, inner := shape[axis], exec.NumElements(shape[axis+1:])
+	w := fftWork[T]{inverse: inverse, from: from, to: to, n: n, take: 2 * n, give: 2 * n, inner: inner}
+	if n > 0 {
+		w.lines = len(to) / (2 * n)
 	}
-	return l
-}
-
-// store makes l an output of type dt.
-func storeLattice(c *exec.KernelContext, l *lattice, dt tfpb.DataType) {
-	d := c.Out(0, dt, l.shape...)
-	switch dt {
-	case exec.Complex64:
-		storeAs(d, l, func(z complex128) complex64 { return complex64(z) })
-	case exec.Complex128:
-		copy(exec.Elems[complex128](d), l.data)
-	case exec.Float32:
-		storeAs(d, l, func(z complex128) float32 { return float32(real(z)) })
-	case exec.Float64:
-		storeAs(d, l, func(z complex128) float64 { return real(z) })
-	}
-}
-
-func storeAs[T exec.Element](d *exec.Tensor, l *lattice, as func(z complex128) T) {
-	ds := exec.Elems[T](d)
-	for i, z := range l.data {
-		ds[i] = as(z)
-	}
-}
-
-// resize cuts or pads a dimension with zeros.
-func (l *lattice) resize(axis, n int) *lattice {
-	if l.shape[axis] == n {
-		return l
-	}
-	out := &lattice{shape: append([]int{}, l.shape...)}
-	out.shape[axis] = n
-	out.data = make([]complex128, exec.NumElements(out.shape))
-	inner, outer := exec.NumElements(l.shape[axis+1:]), exec.NumElements(l.shape[:axis])
-	keep := min(n, l.shape[axis]) * inner
-	for o := range outer {
-		copy(out.data[o*n*inner:][:keep], l.data[o*l.shape[axis]*inner:][:keep])
-	}
-	return out
-}
-
-// transform applies the Fourier transform along an axis.
-func (l *lattice) transform(axis int, inverse bool) {
-	n := l.shape[axis]
-	if n == 0 || len(l.data) == 0 {
-		return
-	}
-	inner := exec.NumElements(l.shape[axis+1:])
-	line, apply := make([]complex128, n), transformOf(n, inverse)
-	for at := range len(l.data) / n {
-		base := at/inner*inner*n + at%inner
-		for i := range line {
-			line[i] = l.data[base+i*inner]
-		}
-		apply(line)
-		for i, z := range line {
-			if inverse {
-				z /= complex(float64(n), 0)
-			}
-			l.data[base+i*inner] = z
-		}
-	}
-}
-
-// transformOf returns the transform of a length, in place; an inverse one is not divided by
-// the length.
-func transformOf(n int, inverse bool) func(x []complex128) {
-	if f := newPowerFFT(n); f != nil && inverse {
-		return func(x []complex128) {
-			conjugate(x)
-			f.transform(x)
-			conjugate(x)
-		}
-	} else if f != nil {
-		return f.transform
-	}
-	fft := fourier.NewCmplxFFT(n)
-	if inverse {
-		return func(x []complex128) { fft.Sequence(x, x) }
-	}
-	return func(x []complex128) { fft.Coefficients(x, x) }
-}
-
-func conjugate(x []complex128) {
-	for i, z := range x {
-		x[i] = complex(real(z), -imag(z))
-	}
-}
-
-// transformReal is the half of a real signal's transform that says all, of each of its
-// lines, cut or filled up with zeros to n elements.
-func transformReal[T exec.Float](c *exec.KernelContext, t *exec.Tensor, n int) *lattice {
-	last := len(t.Shape) - 1
-	size, half := t.Shape[last], n/2+1
-	l := &lattice{shape: append(append([]int{}, t.Shape[:last]...), half)}
-	l.data = make([]complex128, c.CheckSize(l.shape, 16))
-	if size == 0 || n == 0 {
-		return l
-	}
-	line, x := make([]float64, n), exec.Elems[T](t)
-	var apply func(d []complex128, line []float64)
-	if f := newRealFFT(n); f != nil {
-		apply = f.coefficients
-	} else {
-		fft := fourier.NewFFT(n)
-		apply = func(d []complex128, line []float64) { fft.Coefficients(d, line) }
-	}
-	for at := 0; at < len(x)/size; at++ {
-		for i, v := range x[at*size:][:min(size, n)] {
-			line[i] = float64(v)
-		}
-		apply(l.data[at*half:][:half], line)
-	}
-	return l
-}
-
-// transformLast applies the transform along the last rank dimensions.
-func (l *lattice) transformLast(rank int, inverse bool) {
-	for k := 1; k <= rank; k++ {
-		l.transform(len(l.shape)-k, inverse)
-	}
+	runFFT(c, w)
 }
 
 func fourierOp(rank int, inverse bool) exec.OpSpec {
 	return exec.OpSpec{Types: exec.ComplexTypes, TypeAttr: "Tcomplex", Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		dt := b.DType("Tcomplex")
-		return func(c *exec.KernelContext) error {
-			if len(c.In(0).Shape) < rank {
-				return c.Invalid("%s has fewer than %d dimensions", c.In(0).Describe(), rank)
-			}
-			l := latticeOf(c, c.In(0))
-			l.transformLast(rank, inverse)
-			storeLattice(c, l, dt)
-			return nil
-		}, nil
+		if b.DType("Tcomplex") == exec.Complex128 {
+			return func(c *exec.KernelContext) error { return transformComplex[float64](c, rank, inverse) }, nil
+		}
+		return func(c *exec.KernelContext) error { return transformComplex[float32](c, rank, inverse) }, nil
 	}}
+}
+
+func transformComplex[T float32 | float64](c *exec.KernelContext, rank int, inverse bool) error {
+	x := c.In(0)
+	if len(x.Shape) < rank {
+		return c.Invalid("%s has fewer than %d dimensions", x.Describe(), rank)
+	}
+	d := c.OutLike(0, x.DType, x)
+	from, to := partsOf[T](x), partsOf[T](d)
+	for k := 1; k <= rank; k++ {
+		transformAxis(c, to, from, d.Shape, len(d.Shape)-k, inverse)
+		from = to
+	}
+	return nil
 }
 
 // fourierLength returns the lengths in input 1.
 func fourierLength(c *exec.KernelContext, rank int) ([]int, error) {
-	n := append([]int{}, c.IntsOf(0, c.In(1))...)
+	n := c.IntsOf(0, c.In(1))
 	if len(n) != rank || len(c.In(1).Shape) != 1 || len(c.In(0).Shape) < rank {
 		return nil, c.Invalid("%d lengths for a transform of %s in %d dimensions", len(n), c.In(0).Describe(), rank)
 	}
@@ -198,81 +69,108 @@ func fourierLength(c *exec.KernelContext, rank int) ([]int, error) {
 	return n, nil
 }
 
-// byFloat is transformReal of input 0.
-func byFloat(c *exec.KernelContext, n int) *lattice {
-	if x := c.In(0); x.DType == exec.Float64 {
-		return transformReal[float64](c, x, n)
-	}
-	return transformReal[float32](c, c.In(0), n)
+// fourierShape returns, in scratch memory, the shape of input 0 with other numbers in its
+// last dimensions.
+func fourierShape(c *exec.KernelContext, k int, last []int) []int {
+	x := c.In(0).Shape
+	shape := append(c.ScratchInts(k, 0), x[:len(x)-len(last)]...)
+	shape = append(shape, last...)
+	c.KeepInts(k, shape)
+	return shape
 }
 
 func realFourier(rank int) exec.OpSpec {
 	return exec.OpSpec{Types: exec.Floats, TypeAttr: "Treal", Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		dt := b.DType("Tcomplex")
-		return func(c *exec.KernelContext) error {
-			n, err := fourierLength(c, rank)
-			if err != nil {
-				return err
-			}
-			if rank == 1 {
-				storeLattice(c, byFloat(c, n[0]), dt)
-				return nil
-			}
-			l := latticeOf(c, c.In(0))
-			first := len(l.shape) - rank
-			for k, v := range n {
-				l = l.resize(first+k, v)
-				c.CheckSize(l.shape, 16)
-			}
-			l.transformLast(rank, false)
-			storeLattice(c, l.resize(len(l.shape)-1, n[rank-1]/2+1), dt)
-			return nil
-		}, nil
+		if b.DType("Treal") == exec.Float64 {
+			return func(c *exec.KernelContext) error { return toSpectrum[float64](c, rank) }, nil
+		}
+		return func(c *exec.KernelContext) error { return toSpectrum[float32](c, rank) }, nil
 	}}
+}
+
+// toSpectrum transforms real numbers along the last dimension, and the half of the spectrum
+// that says all along those before it.
+func toSpectrum[T float32 | float64](c *exec.KernelContext, rank int) error {
+	n, err := fourierLength(c, rank)
+	if err != nil {
+		return err
+	}
+	x, last := c.In(0), n[rank-1]
+	shape := fourierShape(c, 1, n)
+	end := len(shape) - 1
+	size := x.Shape[end]
+	from := partsOf[T](x)
+	if shape[end] = size; !exec.SameShape(shape, x.Shape) {
+		box := exec.Scratch[T](c, exec.ScratchB, exec.NumElements(shape))
+		clear(box)
+		copyBox(box, shape, from, x.Shape, 1)
+		from = box
+	}
+	shape[end] = last/2 + 1
+	d := c.Out(0, complexOf[T](), shape...)
+	to := partsOf[T](d)
+	runFFT(c, fftWork[T]{kind: realToSpectrum, from: from, to: to, n: last, take: size, give: 2 * shape[end], inner: 1, lines: exec.NumElements(shape[:end])})
+	for k := 1; k < rank; k++ {
+		transformAxis(c, to, to, d.Shape, end-k, false)
+	}
+	return nil
 }
 
 func inverseRealFourier(rank int) exec.OpSpec {
 	return exec.OpSpec{Types: exec.ComplexTypes, TypeAttr: "Tcomplex", Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		dt := b.DType("Treal")
-		return func(c *exec.KernelContext) error {
-			n, err := fourierLength(c, rank)
-			if err != nil {
-				return err
-			}
-			l := latticeOf(c, c.In(0))
-			first := len(l.shape) - rank
-			for k, v := range n[:rank-1] {
-				l = l.resize(first+k, v)
-				l.transform(first+k, true)
-			}
-			last := len(l.shape) - 1
-			c.CheckSize(append(append([]int{}, l.shape[:last]...), n[rank-1]), 16)
-			l = l.resize(last, n[rank-1]/2+1).mirror(n[rank-1])
-			l.transform(last, true)
-			storeLattice(c, l, dt)
-			return nil
-		}, nil
+		if b.DType("Tcomplex") == exec.Complex128 {
+			return func(c *exec.KernelContext) error { return fromSpectrum[float64](c, rank) }, nil
+		}
+		return func(c *exec.KernelContext) error { return fromSpectrum[float32](c, rank) }, nil
 	}}
 }
 
-// mirror widens the last dimension from the half of a spectrum that real
-// signals have to the whole.
-func (l *lattice) mirror(n int) *lattice {
-	last := len(l.shape) - 1
-	half := l.shape[last]
-	out := l.resize(last, n)
-	if n == 0 {
-		return out
+// fromSpectrum undoes toSpectrum.
+func fromSpectrum[T float32 | float64](c *exec.KernelContext, rank int) error {
+	n, err := fourierLength(c, rank)
+	if err != nil {
+		return err
 	}
-	for row := 0; row < len(out.data)/n; row++ {
-		to, from := out.data[row*n:(row+1)*n], l.data[row*half:(row+1)*half]
-		to[0] = complex(real(from[0]), 0)
-		for i := n/2 + 1; i < n; i++ {
-			to[i] = cmplx.Conj(from[n-i])
+	x, last := c.In(0), n[rank-1]
+	shape := fourierShape(c, 1, n)
+	end := len(shape) - 1
+	from := partsOf[T](x)
+	half := x.Shape[end]
+	if rank > 1 {
+		shape[end] = half
+		box := exec.Scratch[T](c, exec.ScratchB, 2*exec.NumElements(shape))
+		clear(box)
+		copyBox(box, shape, from, x.Shape, 2)
+		for k := 1; k < rank; k++ {
+			transformAxis(c, box, box, shape, end-k, true)
 		}
-		if n%2 == 0 {
-			to[n/2] = complex(real(from[n/2]), 0)
-		}
+		from, shape[end] = box, last
 	}
-	return out
+	d := c.Out(0, exec.DTypeOf[T](), shape...)
+	runFFT(c, fftWork[T]{kind: spectrumToReal, inverse: true, from: from, to: partsOf[T](d), n: last, take: 2 * half, give: last, inner: 1, lines: exec.NumElements(shape[:end])})
+	return nil
+}
+
+// complexOf is the type of complex numbers whose parts are T.
+func complexOf[T float32 | float64]() tfpb.DataType {
+	if exec.DTypeOf[T]() == exec.Float64 {
+		return exec.Complex128
+	}
+	return exec.Complex64
+}
+
+// copyBox copies what two tensors have in common, whose numbers are so many elements each.
+func copyBox[T float32 | float64](d []T, to []int, x []T, from []int, elements int) {
+	if len(to) == 0 {
+		copy(d, x)
+		return
+	}
+	if len(to) == 1 {
+		copy(d[:min(to[0], from[0])*elements], x)
+		return
+	}
+	row, line := elements*exec.NumElements(to[1:]), elements*exec.NumElements(from[1:])
+	for i := range min(to[0], from[0]) {
+		copyBox(d[i*row:(i+1)*row], to[1:], x[i*line:(i+1)*line], from[1:], elements)
+	}
 }
