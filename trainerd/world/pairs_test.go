@@ -28,9 +28,10 @@ var alone = map[string][]string{
 	"disk-error-at-stop": {"sigterm", "stop"},
 	"NaN":                {"stop", "sigterm"}, // its last checkpoint has the NaN
 	"NaN, reported late": {"stop", "sigterm"},
-	"rate":               {"pause"},                               // it has one of its own
-	"lock-removed":       {"second-run"},                          // which may have the lock before the first run sees it
-	"second-chief":       {"kill-task", "power-cut-of-the-chief"}, // so may this one between two processes of the chief
+	// It has a pause of its own, and saves another rate in between, which the next life has if this one ends there.
+	"rate":         {"pause", "kill", "power-cut", "damaged-newest", "disk-error", "disk-full-once", "disk-full", "short-write", "stop", "sigterm", "crash", "lost-session", "NaN"},
+	"lock-removed": {"second-run"},                          // which may have the lock before the first run sees it
+	"second-chief": {"kill-task", "power-cut-of-the-chief"}, // so may this one between two processes of the chief
 }
 
 // together returns an event that is two at once, or the first where they cannot be.
