@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -377,13 +378,34 @@ func (s *checkpointStore) measureAgain(c Checkpoint) {
 }
 
 // measure notes values of metrics of the model of a step: in the record of its
-// checkpoint, if there is one already.
+// checkpoint, if there is one already, and in that of the next step, as measured.of has it.
 func (s *checkpointStore) measure(step int64, values checkpoint.Measurements) error {
-	i := slices.IndexFunc(s.known, func(c Checkpoint) bool { return c.at() == step && step != NoStep })
-	if i < 0 || s.known[i].record == nil {
+	if step == NoStep {
 		return nil
 	}
-	return s.amend(&s.known[i], *s.known[i].record, values)
+	var errs []error
+	for i := range s.known {
+		switch c := &s.known[i]; {
+		case c.record == nil:
+		case c.at() == step:
+			errs = append(errs, s.amend(c, *c.record, values))
+		case c.Step == step+1 && c.at() == c.Step:
+			if lacking := lackingIn(c.record, values); len(lacking) > 0 {
+				errs = append(errs, s.amend(c, *c.record, lacking))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lackingIn returns the values of metrics that a record does not have.
+func lackingIn(r *manifest.Record, values checkpoint.Measurements) checkpoint.Measurements {
+	lacking := maps.Clone(values)
+	maps.DeleteFunc(lacking, func(name string, _ checkpoint.Measurement) bool {
+		_, has := r.Metrics[name]
+		return has
+	})
+	return lacking
 }
 
 // amend writes another record of a checkpoint, with further metrics.

@@ -4,6 +4,7 @@ package child
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"math"
 	"os"
@@ -384,5 +385,74 @@ func TestTakeOver(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTakeOverTheBest has a chief that was killed before it had taken what another node has
+// reported of the best checkpoint, by its own step or by the one before: the next chief keeps
+// that.
+func TestTakeOverTheBest(t *testing.T) {
+	for _, counted := range []int64{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				p.say("step=%d loss=1", 12-counted)
+				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-12"), "weights")
+				return 0
+			})
+			sv.Nodes, sv.Retention = 2, []retention.Policy{retention.Last(1), retention.Best{Metric: "loss", N: 1}}
+			n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
+			tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
+			must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+			w := forwarder{}
+			for i, loss := range []float64{0.5, 0.1, 0.9} {
+				step := 3 * int64(i+1)
+				writeFile(t, filepath.Join(sv.Logdir, fmt.Sprint("ckpt-", step)), "weights")
+				w.add(&Report{Step: step - counted, Values: []Value{{"loss", loss}}})
+			}
+			must(t, w.send(n, before))
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := checkpointsIn(t, sv.Logdir); !slices.Equal(got, []string{"ckpt-12", "ckpt-6"}) {
+				t.Errorf("the best was reported at step %d: left are %v", 6-counted, got)
+			}
+		})
+	}
+}
+
+// TestStopWhileNodesEnd has a chief that is stopped while it waits for the end of a start on
+// another node, which has reported all: what that has reported, and reports then, comes into
+// the curve, also where that node does not end in time.
+func TestStopWhileNodesEnd(t *testing.T) {
+	for _, ends := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			n, w := &nodes{own: 1}, forwarder{}
+			sv, log := simulate(t, func(*simProgram) int {
+				tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
+				return 1
+			})
+			sv.Nodes, sv.Grace, n.dir = 2, time.Minute, filepath.Join(sv.Logdir, nodesDir)
+			report := func(first, last int64) {
+				for step := first; step <= last; step++ {
+					w.add(&Report{Step: step, Values: []Value{{"loss", 1}}})
+				}
+				must(t, w.send(n, n.job().start))
+			}
+			stop, end := begin(t, sv)
+			time.Sleep(2 * time.Second)
+			report(1, 4)
+			stop()
+			time.Sleep(2 * time.Second)
+			report(5, 6)
+			if ends {
+				tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded})
+			}
+			if exit, err := end(); err != nil || exit.Attempt != 1 {
+				t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
+			}
+			if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, count(1, 6)) {
+				t.Errorf("the curve has the steps %v; log:\n%s", got, log)
+			}
+		})
 	}
 }

@@ -186,6 +186,15 @@ func (n *nodes) job() (j jobState) {
 	return j
 }
 
+// isPaused reports whether the job was paused when its chief was lost.
+func (n *nodes) isPaused() bool {
+	if n == nil {
+		return false
+	}
+	j := n.job()
+	return j.Paused && !j.Phase.final()
+}
+
 // HasNodes reports whether the job in a logdir has several nodes.
 func HasNodes(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, nodesDir))
@@ -280,16 +289,19 @@ func (r *run) tellNodesOfEnd(e *Exit) {
 }
 
 // awaitParts waits for the other nodes, which may be writing their parts of the last
-// checkpoint of a start that has ended here. The next start comes once they have ended it.
+// checkpoint of a start that has ended here. The next start comes once they have ended it. A
+// stop that comes meanwhile is one of theirs, too.
 func (r *run) awaitParts(ctx context.Context) {
-	limit, stops := r.endTime(), ctx.Err() != nil
-	if stops { // which the other nodes know
-		ctx = r.ectx
+	if ctx.Err() == nil {
+		r.awaitNodes(ctx, r.start(), r.endTime(), false, r.takeForwarded)
+	}
+	if ctx.Err() != nil {
+		limit := r.endTime()
 		if e := r.attempt.ending; e != nil {
 			limit = max(r.grace()*9/10-time.Since(e.begun), newsTime) // the rest is for what follows
 		}
+		r.awaitNodes(r.ectx, r.start(), limit, true, r.takeForwarded)
 	}
-	r.awaitNodes(ctx, r.start(), limit, stops, r.takeForwarded)
 	if r.lost == nil {
 		r.nodes.dropReports()
 	}
@@ -336,6 +348,7 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know
 		case <-ctx.Done():
 			return
 		case <-over.C:
+			take(true)
 			r.log.Warn("a node has not ended the program in time; continuing without it", "node", node, "waited", limit)
 			return
 		case <-poll.C:

@@ -148,6 +148,32 @@ func TestPauseOutlivesChief(t *testing.T) {
 	})
 }
 
+// A pause outlives its chief also where no worker takes its place, but a trainerd that has
+// just come; one that was stopped has ended the pause.
+func TestPauseOutlivesAll(t *testing.T) {
+	for left, waits := range map[phase]bool{nodeRunning: true, nodeEnded: true, jobStopped: false} {
+		synctest.Test(t, func(t *testing.T) {
+			starts := 0
+			sv, log := simulate(t, func(*simProgram) int { starts++; return 0 })
+			sv.Nodes = 2
+			n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
+			must(t, os.MkdirAll(n.dir, 0o777))
+			must(t, writeJSON(nil, n.jobFile(), jobState{start: start{"elsewhere/7/1", 3}, Phase: left, Paused: true}))
+			_, end := begin(t, sv)
+			time.Sleep(time.Hour)
+			if (starts == 0) != waits {
+				t.Errorf("after a chief that had %s the program was started %d times; log:\n%s", left, starts, log)
+			}
+			if waits {
+				must(t, sv.Resume(t.Context()))
+			}
+			if exit, err := end(); err != nil || exit.Cause != Completed || starts != 1 {
+				t.Errorf("Run = %+v, %v after %d starts", exit, err, starts)
+			}
+		})
+	}
+}
+
 // A pause that is asked for between two starts holds the next one, and a stop ends it there.
 func TestPauseBetweenStarts(t *testing.T) {
 	for _, resumed := range []bool{true, false} {

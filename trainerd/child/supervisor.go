@@ -139,13 +139,13 @@ type Observer interface {
 // another process holds the logdir, and a [*logdir.LostError] if the logdir was
 // moved or deleted meanwhile.
 func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
-	for promoted := false; ; {
-		exit, err := sv.lead(ctx, promoted)
+	for {
+		exit, err := sv.lead(ctx)
 		locked, isLocked := errors.AsType[*logdir.LockedError](err)
 		if !isLocked || sv.Nodes <= 1 || exit.Attempt > 0 {
 			return exit, err
 		}
-		exit, promoted, err = sv.follow(ctx, locked.Holder)
+		exit, promoted, err := sv.follow(ctx, locked.Holder)
 		if !promoted || err != nil {
 			return exit, err
 		}
@@ -153,9 +153,8 @@ func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
 }
 
 // lead runs the program as the chief, which looks after the checkpoints, the
-// events and the other nodes. promoted says that it takes the place of another one, in the
-// middle of a job.
-func (sv *Supervisor) lead(ctx context.Context, promoted bool) (exit Exit, err error) {
+// events and the other nodes.
+func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 	begun := time.Now()
 	r, err := sv.open(ctx)
 	if err != nil {
@@ -165,7 +164,7 @@ func (sv *Supervisor) lead(ctx context.Context, promoted bool) (exit Exit, err e
 		r.publishEnd(exit, err)
 		err = r.closing(ctx, begun, exit, err)
 	}()
-	if promoted && r.nodes.job().Paused {
+	if r.nodes.isPaused() { // in the middle of a job, by a chief that is gone
 		r.paused = true
 		r.wait(ctx, 0)
 	}
@@ -349,7 +348,7 @@ func (r *run) scan(ctx context.Context) error {
 	if n := len(known); n > 0 {
 		r.maxStep = known[n-1].Step
 	}
-	if r.MaxRewinds <= 0 { // else the next save has that done, when it is known which are good
+	if r.MaxRewinds <= 0 && r.nodes == nil { // else the next save has that done, when it is known which are good, or the best
 		r.rotate()
 	}
 	return nil
