@@ -3,7 +3,6 @@ package ckptfmt
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -310,39 +309,6 @@ func TestEmptyTensorPastTheEnd(t *testing.T) {
 	writeIndexFile(t, prefix, entries)
 	if x, err := openBundle(t, prefix, nil).Lookup("empty"); err != nil || len(x.Data) > 0 {
 		t.Errorf("%v, %v", x, err)
-	}
-}
-
-// A checkpoint may have more data files than a process may have open.
-func TestOpenShardsAreLimited(t *testing.T) {
-	const shards = maxOpenShards + 44
-	prefix := filepath.Join(t.TempDir(), "model.ckpt")
-	entries := map[string][]byte{"": tfproto.Marshal(newHeader(shards))}
-	for i := range shards {
-		data := []byte{byte(i), 1, 2, 3}
-		e := &bundleEntry{dtype: tfpb.DataType_DT_INT32, shard: int32(i), size: 4, crc: crc32c.Mask(crc32c.Value(data))}
-		entries[fmt.Sprintf("t%03d", i)] = e.append(nil)
-		if err := os.WriteFile(layout.DataName(prefix, i, shards), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	writeIndexFile(t, prefix, entries)
-	r := openBundle(t, prefix, nil)
-	for range 2 {
-		for i := range shards {
-			if x, err := r.Lookup(fmt.Sprintf("t%03d", i)); err != nil || x.Data[0] != byte(i) {
-				t.Fatalf("tensor %d: %v, %v", i, x, err)
-			}
-		}
-		open := 0
-		for _, s := range r.shards {
-			if s.file != nil {
-				open++
-			}
-		}
-		if open != maxOpenShards {
-			t.Errorf("%d files are open, want %d", open, maxOpenShards)
-		}
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
-	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/crc32c"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -42,14 +42,13 @@ type ReaderOptions struct {
 type BundleReader struct {
 	prefix string
 	opts   ReaderOptions
-	index  atomicfile.ReadFile
+	index  *openfile.File
 	table  *sstable.Reader
 	header *tfpb.BundleHeaderProto
 	order  byteOrder
 
 	mu     sync.Mutex
 	shards map[int]*shard
-	open   int // how many of them are
 	closed bool
 }
 
@@ -60,7 +59,7 @@ func OpenBundle(prefix string, o *ReaderOptions) (*BundleReader, error) {
 		o = &ReaderOptions{}
 	}
 	name := layout.IndexName(prefix)
-	f, err := atomicfile.Open(o.FS, name)
+	f, err := openfile.Shared(o.FS, name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +71,8 @@ func OpenBundle(prefix string, o *ReaderOptions) (*BundleReader, error) {
 }
 
 func (r *BundleReader) start(name string) error {
-	info, err := r.index.Stat()
-	if err != nil {
-		return err
-	}
-	if r.table, err = sstable.NewReader(r.index, info.Size(), &sstable.ReaderOptions{Name: name}); err != nil {
+	var err error
+	if r.table, err = sstable.NewReader(r.index, r.index.Size(), &sstable.ReaderOptions{Name: name}); err != nil {
 		return err
 	}
 	value, err := r.table.Get([]byte(headerKey))
@@ -316,7 +312,7 @@ func (r *BundleReader) locate(name string, e *bundleEntry) (*shard, error) {
 }
 
 func corruptTensor(s *shard, name string, e *bundleEntry, err error) error {
-	return &CorruptError{Name: s.name, Offset: e.offset, Part: fmt.Sprintf("tensor %q", name), Err: err}
+	return &CorruptError{Name: s.Name(), Offset: e.offset, Part: fmt.Sprintf("tensor %q", name), Err: err}
 }
 
 // readError makes damage of a file that became shorter, and leaves an error of

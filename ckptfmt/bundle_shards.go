@@ -6,23 +6,16 @@ import (
 	"os"
 	"sync"
 
+	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// maxOpenShards bounds the data files that a reader has open at a time. A
-// checkpoint may have more than a process may have open.
-const maxOpenShards = 256
-
-// shard is a data file. It is opened when it is read, and may be closed when it
-// is not. If another file has its name by then, the checksums tell.
+// shard is a data file. It is opened when it is first read. If another file has its name by
+// then, the checksums tell.
 type shard struct {
-	r    *BundleReader
-	name string
-	size int64 // when it was first opened
-
-	file  atomicfile.ReadFile // nil when it is closed; guarded by r.mu
-	users int                 // likewise: what reads at the moment
+	*openfile.File
+	size int64 // when it was opened
 
 	mapOnce sync.Once
 	mapped  []byte // by View
@@ -36,86 +29,26 @@ func (r *BundleReader) shard(i int) (*shard, error) {
 	if s := r.shards[i]; s != nil {
 		return s, nil
 	}
-	s := &shard{r: r, name: layout.DataName(r.prefix, i, r.NumShards())}
-	err := s.open()
+	name := layout.DataName(r.prefix, i, r.NumShards())
+	if r.closed {
+		return nil, &os.PathError{Op: "open", Path: name, Err: os.ErrClosed}
+	}
+	f, err := openfile.Shared(r.opts.FS, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, lostShard(s.name, r.NumShards())
+		return nil, lostShard(name, r.NumShards())
 	}
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.file.Stat()
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	s.size = info.Size()
+	s := &shard{File: f, size: f.Size()}
 	r.shards[i] = s
 	return s, nil
-}
-
-// open opens the file, and closes one that nobody reads if there are many. The
-// caller holds r.mu.
-func (s *shard) open() error {
-	if s.r.closed {
-		return &os.PathError{Op: "open", Path: s.name, Err: os.ErrClosed}
-	}
-	if s.r.open >= maxOpenShards {
-		for _, other := range s.r.shards {
-			if other.file != nil && other.users == 0 {
-				other.close() // it was only read
-				break
-			}
-		}
-	}
-	f, err := atomicfile.Open(s.r.opts.FS, s.name)
-	if err != nil {
-		return err
-	}
-	s.file = f
-	s.r.open++
-	return nil
-}
-
-func (s *shard) close() error {
-	err := s.file.Close()
-	s.file = nil
-	s.r.open--
-	return err
-}
-
-// use calls f with the open file.
-func (s *shard) use(f func(atomicfile.ReadFile) error) error {
-	s.r.mu.Lock()
-	if s.file == nil {
-		if err := s.open(); err != nil {
-			s.r.mu.Unlock()
-			return err
-		}
-	}
-	file := s.file
-	s.users++
-	s.r.mu.Unlock()
-	defer func() {
-		s.r.mu.Lock()
-		s.users--
-		s.r.mu.Unlock()
-	}()
-	return f(file)
-}
-
-// ReadAt implements [io.ReaderAt].
-func (s *shard) ReadAt(b []byte, offset int64) (n int, err error) {
-	err = s.use(func(f atomicfile.ReadFile) error {
-		n, err = f.ReadAt(b, offset)
-		return err
-	})
-	return n, err
 }
 
 // view maps the file, which is not empty, on first use.
 func (s *shard) view() ([]byte, error) {
 	s.mapOnce.Do(func() {
-		s.mapErr = s.use(func(f atomicfile.ReadFile) (err error) {
+		s.mapErr = s.Use(func(f atomicfile.ReadFile) (err error) {
 			file, ok := f.(*os.File)
 			if !ok {
 				return errNoMmap
@@ -138,9 +71,7 @@ func (r *BundleReader) Close() error {
 		if s.mapped != nil {
 			err = errors.Join(err, unmapFile(s.mapped))
 		}
-		if s.file != nil {
-			err = errors.Join(err, s.close())
-		}
+		err = errors.Join(err, s.Close())
 	}
 	clear(r.shards)
 	return err

@@ -410,9 +410,10 @@ func TestBundleWriterChoices(t *testing.T) {
 	}
 }
 
-// A checkpoint may have more shards than the reader keeps open.
+// TestManyShards reads a checkpoint of more data files than a process may have open.
 func TestManyShards(t *testing.T) {
-	const n = maxOpenShards + 40
+	const n = 1100
+	limitOpenFiles(t, 256)
 	dir := t.TempDir()
 	to := filepath.Join(dir, "to")
 	var parts []string
@@ -444,9 +445,6 @@ func TestManyShards(t *testing.T) {
 			if err != nil || x.Name != fmt.Sprint("t", binary.LittleEndian.Uint32(x.Tensor.Data)) || !bytes.Equal(v.Data, x.Tensor.Data) {
 				t.Fatalf("%s is %x, %v", x.Name, x.Tensor.Data, err)
 			}
-		}
-		if r.open > maxOpenShards {
-			t.Errorf("%d files are open", r.open)
 		}
 	}
 	if err := r.Close(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/sstable"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -28,7 +29,7 @@ type V1Reader struct {
 }
 
 type v1File struct {
-	file  *os.File
+	file  *openfile.File
 	table *sstable.Reader
 }
 
@@ -86,17 +87,13 @@ func v1Files(pattern string) ([]string, error) {
 
 // add opens one file and enters its tensors.
 func (r *V1Reader) add(name string) error {
-	f, err := os.Open(name)
+	f, err := openfile.Shared(nil, name)
 	if err != nil {
 		return err
 	}
 	file := &v1File{file: f}
 	r.files = append(r.files, file) // closed with the others
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if file.table, err = sstable.NewReader(f, info.Size(), &sstable.ReaderOptions{Name: name}); err != nil {
+	if file.table, err = sstable.NewReader(f, f.Size(), &sstable.ReaderOptions{Name: name}); err != nil {
 		return err
 	}
 	value, err := file.table.Get([]byte(headerKey))

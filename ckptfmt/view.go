@@ -48,7 +48,7 @@ func (r *BundleReader) View(name string) (*Tensor, error) {
 		return r.Lookup(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("mapping %s: %w", s.name, err)
+		return nil, fmt.Errorf("mapping %s: %w", s.Name(), err)
 	}
 	end := e.offset + e.size
 	return &Tensor{DType: e.dtype, Shape: e.shape, Data: data[e.offset:end:end]}, nil

@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -90,6 +91,28 @@ def test_avg(ckpt, tmp_path):
     ckpt("diff", runs[0][0], tmp_path / "same")
     del runs[0][1]["e"]
     ckpt("avg", save(tmp_path / "less", runs[0][1]), runs[1][0], tmp_path / "x", code=5)
+
+
+@pytest.mark.parametrize("expression", ["a - b", "a*b/(a + 0.5) - 2*b", "(a*a)/-b"])
+def test_math_is_numpys(ckpt, tmp_path, expression):
+    rng = np.random.default_rng(3)
+    small = [getattr(ml_dtypes, n) for n in ("float8_e5m2", "float8_e4m3fn", "float4_e2m1fn")]
+
+    def values():
+        numbers = {d.name: rng.standard_normal((4, 5)).astype(d.as_numpy_dtype) for d in FLOATS}
+        numbers |= {np.dtype(d).name: rng.standard_normal((4, 5)).astype(d) for d in small}
+        return numbers | {d: (rng.standard_normal((4, 5)) + 1j * rng.standard_normal((4, 5))).astype(d) for d in ("complex64", "complex128")}
+
+    a, b = values(), values()
+    paths = [save(tmp_path / n, {k: tf.constant(v) for k, v in vs.items()}) for n, vs in (("a", a), ("b", b))]
+    ckpt("math", expression, f"a={paths[0]}", f"b={paths[1]}", tmp_path / "c")
+    for name, x in a.items():
+        wide = np.complex128 if x.dtype.kind == "c" else np.float64
+        with np.errstate(all="ignore"):
+            want = eval(expression, {"a": x.astype(wide), "b": b[name].astype(wide)})
+            want = (want.astype(np.float32) if x.dtype.itemsize < 4 else want).astype(x.dtype).astype(wide)
+        got = restore(tmp_path / "c", name, tf.as_dtype(x.dtype)).numpy().astype(wide)
+        np.testing.assert_allclose(got, want, rtol=1e-15 if x.dtype.itemsize != 8 or x.dtype.kind == "f" else 1e-7, err_msg=name)
 
 
 def ema_graph():

@@ -42,6 +42,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
@@ -156,12 +157,12 @@ func Verify(ctx context.Context, dir string) (checks string, err error) {
 }
 
 // openPiece opens the archive that a piece is. The file is for the caller to close.
-func (r *Reader) openPiece(p piece) (*torch.Reader, *os.File, error) {
+func (r *Reader) openPiece(p piece) (*torch.Reader, *openfile.File, error) {
 	name := filepath.Join(r.dir, p.file)
 	if p.transformed {
 		return nil, nil, fmt.Errorf("%w: %s: the piece at %d is compressed or otherwise transformed", ckptfmt.ErrType, name, p.offset)
 	}
-	f, err := os.Open(name)
+	f, err := openfile.Shared(nil, name)
 	if err != nil {
 		return nil, nil, err
 	}

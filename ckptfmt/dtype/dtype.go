@@ -34,13 +34,12 @@ func Text(t tfpb.DataType, shape []int64) string { return Name(t) + " " + ShapeT
 // ShapeText returns a shape as text, as in "[64,10]".
 func ShapeText(shape []int64) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ",") }
 
-// IsFloat reports whether elements of a type are real floating-point numbers, of
-// 8 bits or more.
+// IsFloat reports whether elements of a type are real floating-point numbers.
 func IsFloat(t tfpb.DataType) bool {
 	switch t {
 	case tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16,
 		tfpb.DataType_DT_FLOAT8_E5M2, tfpb.DataType_DT_FLOAT8_E4M3FN, tfpb.DataType_DT_FLOAT8_E4M3FNUZ,
-		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ:
+		tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ, tfpb.DataType_DT_FLOAT8_E5M2FNUZ, tfpb.DataType_DT_FLOAT4_E2M1FN:
 		return true
 	}
 	return false

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -90,6 +91,30 @@ func stringsPart(list ...string) ckptfmt.Part {
 }
 
 // Strings that end in zero bytes come back, whatever their lengths.
+// TestEveryType writes and reads an array of each type whose elements have a size.
+func TestEveryType(t *testing.T) {
+	var want []ckptfmt.Part
+	for i := range tfpb.DataType_name {
+		d := tfpb.DataType(i)
+		size := dtype.Size(d)
+		if size == 0 {
+			continue
+		}
+		data := bytes.Repeat([]byte{1}, int(3*size)) // also true
+		want = append(want, ckptfmt.WholePart(dtype.Name(d), d, []int64{3}, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }))
+	}
+	var b bytes.Buffer
+	if err := Write(t.Context(), &b, want); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range open(t, b.Bytes()).Parts() {
+		got, err := p.Load()
+		if err != nil || got.DType != want[i].DType || len(got.Data) != 3*int(dtype.Size(got.DType)) {
+			t.Errorf("%s is %v, %v", want[i].Name, got, err)
+		}
+	}
+}
+
 func TestStringsThatEndInZeros(t *testing.T) {
 	for name, want := range map[string][]string{
 		"one":        {"graph\x00"},

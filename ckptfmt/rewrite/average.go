@@ -20,7 +20,7 @@ import (
 // (integers such as the step, bools, strings, the object graph) are those of
 // the last source, which also determines the layout. Of types that TensorFlow lacks
 // they must be the same in all. The mean of equal numbers
-// is exactly that number. The sources must stay open.
+// is exactly that number. The sources must stay open, and must not be changed.
 //
 // With weights, one for each source, it is the weighted mean. Their sum must not
 // be 0.
@@ -44,7 +44,8 @@ func Average(sources []*Source, weights []float64) (*Source, error) {
 		}
 	}
 	out := last.layout()
-	for i, p := range out.parts {
+	for i := range out.parts {
+		p := &last.parts[i]
 		if p.Foreign != "" {
 			if out.parts[i], err = sameInAll(sources, p); err != nil {
 				return nil, err
@@ -57,13 +58,10 @@ func Average(sources []*Source, weights []float64) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		same := make([]ckptfmt.Part, len(sources))
-		for k, s := range sources {
-			if same[k], err = s.like(p); err != nil {
-				return nil, err
-			}
+		if _, err := alike(sources, p); err != nil {
+			return nil, err
 		}
-		out.parts[i].Open = func() (io.ReadCloser, error) { return openCombined(same, encode, at) }
+		out.parts[i].Open = opener(sources, p, encode, func() combination { return at })
 	}
 	return out, nil
 }
@@ -122,7 +120,11 @@ func sumOfShares(numbers []*inspect.Numbers, i int, weights []float64, total flo
 }
 
 func isAveraged(d tfpb.DataType) bool {
-	return dtype.IsFloat(d) || d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128
+	return dtype.IsFloat(d) || isComplex(d)
+}
+
+func isComplex(d tfpb.DataType) bool {
+	return d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128
 }
 
 // encoder returns what appends a number, or a part of a complex one.
@@ -165,22 +167,22 @@ func sameTensors(a, b *Source) error {
 	return nil
 }
 
-// like returns what s holds of the slice that p is. It is loaded at once where
+// like returns what s holds of the slice that p is. It is loaded when it is opened where
 // s has it in other slices.
-func (s *Source) like(p ckptfmt.Part) (ckptfmt.Part, error) {
-	for _, q := range s.index()[p.Name] {
-		if q.Slice.String() == p.Slice.String() {
-			return q, nil
+func (s *Source) like(p *ckptfmt.Part) (ckptfmt.Part, error) {
+	for q := range s.named(p.Name) {
+		if slices.Equal(q.Slice.Start, p.Slice.Start) && slices.Equal(q.Slice.Length, p.Slice.Length) || q.Slice.String() == p.Slice.String() {
+			return *q, nil
 		}
 	}
 	if s.reader == nil || s.renamed {
 		return ckptfmt.Part{}, fmt.Errorf("%w: %q has other slices in %s", ckptfmt.ErrSlices, p.Name, s.name)
 	}
-	name := p.Name
-	q := p
-	q.DType = s.index()[name][0].DType
+	name, slice := p.Name, p.Slice
+	q := *p
+	q.DType = s.first(name).DType
 	q.Open = func() (io.ReadCloser, error) {
-		t, err := s.reader.LookupSlice(name, p.Slice)
+		t, err := s.reader.LookupSlice(name, slice)
 		if err != nil {
 			return nil, err
 		}
@@ -189,15 +191,21 @@ func (s *Source) like(p ckptfmt.Part) (ckptfmt.Part, error) {
 	return q, nil
 }
 
-// index returns the parts by the names of their tensors.
-func (s *Source) index() map[string][]ckptfmt.Part {
-	if s.byName == nil {
-		s.byName = make(map[string][]ckptfmt.Part, len(s.parts))
-		for _, p := range s.parts {
-			s.byName[p.Name] = append(s.byName[p.Name], p)
+// alike returns what each source holds of the slice that p is; zeros where a source does not
+// have the tensor. Of very many tensors it is not kept.
+func alike(sources []*Source, p *ckptfmt.Part) ([]ckptfmt.Part, error) {
+	list := make([]ckptfmt.Part, len(sources))
+	for i, s := range sources {
+		if s.first(p.Name) == nil {
+			list[i] = zeros(*p)
+			continue
+		}
+		var err error
+		if list[i], err = s.like(p); err != nil {
+			return nil, err
 		}
 	}
-	return s.byName
+	return list, nil
 }
 
 // combination computes element i of a result from those of its operands.
@@ -211,6 +219,18 @@ type combined struct {
 	at     combination
 	in     [][]byte
 	out    []byte
+}
+
+// opener returns what opens a combination of what sources hold of the slice that p is, which
+// must not be changed.
+func opener(sources []*Source, p *ckptfmt.Part, encode func([]byte, float64) []byte, at func() combination) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		parts, err := alike(sources, p)
+		if err != nil {
+			return nil, err
+		}
+		return openCombined(parts, encode, at())
+	}
 }
 
 // openCombined returns a reader of what a combination makes of parts of one shape.

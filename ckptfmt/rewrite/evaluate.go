@@ -36,10 +36,10 @@ func (e *DifferError) Error() string {
 }
 
 // Evaluate evaluates an expression over sources, one for each of its names.
-// Elements of floating-point types are computed in float64 and rounded to the type
-// in the first source that has the tensor; all other tensors are those of that
+// Elements of floating-point types are computed in float64, complex ones in complex128,
+// and rounded to the type in the first source that has the tensor; all other tensors are those of that
 // source, and so is the layout. Tensors with the same name must have the same
-// shape. The sources must stay open.
+// shape. The sources must stay open, and must not be changed.
 func Evaluate(e *Expression, sources []*Source, missing MissingPolicy) (*Source, error) {
 	for _, s := range sources {
 		if err := s.firstDamage(); err != nil {
@@ -55,9 +55,10 @@ func Evaluate(e *Expression, sources []*Source, missing MissingPolicy) (*Source,
 		isLacking[name] = true
 	}
 	out := sources[0].layout()
-	out.parts = nil
+	out.parts = make([]ckptfmt.Part, 0, len(sources[0].parts))
 	for i, s := range sources {
-		for _, p := range s.parts {
+		for j := range s.parts {
+			p := &s.parts[j]
 			if missing == SkipMissing && isLacking[p.Name] || inAny(sources[:i], p.Name) {
 				continue
 			}
@@ -78,58 +79,53 @@ func Evaluate(e *Expression, sources []*Source, missing MissingPolicy) (*Source,
 }
 
 func inAny(sources []*Source, name string) bool {
-	return slices.ContainsFunc(sources, func(s *Source) bool { return len(s.index()[name]) > 0 })
+	return slices.ContainsFunc(sources, func(s *Source) bool { return s.first(name) != nil })
+}
+
+func inAll(sources []*Source, name string) bool {
+	return !slices.ContainsFunc(sources, func(s *Source) bool { return s.first(name) == nil })
 }
 
 // lackingNames returns the tensors that not all sources have, but for the graph of
 // objects.
 func lackingNames(sources []*Source) []string {
-	count := make(map[string]int)
-	for _, s := range sources {
-		for name := range s.index() {
-			count[name]++
-		}
-	}
 	var list []string
-	for name, n := range count {
-		if n < len(sources) && name != ObjectGraph {
-			list = append(list, name)
+	for i, s := range sources {
+		for name := range s.index().first {
+			if name != ObjectGraph && !inAny(sources[:i], name) && !inAll(sources, name) {
+				list = append(list, name)
+			}
 		}
 	}
 	slices.Sort(list)
 	return list
 }
 
-// evaluatePart returns what an expression makes of a part and its equals.
-func evaluatePart(e *Expression, sources []*Source, p ckptfmt.Part) (ckptfmt.Part, error) {
+// evaluatePart returns what an expression makes of a part, which must not be changed, and
+// its equals.
+func evaluatePart(e *Expression, sources []*Source, p *ckptfmt.Part) (ckptfmt.Part, error) {
 	if p.Foreign != "" {
 		return sameInAll(sources, p)
 	}
-	if !dtype.IsFloat(p.DType) {
-		if isAveraged(p.DType) {
-			return p, fmt.Errorf("%w: %q is %s; expressions are about real numbers", ckptfmt.ErrType, p.Name, p.TypeName())
-		}
-		return p, nil
+	made := *p
+	if !isAveraged(p.DType) {
+		return made, nil
 	}
 	encode, err := encoder(p.DType)
 	if err != nil {
-		return p, err
+		return made, err
 	}
-	operands := make([]ckptfmt.Part, len(sources))
-	for i, s := range sources {
-		if len(s.index()[p.Name]) == 0 {
-			operands[i] = zeros(p)
-			continue
-		}
-		if q := s.index()[p.Name][0]; !slices.Equal(q.Full, p.Full) || !dtype.IsFloat(q.DType) {
-			return p, fmt.Errorf("%q is %s in one checkpoint and %s in another", p.Name, dtype.Text(p.DType, p.Full), dtype.Text(q.DType, q.Full))
-		}
-		if operands[i], err = s.like(p); err != nil {
-			return p, err
+	for _, s := range sources {
+		q := s.first(p.Name)
+		if q != nil && (!slices.Equal(q.Full, p.Full) || !isAveraged(q.DType) || isComplex(q.DType) != isComplex(p.DType)) {
+			return made, fmt.Errorf("%q is %s in one checkpoint and %s in another", p.Name, dtype.Text(p.DType, p.Full), dtype.Text(q.DType, q.Full))
 		}
 	}
-	p.Open = func() (io.ReadCloser, error) { return openCombined(operands, encode, e.combination()) }
-	return p, nil
+	if _, err := alike(sources, p); err != nil {
+		return made, err
+	}
+	made.Open = opener(sources, p, encode, func() combination { return e.combination(isComplex(p.DType)) })
+	return made, nil
 }
 
 // zeros returns a part like p without any other number.

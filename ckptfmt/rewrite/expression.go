@@ -11,16 +11,49 @@ import (
 
 // Expression is arithmetic over checkpoints, such as "base + 0.5*(a - b)": names,
 // numbers, + - * / and parentheses, with the usual precedence. Each element of the
-// result is computed from the elements at the same position, in float64.
+// result is computed from the elements at the same position, in float64, or in complex128.
 type Expression struct {
 	// Names are those of the checkpoints, in the order in which they first occur.
 	Names []string
 
-	root expr
+	root *term
 }
 
-// expr is a part of an expression. operands are the elements of Names.
-type expr func(operands []float64) float64
+// term is a part of an expression: a number, a name, or an operator and what it is of.
+type term struct {
+	op          byte // 'n': the number, 'v': the value of a name, 'm': minus left, or one of + - * /
+	number      float64
+	name        int // in Names
+	left, right *term
+}
+
+// compiled computes a term from the elements of Names.
+type compiled[T float64 | complex128] func(operands []T) T
+
+// compile returns what computes a term, with numbers as elements of the type are.
+func compile[T float64 | complex128](t *term, element func(float64) T) compiled[T] {
+	switch t.op {
+	case 'n':
+		n := element(t.number)
+		return func([]T) T { return n }
+	case 'v':
+		return func(v []T) T { return v[t.name] }
+	}
+	left := compile(t.left, element)
+	if t.op == 'm' {
+		return func(v []T) T { return -left(v) }
+	}
+	right := compile(t.right, element)
+	switch t.op {
+	case '+':
+		return func(v []T) T { return left(v) + right(v) }
+	case '-':
+		return func(v []T) T { return left(v) - right(v) }
+	case '*':
+		return func(v []T) T { return left(v) * right(v) }
+	}
+	return func(v []T) T { return left(v) / right(v) }
+}
 
 // maxExpression bounds a text, and so the depth of its parentheses.
 const maxExpression = 4096
@@ -46,14 +79,35 @@ func ParseExpression(text string) (*Expression, error) {
 	return e, nil
 }
 
-// combination evaluates the expression.
-func (e *Expression) combination() combination {
+// combination evaluates the expression, of complex numbers for a real and an imaginary part.
+func (e *Expression) combination(isComplex bool) combination {
+	if isComplex {
+		return e.complexCombination()
+	}
+	root := compile(e.root, func(n float64) float64 { return n })
 	operands := make([]float64, len(e.Names)) // a tensor is computed by one goroutine
 	return func(numbers []*inspect.Numbers, i int) float64 {
 		for k, n := range numbers {
 			operands[k] = n.At(i)
 		}
-		return e.root(operands)
+		return root(operands)
+	}
+}
+
+// complexCombination computes an element when its real part is asked for, which comes first.
+func (e *Expression) complexCombination() combination {
+	root := compile(e.root, func(n float64) complex128 { return complex(n, 0) })
+	operands := make([]complex128, len(e.Names))
+	var result complex128
+	return func(numbers []*inspect.Numbers, i int) float64 {
+		if i%2 == 1 {
+			return imag(result)
+		}
+		for k, n := range numbers {
+			operands[k] = complex(n.At(i), n.At(i+1))
+		}
+		result = root(operands)
+		return real(result)
 	}
 }
 
@@ -82,29 +136,18 @@ func (p *expressionParser) unexpected() error {
 	return fmt.Errorf("%q: unexpected %q at character %d", p.text, p.text[p.at], p.at+1)
 }
 
-func (p *expressionParser) sum() (expr, error) {
-	return p.chain(p.product, map[byte]func(a, b float64) float64{
-		'+': func(a, b float64) float64 { return a + b },
-		'-': func(a, b float64) float64 { return a - b },
-	})
-}
-
-func (p *expressionParser) product() (expr, error) {
-	return p.chain(p.factor, map[byte]func(a, b float64) float64{
-		'*': func(a, b float64) float64 { return a * b },
-		'/': func(a, b float64) float64 { return a / b },
-	})
-}
+func (p *expressionParser) sum() (*term, error)     { return p.chain(p.product, "+-") }
+func (p *expressionParser) product() (*term, error) { return p.chain(p.factor, "*/") }
 
 // chain parses operands with operators of one precedence between them.
-func (p *expressionParser) chain(operand func() (expr, error), operators map[byte]func(a, b float64) float64) (expr, error) {
+func (p *expressionParser) chain(operand func() (*term, error), operators string) (*term, error) {
 	left, err := operand()
 	if err != nil {
 		return nil, err
 	}
 	for {
-		apply, ok := operators[p.skip()]
-		if !ok {
+		op := p.skip()
+		if op == 0 || strings.IndexByte(operators, op) < 0 {
 			return left, nil
 		}
 		p.at++
@@ -112,12 +155,11 @@ func (p *expressionParser) chain(operand func() (expr, error), operators map[byt
 		if err != nil {
 			return nil, err
 		}
-		before := left
-		left = func(v []float64) float64 { return apply(before(v), right(v)) }
+		left = &term{op: op, left: left, right: right}
 	}
 }
 
-func (p *expressionParser) factor() (expr, error) {
+func (p *expressionParser) factor() (*term, error) {
 	switch c := p.skip(); {
 	case c == '-' || c == '+':
 		p.at++
@@ -125,7 +167,7 @@ func (p *expressionParser) factor() (expr, error) {
 		if err != nil || c == '+' {
 			return operand, err
 		}
-		return func(v []float64) float64 { return -operand(v) }, nil
+		return &term{op: 'm', left: operand}, nil
 	case c == '(':
 		p.at++
 		inner, err := p.sum()
@@ -145,7 +187,7 @@ func (p *expressionParser) factor() (expr, error) {
 	return nil, p.unexpected()
 }
 
-func (p *expressionParser) number() (expr, error) {
+func (p *expressionParser) number() (*term, error) {
 	from := p.at
 	for p.at < len(p.text) {
 		c := p.text[p.at]
@@ -159,14 +201,14 @@ func (p *expressionParser) number() (expr, error) {
 	if err != nil || math.IsInf(n, 0) {
 		return nil, fmt.Errorf("%q: %q is not a number", p.text, p.text[from:p.at])
 	}
-	return func([]float64) float64 { return n }, nil
+	return &term{op: 'n', number: n}, nil
 }
 
 func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
-func (p *expressionParser) name() expr {
+func (p *expressionParser) name() *term {
 	from := p.at
 	for p.at < len(p.text) && isNameByte(p.text[p.at]) {
 		p.at++
@@ -178,5 +220,5 @@ func (p *expressionParser) name() expr {
 		p.index[name] = i
 		p.e.Names = append(p.e.Names, name)
 	}
-	return func(v []float64) float64 { return v[i] }
+	return &term{op: 'v', name: i}
 }

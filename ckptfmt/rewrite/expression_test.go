@@ -1,14 +1,17 @@
 package rewrite
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
+	"math/cmplx"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 func TestExpressions(t *testing.T) {
@@ -25,7 +28,7 @@ func TestExpressions(t *testing.T) {
 		for _, name := range e.Names {
 			operands = append(operands, map[string]float64{"a": 6, "b": 2, "c": 3, "a_1": 6}[name])
 		}
-		if got := e.root(operands); math.Abs(got-want) > 1e-12 {
+		if got := compile(e.root, func(n float64) float64 { return n })(operands); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s is %v, want %v", text, got, want)
 		}
 	}
@@ -101,6 +104,48 @@ func TestEvaluate(t *testing.T) {
 	if _, err := evaluated(t, "a - a", FailMissing, sliced); err != nil {
 		t.Errorf("slices: %v", err)
 	}
+}
+
+// TestEvaluateComplex computes as NumPy does: of "a*b/c - 2*a", not part by part.
+func TestEvaluateComplex(t *testing.T) {
+	x, y, z := []complex128{1 + 2i, -3i, 0.5}, []complex128{2 - 1i, 1 + 1i, -4i}, []complex128{3i, 2, 1 - 1i}
+	want := []complex128{-1 - 5.333333333333333i, 1.5 + 4.5i, -1i}
+	for _, d := range []tfpb.DataType{tfpb.DataType_DT_COMPLEX128, tfpb.DataType_DT_COMPLEX64} {
+		var prefixes []string
+		for _, v := range [][]complex128{x, y, z} {
+			prefixes = append(prefixes, save(t, complexTensor("x", d, v)))
+		}
+		prefixes[1] = save(t, complexTensor("x", tfpb.DataType_DT_COMPLEX128, y)) // types may differ
+		to, err := evaluated(t, "a*b/c - 2*a", FailMissing, prefixes...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, got := values(t, to, "x")
+		if kind != d || len(got) != 2*len(want) {
+			t.Fatalf("the result is %d numbers for %v", len(got), kind)
+		}
+		for i, v := range want {
+			if got := complex(got[2*i], got[2*i+1]); cmplx.Abs(got-v) > 1e-6 {
+				t.Errorf("%v: element %d is %v, want %v", d, i, got, v)
+			}
+		}
+	}
+	other := save(t, tensor(t, "x", []int64{3}, 1.0, 2, 3))
+	if _, err := evaluated(t, "a + b", FailMissing, save(t, complexTensor("x", tfpb.DataType_DT_COMPLEX64, x)), other); err == nil || !strings.Contains(err.Error(), "in another") {
+		t.Errorf("complex and real numbers: %v", err)
+	}
+}
+
+func complexTensor(name string, d tfpb.DataType, v []complex128) ckptfmt.NamedTensor {
+	out := &ckptfmt.Tensor{DType: d, Shape: []int64{int64(len(v))}}
+	for _, c := range v {
+		if d == tfpb.DataType_DT_COMPLEX64 {
+			out.Data, _ = binary.Append(out.Data, binary.LittleEndian, complex64(c))
+		} else {
+			out.Data, _ = binary.Append(out.Data, binary.LittleEndian, c)
+		}
+	}
+	return ckptfmt.NamedTensor{Name: name, Tensor: out}
 }
 
 func TestWeights(t *testing.T) {

@@ -138,13 +138,11 @@ func wholeModel(name string) (*keras.Reader, error) {
 }
 
 func withoutGraph(parts []ckptfmt.Part) []ckptfmt.Part {
-	var out []ckptfmt.Part
-	for _, p := range parts {
-		if p.Name != ObjectGraph || p.Strings == nil {
-			out = append(out, p)
-		}
+	isGraph := func(p ckptfmt.Part) bool { return p.Name == ObjectGraph && p.Strings != nil }
+	if !slices.ContainsFunc(parts, isGraph) {
+		return parts
 	}
-	return out
+	return slices.DeleteFunc(slices.Clone(parts), isGraph)
 }
 
 // writtenPieces of copySize are written at once: Go's scheduler attends to each system call

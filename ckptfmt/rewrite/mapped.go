@@ -144,7 +144,7 @@ func (s *Source) Reader() (*ckptfmt.PartsReader, error) {
 	if err := s.firstDamage(); err != nil {
 		return nil, err
 	}
-	parts := slices.DeleteFunc(whole(s.parts), func(p ckptfmt.Part) bool { return p.Name == ObjectGraph })
+	parts := slices.DeleteFunc(slices.Clone(whole(s.parts)), func(p ckptfmt.Part) bool { return p.Name == ObjectGraph })
 	return ckptfmt.NewPartsReader(parts, nil)
 }
 

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -21,7 +22,7 @@ func (s *Source) AddObjects() error {
 	s.DropGraph()
 	b := &objectBuilder{g: &tfpb.TrackableObjectGraph{}, children: make(map[string]int32)}
 	b.node()
-	parts := whole(s.parts)
+	parts := slices.Clone(whole(s.parts))
 	for i := range parts {
 		name, _, _ := strings.Cut(parts[i].Name, attributes)
 		key, err := b.variable(name)

@@ -12,13 +12,14 @@ import (
 // sameInAll returns a part of a type that TensorFlow lacks, such as the scales of
 // quantised weights, which must be the same in all sources that have it: no arithmetic
 // is known of its elements, and those of one source may be wrong for the result.
-func sameInAll(sources []*Source, p ckptfmt.Part) (ckptfmt.Part, error) {
+func sameInAll(sources []*Source, of *ckptfmt.Part) (ckptfmt.Part, error) {
+	p := *of
 	var parts []ckptfmt.Part
 	for _, s := range sources {
-		if len(s.index()[p.Name]) == 0 {
+		if s.first(p.Name) == nil {
 			continue
 		}
-		q, err := s.like(p)
+		q, err := s.like(of)
 		if err != nil {
 			return p, err
 		}

@@ -44,7 +44,7 @@ type Source struct {
 	metadata map[string]string
 	close    []func() error
 	keys     []func(string) string // what happened to the names, "": left out
-	byName   map[string][]ckptfmt.Part
+	byName   *placesByName
 	// damaged are the tensors that should be among the parts and cannot be.
 	damaged []ckptfmt.DamagedTensor
 	// names are those of all tensors when the source was opened, and graph is
@@ -88,10 +88,12 @@ func OpenFile(f formats.File) (*Source, error) {
 
 // newSource notes what a source held when it was opened.
 func newSource(s *Source) (*Source, error) {
-	for _, p := range s.parts {
-		s.names = append(s.names, p.Name)
-		if p.Name == ObjectGraph {
-			s.graph = &p
+	s.names = make([]string, 0, len(s.parts)+len(s.damaged))
+	for i := range s.parts {
+		s.names = append(s.names, s.parts[i].Name)
+		if s.parts[i].Name == ObjectGraph {
+			graph := s.parts[i]
+			s.graph = &graph
 		}
 	}
 	for _, d := range s.damaged {

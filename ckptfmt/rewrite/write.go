@@ -70,12 +70,13 @@ func write(ctx context.Context, s *Source, to string, o *Options) error {
 // and tell progress, which may be nil, what they read.
 func watched(ctx context.Context, parts []ckptfmt.Part, progress func(n int)) []ckptfmt.Part {
 	out := slices.Clone(parts)
-	for i, p := range out {
-		if p.Open == nil {
+	for i := range out {
+		open := out[i].Open // not the part: there may be very many
+		if open == nil {
 			continue
 		}
 		out[i].Open = func() (io.ReadCloser, error) {
-			r, err := p.Open()
+			r, err := open()
 			if err != nil {
 				return nil, err
 			}
@@ -218,13 +219,17 @@ func writeV1(ctx context.Context, parts []ckptfmt.Part, to string, o *Options) (
 	return w.Finish()
 }
 
-// whole joins the slices of partitioned tensors.
+// whole joins the slices of partitioned tensors. What it returns is parts itself where there
+// are none, and not to be changed.
 func whole(parts []ckptfmt.Part) []ckptfmt.Part {
 	slicesOf := make(map[string][]ckptfmt.Part)
-	for _, p := range parts {
-		if !p.IsWhole() {
-			slicesOf[p.Name] = append(slicesOf[p.Name], p)
+	for i := range parts {
+		if p := &parts[i]; !p.IsWhole() {
+			slicesOf[p.Name] = append(slicesOf[p.Name], *p)
 		}
+	}
+	if len(slicesOf) == 0 {
+		return parts
 	}
 	var out []ckptfmt.Part
 	for _, p := range parts {

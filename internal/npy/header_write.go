@@ -11,7 +11,7 @@ import (
 
 // names are NumPy's names of the types. Types that it lacks are written as
 // what holds their values, or as raw bytes: bfloat16 as the V2 that NumPy
-// writes for the bfloat16 of package ml_dtypes, the 8-bit floats as V1.
+// writes for the bfloat16 of package ml_dtypes, the floats of 8 and of 4 bits as V1.
 var names = map[tfpb.DataType]string{
 	tfpb.DataType_DT_FLOAT: "<f4", tfpb.DataType_DT_DOUBLE: "<f8", tfpb.DataType_DT_HALF: "<f2",
 	tfpb.DataType_DT_COMPLEX64: "<c8", tfpb.DataType_DT_COMPLEX128: "<c16", tfpb.DataType_DT_BOOL: "|b1",
@@ -22,7 +22,7 @@ var names = map[tfpb.DataType]string{
 	tfpb.DataType_DT_INT4: "|i1", tfpb.DataType_DT_INT2: "|i1", tfpb.DataType_DT_UINT4: "|u1", tfpb.DataType_DT_UINT2: "|u1",
 	tfpb.DataType_DT_BFLOAT16:    "<V2",
 	tfpb.DataType_DT_FLOAT8_E5M2: "|V1", tfpb.DataType_DT_FLOAT8_E4M3FN: "|V1", tfpb.DataType_DT_FLOAT8_E4M3FNUZ: "|V1",
-	tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ: "|V1", tfpb.DataType_DT_FLOAT8_E5M2FNUZ: "|V1",
+	tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ: "|V1", tfpb.DataType_DT_FLOAT8_E5M2FNUZ: "|V1", tfpb.DataType_DT_FLOAT4_E2M1FN: "|V1",
 }
 
 const (

@@ -12,21 +12,19 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // Open opens the file of that name and makes a reader of it, which owns the
 // file from then on. The file is closed if that fails.
-func Open[R any](name string, newReader func(from io.ReaderAt, size int64, name string) (R, error)) (R, *os.File, error) {
+func Open[R any](name string, newReader func(from io.ReaderAt, size int64, name string) (R, error)) (R, *File, error) {
 	var none R
-	f, err := os.Open(name)
+	f, err := Shared(nil, name)
 	if err != nil {
 		return none, nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return none, nil, errors.Join(err, f.Close())
-	}
-	r, err := whileMapped(f, info.Size(), func(from io.ReaderAt) (R, error) { return newReader(from, info.Size(), name) })
+	r, err := whileMapped(f, func(from io.ReaderAt) (R, error) { return newReader(from, f.Size(), name) })
 	if err != nil {
 		return none, nil, errors.Join(err, f.Close())
 	}
@@ -35,18 +33,22 @@ func Open[R any](name string, newReader func(from io.ReaderAt, size int64, name 
 
 // mapped is a file that is in memory for some time. ReadAt reads it as any other.
 type mapped struct {
-	*os.File
+	*File
 	view []byte // nil at other times
 }
 
 // leastMapped is the size of a file from which it is worth it.
 const leastMapped = 1 << 20
 
-func whileMapped[R any](f *os.File, size int64, newReader func(from io.ReaderAt) (R, error)) (r R, err error) {
-	if size < leastMapped {
+func whileMapped[R any](f *File, newReader func(from io.ReaderAt) (R, error)) (r R, err error) {
+	if f.Size() < leastMapped {
 		return newReader(f)
 	}
-	view, err := mapFile(f, size)
+	var view []byte
+	err = f.Use(func(file atomicfile.ReadFile) error {
+		view, err = mapFile(file.(*os.File), f.Size())
+		return err
+	})
 	if err != nil {
 		return newReader(f) // which is slower
 	}

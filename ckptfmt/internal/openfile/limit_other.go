@@ -1,0 +1,5 @@
+//go:build !unix
+
+package openfile
+
+func mostOpen() int { return atMost }

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package ckptfmt
+
+import "testing"
+
+func limitOpenFiles(*testing.T, uint64) {}
