@@ -62,7 +62,6 @@ type Reader struct {
 	object                   object          // that has begun and not ended
 	last                     int64           // the step of the last line with numbers, noStep for none
 	marks                    map[string]mark // by the line's form
-	pace                     pace            // of the lines that have their step from a bar
 	learned                  *learned
 }
 
@@ -185,7 +184,7 @@ func (r *Reader) take(m *match) *Point {
 			break // there is no bar
 		}
 		if r.redrawn && len(r.pending) == 0 {
-			p.Step, r.redrawn = r.pace.correct(r.step, p), false
+			p.Step, r.redrawn = r.learned.correct(r.step, p), false
 			return p
 		}
 		if r.pending = append(r.pending, &waiting{p, noStep}); len(r.pending) > maxPending {
@@ -332,7 +331,7 @@ func (r *Reader) release(step int64) *Point {
 	}
 	p := r.pending[0].Point
 	r.pending = r.pending[1:]
-	p.Step = r.pace.correct(max(step, 0), p)
+	p.Step = r.learned.correct(max(step, 0), p)
 	return p
 }
 
