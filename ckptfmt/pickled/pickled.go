@@ -1,5 +1,5 @@
 // Package pickled reads the contents of Python pickles, so that two can be compared:
-// checkpoints of JAX, NumPy and scikit-learn are often pickles. Equal objects may
+// checkpoints of JAX, NumPy and scikit-learn are often pickles, or joblib's. Equal objects may
 // have different bytes, because a pickle stores an object that is used twice only
 // once. Nothing in a pickle is called. The package has no state.
 package pickled
@@ -50,14 +50,7 @@ func Is(b []byte) bool {
 // "params/dense/kernel". Values can be compared by ==. Whole numbers that a float64
 // has are one. PyTorch's tensors, whose elements are not in the pickle, are left out.
 func Leaves(b []byte) (map[string]any, error) {
-	v, end, err := pickle.Load(string(b), pickle.Rules{
-		Allowed: func(string) bool { return true },
-		Call:    call,
-		New: func(class string, args pickle.Tuple) (any, error) {
-			return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
-		},
-		Persistent: func(any) (any, error) { return &pickle.Object{Class: storage}, nil },
-	})
+	v, end, err := load(string(b), 0)
 	if err == nil && end != len(b) {
 		err = errMore
 	}
@@ -66,6 +59,19 @@ func Leaves(b []byte) (map[string]any, error) {
 	}
 	w := &walk{leaves: map[string]any{}}
 	return w.leaves, w.visit("", v, 0)
+}
+
+// load reads a pickle, which may be in others.
+func load(b string, depth int) (value any, end int, err error) {
+	return pickle.Load(b, pickle.Rules{
+		Allowed: func(string) bool { return true },
+		Call:    call,
+		New: func(class string, args pickle.Tuple) (any, error) {
+			return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
+		},
+		Persistent: func(any) (any, error) { return &pickle.Object{Class: storage}, nil },
+		Built:      func(o *pickle.Object, rest string) (int, error) { return readJoblib(o, rest, depth) },
+	})
 }
 
 // call returns what represents the result of a call.

@@ -47,6 +47,47 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
+// TestJoblib has files of joblib 1.6 and NumPy 2.4: of one value with a text that is the same
+// object in two places, and of its like with two texts.
+func TestJoblib(t *testing.T) {
+	var all []map[string]any
+	for _, name := range []string{"shared", "apart"} {
+		b, err := os.ReadFile("testdata/" + name + ".joblib")
+		if err != nil || !Is(b) {
+			t.Fatalf("%v; it is a pickle: %v", err, Is(b))
+		}
+		leaves, err := Leaves(b)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, leaves)
+		for n := range len(b) - 1 {
+			if _, err := Leaves(b[:n]); err == nil {
+				t.Fatalf("the first %d of %d bytes are read", n, len(b))
+			}
+		}
+	}
+	if diff := cmp.Diff(all[0], all[1]); diff != "" {
+		t.Errorf("-shared +apart:\n%s", diff)
+	}
+	for name, want := range map[string]any{
+		"step":     5.0,
+		"params/w": Array{"<f4", "[2 3]", "\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@"},
+		"again":    all[0]["params/w"],
+		"params/e": Array{"<f8", "[0 3]", ""},
+		"classes":  Array{"<U3", "[2]", "a\x00\x00\x00b\x00\x00\x00\x00\x00\x00\x00c\x00\x00\x00d\x00\x00\x00e\x00\x00\x00"},
+		"flag":     Array{"|b1", "[2]", "\x01\x00"},
+		"names/1":  "layer",
+	} {
+		if got, ok := all[0][name]; !ok || got != want {
+			t.Errorf("%s is %+v, want %+v", name, got, want)
+		}
+	}
+	if f, _ := all[0]["params/f"].(Array); f.Shape != "[2 3] in Fortran's order" || len(f.Data) != 48 {
+		t.Errorf("the array in Fortran's order is %+v", f)
+	}
+}
+
 // TestCut has a pickle that ends anywhere: an error, and no panic.
 func TestCut(t *testing.T) {
 	b, err := os.ReadFile("testdata/shared-4.pkl")

@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/child"
 )
 
 // Curve is a curve that differs between two runs.
@@ -49,28 +50,67 @@ var ofTheClock = lazyregexp.New(`(?i)(?:^|[/_. -])(?:time|times|secs?|seconds|ms
 // curves are the values by step of each tag.
 type curves map[string]map[int64]float64
 
-// curvesIn returns the scalar curves of a logdir as TensorBoard is to show them.
+// curvesIn returns the scalar curves of a logdir as TensorBoard is to show them. What the
+// starts of a program write, each into a folder of its own, is one curve.
 func curvesIn(logdir string) curves {
-	all := curves{}
+	all, begun := curves{}, map[string]float64{}
 	root := os.DirFS(logdir)
 	runs, _ := tfevents.FindRuns(root, ".") // what cannot be read is missing in both
 	for _, run := range runs {
 		for _, s := range tfevents.ReadRun(root, run, nil).Series {
-			tag := path.Join(run.Name, s.Tag)
 			if ofTheClock().MatchString(s.Tag) {
 				continue
 			}
-			for p := range s.Points() {
-				if v, ok := p.Scalar(); ok {
-					if all[tag] == nil {
-						all[tag] = map[int64]float64{}
-					}
-					all[tag][p.Step] = v
-				}
+			if points, first := pointsOf(s); len(points) > 0 {
+				tag := path.Join(everyStart(run.Name), s.Tag)
+				all[tag] = joined(all[tag], points, first >= begun[tag])
+				begun[tag] = max(begun[tag], first)
 			}
 		}
 	}
 	return all
+}
+
+// pointsOf returns the numbers of a series, and when the first was written.
+func pointsOf(s *tfevents.Series) (points map[int64]float64, first float64) {
+	points = map[int64]float64{}
+	for p := range s.Points() {
+		if v, ok := p.Scalar(); ok {
+			if len(points) == 0 {
+				first = p.WallTime
+			}
+			points[p.Step] = v
+		}
+	}
+	return points, first
+}
+
+// joined adds the points of one start to those of others. What a later start has repeated
+// counts.
+func joined(others, points map[int64]float64, later bool) map[int64]float64 {
+	if others == nil {
+		return points
+	}
+	if !later {
+		others, points = points, others
+	}
+	maps.Copy(others, points)
+	return others
+}
+
+// versionFolder are the folders that Lightning makes, one for each start.
+var versionFolder = lazyregexp.New(`^version_\d+$`)
+
+// everyStart returns the name of a run with * for folders that a program makes for each of
+// its starts.
+func everyStart(run string) string {
+	parts := strings.Split(run, "/")
+	for i, part := range parts {
+		if child.NamesTime(part) || versionFolder().MatchString(part) {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // extentOf returns the first and the last step of all curves, -1 without any.

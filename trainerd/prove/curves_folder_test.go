@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
@@ -29,5 +30,48 @@ func TestRestartsInFolder(t *testing.T) {
 		if got := restartsIn(logdir); len(got) != 1 {
 			t.Errorf("in %s: %v", folder, got)
 		}
+	}
+}
+
+// TestCurvesOfStarts has a program whose starts write into folders of their own, the second
+// of which has repeated a step: one curve, as of a program that was not disturbed.
+func TestCurvesOfStarts(t *testing.T) {
+	for _, folders := range [][]string{{"runs/Nov27_00-52-06_vm", "runs/Nov27_00-53-10_vm"}, {"runs/Dec31_00-52-06_vm", "runs/Apr01_00-53-10_vm"}, {"logs/version_0", "logs/version_1"}} {
+		undisturbed, disturbed := t.TempDir(), t.TempDir()
+		writeCurve(t, filepath.Join(undisturbed, folders[0]), 0, 5, 100)
+		writeCurve(t, filepath.Join(disturbed, folders[0]), 0, 3, 100)
+		writeCurve(t, filepath.Join(disturbed, folders[1]), 2, 5, 200)
+		if differ := diffCurves(curvesIn(undisturbed), curvesIn(disturbed)); len(differ) > 0 {
+			t.Errorf("%s: %+v", folders, differ)
+		}
+		writeCurve(t, filepath.Join(disturbed, folders[1], "val"), 0, 3, 300)
+		if differ := diffCurves(curvesIn(undisturbed), curvesIn(disturbed)); len(differ) != 1 {
+			t.Errorf("%s, with another curve: %+v", folders, differ)
+		}
+	}
+}
+
+// writeCurve writes a curve from a step to before another, from a moment on. Its last value is
+// another one where the curve is cut short.
+func writeCurve(t *testing.T, dir string, from, to, at int64) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	w, err := tfevents.NewFileWriter(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := from; step < to; step++ {
+		v := float64(step)
+		if step == to-1 && to < 5 {
+			v = -1 // lost with the start, and repeated otherwise
+		}
+		if err := w.AddScalarAt(t.Context(), time.Unix(at+step, 0), "loss", v, step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

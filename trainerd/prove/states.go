@@ -50,7 +50,7 @@ var numbers = lazyregexp.New(`\d+`)
 var holdsState = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|keras|h5|hdf5|index)$`)
 
 // pickle are endings of files that hold tensors if the pattern means them.
-var pickle = lazyregexp.New(`(?i)\.(?:pkl|pickle)$`)
+var pickle = lazyregexp.New(`(?i)\.(?:pkl|pickle|joblib)$`)
 
 // notState are names of files that are no state of a training.
 var notState = lazyregexp.New(`(?i)tfevents|^trainerd\.|^run-report|manifest|\.tmp|\.part$|~$|\.log$|\.data-\d+-of-\d+$|\.meta$|\.pin$|^checkpoint$|\.pbtxt$`)

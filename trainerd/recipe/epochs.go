@@ -43,6 +43,7 @@ type learned struct {
 	restarts   map[string]bool    // the count of steps begins again, as in each epoch
 	through    map[string]bool    // it does not, though the line has an epoch and a total
 	values     map[string][]Value // of the first line of a first start
+	pace       pace               // of the lines that have their step from a bar
 }
 
 func newLearned() *learned {
@@ -82,6 +83,13 @@ func (l *learned) hasRestarted(form string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.restarts[form]
+}
+
+// correct returns the step of a point, by its bar and by the epoch in it.
+func (l *learned) correct(step int64, p *Point) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pace.correct(step, p)
 }
 
 // noteThrough notes that the count of a form continues over all epochs.

@@ -184,7 +184,7 @@ func (r *Reader) take(m *match) *Point {
 			break // there is no bar
 		}
 		if r.redrawn && len(r.pending) == 0 {
-			p.Step, r.redrawn = r.step, false
+			p.Step, r.redrawn = r.learned.correct(r.step, p), false
 			return p
 		}
 		if r.pending = append(r.pending, &waiting{p, noStep}); len(r.pending) > maxPending {
@@ -331,7 +331,7 @@ func (r *Reader) release(step int64) *Point {
 	}
 	p := r.pending[0].Point
 	r.pending = r.pending[1:]
-	p.Step = max(step, 0)
+	p.Step = r.learned.correct(max(step, 0), p)
 	return p
 }
 

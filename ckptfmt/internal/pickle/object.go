@@ -136,6 +136,13 @@ func (u *unpickler) build(on, state any) error {
 			return fmt.Errorf("an object has two states")
 		}
 		on.State = state
+		if u.rules.Built != nil {
+			n, err := u.rules.Built(on, u.b[u.at:])
+			if err != nil {
+				return err
+			}
+			u.at += n
+		}
 	default:
 		return fmt.Errorf("an object that is not a dict has a state")
 	}

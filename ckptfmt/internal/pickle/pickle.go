@@ -49,6 +49,9 @@ type Rules struct {
 	New func(class string, args Tuple) (any, error)
 	// Persistent, which may be nil, returns what a persistent identifier means.
 	Persistent func(id any) (any, error)
+	// Built, which may be nil, is asked about an object that has got its state, and returns how
+	// many of the bytes that follow are not of the pickle.
+	Built func(o *Object, rest string) (n int, err error)
 	// Short, which may be nil, reads the arguments of a call that pickles have very
 	// many of, and returns what Call would; nil where it does not know the call.
 	Short func(callee Global, c *Cursor) any
