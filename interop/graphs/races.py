@@ -184,6 +184,21 @@ def long_read(var):
     return Built(train, {"late": mean * a, "early": b * 2.0})
 
 
+@race
+def before_a_queue(var):
+    """Weights that nothing orders with their update, which a queue waits for: as a generator of samples in the graph of
+    its training has them."""
+    queue = tf1.FIFOQueue(1, tf.float32, shapes=[5])
+    loss, step = var.loss(), var.step()
+    train = descent(0.1).minimize(loss, step)
+    with tf.control_dependencies([train]):
+        past = queue.dequeue()
+    with tf.control_dependencies([past]):
+        put = queue.enqueue(past + 1.0)
+    made = tf.reduce_sum(tf.tanh(past[None] @ tf1.trainable_variables()[0]))
+    return Built(put, {"loss": loss, "made": made}, start=[queue.enqueue(tf.ones([5]))])
+
+
 def halved_rate(var):
     """A rate that is a variable, and halved by the step that uses it. With a reference TensorFlow's result varies."""
     step, loss = var.step(), var.loss()

@@ -20,6 +20,7 @@ type recording struct {
 	Steps     int               `json:"steps"`
 	TrainOp   string            `json:"train_op"`
 	InitOps   []string          `json:"init_ops"`
+	Start     []string          `json:"start"` // run once, one after the other
 	Fetches   map[string]string `json:"fetches"`
 	Variables []string          `json:"variables"`
 	RTol      float64           `json:"rtol"`
@@ -77,6 +78,11 @@ func (r *recording) replay(t *testing.T, s *runtime.Session) {
 	ctx := context.Background()
 	if _, err := s.Run(ctx, nil, nil, r.InitOps); err != nil {
 		t.Fatal(err)
+	}
+	for _, op := range r.Start {
+		if _, err := s.Run(ctx, nil, nil, []string{op}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var init []ckptfmt.NamedTensor
 	for name, v := range r.with("init/") {

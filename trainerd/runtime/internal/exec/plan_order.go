@@ -187,6 +187,17 @@ func (c *compiler) before(needed []bool, flag OpFlags) []bool {
 	return set
 }
 
+// after returns the set of the nodes of an order that are ops with a flag or depend on one.
+func (c *compiler) after(order []int, flag OpFlags) []bool {
+	set := make([]bool, len(c.g.nodes))
+	var list []int
+	for _, i := range order {
+		list = c.appendDeps(list[:0], i)
+		set[i] = c.sess.ops[c.g.nodes[i].op].Flags&flag != 0 || slices.ContainsFunc(list, func(n int) bool { return set[n] })
+	}
+	return set
+}
+
 // nodeHeap pops the nodes in first, if there are any, then the others, each by
 // index.
 type nodeHeap struct {

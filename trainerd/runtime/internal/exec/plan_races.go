@@ -19,21 +19,26 @@ type access struct {
 }
 
 // raceEdges returns, by node, those that must run after it for each variable to
-// be read and written in the executor's order. Nodes that lead to a blocking op
-// are left out: they run first in any case.
+// be read and written in the executor's order. A node that leads to a blocking op
+// waits for none that may have to wait for such an op itself.
 func (c *compiler) raceEdges(needed, waits []bool, deps *dependencies) map[int][]int {
 	order, _ := deps.order(nil, nil)
-	accesses := c.accesses(order, waits)
+	accesses := c.accesses(order)
 	if len(accesses) == 0 {
 		return nil
 	}
 	rank := c.executorRanks(needed, order, accesses)
-	edges := map[int][]int{}
+	edges, late := map[int][]int{}, c.after(order, Blocking)
+	add := func(from, to int) {
+		if from != to && !(late[from] && waits[to]) {
+			edges[from] = append(edges[from], to)
+		}
+	}
 	for _, list := range accesses {
 		if slices.ContainsFunc(list, func(a access) bool { return rank[a.node] == 0 }) {
 			continue // part of a cycle
 		}
-		addRaceEdges(edges, inOrder(list, rank))
+		addRaceEdges(add, inOrder(list, rank))
 	}
 	return edges
 }
@@ -79,14 +84,9 @@ func inOrder(list []access, rank []int) []access {
 
 // addRaceEdges puts each write after the accesses since the last write, and each
 // read after the last write.
-func addRaceEdges(edges map[int][]int, list []access) {
+func addRaceEdges(add func(from, to int), list []access) {
 	var since []int // the last write, and the reads after it
 	written := false
-	add := func(from, to int) {
-		if from != to {
-			edges[from] = append(edges[from], to)
-		}
-	}
 	for _, a := range list {
 		switch {
 		case a.write:
@@ -104,7 +104,7 @@ func addRaceEdges(edges map[int][]int, list []access) {
 
 // accesses lists, by variable, the needed nodes that access it, for each variable
 // that is written and accessed by a further node. order has the needed nodes.
-func (c *compiler) accesses(order []int, waits []bool) map[string][]access {
+func (c *compiler) accesses(order []int) map[string][]access {
 	all := map[string][]access{}
 	written := map[string]bool{}
 	variables := map[output]string{} // the variable that an output is
@@ -122,7 +122,7 @@ func (c *compiler) accesses(order []int, waits []bool) map[string][]access {
 			if c.passesVariable(n, k) {
 				variables[output{i, 0}] = name
 			}
-			if !waits[i] && !c.isAlias(n) {
+			if !c.isAlias(n) {
 				a := access{i, c.writes(n, k)}
 				all[name] = append(all[name], a)
 				written[name] = written[name] || a.write
