@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -234,4 +236,38 @@ func TestFailedAnswers(t *testing.T) {
 	if err := (&room{left: math.MaxInt}).need(math.MaxInt); err != nil {
 		t.Error(err)
 	}
+}
+
+// A client has a minute, and a second for each MiB, for an answer: after that it is hung up on
+// if others wait. The end of an answer takes no turn from others.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSending(100, 2, time.Minute)
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		c := &conn{Conn: ours, unread: map[*turn]struct{}{}}
+		ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: c})
+		var turns [2]*turn
+		for i := range turns {
+			var err error
+			if turns[i], err = s.take(ctx); err != nil {
+				t.Fatal(err)
+			}
+			turns[i].sent(3 << 20 * (i + 1))
+		}
+		s.waiting.Add(1)
+		turns[0].end()
+		turns[0].end()
+		if len(s.turns) != 1 || len(c.unread) != 1 {
+			t.Errorf("%d turns are taken, %d answers unread, want 1 of each", len(s.turns), len(c.unread))
+		}
+		time.Sleep(time.Minute + 6*time.Second - 1)
+		if synctest.Wait(); c.closed {
+			t.Error("it was hung up on early")
+		}
+		time.Sleep(1)
+		if synctest.Wait(); !c.closed || len(s.turns) > 0 {
+			t.Errorf("closed: %v, %d turns are taken", c.closed, len(s.turns))
+		}
+	})
 }

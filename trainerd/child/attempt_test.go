@@ -261,7 +261,7 @@ func TestLeftoversOfAFailure(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sv, _ := simulate(t, nil)
 			left := &leftover{simulated: sv.System.(*simulated), endsOn: syscall.SIGKILL}
-			left.program = func(p *simProgram) int { left.alive = true; return ends(p) }
+			left.program = func(p *simProgram) int { left.alive.Store(true); return ends(p) }
 			sv.System, sv.Restarts.Max = left, -1
 			stop, end := begin(t, sv)
 			time.AfterFunc(10*time.Second, stop)

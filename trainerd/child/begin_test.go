@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -143,7 +144,8 @@ func TestLeftoversAreGivenTime(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			sv, _ := simulate(t, func(*simProgram) int { return 0 })
-			left := &leftover{simulated: sv.System.(*simulated), endsOn: tc.endsOn, alive: true}
+			left := &leftover{simulated: sv.System.(*simulated), endsOn: tc.endsOn}
+			left.alive.Store(true)
 			sv.System, sv.Grace = left, tc.grace
 			begun := time.Now()
 			if _, err := sv.Run(t.Context()); err != nil {
@@ -163,7 +165,7 @@ func TestLeftRunningIsSaid(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sv, log := simulate(t, nil)
 			left := &leftover{simulated: sv.System.(*simulated)}
-			left.program = func(*simProgram) int { left.alive = leaves; return 0 }
+			left.program = func(*simProgram) int { left.alive.Store(leaves); return 0 }
 			sv.System = left
 			exit, err := sv.Run(t.Context())
 			if err != nil || exit.Cause != Completed || len(exit.Left) > 0 != leaves || len(left.got) > 0 {
@@ -180,13 +182,13 @@ func TestLeftRunningIsSaid(t *testing.T) {
 type leftover struct {
 	*simulated
 	endsOn syscall.Signal
-	alive  bool
+	alive  atomic.Bool
 	ended  time.Time
 	got    []syscall.Signal
 }
 
 func (l *leftover) Leftovers(string) []int {
-	if l.alive {
+	if l.alive.Load() {
 		return []int{7}
 	}
 	return nil
@@ -198,7 +200,8 @@ func (l *leftover) SignalAll(_ string, pids []int, sig syscall.Signal) {
 	}
 	l.got = append(l.got, sig)
 	if sig == l.endsOn {
-		l.alive, l.ended = false, time.Now()
+		l.alive.Store(false)
+		l.ended = time.Now()
 	}
 }
 

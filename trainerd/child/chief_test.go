@@ -155,12 +155,12 @@ func TestFollowerComesBack(t *testing.T) {
 		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
 		tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
 		stop, end := begin(t, sv)
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		if s := n.others()[1]; s.start != n.job().start || s.Phase != nodeEnded || s.Cause != Preempted {
 			t.Errorf("the chief is told %+v", s)
 		}
 		tellJob(t, sv.Logdir, func(j *jobState) { j.Attempt = 2 })
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		if stop(); !slices.Equal(starts, []string{"2"}) {
 			t.Errorf("starts %v, want the second alone", starts)
 		}

@@ -257,10 +257,10 @@ func TestFollowerGivesTime(t *testing.T) {
 		_, end := begin(t, sv)
 		for attempt, over := range []phase{nodeClosing, jobComplete} {
 			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase, j.Attempt = nodeRunning, attempt+1 })
-			time.Sleep(10*time.Second + time.Millisecond)
+			pass(10*time.Second + time.Millisecond)
 			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = over })
 			closing := time.Now()
-			time.Sleep(DefaultGrace + 30*time.Second)
+			pass(DefaultGrace + 30*time.Second)
 			if len(told) != attempt+1 || told[attempt].Sub(closing) > DefaultGrace+sv.lookEvery() || told[attempt].Sub(closing) < DefaultGrace {
 				t.Errorf("%s at %v: the programs were told to end at %v", over, closing, told)
 			}
@@ -364,7 +364,7 @@ func TestFollowerLeftovers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var on *simulated
 			sv, _ := simulateFollower(t, func(p *simProgram) int {
-				on.left = []int{7}
+				on.leave(7)
 				if tc.stopped {
 					p.sleep(time.Hour)
 				}
@@ -372,9 +372,9 @@ func TestFollowerLeftovers(t *testing.T) {
 			})
 			on = sv.System.(*simulated)
 			stop, end := begin(t, sv)
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = nodeEnded })
-			time.Sleep(20 * time.Second)
+			pass(20 * time.Second)
 			if stop(); !slices.Equal(on.ended, tc.want) {
 				t.Errorf("%s: they got %v, want %v", name, on.ended, tc.want)
 			}

@@ -310,19 +310,19 @@ func TestNodesLogdirDeleted(t *testing.T) {
 // A folder that cannot be made again in a logdir that was deleted is logged.
 func TestLogdirDeletedAndNoFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		deleted := false
+		var deleted atomic.Bool
 		sv, log := simulate(t, func(p *simProgram) int {
 			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "events.out.tfevents.1.theirs"), "x")
 			for step := 1; p.sleep(time.Second); step++ {
 				if p.say("step=%d", step); step == 5 {
-					deleted = true
+					deleted.Store(true)
 					deleteLogdir(p.variable("TRAINERD_LOGDIR"))
 				}
 			}
 			return 0
 		})
 		sv.Checkpoints = ""
-		picky(sv, func(op, below string) bool { return op == "mkdir" && below == ownRun && deleted })
+		picky(sv, func(op, below string) bool { return op == "mkdir" && below == ownRun && deleted.Load() })
 		stop, end := begin(t, sv)
 		time.Sleep(time.Minute)
 		stop()

@@ -372,7 +372,9 @@ func TestNodesStartAfterTheLastEnd(t *testing.T) {
 			time.Sleep(time.Second)
 			_, endWorker := begin(t, worker)
 			end()
-			if endWorker(); again.IsZero() || !ended.Before(again) {
+			endWorker()
+			synctest.Wait()
+			if again.IsZero() || !ended.Before(again) {
 				t.Errorf("hangs %v: the program has ended on the worker at %v, and is started again at %v", hangs, ended, again)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -40,16 +41,16 @@ func TestPauseOutlivesProgram(t *testing.T) {
 		seen := &pauses{}
 		sv.Observer = seen
 		_, end := begin(t, sv)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		must(t, sv.Pause(t.Context()))
 		program.end(-1, syscall.SIGKILL)
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		if starts != 1 {
 			t.Errorf("%d starts during the pause", starts)
 		}
 		must(t, sv.Pause(t.Context()))
 		must(t, os.Remove(filepath.Join(sv.Logdir, lock.LockFile)))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if err := lock.Check(sv.Logdir); !is[*lock.LockedError](err) {
 			t.Errorf("another process may take the logdir: %v", err)
 		}
@@ -80,13 +81,13 @@ func TestPauseAndSaves(t *testing.T) {
 		})
 		sv.SaveSignal = syscall.SIGUSR1
 		stop, end := begin(t, sv)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		must(t, sv.Pause(t.Context()))
 		if _, err := sv.Save(t.Context()); !errors.Is(err, errPaused) {
 			t.Errorf("Save in a pause: %v", err)
 		}
 		stop()
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond)
 		if err := sv.Pause(t.Context()); !errors.Is(err, errEnding) {
 			t.Errorf("Pause during a stop: %v", err)
 		}
@@ -113,12 +114,12 @@ func TestPauseOutlivesChief(t *testing.T) {
 		seen := &pauses{}
 		sv.Observer = seen
 		stop, end := begin(t, sv)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 		job := n.job()
 		job.Paused = true
 		must(t, writeJSON(nil, n.jobFile(), job))
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if got := program.signals(); !slices.Equal(got, []syscall.Signal{system.SigStop}) {
 			t.Errorf("the worker's program got %v", got)
 		}
@@ -126,7 +127,7 @@ func TestPauseOutlivesChief(t *testing.T) {
 			t.Errorf("the chief is node %d, want 0", got)
 		}
 		release()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := ChiefNode(sv.Logdir); got != 1 {
 			t.Errorf("the new chief is node %d, want 1", got)
 		}
@@ -134,7 +135,7 @@ func TestPauseOutlivesChief(t *testing.T) {
 			t.Errorf("the new chief says %+v", got)
 		}
 		must(t, sv.Resume(t.Context()))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := n.job(); got.Paused || got.Phase != nodeRunning || got.Attempt != 1 {
 			t.Errorf("once it is resumed, the new chief says %+v", got)
 		}
@@ -189,9 +190,9 @@ func TestPauseBetweenStarts(t *testing.T) {
 			seen := &pauses{}
 			sv.Observer = seen
 			stop, end := begin(t, sv)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			must(t, sv.Pause(t.Context()))
-			time.Sleep(time.Hour)
+			pass(time.Hour)
 			if starts != 1 || !slices.Equal(seen.said, []bool{true}) {
 				t.Errorf("%d starts; the observer was told %v", starts, seen.said)
 			}
@@ -214,10 +215,9 @@ func TestPauseBetweenStarts(t *testing.T) {
 func TestPauseIsNoHang(t *testing.T) {
 	for _, takesOver := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			starts := 0
+			var starts atomic.Int32
 			sv, log := simulate(t, func(p *simProgram) int {
-				starts++
-				p.say("step=%d", starts)
+				p.say("step=%d", starts.Add(1))
 				p.sleep(time.Hour)
 				return 0
 			})
@@ -226,26 +226,26 @@ func TestPauseIsNoHang(t *testing.T) {
 				sv.Nodes, sv.Node, sv.Grace = 2, 1, time.Minute
 				release := lead(t, sv.Logdir)
 				begin(t, sv)
-				time.Sleep(10 * time.Second)
+				pass(10 * time.Second)
 				n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 				job := n.job()
 				job.Paused = true
 				must(t, writeJSON(nil, n.jobFile(), job))
-				time.Sleep(10 * time.Second)
+				pass(10 * time.Second)
 				release()
 			} else {
 				begin(t, sv)
-				time.Sleep(50 * time.Second)
+				pass(50 * time.Second)
 				must(t, sv.Pause(t.Context()))
 			}
-			time.Sleep(10 * time.Minute)
-			before := starts
+			pass(10 * time.Minute)
+			before := starts.Load()
 			must(t, sv.Resume(t.Context()))
-			time.Sleep(55 * time.Second)
-			if strings.Contains(log.String(), "reported no step for too long") || takesOver == (starts == before) {
-				t.Errorf("%d starts; the log:\n%s", starts, log)
+			pass(55 * time.Second)
+			if strings.Contains(log.String(), "reported no step for too long") || takesOver == (starts.Load() == before) {
+				t.Errorf("%d starts; the log:\n%s", starts.Load(), log)
 			}
-			time.Sleep(30 * time.Second)
+			pass(30 * time.Second)
 			if !strings.Contains(log.String(), "reported no step for too long") {
 				t.Errorf("a hang after the pause goes unnoticed; the log:\n%s", log)
 			}

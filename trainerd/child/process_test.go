@@ -101,7 +101,7 @@ func TestOutputHeldOpen(t *testing.T) {
 func TestRefusedSignals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int {
-			p.refuses = syscall.EPERM
+			p.refuse(syscall.EPERM)
 			p.sleepDeaf(time.Hour)
 			return 0
 		})

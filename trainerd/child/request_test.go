@@ -176,7 +176,7 @@ func TestStopWhilePaused(t *testing.T) {
 func TestSignalsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int {
-			p.refuses = syscall.EPERM
+			p.refuse(syscall.EPERM)
 			p.say("step=1")
 			p.sleep(time.Hour)
 			return 0

@@ -65,7 +65,7 @@ func TestNodesSave(t *testing.T) {
 func TestSaveSignalUnhandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int {
-			p.refuses = system.ErrUnhandled
+			p.refuse(system.ErrUnhandled)
 			for step := 1; step <= 100 && p.sleep(10*time.Second); step++ {
 				p.say("step=%d loss=1", step)
 			}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -28,9 +29,25 @@ type simulated struct {
 	program  func(p *simProgram) (code int)
 	fails    error // of each start
 	noSocket error // of each Listen
-	left     []int // leftover processes, which no signal ends
 	open     []*silentListener
-	ended    []syscall.Signal // sent to leftover processes
+
+	mu    sync.Mutex
+	left  []int            // leftover processes, which no signal ends
+	ended []syscall.Signal // sent to leftover processes
+}
+
+// leave has a program leave processes, which no signal ends.
+func (s *simulated) leave(pids ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = pids
+}
+
+// pass lets time pass, and what is due at its end happen: what programs have done until then
+// may be looked at.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // simulate returns a supervisor of a function, and its log.
@@ -63,25 +80,33 @@ func (s *simulated) Start(cmd *exec.Cmd, _ *os.File) (system.Program, error) {
 	return p, nil
 }
 
-func (s *simulated) Leftovers(string) []int { return s.left }
+func (s *simulated) Leftovers(string) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
+}
 
-func (s *simulated) SignalAll(_ string, _ []int, sig syscall.Signal) { s.ended = append(s.ended, sig) }
+func (s *simulated) SignalAll(_ string, _ []int, sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, sig)
+}
 
 // simProgram is a start of a program that is a function.
 type simProgram struct {
 	args, env                []string
-	refuses                  error // signals
 	stdout, out, stderr, err net.Conn
 	told, ended              chan struct{} // closed by SIGTERM, and at the end
 	tell, finish             sync.Once
 	code                     int
 	sig                      syscall.Signal
 
-	mu    sync.Mutex
-	got   []syscall.Signal
-	late  []syscall.Signal // that its group got after its end
-	group []syscall.Signal // that end what it has left in its group, nil for nothing left
-	holds bool             // something that it has started has its outputs open after its end
+	mu      sync.Mutex
+	refuses error // signals
+	got     []syscall.Signal
+	late    []syscall.Signal // that its group got after its end
+	group   []syscall.Signal // that end what it has left in its group, nil for nothing left
+	holds   bool             // something that it has started has its outputs open after its end
 }
 
 // leave has processes of its group outlive the program until one of these signals comes, if
@@ -95,6 +120,13 @@ func (p *simProgram) leave(d time.Duration, ends ...syscall.Signal) {
 		defer p.mu.Unlock()
 		p.group = nil
 	})
+}
+
+// refuse has signals fail from now on.
+func (p *simProgram) refuse(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuses = err
 }
 
 // holdOutputs has something that the program has started hold its outputs open.
@@ -183,6 +215,7 @@ func (p *simProgram) Signal(sig syscall.Signal) error {
 	}
 	p.mu.Lock()
 	p.got = append(p.got, sig)
+	refuses := p.refuses
 	p.mu.Unlock()
 	switch sig {
 	case system.SigKill:
@@ -190,7 +223,7 @@ func (p *simProgram) Signal(sig syscall.Signal) error {
 	case system.SigTerm:
 		p.tell.Do(func() { close(p.told) })
 	}
-	return p.refuses
+	return refuses
 }
 
 func (p *simProgram) SignalGroup(sig syscall.Signal) error {
