@@ -1,10 +1,12 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -254,16 +256,40 @@ type match struct {
 	reshape bool
 }
 
-// compare says what fits.
+// intactTensors lists the intact tensors of a checkpoint, and notes what is wrong with
+// others.
+type intactTensors struct {
+	ckptfmt.Reader
+	damage error
+}
+
+func (r *intactTensors) Tensors() iter.Seq2[ckptfmt.TensorInfo, error] {
+	return func(yield func(ckptfmt.TensorInfo, error) bool) {
+		for t, err := range r.Reader.Tensors() {
+			if err != nil && t.Name != "" {
+				r.damage = cmp.Or(r.damage, err)
+			} else if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// compare says what fits. Damage to tensors that no variable is to get does no harm; but a
+// variable that has no value may be in a part that is lost, which is no reason to
+// initialise it.
 func (w *WarmStart) compare(r ckptfmt.Reader, vars []boundVariable) (*WarmStartReport, []match, error) {
-	saver := &Saver{Reshape: w.Reshape}
-	_, found, err := saver.differences(r, w.Checkpoint, vars)
+	saver, intact := &Saver{Reshape: w.Reshape}, &intactTensors{Reader: r}
+	_, found, err := saver.differences(intact, w.Checkpoint, vars)
 	if err != nil {
 		return nil, nil, err
 	}
 	report := &WarmStartReport{Unused: found.Extra}
 	different := make(map[string]Difference)
 	for _, d := range found.Differences {
+		if d.Missing() && intact.damage != nil {
+			return nil, nil, fmt.Errorf("no value for %s: %w", d.Variable, damaged(w.Checkpoint, intact.damage))
+		}
 		different[d.Variable] = d
 	}
 	var matched []match

@@ -238,6 +238,41 @@ func TestWarmStartFails(t *testing.T) {
 	}
 }
 
+// A lost file of Keras' sharded weights hinders the variables whose values it had, or may have
+// had, and no others.
+func TestWarmStartWithLostShard(t *testing.T) {
+	dir := t.TempDir()
+	sessiontest.MustNoErr(t, errors.Join(os.CopyFS(dir, os.DirFS("../../fixtures/keras/sharded")), os.Remove(filepath.Join(dir, "m_00001.weights.h5"))))
+	sess := func(names ...string) *sessiontest.Session {
+		vars := map[string]*ckptfmt.Tensor{"global_step": ckptfmt.Scalar(int64(0))}
+		for _, name := range names {
+			vars[name] = sessiontest.Vector[float32](make([]float32, 40)...)
+		}
+		return sessiontest.SessionOf(vars)
+	}
+	whole := WarmStart{Checkpoint: filepath.Join(dir, "m.weights.json")}
+	some := whole
+	some.Take = func(key string) bool { return key == "body/bias" }
+	for name, tc := range map[string]struct {
+		w    WarmStart
+		vars []string
+		err  string
+	}{
+		"not wanted":          {whole, []string{"body/bias"}, ""},
+		"left out":            {some, []string{"body/bias", "head/bias"}, ""},
+		"wanted":              {whole, []string{"body/bias", "head/bias"}, "no value for head/bias: "},
+		"perhaps what it had": {whole, []string{"body/bias", "other"}, "no value for other: "},
+	} {
+		report, err := tc.w.Apply(t.Context(), sess(tc.vars...))
+		switch {
+		case tc.err == "" && (err != nil || !slices.Equal(report.Restored, []string{"body/bias"})):
+			t.Errorf("%s: %v, %v", name, report, err)
+		case tc.err != "" && (!errors.As(err, new(*ckptfmt.CorruptError)) || !strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), "m_00001.weights.h5")):
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // flipAll damages every tensor.
 func flipAll(t *testing.T, prefix string) error {
 	t.Helper()

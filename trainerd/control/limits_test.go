@@ -172,6 +172,69 @@ func TestShutdownOfHangingRequest(t *testing.T) {
 	close(job.hangs)
 }
 
+// At the end of a run those who follow the log are told at once that it ends, and saves that
+// wait for a disk hold it up no longer than the end may take, however many there are.
+func TestShutdownWithAllThatMayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		m, _ := begun(t)
+		job := &hangingJob{hangs: make(chan struct{})}
+		m.Begin(job, 0, 1000, "")
+		log := NewLog()
+		s := NewServer(Options{Monitor: m, Log: log, Token: "x"})
+		ended := make(chan error, 1)
+		go func() { ended <- s.Serve(ln) }()
+		ask := func(request string) net.Conn {
+			conn := ln.dial()
+			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\n\r\n", request)
+			return conn
+		}
+		const followers, patience = 2, 5 * time.Second
+		begin, last := time.Now(), slog.New(log.Handler())
+		told := make(chan time.Duration, followers)
+		for range followers {
+			conn := ask("GET /v1/logs?follow=true")
+			go func() {
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil {
+					t.Error(err)
+				} else if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), "the last line") {
+					t.Errorf("who follows got %q, %v", text, err)
+				}
+				told <- time.Since(begin)
+			}()
+		}
+		var saves []net.Conn
+		for range maxLong - followers {
+			saves = append(saves, ask("POST /v1/save"))
+		}
+		synctest.Wait()
+		if len(s.long) != maxLong {
+			t.Fatalf("%d requests wait, want %d", len(s.long), maxLong)
+		}
+		last.Info("the last line")
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != patience {
+			t.Errorf("Shutdown = %v after %v", err, time.Since(begin))
+		}
+		for range followers {
+			if at := <-told; at != 0 {
+				t.Errorf("the log ends after %v", at)
+			}
+		}
+		for _, conn := range saves {
+			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+				t.Errorf("the connection of a save ends with %v", err)
+			}
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		close(job.hangs)
+	})
+}
+
 // The status can be read however many curves a program reports, by whatever names.
 func TestManyLongTags(t *testing.T) {
 	m, _ := begun(t)

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -8,30 +9,48 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/runtime"
 )
 
 // whileLoop is a loop of TensorFlow 1 in the making.
 type whileLoop struct {
 	*pipe
-	vars  []string // what an iteration starts from
+	name  string
+	outer *whileLoop // that it is in, nil for none
+	vars  []string   // what an iteration starts from
 	exits []string
 }
 
 const loopFloat, loopInt = tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_INT32
 
-// fixed passes a value into the loop.
+// fixed passes a value from outside of all loops into the loop.
 func (l *whileLoop) fixed(x string, dt tfpb.DataType) string {
-	return l.node("Enter", []string{x}, "T", dt, "frame_name", "loop", "is_constant", true)
+	if l.outer != nil {
+		x = l.outer.fixed(x, dt)
+	}
+	return l.node("Enter", []string{x}, "T", dt, "frame_name", l.name, "is_constant", true)
 }
 
 // whileLoop makes a loop of n iterations. Its first variable counts them, the others start
 // from the given values.
 func (p *pipe) whileLoop(n int32, starts ...string) *whileLoop {
-	l := &whileLoop{pipe: p}
+	return (&whileLoop{pipe: p, name: "loop"}).begin(n, starts)
+}
+
+// inner makes a loop in the body of this one, which starts from values of the body.
+func (l *whileLoop) inner(n int32, starts ...string) *whileLoop {
+	return (&whileLoop{pipe: l.pipe, name: l.name + "_inner", outer: l}).begin(n, starts)
+}
+
+func (l *whileLoop) begin(n int32, starts []string) *whileLoop {
+	p, zero := l.pipe, l.scalar(0)
+	if l.outer != nil {
+		zero = l.outer.fixed(zero, loopInt)
+	}
 	var merges []string
-	for i, start := range slices.Insert(starts, 0, p.scalar(0)) {
-		enter := p.node("Enter", []string{start}, "T", dtOfVariable(i), "frame_name", "loop")
-		merges = append(merges, p.node("Merge", []string{enter, fmt.Sprint("next", i)}, "T", dtOfVariable(i), "N", 2))
+	for i, start := range slices.Insert(starts, 0, zero) {
+		enter := p.node("Enter", []string{start}, "T", dtOfVariable(i), "frame_name", l.name)
+		merges = append(merges, p.node("Merge", []string{enter, l.nextName(i)}, "T", dtOfVariable(i), "N", 2))
 	}
 	more := p.node("LoopCond", []string{p.node("Less", []string{merges[0], l.fixed(p.scalar(n), loopInt)}, "T", loopInt)})
 	for i, m := range merges {
@@ -41,6 +60,8 @@ func (p *pipe) whileLoop(n int32, starts ...string) *whileLoop {
 	}
 	return l
 }
+
+func (l *whileLoop) nextName(i int) string { return fmt.Sprint(l.name, "_next", i) }
 
 func dtOfVariable(i int) tfpb.DataType {
 	if i == 0 {
@@ -53,7 +74,7 @@ func dtOfVariable(i int) tfpb.DataType {
 func (l *whileLoop) next(values ...string) {
 	one := l.fixed(l.scalar(1), loopInt)
 	for i, v := range slices.Insert(values, 0, l.node("Add", []string{l.vars[0], one}, "T", loopInt)) {
-		l.def.Node = append(l.def.Node, &tfpb.NodeDef{Name: fmt.Sprint("next", i), Op: "NextIteration", Input: []string{v}, Attr: attrs("T", dtOfVariable(i))})
+		l.def.Node = append(l.def.Node, &tfpb.NodeDef{Name: l.nextName(i), Op: "NextIteration", Input: []string{v}, Attr: attrs("T", dtOfVariable(i))})
 	}
 }
 
@@ -93,6 +114,127 @@ func sumLoop(p *pipe, n int32, isSeen, isUsed, grows bool) []string {
 	state := l.node("Tanh", []string{l.node("MatMul", []string{h, ws}, "T", loopFloat, "transpose_b", true)}, "T", loopFloat)
 	l.next(l.node("Add", []string{sum, product}, "T", loopFloat), b, a, state)
 	return l.exits
+}
+
+// nestedSums makes a loop around another one: the inner adds products to a variable of the
+// outer one, which adds a product of its own to another, and then exchanges the two.
+func nestedSums(p *pipe, outer, inner int32, isSeen bool) []string {
+	x, y := p.placeholder("x"), p.placeholder("y")
+	o := p.whileLoop(outer, p.placeholder("start"), p.placeholder("start2"))
+	product := func(l *whileLoop, of string) string {
+		count := l.node("Cast", []string{l.vars[0]}, "SrcT", loopInt, "DstT", loopFloat)
+		scaled := l.node("Mul", []string{of, l.node("Cos", []string{count}, "T", loopFloat)}, "T", loopFloat)
+		v := l.node("MatMul", []string{scaled, l.fixed(y, loopFloat)}, "T", loopFloat, "transpose_a", true)
+		if !isSeen {
+			v = l.unseen(v)
+		}
+		return v
+	}
+	i := o.inner(inner, o.vars[1])
+	i.next(i.node("Add", []string{i.vars[1], product(i, i.fixed(x, loopFloat))}, "T", loopFloat))
+	o.next(o.node("Add", []string{o.vars[2], product(o, o.fixed(x, loopFloat))}, "T", loopFloat), i.exits[1])
+	return o.exits
+}
+
+// randomMatrices feeds what sums of products need.
+func randomMatrices(t *testing.T, rows, m, n int64, names ...string) map[string]*ckptfmt.Tensor {
+	t.Helper()
+	r := rand.New(rand.NewPCG(21, 3))
+	feeds := map[string]*ckptfmt.Tensor{}
+	for _, name := range names {
+		shape := []int64{m, n}
+		if name == "x:0" {
+			shape = []int64{rows, m}
+		} else if name == "y:0" {
+			shape = []int64{rows, n}
+		}
+		v := make([]float32, shape[0]*shape[1])
+		for i := range v {
+			v[i] = float32(r.NormFloat64())
+		}
+		x, err := ckptfmt.FromValues(shape, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feeds[name] = x
+	}
+	return feeds
+}
+
+// TestNestedLoopSums has sums of products in a loop and in one within it: they have the bits
+// of loops where the runtime does not see that.
+func TestNestedLoopSums(t *testing.T) {
+	feeds := randomMatrices(t, 40, 7, 33, "x:0", "y:0", "start:0", "start2:0")
+	for _, times := range [][2]int32{{0, 3}, {1, 0}, {1, 1}, {3, 5}, {4, 30}, {30, 2}} {
+		var want []*ckptfmt.Tensor
+		for _, isSeen := range []bool{false, true} {
+			p := newPipe(t)
+			exits := nestedSums(p, times[0], times[1], isSeen)
+			s := sessionOf(t, p.def)
+			for range 3 {
+				got, err := s.Run(t.Context(), feeds, exits, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == nil {
+					want = got
+				}
+				for i := range got {
+					if !slices.Equal(got[i].Data, want[i].Data) {
+						t.Fatalf("%v: variable %d has other bits where the runtime sees what the loops do (%v)", times, i, isSeen)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestLoopSumsInLittleMemory has runs that need more memory than there is while products are
+// collected: they say so, and what they have collected is in no later run, whose factors are
+// smaller.
+func TestLoopSumsInLittleMemory(t *testing.T) {
+	const m, n = 64, 64
+	small, large := randomMatrices(t, 3, m, n, "x:0", "y:0", "start:0", "start2:0"), randomMatrices(t, 400, m, n, "x:0", "y:0", "start:0", "start2:0")
+	p := newPipe(t)
+	exits := nestedSums(p, 2, 6, true)
+	whole := sessionOf(t, p.def)
+	run := func(s *runtime.Session, feeds map[string]*ckptfmt.Tensor) ([]*ckptfmt.Tensor, error) {
+		return s.Run(t.Context(), feeds, exits, nil)
+	}
+	want, err := run(whole, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed, passed := 0, 0
+	for limit := int64(64 << 10); limit <= 8<<20; limit += limit / 4 {
+		s, err := runtime.New(p.def, &runtime.Options{MaxMemory: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for range 2 {
+			_, err := run(s, large)
+			if err != nil && !errors.Is(err, exhausted) {
+				t.Fatalf("%d bytes: %v", limit, err)
+			}
+			got, smallErr := run(s, small)
+			if smallErr != nil {
+				continue
+			}
+			passed++
+			if err != nil {
+				failed++
+			}
+			for i := range got {
+				if !slices.Equal(got[i].Data, want[i].Data) {
+					t.Fatalf("%d bytes: variable %d has other bits after a run that ended with %v", limit, i, err)
+				}
+			}
+		}
+	}
+	if failed == 0 || failed == passed {
+		t.Errorf("of %d runs of small factors, %d came after one that needed too much; want some of both", passed, failed)
+	}
 }
 
 // TestLoopSums compares loops that add products to a variable, and multiply by the same
