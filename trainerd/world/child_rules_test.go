@@ -288,6 +288,9 @@ func (h *childHistory) judgeCheckpoints() error {
 	for _, key := range []string{"child.keep_best", "supervisor.keep_steps", "supervisor.keep_checkpoint_every_n_hours"} {
 		most += 1000 * len(h.keys[key])
 	}
+	if h.plan.way.counted && h.keys["child.max_rewinds"] != "" {
+		most++ // no loss has come after the last one, so one after which some has stays
+	}
 	if len(steps) > most+h.pins && !h.lossy {
 		return broke("steps %v are kept; max_to_keep is %d", steps, most)
 	}
