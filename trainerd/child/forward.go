@@ -214,6 +214,7 @@ func (r *run) takeForwarded(last bool) {
 		first := r.attempt.speaker == nil
 		if first {
 			r.log.Info("the program reports on another node, and nothing on this one; its curves are from there", "node", node)
+			r.store.noteReported(f.reports)
 		}
 		r.speaks(node)
 		for _, report := range f.reports {
@@ -241,6 +242,7 @@ func (r *run) takeOver(job jobState) {
 		first := f.reports[0].Step
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", first)
 		r.events.Overtake(first)
+		r.store.noteReported(f.reports)
 		for _, report := range f.reports {
 			r.maxStep = max(r.maxStep, report.Step)
 			r.events.report(r.ectx, report, time.Now())

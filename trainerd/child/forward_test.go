@@ -279,7 +279,9 @@ func TestDeletionAfterNaN(t *testing.T) {
 			w.add(&Report{Step: 4, Values: []Value{{"loss", math.NaN()}}})
 			must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
 			for _, name := range []string{"ckpt-1", "ckpt-4"} {
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), name), "weights")
+				file := filepath.Join(p.variable("TRAINERD_LOGDIR"), name)
+				writeFile(t, file, "weights")
+				must(t, os.Chtimes(file, time.Now(), time.Now()))
 				p.sleep(2 * time.Second)
 			}
 			p.sleep(time.Hour)

@@ -54,6 +54,31 @@ func (s *checkpointStore) learnNumbers() {
 	}
 }
 
+// noteReported notes what the program had reported, on another node, when it wrote checkpoints
+// that were found before these reports were taken.
+func (s *checkpointStore) noteReported(reports []*Report) {
+	for i := range s.known {
+		c := &s.known[i]
+		if c.reported() > 0 {
+			continue
+		}
+		for _, r := range reports {
+			if !r.Time.After(c.Saved.Add(inFlight)) {
+				c.first.step = max(c.first.step, r.Step)
+			}
+		}
+		if c.record == nil || c.namesStep() {
+			continue
+		}
+		r := *c.record
+		r.Reported = c.first.step
+		if err := s.amend(c, r, nil); err != nil {
+			s.unrecorded = append(s.unrecorded, err)
+		}
+	}
+	s.learnNumbers()
+}
+
 // recordCount records that the number in a name counts something else.
 func (s *checkpointStore) recordCount(c *Checkpoint) {
 	if c.record == nil || c.record.Counted || s.metrics == nil {

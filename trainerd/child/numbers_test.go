@@ -4,12 +4,14 @@ package child
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // TestCountsSaves has a program whose checkpoints are numbered by its saves, as those of
@@ -63,6 +65,70 @@ func TestNamesStep(t *testing.T) {
 	}}
 	if fast.learnNumbers(); fast.counts {
 		t.Error("a program that is fast seems to number its checkpoints by saves")
+	}
+}
+
+// TestTrustsNumberOfSave has checkpoints whose numbers count saves, or epochs: a finite loss has
+// come after them once it is of a later step than was reported when they were found.
+func TestTrustsNumberOfSave(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		step     int64
+		reported int64
+		given    string
+		want     bool
+	}{
+		{"w-3", 3, 29, "", true}, {"w-3", 3, 30, "", false}, {"w-3", 3, 30, "w-3", true}, {"w-30", 30, 30, "", true},
+		{"epoch_3", 3, 30, "", false}, {"epoch_3", 3, 29, "", true}, {"epoch_30", 30, 30, "", true}, {"w-31", 31, 30, "", false},
+	} {
+		b := &rewinds{good: 30, given: tc.given}
+		if got := b.trusts(&Checkpoint{Path: tc.name, Saved: b.goodAt.Add(1), Step: tc.step, files: []string{tc.name}, first: moment{step: tc.reported}}); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+}
+
+// TestNodesNumberSaves has checkpoints that are numbered by saves, and found before it is known
+// that another node reports: what they count is learned when its reports are taken, by this
+// chief or by the next one.
+func TestNodesNumberSaves(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var reports []*Report
+	for step := range int64(30) {
+		reports = append(reports, &Report{Step: step + 1, Time: at.Add(time.Duration(step) * time.Second)})
+	}
+	dir := t.TempDir()
+	s := openShelf(t, dir, "w-*.safetensors")
+	s.metrics = func(*Checkpoint) checkpoint.Measurements { return nil }
+	for i := range 3 {
+		name, saved := filepath.Join(dir, fmt.Sprintf("w-%d.safetensors", i+1)), at.Add(time.Duration(10*i+9)*time.Second)
+		writeFile(t, name, tensorsFile())
+		must(t, os.Chtimes(name, saved, saved))
+	}
+	s.refresh(true)
+	if s.noteReported(reports); !s.counts {
+		t.Error("the numbers are taken for steps")
+	}
+	for i, c := range s.known {
+		if want := int64(10 * (i + 1)); c.at() != want || c.record.Reported != want {
+			t.Errorf("%s is of step %d, want %d; its record: %+v", c.Path, c.at(), want, c.record)
+		}
+	}
+}
+
+// TestNodesNumberSavesOnce is TestNodesNumberSaves for a first checkpoint, of which it is known
+// only that its name has no step.
+func TestNodesNumberSavesOnce(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	dir := t.TempDir()
+	name := filepath.Join(dir, "w-1.safetensors")
+	writeFile(t, name, tensorsFile())
+	must(t, os.Chtimes(name, at, at))
+	s := openShelf(t, dir, "w-*.safetensors")
+	s.refresh(true)
+	s.noteReported([]*Report{{Step: 20, Time: at}, {Step: 21, Time: at.Add(time.Second)}})
+	if c := s.known[0]; c.namesStep() || s.counts || c.record.Reported != 20 {
+		t.Errorf("after the reports: %+v, record %+v", c, c.record)
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 
 // rewinds is what a run remembers of losses that were no numbers.
 type rewinds struct {
+	given   string    // the path of the checkpoint of this start, "" for none
 	good    int64     // step of the last finite loss, -1 before the first
-	goodAt  time.Time // when that was reported
+	goodAt  time.Time // when that was reported, by the clock of the program
 	proven  bool      // that was since this start: the checkpoint it was given is good
 	count   int       // of rewinds in a row
 	failed  int64     // step of the last failure
@@ -22,18 +23,24 @@ type rewinds struct {
 // begin prepares for a start from a checkpoint, whose loss was finite as far as is
 // known; nil for none.
 func (b *rewinds) begin(given *Checkpoint) {
-	b.good, b.proven = -1, false
+	b.given, b.good, b.proven = "", -1, false
 	if given != nil {
-		b.good, b.goodAt = given.at(), given.Saved
+		b.given, b.good, b.goodAt = given.Path, given.at(), given.Saved
 	}
 }
 
-// trusts reports whether a finite loss has come after a checkpoint.
+// trusts reports whether a finite loss has come after a checkpoint. One whose name has no step
+// of the reports may be of a step that had not been reported when it was found.
 func (b *rewinds) trusts(c *Checkpoint) bool {
-	if c.at() == NoStep {
+	switch at := c.at(); {
+	case c.Path != "" && c.Path == b.given:
+		return true
+	case at == NoStep:
 		return !c.Saved.After(b.goodAt)
+	case c.namesStep() || c.countsEpochs() && at == c.Step:
+		return at <= b.good
 	}
-	return c.at() <= b.good
+	return c.reported() < b.good || !c.Saved.After(b.goodAt)
 }
 
 // spared returns the checkpoints that a rewind may need: the newest after which the loss was
@@ -64,6 +71,9 @@ func (r *run) watchLoss(report *Report, now time.Time) {
 			r.rewinds.count, r.rewinds.further = 0, 0
 		}
 		r.rewinds.good, r.rewinds.goodAt, r.rewinds.proven = report.Step, now, true
+		if !report.Time.IsZero() { // it may have been on its way for long
+			r.rewinds.goodAt = report.Time
+		}
 		return
 	}
 	r.attempt.nan = &trainerd.NaNError{Step: report.Step, Loss: v}

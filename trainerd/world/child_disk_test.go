@@ -241,6 +241,7 @@ func (u *unflushed) of(host *machine) map[string]int {
 // prefix, or all but zeros.
 func (n *childNode) losePower() error {
 	rnd, synced := n.plan.source("power of a node"), n.unsynced.of(n.host)
+	n.set(func() { n.unsure = true })
 	for _, name := range slices.Sorted(maps.Keys(synced)) {
 		info, err := os.Stat(name)
 		if err != nil {

@@ -171,7 +171,7 @@ func (h *childHistory) damageNewest(rnd *rand.Rand) error {
 		return nil
 	}
 	all, err := child.Look(h.dir, h.plan.way.pattern)
-	if err != nil || len(all) < 2 || all[len(all)-1].Step > h.announced {
+	if err != nil || len(all) < 2 || h.stepOf(all[len(all)-1]) > h.announced {
 		return err // nothing has been recorded of that one, by which damage could be found
 	}
 	newest, older := all[len(all)-1], all[len(all)-2]
@@ -193,7 +193,7 @@ func (h *childHistory) damageNewest(rnd *rand.Rand) error {
 		return err
 	}
 	os.Chtimes(name, info.ModTime(), info.ModTime())
-	h.announced = min(h.announced, older.Step)
+	h.announced = min(h.announced, h.stepOf(older))
 	h.forget(h.announced)
 	fsys.Mark(h.announced + 1)
 	for range fsys.Replay(h.disk) {

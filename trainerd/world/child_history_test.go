@@ -35,6 +35,9 @@ type childHistory struct {
 	pins     int
 	saved    atomic.Int64 // step of the newest checkpoint that the program has written
 	unsynced unflushed
+
+	named  int64 // the step of the checkpoint that the program has given a second name
+	unsure bool  // what has become of that name
 }
 
 // A gap is the steps after one and up to another.
@@ -98,6 +101,7 @@ func (h *childHistory) live(ctx context.Context) (err error) {
 		}
 		if of.event.power {
 			h.unsynced.forget()
+			h.unsure = true
 		}
 		if of.event.afterChild != nil {
 			if err := of.event.afterChild(h, l.rnd); err != nil {
@@ -119,6 +123,7 @@ func (h *childHistory) forget(after int64) {
 			delete(h.kept, step)
 		}
 	}
+	h.named = min(h.named, after)
 }
 
 // childLife is one life of the job: from when its nodes start to when it has ended on
@@ -151,6 +156,9 @@ type childLife struct {
 	removed  bool // the logdir was
 	homeless bool // and nobody has made it again
 	deaths   int
+	pausing  bool // there may be a pause
+	paused   bool // there is one, in which the program is not started
+	resumed  time.Time
 
 	nodes  []*childNode // all that have been there
 	chief  *childNode   // that was the last to lead; nil for none
@@ -170,6 +178,9 @@ func (h *childHistory) newLife(of life) *childLife {
 		h.lossy = h.lossy || !l.fault.Kill
 	}
 	l.fs = faultfs.NewFault(l.fault)
+	if h.plan.nodes > 1 && h.tellsPause() {
+		l.pausing, l.paused = true, true
+	}
 	l.drawNodes(h.plan.source(fmt.Sprint("nodes of life ", of.number)))
 	for _, host := range h.hosts {
 		host.setDisk(watchedDisk{l.fs, l, host})
@@ -181,6 +192,7 @@ func (h *childHistory) newLife(of life) *childLife {
 func (l *childLife) live(ctx context.Context) error {
 	var nodes, others sync.WaitGroup
 	others.Go(func() { l.note(l.ask(ctx)) })
+	others.Go(func() { l.note(l.resumeLater()) })
 	others.Go(l.healDisk)
 	others.Go(l.endInTime)
 	others.Go(func() { l.note(l.lookAtData(ctx, l.plan.during(l.plan.source("data server"), 30), l.ended)) })

@@ -4,9 +4,12 @@ package world
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -105,17 +108,46 @@ func (n *childNode) removeLogdir(context.Context) error {
 	return nil
 }
 
-// pauseNodes is a pause that has begun, of a program on several nodes.
+// pauseNodes is a pause that has begun, of a program on several nodes. Meanwhile the chief may
+// be killed, and a worker stopped: the pause stays.
 func (n *childNode) pauseNodes() error {
+	n.set(func() { n.pausing = true })
 	time.Sleep(n.plan.during(n.rnd, 2) + 10*time.Second) // until all know
-	before := n.reported.Load()
-	deaths := n.hasDeaths()
+	n.set(func() { n.paused = n.tellsPause() })
+	before, deaths := n.reported.Load(), n.hasDeaths()
 	time.Sleep(between(n.rnd, time.Second, time.Hour))
 	if at := n.reported.Load(); at != before && !n.hasEnded() && deaths == 0 && n.hasDeaths() == 0 {
 		return broke("a program that is paused on all nodes has gone from step %d to %d", before, at)
 	}
-	for !n.hasEnded() { // the chief may be another by now
-		for _, any := range n.running() {
+	if kills, stops := n.rnd.IntN(2) == 0, n.rnd.IntN(2) == 0; !n.hasEnded() {
+		if stops {
+			n.stopWorker()
+		}
+		time.Sleep(between(n.rnd, time.Second, 10*time.Minute))
+		if kills {
+			n.theChief().die()
+		}
+		time.Sleep(between(n.rnd, time.Second, time.Hour))
+	}
+	return n.resumeNodes()
+}
+
+// stopWorker stops a node that is not the chief's.
+func (l *childLife) stopWorker() {
+	for _, n := range l.running() {
+		if n != l.theChief() {
+			n.sendSignal()
+			return
+		}
+	}
+}
+
+// resumeNodes ends a pause. Whoever leads by now may be another chief, or about to come.
+func (l *childLife) resumeNodes() error {
+	defer l.set(func() { l.pausing, l.resumed = false, time.Now() })
+	for !l.hasEnded() {
+		l.set(func() { l.paused = false }) // from now on it may be resumed
+		for _, any := range l.running() {
 			status, answer := any.network.request(http.MethodPost, "v1/resume", "")
 			if status == http.StatusOK {
 				return nil
@@ -127,6 +159,37 @@ func (n *childNode) pauseNodes() error {
 		time.Sleep(10 * time.Second)
 	}
 	return nil
+}
+
+// tellsPause reports whether a chief has told the nodes that the job is paused, and has not
+// ended it.
+func (h *childHistory) tellsPause() bool {
+	var job struct {
+		Phase  string `json:"phase"`
+		Paused bool   `json:"paused"`
+	}
+	text, err := os.ReadFile(filepath.Join(h.dir, "trainerd.nodes", "job.json"))
+	return err == nil && json.Unmarshal(text, &job) == nil && job.Paused && !isFinal(job.Phase)
+}
+
+// resumeLater ends a pause that all nodes of the life before have left.
+func (l *childLife) resumeLater() error {
+	if !l.pausing {
+		return nil
+	}
+	select {
+	case <-time.After(between(l.plan.source(fmt.Sprint("resume in life ", l.number)), 10*time.Second, time.Hour)):
+		return l.resumeNodes()
+	case <-l.ended:
+		return nil
+	}
+}
+
+// startsInPause reports whether a start begins in a pause.
+func (l *childLife) startsInPause(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.paused && l.crews[id] == nil
 }
 
 func (l *childLife) hasDeaths() int {

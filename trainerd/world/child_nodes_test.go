@@ -256,7 +256,7 @@ func (n *childNode) published(name string) {
 		n.noteLocked(broke("node %d leads the job (%s) while node %d does", n.node, job.Phase, c.node))
 	}
 	n.chief, n.led = n, true
-	final := slices.Contains([]string{"complete", "stopped", "failed"}, job.Phase)
+	final := isFinal(job.Phase)
 	switch {
 	case n.ending && !final && time.Since(n.begun) < time.Minute: // it came when the others were about to end
 		n.stopped = true
@@ -267,6 +267,11 @@ func (n *childNode) published(name string) {
 		n.ending = true
 		time.AfterFunc(n.endsWithin(), n.judgeEnding)
 	}
+}
+
+// isFinal reports whether a phase is that of a job which has ended.
+func isFinal(phase string) bool {
+	return slices.Contains([]string{"complete", "stopped", "failed"}, phase)
 }
 
 // endsWithin is how long a node may take to end when the job has, or it was asked to.
@@ -335,6 +340,9 @@ func (l *childLife) isOver(step int64) bool {
 func (n *childNode) judgeStart(id, checkpoint string) error {
 	if n.plan.nodes == 1 {
 		return nil
+	}
+	if n.startsInPause(id) {
+		return broke("node %d begins start %q in a pause", n.node, id)
 	}
 	for _, other := range n.running() {
 		alone := time.Since(other.begun) < 5*time.Minute && !other.starts.Load() // it may be ending what it has found
@@ -421,7 +429,7 @@ func (n *childNode) line(r slog.Record, attrs map[string]slog.Value) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if quiet := now.Sub(s.last); !s.trains && !s.last.IsZero() && quiet > silence && now.Sub(s.until) > silence && n.plan.nodes > 1 && !n.isDead() {
+	if quiet := now.Sub(s.last); !s.trains && !s.last.IsZero() && quiet > silence && now.Sub(s.until) > silence && n.plan.nodes > 1 && !n.isDead() && !n.hasPause() {
 		n.note(broke("node %d is silent for %v after %q", n.node, quiet, s.said))
 	}
 	s.last, s.said = now, r.Message
@@ -433,6 +441,14 @@ func (n *childNode) line(r slog.Record, attrs map[string]slog.Value) {
 	case r.Message == "started":
 		s.until = time.Time{}
 	}
+}
+
+// hasPause reports whether there is a pause, in which a worker has nothing to say, or was
+// shortly before.
+func (l *childLife) hasPause() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pausing || time.Since(l.resumed) <= silence
 }
 
 // setTrains says whether the program runs.

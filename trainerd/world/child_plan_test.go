@@ -24,6 +24,7 @@ type childPlan struct {
 	signal   string // that makes it save, "" for none
 	picks    bool   // it looks for the newest checkpoint itself
 	plain    bool   // its lines are sentences
+	second   secondName
 }
 
 // The manners of a program at SIGTERM.
@@ -34,6 +35,14 @@ const (
 )
 
 func newChildPlan(seed uint64) *childPlan {
+	p := nodesChildPlan(seed)
+	p.nameOtherwise(p.source("names"))
+	return p
+}
+
+// nodesChildPlan is newChildPlan as it was before names of checkpoints could count saves, and
+// there were second ones.
+func nodesChildPlan(seed uint64) *childPlan {
 	p := laterChildPlan(seed)
 	events := slices.Concat(childEvents, laterChildEvents)
 	if p.spread(p.source("nodes")) {
@@ -45,7 +54,7 @@ func newChildPlan(seed uint64) *childPlan {
 	return p
 }
 
-// laterChildPlan is newChildPlan as it was before there were several nodes, and two things
+// laterChildPlan is nodesChildPlan as it was before there were several nodes, and two things
 // happened at once.
 func laterChildPlan(seed uint64) *childPlan {
 	return drawChildPlan(seed, slices.Concat(childEvents, laterChildEvents))
@@ -144,6 +153,6 @@ func (p *childPlan) String() string {
 	if p.way != nil {
 		way = p.way.name
 	}
-	return fmt.Sprintf("seed %d: a program that saves %s every %d steps of %v in %v, loads in %v, manners %d, exit code %d, picks %v, %+v; lives:%s\n%s",
-		p.seed, way, p.every, p.stepTime, p.saveTime, p.loadTime, p.manners, p.termCode, p.picks, p.team, p.events(), tomlOf(p.keys(0), "LOGDIR"))
+	return fmt.Sprintf("seed %d: a program that saves %s every %d steps of %v in %v, loads in %v, manners %d, exit code %d, picks %v, second name %d, %+v; lives:%s\n%s",
+		p.seed, way, p.every, p.stepTime, p.saveTime, p.loadTime, p.manners, p.termCode, p.picks, p.second, p.team, p.events(), tomlOf(p.keys(0), "LOGDIR"))
 }

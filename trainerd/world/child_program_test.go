@@ -28,6 +28,7 @@ type program struct {
 	crew     *crew // with the parts of it on other nodes
 	step     int64
 	has      int64 // the step of its newest checkpoint
+	number   int64 // of its newest save
 	loaded   bool  // it has its checkpoint, or begins without one
 	poisoned bool  // the loss is NaN
 	term     bool  // it got SIGTERM
@@ -121,6 +122,7 @@ func (p *program) begin() error {
 	if err := p.judgeArgs(p.env["TRAINERD_CHECKPOINT"]); err != nil {
 		p.note(err)
 	}
+	p.note(p.judgeSecondName())
 	if name == "" {
 		p.note(p.judgeBegin(0))
 		return nil
@@ -139,7 +141,7 @@ func (p *program) begin() error {
 		err = p.judgeBegin(step)
 	}
 	p.note(err)
-	p.step, p.has = step, step
+	p.step, p.has, p.number = step, step, stepOfName(name)
 	p.saved.Store(step)
 	return err
 }
@@ -225,7 +227,8 @@ func (p *program) report() error {
 // save saves, if there is anything to save with, and it is the part that does.
 func (p *program) save() error {
 	rank, leader := p.crew.rank(p.node)
-	if p.has = p.step; !p.saves() || rank < 0 || !p.plan.parts && rank != leader {
+	p.has, p.number = p.step, p.number+1
+	if !p.saves() || rank < 0 || !p.plan.parts && rank != leader {
 		return nil
 	}
 	share := share{rank, len(p.crew.ranks)}
@@ -236,11 +239,15 @@ func (p *program) save() error {
 	if p.poisoned {
 		has += poison
 	}
-	err := p.plan.way.save(p.process, p.dir, step, has, share, func() error { return p.sleep(p.plan.saveTime) })
-	if err == nil && !p.poisoned && p.crew.hasSaved(p.node, step) {
+	files := p.plan.way.filesOf(p.number, step)
+	err := p.plan.way.save(p.process, p.dir, files, step, has, share, func() error { return p.sleep(p.plan.saveTime) })
+	if err != nil || !p.crew.hasSaved(p.node, step) {
+		return err
+	}
+	if !p.poisoned {
 		p.saved.Store(step)
 	}
-	return err
+	return p.nameAgain(topOf(files))
 }
 
 // sleep lets time pass, and takes signals.

@@ -39,7 +39,7 @@ func (a childLog) Handle(ctx context.Context, r slog.Record) error {
 		case strings.HasPrefix(r.Message, "logdir was deleted"):
 			a.set(func() { a.homeless = false })
 		case r.Message == "saved":
-			a.promise(a.stepOfSaved(attrs["step"]))
+			a.promise(a.stepOfSaved(attrs))
 		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):
 			a.takeBack(filepath.Join(a.dir, filepath.Dir(a.plan.way.pattern), attrs["to"].String())) // "to" is the base name
 		case strings.Contains(r.Message, "rewinding to the previous one"):
@@ -65,9 +65,16 @@ func (l *childLife) set(change func()) {
 }
 
 // stepOfSaved returns the step of a checkpoint that was announced. Of one without a
-// step in its name there is a copy.
-func (l *childLife) stepOfSaved(logged slog.Value) int64 {
-	if logged.Kind() == slog.KindInt64 {
+// number in its name there is a copy.
+func (l *childLife) stepOfSaved(attrs map[string]slog.Value) int64 {
+	if l.plan.way.counted {
+		step, err := stepInFile(attrs["checkpoint"].String())
+		if err != nil {
+			l.note(broke("it has saved %s: %w", attrs["checkpoint"], err))
+		}
+		return step % poison
+	}
+	if logged := attrs["step"]; logged.Kind() == slog.KindInt64 {
 		return logged.Int64()
 	}
 	newest := l.promised
@@ -214,10 +221,19 @@ func (h *childHistory) judgeLogdir(context.Context) error {
 	if err != nil || len(all) == 0 {
 		return broke("step %d was announced, and there is no intact checkpoint: %v", h.announced, err)
 	}
-	if newest := all[len(all)-1]; newest.Step < h.announced {
-		return broke("step %d was announced, and the newest intact checkpoint is of step %d", h.announced, newest.Step)
+	if newest := h.stepOf(all[len(all)-1]); newest < h.announced {
+		return broke("step %d was announced, and the newest intact checkpoint is of step %d", h.announced, newest)
 	}
 	return nil
+}
+
+// stepOf returns the step of a checkpoint that has a number in its name.
+func (h *childHistory) stepOf(c child.Checkpoint) int64 {
+	if !h.plan.way.counted {
+		return c.Step
+	}
+	step, _ := stepInFile(c.Path) // of one that is there
+	return step % poison
 }
 
 // judgeEnd judges the logdir of a program that has completed its job.
@@ -272,6 +288,9 @@ func (h *childHistory) judgeCheckpoints() error {
 	for _, key := range []string{"child.keep_best", "supervisor.keep_steps", "supervisor.keep_checkpoint_every_n_hours"} {
 		most += 1000 * len(h.keys[key])
 	}
+	if h.plan.way.counted && h.keys["child.max_rewinds"] != "" {
+		most++ // no loss has come after the last one, so one after which some has stays
+	}
 	if len(steps) > most+h.pins && !h.lossy {
 		return broke("steps %v are kept; max_to_keep is %d", steps, most)
 	}
@@ -280,7 +299,7 @@ func (h *childHistory) judgeCheckpoints() error {
 
 // judgeBest wants the best of all that were announced, or one that is as good.
 func (h *childHistory) judgeBest(have []int64) error {
-	if n := h.keys["child.keep_best"]; n == "" || n == "0" || h.lossy {
+	if n := h.keys["child.keep_best"]; n == "" || n == "0" || h.lossy || h.plan.way.counted { // what is reported before a look is not known
 		return nil
 	}
 	best, at := math.Inf(1), []int64(nil)

@@ -22,6 +22,7 @@ type saving struct {
 	files         func(step int64) map[string]string // below the logdir
 	rename        bool                               // under a temporary name first
 	partial       bool                               // the first one may be there in part, which only the program can tell
+	counted       bool                               // the names have the number of the save
 }
 
 var savings = []*saving{
@@ -64,20 +65,36 @@ func folderOf(step int64) map[string]string {
 // hasSteps reports whether the names have the step.
 func (s *saving) hasSteps() bool { return strings.Contains(s.pattern, "*") }
 
+// filesOf returns the files of a save, by its number.
+func (s *saving) filesOf(number, step int64) map[string]string {
+	if !s.counted {
+		return s.files(step)
+	}
+	files := map[string]string{}
+	for name, text := range s.files(step) {
+		files[strings.Replace(name, fmt.Sprint("-", step), fmt.Sprint("-", number), 1)] = text
+	}
+	return files
+}
+
+// topOf returns the name of a checkpoint that has files: that of the only one, or of their folder.
+func topOf(files map[string]string) string {
+	first := slices.Sorted(maps.Keys(files))[0]
+	if !strings.Contains(first, "/") {
+		return first
+	}
+	return filepath.Dir(strings.TrimSuffix(first, "/model.safetensors") + "/x")
+}
+
 // A share is which of the files of a checkpoint a part of a program writes.
 type share struct{ rank, of int }
 
 var whole = share{0, 1}
 
-// save writes the checkpoint of a step into a logdir, or a share of it, and takes its time
-// for it. What it has is of another step when the training has gone wrong.
-func (s *saving) save(p *process, dir string, step, has int64, share share, pause func() error) error {
-	files := s.files(step)
-	first := slices.Sorted(maps.Keys(files))[0]
-	top := first
-	if s.pattern != "last.safetensors" && strings.Contains(first, "/") {
-		top = filepath.Dir(strings.TrimSuffix(first, "/model.safetensors") + "/x")
-	}
+// save writes the files of the checkpoint of a step into a logdir, or a share of it, and takes
+// its time for it. What it has is of another step when the training has gone wrong.
+func (s *saving) save(p *process, dir string, files map[string]string, step, has int64, share share, pause func() error) error {
+	top := topOf(files)
 	to := top
 	if s.rename {
 		to += ".tmp"
@@ -218,7 +235,7 @@ func (s *saving) load(name, logdir string) (step int64, err error) {
 	if step >= poison {
 		return 0, broke("%s was saved after the loss was NaN", file)
 	}
-	for name, want := range s.files(step) {
+	for name, want := range s.filesOf(stepOfName(name), step) {
 		got, err := os.ReadFile(filepath.Join(logdir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			return 0, errPartial

@@ -38,7 +38,7 @@ var codeDefects = []codeDefect{
 	{name: "a rewind goes to a checkpoint with the fault", file: "trainerd/rewind.go", world: "TestWorld", seed: 37,
 		old: "s >= step", new: `s >= step && !planted("a rewind goes to a checkpoint with the fault")`},
 	{name: "a program is given a checkpoint from after the fault", file: "trainerd/child/rewind.go", world: "TestChildWorld", seed: 87,
-		old: "return c.at() <= b.good", new: `return c.at() <= b.good || planted("a program is given a checkpoint from after the fault")`},
+		old: "return at <= b.good", new: `return at <= b.good || planted("a program is given a checkpoint from after the fault")`},
 	{name: "overtaken points stay", file: "trainerd/eventlog/overtake.go", world: "TestDaemonWorld", seed: 8431437954680475207,
 		old: "l.overtaking = overtaking{from, old}", new: `if !planted("overtaken points stay") { l.overtaking = overtaking{from, old} }`},
 	{name: "a logdir that was made again has no events", file: "trainerd/logdir_watch.go", world: "TestDaemonWorld", seed: 87,

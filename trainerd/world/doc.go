@@ -66,6 +66,9 @@
 //   - there is one writer: no process of an earlier start is alive
 //   - a save that is lost at a stop is not exit code 0, and no other is said to be lost
 //   - the points that a death of trainerd may cost are those after what was announced
+//   - a second name of the newest checkpoint, in a file or as a link, leads to an intact one
+//   - on several nodes a pause outlives its chief, and a worker that is stopped: no start
+//     begins before it is resumed
 //
 // and of jobs on servers:
 //
@@ -91,5 +94,5 @@
 // A seed decides what happens, but not how goroutines take turns, nor what the
 // config's own random names draw: a rare finding may need several runs.
 //
-// Not in these worlds yet: programs on several nodes, and exported graphs on servers.
+// Not in these worlds yet: exported graphs on servers.
 package world

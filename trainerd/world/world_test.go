@@ -153,11 +153,14 @@ func TestChildWorld(t *testing.T) {
 	//
 	//	14783019315925155939  a chief whose disk did not take that a start had ended began the
 	//	                      next one beside the parts of that on other nodes
+	//	5697956288649952788   a chief that was stopped while it waited for the other nodes lost
+	//	                      what they had reported
+	//	87                    a planted defect of rewinds, see code_defects_test.go
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
-		{newChildPlan, []uint64{14783019315925155939}},
+		{nodesChildPlan, []uint64{14783019315925155939, 5697956288649952788, 87}},
 	}
 	w.test(t)
 }

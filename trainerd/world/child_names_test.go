@@ -1,0 +1,161 @@
+//go:build unix
+
+package world
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// A secondName is how a program names its newest checkpoint once more, next to it.
+type secondName int
+
+const (
+	noSecondName secondName = iota
+	pointerName             // a file that has the name
+	symbolicName            // a link to it
+	hardName                // a link to its only file, or its weights
+)
+
+// nameOtherwise has some programs number their checkpoints by saves, or give the newest a
+// second name.
+func (p *childPlan) nameOtherwise(rnd *rand.Rand) {
+	if p.way == nil || !p.way.hasSteps() {
+		return
+	}
+	if rnd.IntN(4) == 0 {
+		way := *p.way
+		way.counted, way.name = true, way.name+", numbered by saves"
+		p.way, p.signal = &way, ""
+		p.every = 5 + rnd.Int64N(8) // else the numbers look like steps
+	}
+	if rnd.IntN(3) == 0 {
+		p.second = secondName(1 + rnd.IntN(3))
+	}
+}
+
+// secondFile is the second name in a logdir.
+func (p *childPlan) secondFile(dir string) string {
+	return filepath.Join(dir, filepath.Dir(p.way.pattern), "latest")
+}
+
+// nameAgain gives a checkpoint that is whole the second name.
+func (p *program) nameAgain(top string) error {
+	if p.plan.second == noSecondName {
+		return nil
+	}
+	to, name := filepath.Join(p.dir, top), p.plan.secondFile(p.dir)
+	temp := name + ".part"
+	err := p.do(func(disk atomicfile.FS) error {
+		if err := disk.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := p.plan.second.make(disk, to, temp); err != nil {
+			return err
+		}
+		return disk.Rename(temp, name)
+	})
+	if err == nil {
+		p.set(func() { p.named, p.unsure = p.has, p.poisoned })
+	}
+	return err
+}
+
+// make makes a file that is a name of a checkpoint.
+func (s secondName) make(disk atomicfile.FS, to, name string) error {
+	switch s {
+	case symbolicName:
+		return os.Symlink(filepath.Base(to), name)
+	case hardName:
+		return atomicfile.Link(disk, weightsOf(to), name)
+	}
+	f, err := disk.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f, name, filepath.Base(to)+"\n"), f.Close())
+}
+
+// weightsOf returns the file of a checkpoint that has its weights.
+func weightsOf(name string) string {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return filepath.Join(name, "model.safetensors")
+	}
+	return name
+}
+
+// judgeSecondName wants the second name to be that of an intact checkpoint when the program
+// begins: not older than the program has named, or is given.
+func (p *program) judgeSecondName() error {
+	name := p.plan.secondFile(p.dir)
+	if _, err := os.Lstat(name); err != nil || p.plan.second == noSecondName || p.lossy || p.isUnsure() || p.isKilled() {
+		return nil
+	}
+	to := name
+	switch p.plan.second {
+	case pointerName:
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return broke("the second name of a checkpoint: %w", err)
+		}
+		to = filepath.Join(filepath.Dir(name), strings.TrimSpace(string(text)))
+	case symbolicName:
+		text, err := os.Readlink(name)
+		if err != nil {
+			return broke("the second name of a checkpoint: %w", err)
+		}
+		to = filepath.Join(filepath.Dir(name), text)
+	}
+	step, err := p.loadNamed(to)
+	if p.isKilled() || errors.Is(err, errPartial) && p.plan.way.partial && p.mayBePart() {
+		return nil
+	}
+	if err != nil {
+		return broke("the second name leads to %s: %w", to, err)
+	}
+	least := p.lastNamed()
+	if given := p.env["TRAINERD_CHECKPOINT"]; given != "" {
+		if has, err := stepInFile(given); err == nil {
+			least = min(least, has)
+		}
+	}
+	if step < least {
+		return broke("the second name leads to step %d; the program had named step %d", step, least)
+	}
+	return nil
+}
+
+// loadNamed returns the step of a checkpoint that has a second name.
+func (p *program) loadNamed(name string) (step int64, err error) {
+	if p.plan.second != hardName {
+		return p.plan.way.load(name, p.dir)
+	}
+	step, err = stepInFile(name)
+	switch text, _ := os.ReadFile(name); {
+	case err != nil:
+		return 0, err
+	case string(text) != tensorsOf(step):
+		return 0, broke("it is damaged")
+	case step >= poison:
+		return 0, broke("it was saved after the loss was NaN")
+	}
+	return step, nil
+}
+
+func (l *childLife) isUnsure() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unsure
+}
+
+func (l *childLife) lastNamed() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.named
+}
