@@ -51,6 +51,21 @@ func TestCurvesOfStarts(t *testing.T) {
 	}
 }
 
+// TestForgiveUnwritten has curves without some points: of a folder of each start that had not
+// written them, and of all starts, and one with another value.
+func TestForgiveUnwritten(t *testing.T) {
+	for tag, want := range map[string]int{"runs/*/loss": 0, "loss": 1, "runs/*/other": 1} {
+		c := Curve{Tag: tag, First: -1, Missing: []int64{8, 9}}
+		if tag == "runs/*/other" {
+			c.First, c.Differ = 12, 1
+		}
+		r := &Result{Difference: Difference{Curves: []Curve{c}}, restarts: []restart{{0, 1}, {8, 9}}, compared: true}
+		if r.forgiveReports(curves{}); len(r.Difference.Curves) != want {
+			t.Errorf("%s: %d curves differ, want %d", tag, len(r.Difference.Curves), want)
+		}
+	}
+}
+
 // writeCurve writes a curve from a step to before another, from a moment on. Its last value is
 // another one where the curve is cut short.
 func writeCurve(t *testing.T, dir string, from, to, at int64) {
