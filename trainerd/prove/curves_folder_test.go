@@ -33,8 +33,8 @@ func TestRestartsInFolder(t *testing.T) {
 	}
 }
 
-// TestCurvesOfStarts has a program whose starts write into folders of their own, the second
-// of which has repeated a step: one curve, as of a program that was not disturbed.
+// TestCurvesOfStarts has a program whose starts write into folders of their own. The second
+// has repeated a step: one curve, as of a program that was not disturbed.
 func TestCurvesOfStarts(t *testing.T) {
 	for _, folders := range [][]string{{"runs/Nov27_00-52-06_vm", "runs/Nov27_00-53-10_vm"}, {"runs/Dec31_00-52-06_vm", "runs/Apr01_00-53-10_vm"}, {"logs/version_0", "logs/version_1"}} {
 		undisturbed, disturbed := t.TempDir(), t.TempDir()
