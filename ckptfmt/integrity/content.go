@@ -40,6 +40,8 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return errors.New("it is not a zip archive")
 	case ext == ".json":
 		return checkJSON(io.NewSectionReader(f, 0, size))
+	case bytes.HasPrefix(head, []byte(boosted)):
+		return checkBoosted(io.NewSectionReader(f, 0, size))
 	}
 	return nil
 }

@@ -94,6 +94,10 @@ func TestFiles(t *testing.T) {
 	for _, tt := range []struct{ name, file, content, want string }{
 		{"text", "a.txt", "any", ""},
 		{"empty text", "a.txt", "", ""},
+		{"LightGBM", "a.txt", "tree\nversion=v4\n\nTree=0\nleaf_value=" + strings.Repeat("0.5 ", 2000) + "\n\nend of trees\n\nparameters:\n[boosting: gbdt]\nend of parameters\n", ""},
+		{"LightGBM without parameters", "model_20", "tree\nversion=v2\nend of trees\n", ""},
+		{"LightGBM, cut in a tree", "a.txt", "tree\nversion=v4\n\nTree=0\nleaf_value=0.5 0.", "it ends too early"},
+		{"LightGBM, cut in its parameters", "a.model", "tree\nversion=v4\nend of trees\nparameters:\n[boosting: gbdt]\nend of", "it ends too early"},
 		{"empty mark", "_SUCCESS", "", ""},
 		{"empty data", "a.bin", "", "it is empty"},
 

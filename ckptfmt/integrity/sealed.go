@@ -59,7 +59,7 @@ func IsWhole(root *os.Root, names []string) bool {
 
 // IsWholeFile reports whether the format of a file, of a checkpoint that [Check] finds
 // intact, shows that its end is not missing. A text in a folder has none; one that is a
-// checkpoint itself, as those of LightGBM, may have been cut.
+// checkpoint itself may have been cut, unless it is a model of LightGBM.
 func IsWholeFile(root *os.Root, names []string, name string) bool {
 	base := path.Base(name)
 	switch ext := strings.ToLower(path.Ext(name)); {
@@ -72,7 +72,10 @@ func IsWholeFile(root *os.Root, names []string, name string) bool {
 	}
 	defer f.Close()
 	const zipHead = "PK\x03\x04"
-	head := make([]byte, len(zipHead))
-	_, err = io.ReadFull(f, head)
-	return err == nil && string(head) == zipHead
+	head := make([]byte, len(boosted))
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.ErrUnexpectedEOF {
+		return false
+	}
+	return strings.HasPrefix(string(head[:n]), zipHead) || string(head[:n]) == boosted
 }

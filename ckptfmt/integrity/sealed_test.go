@@ -21,6 +21,8 @@ func TestIsWhole(t *testing.T) {
 		"distributed":        {map[string]string{"c/.metadata": "x", "c/__0_0.distcp": "x"}, true},
 		"no mark":            {map[string]string{"c/w.safetensors": "x"}, false},
 		"a pickle":           {map[string]string{"c/w.pkl": "\x80\x04.", "c/DONE": ""}, false},
+		"LightGBM":           {map[string]string{"c/w.model": "tree\nversion=v4\n", "c/DONE": ""}, true},
+		"a short text":       {map[string]string{"c/w.model": "tree\n", "c/DONE": ""}, false},
 		"HDF5":               {map[string]string{"c/w.h5": "\x89HDF\r\n\x1a\n", "c/DONE": ""}, false},
 		"raw numbers":        {map[string]string{"c/w.bin": "x", "c/DONE": ""}, false},
 		"a name to come":     {map[string]string{"c/w.safetensors.tmp": "x", "c/DONE": ""}, false},

@@ -33,8 +33,8 @@ func TestRestartsInFolder(t *testing.T) {
 	}
 }
 
-// TestCurvesOfStarts has a program whose starts write into folders of their own, the second
-// of which has repeated a step: one curve, as of a program that was not disturbed.
+// TestCurvesOfStarts has a program whose starts write into folders of their own. The second
+// has repeated a step: one curve, as of a program that was not disturbed.
 func TestCurvesOfStarts(t *testing.T) {
 	for _, folders := range [][]string{{"runs/Nov27_00-52-06_vm", "runs/Nov27_00-53-10_vm"}, {"runs/Dec31_00-52-06_vm", "runs/Apr01_00-53-10_vm"}, {"logs/version_0", "logs/version_1"}} {
 		undisturbed, disturbed := t.TempDir(), t.TempDir()
@@ -47,6 +47,21 @@ func TestCurvesOfStarts(t *testing.T) {
 		writeCurve(t, filepath.Join(disturbed, folders[1], "val"), 0, 3, 300)
 		if differ := diffCurves(curvesIn(undisturbed), curvesIn(disturbed)); len(differ) != 1 {
 			t.Errorf("%s, with another curve: %+v", folders, differ)
+		}
+	}
+}
+
+// TestForgiveUnwritten has curves without some points: of a folder of each start that had not
+// written them, and of all starts, and one with another value.
+func TestForgiveUnwritten(t *testing.T) {
+	for tag, want := range map[string]int{"runs/*/loss": 0, "loss": 1, "runs/*/other": 1} {
+		c := Curve{Tag: tag, First: -1, Missing: []int64{8, 9}}
+		if tag == "runs/*/other" {
+			c.First, c.Differ = 12, 1
+		}
+		r := &Result{Difference: Difference{Curves: []Curve{c}}, restarts: []restart{{0, 1}, {8, 9}}, compared: true}
+		if r.forgiveReports(curves{}); len(r.Difference.Curves) != want {
+			t.Errorf("%s: %d curves differ, want %d", tag, len(r.Difference.Curves), want)
 		}
 	}
 }

@@ -159,7 +159,10 @@ func (r *Report) judge(p *proof) {
 func (r *Report) foundOther(p *proof) int64 {
 	limit := (p.reference.first + p.reference.last) / 2
 	if saved := stepsOfStates(p.reference.logdir, p.Pattern); len(saved) > 0 {
-		limit = min(limit, max(saved[0], p.reference.first))
+		limit = min(limit, max(saved[0], p.reference.first)) // unless the names count saves
+	}
+	if starts := p.reference.restarts; len(starts) > 0 {
+		limit = max(limit, starts[0].first)
 	}
 	for _, x := range r.Runs {
 		if len(x.restarts) > 0 && x.restarts[0].first > limit {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
@@ -102,8 +103,9 @@ func (e *evidence) rareReports() (found []Cause) {
 
 // forgiveReports takes out what only shows how a program reports: where its checkpoints
 // are the same to the bit, the first point after a restart may be a mean that has begun
-// again, and so may the only one, at the end; and the points may be at other steps. It
-// returns the curves concerned.
+// again, and so may the only one, at the end; and the points may be at other steps, or
+// lost with a start that has written them into a folder of its own. It returns the curves
+// concerned.
 func (r *Result) forgiveReports(reference curves) (tags []string) {
 	if len(r.Difference.Tensors) > 0 || !r.compared || len(r.restarts) < 2 {
 		return nil
@@ -115,7 +117,8 @@ func (r *Result) forgiveReports(reference curves) (tags []string) {
 		}
 		moved := countsFromStart(c, reference[c.Tag])
 		first := c.First == begin && c.Differ == 1 && len(c.Missing) == 0 && len(c.Extra) == 0 && spacing(sortedSteps(reference[c.Tag])) > 1
-		if moved && c.Differ == 0 || first || isClosingMean(c, reference[c.Tag]) {
+		unwritten := strings.Contains(c.Tag, "*/") && c.Differ == 0 && len(c.Extra) == 0 // of a start's own folder, which the start had not written yet
+		if moved && c.Differ == 0 || first || unwritten || isClosingMean(c, reference[c.Tag]) {
 			tags = append(tags, c.Tag)
 			return true
 		}

@@ -174,6 +174,9 @@ func diffFiles(a, b string) []Tensor {
 	if differ, err := diffPickles(x, y); err == nil {
 		return differ
 	}
+	if p, q := leavesOfBoosted(string(x)), leavesOfBoosted(string(y)); p != nil && q != nil {
+		return diffLeaves(p, q)
+	}
 	differ, err := diffTensors(a, b)
 	switch {
 	case err == nil, numbersIn(x) != nil && numbersIn(y) != nil: // such as the arguments of a program

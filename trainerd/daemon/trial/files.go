@@ -156,7 +156,7 @@ func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 	}
 	best := slices.MinFunc(slices.Collect(maps.Keys(groups)), func(a, b string) int {
 		return cmp.Or(
-			cmp.Compare(rank(filepath.Base(a)), rank(filepath.Base(b))),
+			cmp.Compare(rank(a), rank(b)),
 			-cmp.Compare(len(groups[a]), len(groups[b])),
 			cmp.Compare(accompanying(a), accompanying(b)), cmp.Compare(a, b))
 	})
@@ -248,11 +248,12 @@ func starred(base string) string {
 var newest = wordsOf("last latest current snapshot resume train(?:ing)?")
 
 // rank puts the patterns that are most likely checkpoints to resume from first: those
-// with a step, but not the best, or the last of all.
-func rank(pattern string) int {
+// with a step, but not the best, or the last of all. A name begins with its folder.
+func rank(name string) int {
+	pattern, folder := filepath.Base(name), filepath.Base(filepath.Dir(name))
 	lower := strings.ToLower(pattern)
 	switch {
-	case strings.Contains(lower, "best") || strings.Contains(lower, "final"):
+	case strings.Contains(lower, "best") || strings.Contains(lower, "final") || strings.Contains(strings.ToLower(folder), "best"):
 		return 4
 	case !strings.Contains(pattern, "*") && (hasWord(record, pattern) || !hasWord(resumable, pattern) && !hasWord(newest, pattern)):
 		return 3

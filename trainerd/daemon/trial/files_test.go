@@ -35,6 +35,8 @@ func TestSavedIn(t *testing.T) {
 			&Saved{"runs", "state_*_*_*.txt", []string{"state_20261126_030531_20.txt", "state_20261126_030532_40.txt"}, true}},
 		{"Orbax", []string{"work/checkpoints/25/state/d/x", "work/checkpoints/50/_CHECKPOINT_METADATA"}, &Saved{"work", "checkpoints/[0-9]*", []string{"checkpoints/25", "checkpoints/50"}, true}},
 		{"below the logdir", []string{"logs/j/checkpoints/epoch=0-step=5.ckpt"}, &Saved{"logs/j", "checkpoints/epoch=*-step=*.ckpt", []string{"checkpoints/epoch=0-step=5.ckpt"}, true}},
+		{"Lightning, the best in a folder of their own", []string{"checkpoints/best/epoch=00-val_loss=0.57.ckpt", "checkpoints/best/epoch=01-val_loss=0.44.ckpt", "checkpoints/model-step=50.ckpt", "checkpoints/last.ckpt"},
+			&Saved{"checkpoints", "model-step=*.ckpt", []string{"model-step=50.ckpt"}, true}},
 		{"events elsewhere", []string{"models/01-0.70.keras", "logs/train/events.out.tfevents.1.host.1.0.v2", "logs/j/events.out.tfevents.1.host.trainerd"},
 			&Saved{".", "models/*-*.*.keras", []string{"models/01-0.70.keras"}, true}},
 		{"events in the logdir of the trial", []string{"tf_ckpts/ckpt-1.index", "logs/j/events.out.tfevents.1.host.1.0.v2"}, &Saved{".", "tf_ckpts/ckpt-*", []string{"tf_ckpts/ckpt-1"}, true}},
