@@ -179,7 +179,8 @@ func mathCommand() *cli.Command {
 		Name:      "math",
 		Usage:     "compute with checkpoints, such as the difference that a training made",
 		ArgsUsage: "EXPRESSION NAME=PREFIX ... NEWPREFIX",
-		Description: `An EXPRESSION has names, numbers, + - * / and parentheses:
+		Description: `An EXPRESSION has names, numbers, + - * / and parentheses. One that begins with a
+minus is written in parentheses:
 
   ckpt math 'tuned - base' tuned=a/model.ckpt-9 base=b/model.ckpt-1 task
   ckpt math 'base + 0.5*task' base=other/model.ckpt-1 task=task new
