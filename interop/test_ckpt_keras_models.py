@@ -233,3 +233,7 @@ def test_an_optimizer_within_another(ckpt, tmp_path):
     saved.save(tmp_path / "m.h5")
     assert ckpt("diff", tmp_path / "m.h5", prefix).stdout == ""
     assert "optimizer/adam/dense/kernel/momentum " in ckpt("ls", "--names", "keras", tmp_path / "m.h5").stdout
+    ckpt("convert", "--force", "--like", tmp_path / "other.weights.h5", tmp_path / "m.h5", tmp_path / "new.weights.h5")
+    fourth = fresh(scaled)
+    fourth.load_weights(tmp_path / "new.weights.h5")
+    assert bits(fourth, scaled) == bits(saved, scaled)

@@ -95,20 +95,25 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 	return append(placed, m.twins(placed)...), unknown, nil
 }
 
-// twins returns copies of tensors for the places that [Reader.Twins] has.
+// twins returns copies of tensors for the places that [Reader.Twins] has, either way: a
+// checkpoint has those of the inner optimizer, a file of Keras 2 those of the outer one.
 func (m *matcher) twins(placed []ckptfmt.Part) []ckptfmt.Part {
 	given := make(map[string]ckptfmt.Part, len(placed))
 	for _, p := range placed {
 		given[p.Name] = p
 	}
 	var list []ckptfmt.Part
-	for twin, first := range m.like.Twins() {
-		p, ok := given[first]
-		if at := m.byName[twin]; ok && m.missing[at.Name] {
+	also := func(from, to string) {
+		p, ok := given[from]
+		if at := m.byName[to]; ok && m.missing[at.Name] {
 			delete(m.missing, at.Name)
-			p.Name = twin
+			p.Name = to
 			list = append(list, p)
 		}
+	}
+	for twin, first := range m.like.Twins() {
+		also(first, twin)
+		also(twin, first)
 	}
 	return list
 }

@@ -69,7 +69,7 @@ func Average(sources []*Source, weights []float64) (*Source, error) {
 // layout returns a source like s, whose parts may be changed.
 func (s *Source) layout() *Source {
 	return &Source{
-		name: s.name, parts: slices.Clone(s.parts), reader: s.reader, opened: s.opened, metadata: s.metadata, keys: s.keys,
+		name: s.name, parts: slices.Clone(s.parts), opened: s.opened, metadata: s.metadata, keys: s.keys,
 		names: s.names, graph: s.graph, graphDropped: s.graphDropped, renamed: s.renamed, table: s.table,
 	}
 }
@@ -175,14 +175,14 @@ func (s *Source) like(p *ckptfmt.Part) (ckptfmt.Part, error) {
 			return *q, nil
 		}
 	}
-	if s.reader == nil || s.renamed {
+	if s.opened == nil || s.renamed {
 		return ckptfmt.Part{}, fmt.Errorf("%w: %q has other slices in %s", ckptfmt.ErrSlices, p.Name, s.name)
 	}
 	name, slice := p.Name, p.Slice
 	q := *p
 	q.DType = s.first(name).DType
 	q.Open = func() (io.ReadCloser, error) {
-		t, err := s.reader.LookupSlice(name, slice)
+		t, err := s.opened.LookupSlice(name, slice)
 		if err != nil {
 			return nil, err
 		}

@@ -39,7 +39,6 @@ type Source struct {
 	name     string
 	kind     formats.Kind
 	parts    []ckptfmt.Part
-	reader   ckptfmt.Reader // nil when it is not a checkpoint
 	opened   ckptfmt.Reader // of any format
 	metadata map[string]string
 	close    []func() error
@@ -80,9 +79,6 @@ func OpenFile(f formats.File) (*Source, error) {
 		return nil, errors.Join(err, r.Close())
 	}
 	s := &Source{name: f.Path, kind: f.Kind, parts: parts, opened: r, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
-	if f.Kind.IsCheckpoint() {
-		s.reader = r.Reader
-	}
 	return newSource(s)
 }
 

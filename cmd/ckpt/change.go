@@ -36,9 +36,10 @@ func changeSource(c *cli.Context, s *rewrite.Source) (lost []ckptfmt.DamagedTens
 		return nil, err
 	}
 	if c.IsSet("rename") {
-		if err := s.Rename(rename); err != nil {
+		if err := s.Rename(rename.apply); err != nil {
 			return nil, err
 		}
+		rename.sayUnused(c.App.ErrWriter)
 	}
 	if c.IsSet("dtype") {
 		return lost, cast(c, s)

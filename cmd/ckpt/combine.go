@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -12,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
 )
 
@@ -28,8 +26,9 @@ none.
 
 With --over the averages are made of the checkpoints in LOGDIR, from the oldest
 to the newest, whose integers and strings they have: each makes of the average
---decay of what it was, and the rest of the checkpoint's values. --name and --keep
-have no meaning there.` + rewriteHelp,
+--decay of what it was, and the rest of the checkpoint's values. Files and folders of
+other formats count if their names have numbers, by which all are sorted:
+model-10.safetensors, checkpoint-20. --name and --keep have no meaning there.` + rewriteHelp,
 		Flags: rewriteFlags(
 			&cli.StringFlag{Name: "name", Value: rewrite.AverageName, Usage: "`NAME` of the averages, after that of the variable"},
 			&cli.StringFlag{Name: "over", Usage: "average the checkpoints in `LOGDIR`"},
@@ -153,19 +152,16 @@ func emaOver(c *cli.Context) error {
 	if c.IsSet("keep") || c.IsSet("name") {
 		return usagef("--name and --keep are about averages that a checkpoint holds, not about --over")
 	}
-	list, err := ckptdir.List(c.String("over"))
+	list, err := savedIn(c.String("over"))
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		return fmt.Errorf("%w: there are no checkpoints in %s", ckptfmt.ErrNotFound, c.String("over"))
+		return fmt.Errorf("%w: there are no checkpoints in %s, and no files of other formats with a number in their names", ckptfmt.ErrNotFound, c.String("over"))
 	}
-	slices.SortStableFunc(list, func(a, b ckptdir.Checkpoint) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), a.Time.Compare(b.Time))
-	})
 	names, weights := make([]string, len(list)), make([]float64, len(list))
-	for i, ck := range list {
-		names[i] = ck.Prefix
+	for i, s := range list {
+		names[i] = s.path
 		weights[i] = math.Pow(decay, float64(len(list)-1-i))
 		if i > 0 {
 			weights[i] *= 1 - decay
@@ -174,7 +170,7 @@ func emaOver(c *cli.Context) error {
 	if err := average(c, names, weights, a[0]); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "%d checkpoints, from %s to %s\n", len(list), list[0].Prefix, list[len(list)-1].Prefix)
+	fmt.Fprintf(c.App.ErrWriter, "%d checkpoints, from %s to %s\n", len(list), list[0].path, list[len(list)-1].path)
 	return nil
 }
 
@@ -183,7 +179,8 @@ func mathCommand() *cli.Command {
 		Name:      "math",
 		Usage:     "compute with checkpoints, such as the difference that a training made",
 		ArgsUsage: "EXPRESSION NAME=PREFIX ... NEWPREFIX",
-		Description: `An EXPRESSION has names, numbers, + - * / and parentheses:
+		Description: `An EXPRESSION has names, numbers, + - * / and parentheses. One that begins with a
+minus is written in parentheses:
 
   ckpt math 'tuned - base' tuned=a/model.ckpt-9 base=b/model.ckpt-1 task
   ckpt math 'base + 0.5*task' base=other/model.ckpt-1 task=task new

@@ -101,7 +101,7 @@ func TestRenames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := rename(c.name); got != c.want {
+		if got := rename.apply(c.name); got != c.want {
 			t.Errorf("%s: %s became %s, want %s", c.rules, c.name, got, c.want)
 		}
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,27 +70,46 @@ var groupReference = lazyregexp.New(`\\([0-9])`)
 // what applies them one after the other. As in sed the first match in a name
 // is replaced, with a g after the last slash every one; \1 is a group, and so
 // is $1; after a backslash the slash is one of the pattern or the text.
-func renames(texts []string) (func(string) string, error) {
-	var rules []renameRule
+func renames(texts []string) (*renaming, error) {
+	n := &renaming{texts: texts, used: make([]bool, len(texts))}
 	for _, text := range texts {
 		r, err := parseRename(text)
 		if err != nil {
 			return nil, err
 		}
-		rules = append(rules, r)
+		n.rules = append(n.rules, r)
 	}
-	return func(name string) string {
-		for _, r := range rules {
-			name = r.apply(name)
-		}
-		return name
-	}, nil
+	return n, nil
 }
 
+// renaming is what --rename says, and which of it some name matched.
+type renaming struct {
+	texts []string
+	rules []renameRule
+	used  []bool
+}
+
+func (n *renaming) apply(name string) string {
+	for i, r := range n.rules {
+		if r.matches(name) {
+			name, n.used[i] = r.apply(name), true
+		}
+	}
+	return name
+}
+
+// sayUnused names what matched nothing: a pattern may be meant for names of another kind.
+func (n *renaming) sayUnused(w io.Writer) {
+	for i, used := range n.used {
+		if !used {
+			fmt.Fprintf(w, "--rename %s matches no name; the names are those of `ckpt ls --names object`, or of --names\n", n.texts[i])
+		}
+	}
+}
+
+// apply renames a name that the rule matches.
 func (r renameRule) apply(name string) string {
 	switch {
-	case !r.matches(name):
-		return name
 	case r.re == nil:
 		return string(noGroups().ExpandString(nil, r.text, name, []int{0, len(name)}))
 	case r.all:

@@ -107,7 +107,7 @@ func (p treePrinter) value(v inspect.ObjectValue) (string, error) {
 	}
 	info, err := p.r.Info(v.Key)
 	if errors.Is(err, ckptfmt.ErrNotFound) {
-		return p.table(v.Key) + name, nil
+		return p.apart(v.Key) + name, nil
 	}
 	if err != nil && isDamage(err) {
 		return "= damaged" + name, nil
@@ -118,8 +118,12 @@ func (p treePrinter) value(v inspect.ObjectValue) (string, error) {
 	return "= " + info.TypeName() + shapeText(info.Shape) + name, nil
 }
 
-// table describes the value of a lookup table, which is stored as two tensors.
-func (p treePrinter) table(key string) string {
+// apart describes a value that is not stored under its key: the state of an iterator, or a
+// lookup table, which is two tensors.
+func (p treePrinter) apart(key string) string {
+	if state, err := p.r.Info(key + iteratorState); err == nil {
+		return "= iterator of " + state.TypeName() + shapeText(state.Shape)
+	}
 	keys, err := p.r.Info(key + "-keys")
 	if err != nil {
 		return "= missing"
@@ -130,6 +134,9 @@ func (p treePrinter) table(key string) string {
 	}
 	return fmt.Sprintf("= table of %s%s to %s%s", keys.TypeName(), shapeText(keys.Shape), values.TypeName(), shapeText(values.Shape))
 }
+
+// iteratorState is what tf.data adds to the key that the graph has for an iterator.
+const iteratorState = "_STATE"
 
 // below prints what an object has, at the given depth. An object that is one
 // value and no more is a line.

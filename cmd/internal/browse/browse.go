@@ -11,12 +11,14 @@ package browse
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Run shows the tensors of a checkpoint until the user quits or ctx ends.
@@ -73,6 +75,7 @@ type figures struct {
 	of     *node
 	stats  inspect.Stats
 	counts []int64
+	texts  []string // of a tensor of strings, the first ones
 	err    error
 }
 
@@ -81,9 +84,32 @@ type figures struct {
 func (m *Model) compute(n *node) tea.Cmd {
 	return func() tea.Msg {
 		f := figures{of: n}
-		f.stats, f.counts, f.err = measure(m.ctx, m.reader, n.path)
+		if d := n.info.DType; d == tfpb.DataType_DT_STRING || d == tfpb.DataType_DT_VARIANT {
+			f.texts, f.err = firstTexts(m.reader, n.path)
+		} else {
+			f.stats, f.counts, f.err = measure(m.ctx, m.reader, n.path)
+		}
 		return f
 	}
+}
+
+// longestText is how many bytes of a string are shown.
+const longestText = 200
+
+// firstTexts returns the first strings of a tensor as they are quoted in a program.
+func firstTexts(r ckptfmt.Reader, name string) ([]string, error) {
+	t, err := r.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	list := []string{} // not nil, which is of numbers
+	for _, text := range t.Strings[:min(bins, len(t.Strings))] {
+		list = append(list, strconv.Quote(string(text[:min(longestText, len(text))])))
+	}
+	if more := len(t.Strings) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return list, nil
 }
 
 func measure(ctx context.Context, r ckptfmt.Reader, name string) (stats inspect.Stats, counts []int64, err error) {

@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // browser shows tensors of so many numbers each.
@@ -209,5 +210,33 @@ func TestWindow(t *testing.T) {
 		if _, cmd := m.Update(k); cmd == nil || cmd() != tea.Quit() {
 			t.Errorf("%v does not quit", k)
 		}
+	}
+}
+
+// The page of a tensor of strings has the first of them.
+func TestStrings(t *testing.T) {
+	list := [][]byte{[]byte("one\x1b[2J"), nil, bytes.Repeat([]byte("x"), 300)}
+	for range 20 {
+		list = append(list, []byte("more"))
+	}
+	p := ckptfmt.WholePart("words", tfpb.DataType_DT_STRING, []int64{int64(len(list))}, nil)
+	p.Strings = func() ([][]byte, error) { return list, nil }
+	r, err := ckptfmt.NewPartsReader([]ckptfmt.Part{p}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(t.Context(), "x.npz", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	press(t, m, "enter")
+	page := m.View()
+	for _, want := range []string{"string [23]", `"one\x1b[2J"`, `""`, `"xxx`, "and 7 more"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing in\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "\x1b[2J") {
+		t.Error("the terminal would obey a string")
 	}
 }

@@ -74,6 +74,8 @@ func (m *Model) detailLines() []string {
 		lines = append(lines, "reading ...")
 	case f.err != nil:
 		lines = append(lines, strings.Split(plain(f.err.Error()), "\n")...)
+	case f.texts != nil:
+		lines = append(lines, f.texts...)
 	default:
 		s := f.stats
 		lines = append(lines,
