@@ -1,16 +1,39 @@
 package elem
 
-import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+import (
+	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+)
+
+// conversion applies a function to each element, on several processors when they are many.
+type conversion[S, D exec.Element] struct {
+	f func(S) D
+	d []D
+	x []S
+}
+
+// Part implements [parallel.Job].
+func (w *conversion[S, D]) Part(i, n int) {
+	from, to := parallel.Span(len(w.d), SpreadStep, i, n)
+	d := w.d[from:to]
+	for i, v := range w.x[from:to] {
+		d[i] = w.f(v)
+	}
+}
 
 // Convert is the kernel of a function of one element that changes its type.
 func Convert[S, D exec.Element](f func(S) D) exec.Kernel {
 	dt := exec.DTypeOf[D]()
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
-		d := exec.Elems[D](c.OutLike(0, dt, x))
-		for i, v := range exec.Elems[S](x) {
-			d[i] = f(v)
+		w := exec.InFrame[conversion[S, D]](c)
+		*w = conversion[S, D]{f, exec.Elems[D](c.OutLike(0, dt, x)), exec.Elems[S](x)}
+		if len(w.d) < ParallelElements {
+			w.Part(0, 1)
+		} else {
+			parallel.Run(exec.MaxParts, w)
 		}
+		*w = conversion[S, D]{}
 		return nil
 	}
 }

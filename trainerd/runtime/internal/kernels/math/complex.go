@@ -13,7 +13,7 @@ var complexOps = exec.OpTable{
 	"Complex":    {Types: exec.Floats, Build: buildComplex},
 	"Real":       complexPart(func(z complex128) float64 { return real(z) }),
 	"Imag":       complexPart(func(z complex128) float64 { return imag(z) }),
-	"ComplexAbs": complexPart(cmplx.Abs),
+	"ComplexAbs": complexParts(cmplx.Abs, absOf),
 	"Angle":      complexPart(cmplx.Phase),
 	"Conj":       {Types: exec.ComplexTypes | exec.Floats, Build: buildConj},
 }
@@ -32,6 +32,16 @@ func alsoComplex(spec exec.OpSpec, c64, c128 exec.Kernel) exec.OpSpec {
 		return build(b)
 	}
 	return spec
+}
+
+// absOf is the absolute value. The squares of parts in single precision are exact in double, and
+// within its range.
+func absOf(z complex64) float32 {
+	re, im := float64(real(z)), float64(imag(z))
+	if v := math.Sqrt(re*re + im*im); v == v {
+		return float32(v)
+	}
+	return float32(cmplx.Abs(complex128(z))) // infinite where one part is, and the other no number
 }
 
 func addOf[T exec.ComplexNumber](x, y T) T { return x + y }
@@ -72,15 +82,19 @@ func buildComplex(b *exec.OpConstruction) (exec.Kernel, error) {
 
 // complexPart is an op from complex to real numbers, also of another size.
 func complexPart(f func(complex128) float64) exec.OpSpec {
-	narrow := func(z complex128) float32 { return float32(f(z)) }
+	return complexParts(f, func(z complex64) float32 { return float32(f(complex128(z))) })
+}
+
+// complexParts is complexPart with a function of its own for single precision.
+func complexParts(f func(complex128) float64, single func(complex64) float32) exec.OpSpec {
 	return exec.OpSpec{Types: exec.ComplexTypes, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
 		switch to := b.DType("Tout"); {
 		case b.DType("T") == exec.Complex64 && to == exec.Float32:
-			return elem.Convert(func(z complex64) float32 { return narrow(complex128(z)) }), nil
+			return elem.Convert(single), nil
 		case b.DType("T") == exec.Complex64:
 			return elem.Convert(func(z complex64) float64 { return f(complex128(z)) }), nil
 		case to == exec.Float32:
-			return elem.Convert(narrow), nil
+			return elem.Convert(func(z complex128) float32 { return float32(f(z)) }), nil
 		}
 		return elem.Convert(f), nil
 	}}

@@ -69,27 +69,31 @@ func conv[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, w *
 			return err
 		}
 		cout := f.Shape[3]
-		xs, fs, d := exec.Elems[T](x), exec.Elems[T](f), exec.Elems[T](c.Out(0, x.DType, g.batch, g.h.out, g.w.out, cout))
-		g = g.narrowed()
-		if winograd[T](&g, cout) {
-			winogradConv(c, &g, xs, fs, d, cout)
-			return nil
-		}
-		if g.scattered(g.cin, cout) && g.h.stride*g.w.stride == 1 {
-			scatterConv(c, &g, xs, fs, d, cout)
-			return nil
-		}
-		if g.direct(len(fs)) {
-			directConv(c, &g, xs, fs, d, cout)
-			return nil
-		}
-		cols := columnMemory[T](c, &g)
-		for n := 0; n < g.batch; n += g.chunk() {
-			m := min(g.chunk(), g.batch-n)
-			a := columnsOf(c, &g, xs[n*g.imageIn:(n+m)*g.imageIn], cols)
-			mul(false, false, m*g.rows, cout, g.column, a, fs, 0, d[n*g.rows*cout:(n+m)*g.rows*cout])
-		}
+		d := c.Out(0, x.DType, g.batch, g.h.out, g.w.out, cout)
+		convolve(c, mul, g, exec.Elems[T](x), exec.Elems[T](f), exec.Elems[T](d), cout)
 		return nil
+	}
+}
+
+// convolve computes a convolution of images.
+func convolve[T float32 | float64](c *exec.KernelContext, mul gemm.Func[T], g geometry, xs, fs, d []T, cout int) {
+	g = g.narrowed()
+	switch {
+	case winograd[T](&g, cout):
+		winogradConv(c, &g, xs, fs, d, cout)
+		return
+	case g.scattered(g.cin, cout) && g.h.stride*g.w.stride == 1:
+		scatterConv(c, &g, xs, fs, d, cout)
+		return
+	case g.direct(len(fs)):
+		directConv(c, &g, xs, fs, d, cout)
+		return
+	}
+	cols := columnMemory[T](c, &g)
+	for n := 0; n < g.batch; n += g.chunk() {
+		m := min(g.chunk(), g.batch-n)
+		a := columnsOf(c, &g, xs[n*g.imageIn:(n+m)*g.imageIn], cols)
+		mul(false, false, m*g.rows, cout, g.column, a, fs, 0, d[n*g.rows*cout:(n+m)*g.rows*cout])
 	}
 }
 
@@ -194,33 +198,35 @@ func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCon
 			return err
 		}
 		d := c.Out(0, f.DType, x...)
-		fs, gs, ds := exec.Elems[T](f), exec.Elems[T](grad), exec.Elems[T](d)
-		g = g.narrowed()
-		if winograd[T](&g, cout) && g.gathered() && !cheaperScattered[T](&g, cout) {
-			winogradInputGrad(c, &g, gs, fs, ds, cout)
-			return nil
-		}
-		if g.scattered(cout, g.cin) || cheaperScattered[T](&g, cout) {
-			scatterInputGrad(c, &g, gs, fs, ds, cout)
-			return nil
-		}
-		if g.direct(len(fs)) {
-			directInputGrad(c, &g, gs, fs, ds, cout)
-			return nil
-		}
-		if g.pointwise() {
-			mul(false, true, g.batch*g.rows, g.cin, cout, gs, fs, 0, ds)
-			return nil
-		}
-		elem.Zero(d)
-		cols := exec.Scratch[T](c, exec.ScratchA, g.chunk()*g.rows*g.column)
-		size := g.rows * g.column
-		for n := 0; n < g.batch; n += g.chunk() {
-			m := min(g.chunk(), g.batch-n)
-			mul(false, true, m*g.rows, g.column, cout, gs[n*g.rows*cout:(n+m)*g.rows*cout], fs, 0, cols[:m*size])
-			moveColumns(c, columnWork[T]{g: g, images: ds[n*g.imageIn : (n+m)*g.imageIn], cols: cols[:m*size], n: m, back: true})
-		}
+		convolveInput(c, mul, g, exec.Elems[T](grad), exec.Elems[T](f), exec.Elems[T](d), cout)
 		return nil
+	}
+}
+
+// convolveInput computes the gradient of the images.
+func convolveInput[T float32 | float64](c *exec.KernelContext, mul gemm.Func[T], g geometry, gs, fs, d []T, cout int) {
+	g = g.narrowed()
+	switch {
+	case winograd[T](&g, cout) && g.gathered() && !cheaperScattered[T](&g, cout):
+		winogradInputGrad(c, &g, gs, fs, d, cout)
+		return
+	case g.scattered(cout, g.cin) || cheaperScattered[T](&g, cout):
+		scatterInputGrad(c, &g, gs, fs, d, cout)
+		return
+	case g.direct(len(fs)):
+		directInputGrad(c, &g, gs, fs, d, cout)
+		return
+	case g.pointwise():
+		mul(false, true, g.batch*g.rows, g.cin, cout, gs, fs, 0, d)
+		return
+	}
+	clear(d)
+	cols := exec.Scratch[T](c, exec.ScratchA, g.chunk()*g.rows*g.column)
+	size := g.rows * g.column
+	for n := 0; n < g.batch; n += g.chunk() {
+		m := min(g.chunk(), g.batch-n)
+		mul(false, true, m*g.rows, g.column, cout, gs[n*g.rows*cout:(n+m)*g.rows*cout], fs, 0, cols[:m*size])
+		moveColumns(c, columnWork[T]{g: g, images: d[n*g.imageIn : (n+m)*g.imageIn], cols: cols[:m*size], n: m, back: true})
 	}
 }
 
@@ -237,23 +243,27 @@ func convFilterGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCo
 			return err
 		}
 		d := c.Out(0, x.DType, filter...)
-		xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
-		g = g.narrowed()
-		if winograd[T](&g, cout) && g.filters()*g.cin*cout <= largestSums {
-			winogradFilterGrad(c, &g, xs, gs, ds, cout)
-			return nil
-		}
-		if g.direct(len(ds)) {
-			directFilterGrad(c, &g, xs, gs, ds, cout)
-			return nil
-		}
-		elem.Zero(d)
-		cols := columnMemory[T](c, &g)
-		for n := 0; n < g.batch; n += g.chunk() {
-			m := min(g.chunk(), g.batch-n)
-			a := columnsOf(c, &g, xs[n*g.imageIn:(n+m)*g.imageIn], cols)
-			mul(true, false, g.column, cout, m*g.rows, a, gs[n*g.rows*cout:(n+m)*g.rows*cout], 1, ds)
-		}
+		convolveFilter(c, mul, g, exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d), cout)
 		return nil
+	}
+}
+
+// convolveFilter computes the gradient of the filter.
+func convolveFilter[T float32 | float64](c *exec.KernelContext, mul gemm.Func[T], g geometry, xs, gs, d []T, cout int) {
+	g = g.narrowed()
+	switch {
+	case winograd[T](&g, cout) && g.filters()*g.cin*cout <= largestSums:
+		winogradFilterGrad(c, &g, xs, gs, d, cout)
+		return
+	case g.direct(len(d)):
+		directFilterGrad(c, &g, 0, xs, gs, d, cout)
+		return
+	}
+	clear(d)
+	cols := columnMemory[T](c, &g)
+	for n := 0; n < g.batch; n += g.chunk() {
+		m := min(g.chunk(), g.batch-n)
+		a := columnsOf(c, &g, xs[n*g.imageIn:(n+m)*g.imageIn], cols)
+		mul(true, false, g.column, cout, m*g.rows, a, gs[n*g.rows*cout:(n+m)*g.rows*cout], 1, d)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/gemm"
 )
 
-// Convolutions over volumes are products: what the filter covers at each voxel of
-// some lines of the output is laid out as a row of a matrix.
+// Convolutions of volumes whose planes are not computed as images are products: what
+// the filter covers at each voxel of some lines of the output is laid out as a row of
+// a matrix.
 
 // volumeLines is some lines of the output, along the width, and how volumes map
 // to the rows of their matrix: as many lines at a time as stay in the cache.
@@ -117,6 +118,9 @@ func conv3D[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, v
 		cin, cout := filter.Shape[3], filter.Shape[4]
 		d := c.Out(0, x.DType, g.outShape(cout)...)
 		xs, fs, ds := exec.Elems[T](x), exec.Elems[T](filter), exec.Elems[T](d)
+		if volumeConv(c, mul, &g, xs, fs, ds, cin, cout) {
+			return nil
+		}
 		l := g.lines(cin)
 		for matrix := matrixOf[T](c, &l); l.n > 0; l.next() {
 			moveVolume(&l, xs, matrix, false)
@@ -140,8 +144,11 @@ func conv3DInput[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelConte
 		}
 		cin, cout := filter.Shape[3], filter.Shape[4]
 		d := c.Out(0, grad.DType, shape...)
-		elem.Zero(d)
 		fs, gs, ds := exec.Elems[T](filter), exec.Elems[T](grad), exec.Elems[T](d)
+		if volumeInputGrad(c, mul, &g, gs, fs, ds, cin, cout) {
+			return nil
+		}
+		clear(ds)
 		l := g.lines(cin)
 		for matrix := matrixOf[T](c, &l); l.n > 0; l.next() {
 			from, to := l.span(cout)
@@ -165,8 +172,11 @@ func conv3DFilter[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCont
 		}
 		cin, cout := shape[3], shape[4]
 		d := c.Out(0, grad.DType, shape...)
-		elem.Zero(d)
 		xs, gs, ds := exec.Elems[T](x), exec.Elems[T](grad), exec.Elems[T](d)
+		if volumeFilterGrad(c, mul, &g, xs, gs, ds, cin, cout) {
+			return nil
+		}
+		clear(ds)
 		l := g.lines(cin)
 		// The matrix is the second factor, which need not be copied for few channels.
 		sum := exec.Scratch[T](c, exec.ScratchB, cout*l.column)

@@ -3,8 +3,10 @@ package nn_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kerneltest"
 )
 
@@ -66,6 +68,29 @@ func TestVolumes(t *testing.T) {
 		{batch: 2, cin: 20, cout: 9, in: [3]int{6, 24, 26}, kernel: [3]int{3, 3, 3}, stride: [3]int{1, 1, 1}, dilation: [3]int{1, 1, 1}, padding: "SAME"}, // several products
 		{batch: 0, cin: 2, cout: 3, in: [3]int{4, 4, 4}, kernel: [3]int{2, 2, 2}, stride: [3]int{1, 1, 1}, dilation: [3]int{1, 1, 1}, padding: "SAME"},
 	}
+	ones := [3]int{1, 1, 1}
+	for _, v := range []volumeCase{ // whose planes are as Winograd computes images, or in strips
+		{batch: 1, cin: 16, cout: 12, in: [3]int{5, 9, 12}, kernel: [3]int{3, 3, 3}, padding: "SAME"},
+		{batch: 3, cin: 13, cout: 40, in: [3]int{4, 8, 7}, kernel: [3]int{2, 3, 3}, padding: "SAME"},
+		{batch: 2, cin: 24, cout: 17, in: [3]int{6, 10, 11}, kernel: [3]int{3, 3, 3}, padding: "VALID"},
+		{batch: 2, cin: 12, cout: 12, in: [3]int{1, 12, 12}, kernel: [3]int{5, 3, 3}, padding: "SAME"},
+		{batch: 2, cin: 14, cout: 15, in: [3]int{5, 12, 12}, kernel: [3]int{1, 3, 3}, padding: "SAME"},
+		{batch: 2, cin: 14, cout: 15, in: [3]int{5, 8, 8}, kernel: [3]int{3, 5, 5}, padding: "SAME"},
+		{batch: 2, cin: 20, cout: 33, in: [3]int{5, 6, 7}, kernel: [3]int{1, 1, 1}, padding: "SAME"},
+		{batch: 2, cin: 17, cout: 16, in: [3]int{7, 9, 8}, kernel: [3]int{3, 3, 3}, stride: [3]int{2, 2, 2}, padding: "SAME"},
+		{batch: 2, cin: 17, cout: 16, in: [3]int{7, 9, 8}, kernel: [3]int{3, 3, 3}, stride: [3]int{2, 1, 1}, padding: "SAME"},
+		{batch: 2, cin: 12, cout: 16, in: [3]int{9, 9, 8}, kernel: [3]int{3, 3, 3}, dilation: [3]int{2, 1, 1}, padding: "SAME"},
+		{batch: 2, cin: 3, cout: 5, in: [3]int{9, 9, 8}, kernel: [3]int{1, 1, 1}, stride: [3]int{3, 2, 2}, padding: "VALID"},
+		{batch: 1, cin: 18, cout: 1, in: [3]int{4, 9, 8}, kernel: [3]int{3, 3, 3}, padding: "SAME"},
+	} {
+		if v.stride[0] == 0 {
+			v.stride = ones
+		}
+		if v.dilation[0] == 0 {
+			v.dilation = ones
+		}
+		cases = append(cases, v)
+	}
 	three := func(from, n int) [3]int { return [3]int{from + r.IntN(n), from + r.IntN(n), from + r.IntN(n)} }
 	for n := range 30 {
 		v := volumeCase{batch: 1 + r.IntN(3), cin: 1 + r.IntN(5), cout: 1 + r.IntN(6), in: three(3, 6), kernel: three(1, 3), stride: three(1, 3), dilation: [3]int{1, 1, 1}, padding: []string{"SAME", "VALID"}[n%2]}
@@ -113,4 +138,33 @@ func narrow(shape []int64) []int32 {
 		out[i] = int32(d)
 	}
 	return out
+}
+
+// TestVolumesOfThreads computes convolutions of volumes and their gradients with one, two and
+// three processors: the bits are the same.
+func TestVolumesOfThreads(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	for _, stride := range []int{1, 2} {
+		shape, filter := []int64{2, 8, 12, 12, 16}, []int64{3, 3, 3, 16, 16}
+		result := []int64{2, int64(8 / stride), int64(12 / stride), int64(12 / stride), 16}
+		b := kerneltest.New(t)
+		volumes, kernel := kerneltest.Tensor(b, shape, random32(r, product(shape))...), kerneltest.Tensor(b, filter, random32(r, product(filter))...)
+		grad := kerneltest.Tensor(b, result, random32(r, product(result))...)
+		attrs := []any{"strides", five([3]int{stride, stride, stride}), "padding", "SAME"}
+		nodes := []string{
+			b.Node("Conv3D", []string{volumes, kernel}, attrs...),
+			b.Node("Conv3DBackpropInputV2", []string{kerneltest.Vector(b, narrow(shape)...), kernel, grad}, attrs...),
+			b.Node("Conv3DBackpropFilterV2", []string{volumes, kerneltest.Vector(b, narrow(filter)...), grad}, attrs...),
+		}
+		want := b.Run(nodes)
+		for processors := 1; processors <= 3; processors++ {
+			got := func() []*ckptfmt.Tensor {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+				return b.Run(nodes)
+			}()
+			for i := range want {
+				kerneltest.WantValues(t, kerneltest.Values[float32](t, got[i]), kerneltest.Values[float32](t, want[i]))
+			}
+		}
+	}
 }

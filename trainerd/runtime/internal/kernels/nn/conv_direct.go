@@ -74,6 +74,8 @@ type directWork[T float32 | float64] struct {
 	n, output   int // channels and elements of an image of the output
 	batch, part int // part: elements of memory for each processor
 	panel       int // columns of a panel of the filter
+	depth       stack
+	step        int // elements of the panels for a position along the depth
 	memory      []T
 	sweeps      []sweep
 	multiply    []blas.Direct[T]
@@ -125,17 +127,31 @@ func (w *directWork[T]) Part(i, n int) {
 	from, to := parallel.Span(w.batch, 1, i, n)
 	size := w.h * w.w * w.cin
 	for k := from; k < to; k++ {
-		paint(w.canvas, memory, w.images[k*size:(k+1)*size], w.h, w.w, w.cin)
-		for s := range w.sweeps {
-			w.image(&w.multiply[i], memory, w.d[k*w.output:(k+1)*w.output], &w.sweeps[s])
+		d, done := w.d[k*w.output:(k+1)*w.output], false
+		for position := range w.depth.positions() {
+			source := w.depth.source(k, position)
+			if source < 0 {
+				continue
+			}
+			paint(w.canvas, memory, w.images[source*size:(source+1)*size], w.h, w.w, w.cin)
+			for s := range w.sweeps {
+				w.image(&w.multiply[i], memory, d, w.filter[position*w.step:], &w.sweeps[s], done)
+			}
+			done = true
+		}
+		if !done {
+			clear(d)
 		}
 	}
 }
 
-// image makes a sweep over one image, a panel of the filter after the other.
-func (w *directWork[T]) image(mul *blas.Direct[T], memory, d []T, s *sweep) {
+// image makes a sweep over one image, a panel of the filter after the other, or adds it to
+// those of other positions along the depth.
+func (w *directWork[T]) image(mul *blas.Direct[T], memory, d, filter []T, s *sweep, add bool) {
 	if s.rows*s.inner == 0 {
-		w.clear(d, s)
+		if !add {
+			w.clear(d, s)
+		}
 		return
 	}
 	var zero T
@@ -144,10 +160,10 @@ func (w *directWork[T]) image(mul *blas.Direct[T], memory, d []T, s *sweep) {
 	for j := 0; j < w.n; j += w.panel {
 		p.N, p.RowB = min(w.panel, w.n-j), panelWidth(w.panel, j, w.n)
 		p.NextB = s.inner * p.RowB
-		panel := w.filter[s.filter+j*s.rows*s.inner:]
+		panel := filter[s.filter+j*s.rows*s.inner:]
 		rows := max(1, firstCache/int(unsafe.Sizeof(zero))/p.NextB)
 		for r := 0; r < s.rows; r += rows {
-			p.B, p.Segments, p.Add = panel[r*p.NextB:], min(rows, s.rows-r), r > 0
+			p.B, p.Segments, p.Add = panel[r*p.NextB:], min(rows, s.rows-r), add || r > 0
 			for y := range s.lines {
 				p.A, p.C = memory[s.from+y*s.line+r*row:], d[s.to+y*s.toLine+j:]
 				mul.Multiply(p)
@@ -171,7 +187,7 @@ func directConv[T float32 | float64](c *exec.KernelContext, g *geometry, xs, fs,
 	v := g.canvasOf()
 	*w = directWork[T]{
 		images: xs, d: d, canvas: v, h: g.h.in, w: g.w.in, cin: g.cin, n: cout, output: g.rows * cout, batch: g.batch,
-		part: v.elements(g.cin), panel: blas.PanelColumns[T](), multiply: w.multiply, sweeps: w.sweeps,
+		part: v.elements(g.cin), panel: blas.PanelColumns[T](), multiply: w.multiply, sweeps: w.sweeps, depth: g.d,
 	}
 	w.sweeps = append(w.sweeps, sweep{
 		rows: g.h.kernel, inner: g.w.kernel * g.cin, lines: g.h.out, count: g.w.out,
@@ -179,10 +195,13 @@ func directConv[T float32 | float64](c *exec.KernelContext, g *geometry, xs, fs,
 	})
 	if cout <= w.panel && cout%blas.DirectColumns == 0 { // the filter is its only panel
 		w.start(c, 0)
-		w.filter = fs
+		w.filter, w.step = fs, g.column*cout
 	} else {
-		w.start(c, panelElements(g.column, cout))
-		packPanels(w.filter, fs, w.panel, g.column, cout)
+		w.step = panelElements(g.column, cout)
+		w.start(c, g.d.positions()*w.step)
+		for p := range g.d.positions() {
+			packPanels(w.filter[p*w.step:], fs[p*g.column*cout:], w.panel, g.column, cout)
+		}
 	}
 	w.run()
 }

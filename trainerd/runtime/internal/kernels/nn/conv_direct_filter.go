@@ -29,6 +29,8 @@ type filterWork[T float32 | float64] struct {
 	kh, row, sh, sw int // rows of the kernel, and elements of one
 	panel           int
 	swapped         bool
+	depth           stack
+	position        int // along the depth
 	batch, group    int // group: images that are worked on at once
 	blocks          int // of images; 0: the units are shared
 	part            int // elements of memory for each processor
@@ -45,12 +47,13 @@ const (
 	groupBytes   = 512 << 10
 )
 
-func directFilterGrad[T float32 | float64](c *exec.KernelContext, g *geometry, xs, gs, d []T, cout int) {
+func directFilterGrad[T float32 | float64](c *exec.KernelContext, g *geometry, position int, xs, gs, d []T, cout int) {
 	w := exec.InFrame[filterWork[T]](c)
 	v := g.canvasOf()
 	*w = filterWork[T]{
 		images: xs, grad: gs, d: d, canvas: v, h: g.h.in, w: g.w.in, cin: g.cin, outH: g.h.out, outW: g.w.out, n: cout,
 		kh: g.h.kernel, row: g.w.kernel * g.cin, sh: g.h.stride, sw: g.w.stride, panel: blas.PanelColumns[T](), batch: g.batch, multiply: w.multiply,
+		depth: g.d, position: position,
 	}
 	w.ldb = (cout + blas.DirectColumns - 1) / blas.DirectColumns * blas.DirectColumns
 	images := g.batch
@@ -122,7 +125,12 @@ func (w *filterWork[T]) accumulate(mul *blas.Direct[T], memory, d []T, images, u
 	for at := images[0]; at < images[1]; at += w.group {
 		n := min(w.group, images[1]-at)
 		for k := range n {
-			paint(w.canvas, canvases[k*w.canvas.elements(w.cin):(k+1)*w.canvas.elements(w.cin)], w.images[(at+k)*w.h*w.w*w.cin:], w.h, w.w, w.cin)
+			x := canvases[k*w.canvas.elements(w.cin) : (k+1)*w.canvas.elements(w.cin)]
+			if source := w.depth.source(at+k, w.position); source >= 0 {
+				paint(w.canvas, x, w.images[source*w.h*w.w*w.cin:], w.h, w.w, w.cin)
+			} else {
+				clear(x)
+			}
 		}
 		g := w.gradients(grads, at, n)
 		for u := units[0]; u < units[1]; u++ {

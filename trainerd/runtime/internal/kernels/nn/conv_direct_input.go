@@ -37,9 +37,10 @@ func directInputGrad[T float32 | float64](c *exec.KernelContext, g *geometry, gs
 	v.left, v.w = g.w.border()
 	*w = directWork[T]{
 		images: gs, d: d, canvas: v, h: g.h.out, w: g.w.out, cin: cout, n: g.cin, output: g.imageIn, batch: g.batch,
-		part: v.elements(cout), panel: blas.PanelColumns[T](), multiply: w.multiply, sweeps: w.sweeps,
+		part: v.elements(cout), panel: blas.PanelColumns[T](), multiply: w.multiply, sweeps: w.sweeps, depth: g.d,
+		step: panelElements(g.h.kernel*g.w.kernel*cout, g.cin),
 	}
-	w.start(c, panelElements(g.h.kernel*g.w.kernel*cout, g.cin))
+	w.start(c, g.d.positions()*w.step)
 	at := 0
 	for py := range g.h.stride {
 		for px := range g.w.stride {
@@ -52,7 +53,9 @@ func directInputGrad[T float32 | float64](c *exec.KernelContext, g *geometry, gs
 				from: ((v.top+y.ahead-y.taps+1)*v.w + v.left + x.ahead - x.taps + 1) * cout, line: v.w * cout, step: cout,
 				to: (py*g.w.in + px) * g.cin, toLine: g.h.stride * g.w.in * g.cin, toStep: g.w.stride * g.cin,
 			})
-			turnPanels(w.filter[at:], fs, g, y, x, w.panel, cout)
+			for p := range g.d.positions() {
+				turnPanels(w.filter[p*w.step+at:], fs[p*g.column*cout:], g, y, x, w.panel, cout)
+			}
 			at += panelElements(y.taps*x.taps*cout, g.cin)
 		}
 	}

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"github.com/trainerd/trainerd/internal/blas"
@@ -39,7 +40,8 @@ const (
 func winograd[T float32 | float64](g *geometry, cout int) bool {
 	const fewest, tiles, largest = 12, 32, 1 << 18
 	var zero T
-	return unsafe.Sizeof(zero) == 4 && g.h.tiled() && g.w.tiled() && g.h.stride == g.w.stride && min(g.cin, cout) >= fewest &&
+	return unsafe.Sizeof(zero) == 4 && g.h.tiled() && g.w.tiled() && g.d.tiled() && (g.d.kernel == 0 || g.h.groups()*g.w.groups()*g.h.stride == 1) &&
+		g.h.stride == g.w.stride && min(g.cin, cout) >= fewest &&
 		g.filters()*g.cin*cout <= largest && g.batch*tilesOf(g.h.out)*tilesOf(g.w.out) >= tiles
 }
 
@@ -55,7 +57,9 @@ func (e *extent) tiled() bool {
 func (e *extent) groups() int { return groupsOf((e.kernel + e.stride - 1) / e.stride) }
 
 // filters is how many filters of 3 by 3 or less the kernel is made of.
-func (g *geometry) filters() int { return g.h.stride * g.w.stride * g.h.groups() * g.w.groups() }
+func (g *geometry) filters() int {
+	return g.d.positions() * g.h.stride * g.w.stride * g.h.groups() * g.w.groups()
+}
 
 func groupsOf(positions int) int { return max(1, positions/2) }
 
@@ -107,6 +111,9 @@ func winogradConv[T float32 | float64](c *exec.KernelContext, g *geometry, xs, f
 	w := exec.InFrame[winogradWork[T]](c)
 	*w = winogradWork[T]{multiply: w.multiply, taps: g.forwardTaps(w.taps[:0]), d: d, outH: g.h.out, outW: g.w.out, outStride: 1, cout: cout, batch: g.batch,
 		shot: shot[T]{images: xs, h: g.h.in, w: g.w.in, n: g.cin, top: g.h.before, left: g.w.before, stride: g.h.stride, down: g.h.groups(), across: g.w.groups()}}
+	if g.d.kernel > 0 {
+		w.stacked(g, g.d.extent)
+	}
 	w.run(c, fs, false)
 }
 
@@ -119,15 +126,29 @@ func winogradInputGrad[T float32 | float64](c *exec.KernelContext, g *geometry, 
 	*w = winogradWork[T]{multiply: w.multiply, taps: w.taps[:0], d: d, outH: g.h.in, outW: g.w.in, outStride: g.h.stride, cout: g.cin, batch: g.batch,
 		shot: shot[T]{images: gs, h: g.h.out, w: g.w.out, n: cout, top: -top, left: -left, stride: 1, down: groupsOf(height), across: groupsOf(width)}}
 	for p := range g.h.stride * g.h.stride {
-		w.taps = appendGroups(w.taps, phaseTaps{g.h.turned(p/g.h.stride, top), g.w.turned(p%g.h.stride, left)}, w.down, w.across)
+		w.taps = appendGroups(w.taps, phaseTaps{y: g.h.turned(p/g.h.stride, top), x: g.w.turned(p%g.h.stride, left)}, w.down, w.across)
+	}
+	if g.d.kernel > 0 {
+		w.stacked(g, g.d.mirrored())
+		slices.Reverse(w.taps)
 	}
 	w.run(c, fs, true)
+}
+
+// stacked makes the images strips of tiles of volumes.
+func (w *winogradWork[T]) stacked(g *geometry, d extent) {
+	w.shot.stacked(d, tilesOf(w.outH))
+	w.taps = g.stackedTaps(w.taps)
+	w.batch = g.batch / g.d.out * w.strips
 }
 
 // run does the work and lets go of the tensors.
 func (w *winogradWork[T]) run(c *exec.KernelContext, filter []T, transpose bool) {
 	phases := w.outStride * w.outStride
-	w.tiles, w.lines = tilesOf((w.outW+w.outStride-1)/w.outStride), tilesOf((w.outH+w.outStride-1)/w.outStride)
+	w.tiles = tilesOf((w.outW + w.outStride - 1) / w.outStride)
+	if w.strips == 0 {
+		w.lines = tilesOf((w.outH + w.outStride - 1) / w.outStride)
+	}
 	w.side, w.tilesW, w.transform, w.panel = patchSide, w.tiles+w.across-1, inputTransform[T], blas.PanelColumns[T]()
 	w.block = max(1, blockTiles(w.depth()+phases*w.cout)/w.tilesW)
 	w.plane, w.product = apart((w.block+w.down-1)*w.tilesW*w.depth()), apart(w.block*w.tiles*phases*w.cout)
@@ -192,7 +213,11 @@ func (w *winogradWork[T]) Part(i, n int) {
 			w.products(&w.multiply[i], m[k*w.product:], v[k*w.plane:], k, lines)
 		}
 		for k := range lines {
-			w.output(m[k*w.tiles*w.outStride*w.outStride*w.cout:], strip, (from+k)/w.lines, (from+k)%w.lines)
+			image, line := (from+k)/w.lines, (from+k)%w.lines
+			if w.strips > 0 {
+				image, line = image/w.strips*w.lines+line, image%w.strips
+			}
+			w.output(m[k*w.tiles*w.outStride*w.outStride*w.cout:], strip, image, line)
 		}
 	}
 }
@@ -200,6 +225,10 @@ func (w *winogradWork[T]) Part(i, n int) {
 // products computes the products of factor k, of so many lines of tiles.
 func (w *winogradWork[T]) products(mul *blas.Direct[T], m, v []T, k, lines int) {
 	phases := w.outStride * w.outStride
+	if w.strips > 0 {
+		w.multiplyGroups(mul, m, v, w.filter[k*w.filterPlane:], lines, w.down, w.tilesW*w.n, false)
+		return
+	}
 	for o := range phases {
 		done := false
 		// A row of groups at a time; one of the two phases is always zero.
@@ -213,7 +242,7 @@ func (w *winogradWork[T]) products(mul *blas.Direct[T], m, v []T, k, lines int) 
 				continue
 			}
 			p, y := q/w.down, q%w.down
-			w.multiplyGroups(mul, m[o*w.cout:], v[y*w.tilesW*w.depth()+p*w.n:], w.filter[(first*factors+k)*w.filterPlane:], lines, some, done)
+			w.multiplyGroups(mul, m[o*w.cout:], v[y*w.tilesW*w.depth()+p*w.n:], w.filter[(first*factors+k)*w.filterPlane:], lines, some, w.depth(), done)
 			done = true
 		}
 		for t := 0; !done && t < lines*w.tiles; t++ {
@@ -223,10 +252,11 @@ func (w *winogradWork[T]) products(mul *blas.Direct[T], m, v []T, k, lines int) 
 	}
 }
 
-// multiplyGroups is the product of one factor of some groups of one phase.
-func (w *winogradWork[T]) multiplyGroups(mul *blas.Direct[T], m, v, filter []T, lines, groups int, add bool) {
+// multiplyGroups is the product of one factor of some groups of one phase, whose factors are next
+// elements apart.
+func (w *winogradWork[T]) multiplyGroups(mul *blas.Direct[T], m, v, filter []T, lines, groups, next int, add bool) {
 	p := blas.Factors[T]{M: w.tiles, K: w.n, RowA: w.depth(), ColA: 1, RowC: w.outStride * w.outStride * w.cout, Add: add,
-		Segments: groups, NextA: w.depth(), NextB: factors * w.filterPlane}
+		Segments: groups, NextA: next, NextB: factors * w.filterPlane}
 	if w.tiles == w.tilesW {
 		p.M, lines = lines*w.tiles, 1
 	}

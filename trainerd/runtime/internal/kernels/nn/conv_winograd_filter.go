@@ -46,6 +46,14 @@ func winogradFilterGrad[T float32 | float64](c *exec.KernelContext, g *geometry,
 			down: 1, across: 1, side: tileSide, lines: tilesOf(g.h.out), tilesW: tilesOf(g.w.out), transform: outputGradTransform[T]},
 		taps: g.forwardTaps(w.taps[:0]), d: d, batch: g.batch, blocks: sumBlocks(len(d), g.batch), multiply: w.multiply,
 	}
+	if g.d.kernel > 0 {
+		strips := w.grad.lines
+		w.images.stacked(g.d.extent, strips)
+		w.grad.stacked(extent{in: g.d.out, out: g.d.out, kernel: 1}, strips)
+		w.taps = g.stackedTaps(w.taps)
+		w.batch = g.batch / g.d.out * strips
+		w.blocks = sumBlocks(len(d), w.batch)
+	}
 	depth := w.images.depth()
 	w.block = max(1, 2*blockTiles(depth+cout)/w.images.tilesW)
 	height := w.block + (w.images.down-1)*(w.block/w.images.lines+2) // the factors of groups, of all images that a block has lines of

@@ -16,7 +16,15 @@ type shot[T float32 | float64] struct {
 	down, across  int // groups of the kernel's positions
 	side          int // pixels of a patch, in each phase
 	lines, tilesW int // lines of tiles that the output has, and tiles of a line: the groups across need more than the output has
+	strips        int // of tiles of a plane: then images are strips of volumes, and their lines planes
+	deep, before  int // planes of a volume, and before the first
 	transform     func(d []T, to vec.Matrices, x []T, from vec.Matrices, channels, count int)
+}
+
+// stacked makes the images strips of tiles, one below the other along the planes of volumes. The
+// kernel's positions along the depth are groups of it.
+func (s *shot[T]) stacked(d extent, strips int) {
+	s.strips, s.deep, s.before, s.lines, s.down = strips, d.in, d.before, d.out, d.kernel
 }
 
 // depth is the number of channels of all phases.
@@ -51,7 +59,15 @@ func (s *shot[T]) factorsOf(d []T, plane int, strip []T, from, lines int) {
 
 // line transforms a line of tiles of an image to the planes. Patches inside the
 // image are read in place, others are painted on the strip.
-func (s *shot[T]) line(d []T, plane int, strip []T, image, line int) {
+func (s *shot[T]) line(d []T, factorPlane int, strip []T, image, line int) {
+	if s.strips > 0 {
+		plane := line - s.before
+		if plane < 0 || plane >= s.deep {
+			s.nothing(d, factorPlane)
+			return
+		}
+		image, line = image/s.strips*s.deep+plane, image%s.strips
+	}
 	step, patch := tileSide*s.stride, s.side*s.stride
 	y := step*line - s.top
 	pixels := s.images[image*s.h*s.w*s.n : (image+1)*s.h*s.w*s.n]
@@ -61,10 +77,17 @@ func (s *shot[T]) line(d []T, plane int, strip []T, image, line int) {
 		to = max(from, min(s.tilesW, (s.w-patch+s.left+step)/step))
 	}
 	if from < to {
-		s.patches(d, plane, pixels[(y*s.w+step*from-s.left)*s.n:], s.w, from, to)
+		s.patches(d, factorPlane, pixels[(y*s.w+step*from-s.left)*s.n:], s.w, from, to)
 	}
-	s.painted(d, plane, strip, pixels, y, 0, from)
-	s.painted(d, plane, strip, pixels, y, to, s.tilesW)
+	s.painted(d, factorPlane, strip, pixels, y, 0, from)
+	s.painted(d, factorPlane, strip, pixels, y, to, s.tilesW)
+}
+
+// nothing makes the factors of a line outside of the volumes.
+func (s *shot[T]) nothing(d []T, plane int) {
+	for k := range factors {
+		clear(d[k*plane : k*plane+s.tilesW*s.depth()])
+	}
 }
 
 // painted transforms tiles of a line that begins at pixel row y.
@@ -123,7 +146,10 @@ func (t taps) has(i int) bool {
 }
 
 // phaseTaps are the positions of a phase in both dimensions.
-type phaseTaps struct{ y, x taps }
+type phaseTaps struct {
+	y, x  taps
+	first int // position of the kernel: that of the plane
+}
 
 // has reports whether factor k can be other than zero.
 func (p phaseTaps) has(k int) bool { return p.y.has(k/patchSide) && p.x.has(k%patchSide) }
@@ -135,7 +161,7 @@ func (p phaseTaps) at(k int) int {
 	if !inY || !inX {
 		return -1
 	}
-	return y*p.x.kernel + x
+	return p.first + y*p.x.kernel + x
 }
 
 // forwardTaps appends the positions of the phases of a convolution's images.
@@ -143,7 +169,17 @@ func (g *geometry) forwardTaps(list []phaseTaps) []phaseTaps {
 	s := g.h.stride
 	for p := range s * s {
 		y, x := taps{first: p / s, step: s, kernel: g.h.kernel}, taps{first: p % s, step: s, kernel: g.w.kernel}
-		list = appendGroups(list, phaseTaps{y, x}, g.h.groups(), g.w.groups())
+		list = appendGroups(list, phaseTaps{y: y, x: x}, g.h.groups(), g.w.groups())
+	}
+	return list
+}
+
+// stackedTaps appends to the positions of one plane of the kernel those of the others.
+func (g *geometry) stackedTaps(list []phaseTaps) []phaseTaps {
+	for p := 1; p < g.d.kernel; p++ {
+		next := list[0]
+		next.first = p * g.h.kernel * g.w.kernel
+		list = append(list, next)
 	}
 	return list
 }
@@ -151,7 +187,7 @@ func (g *geometry) forwardTaps(list []phaseTaps) []phaseTaps {
 // appendGroups appends the groups of a phase.
 func appendGroups(list []phaseTaps, p phaseTaps, down, across int) []phaseTaps {
 	for i := range down * across {
-		list = append(list, phaseTaps{p.y.group(i / across), p.x.group(i % across)})
+		list = append(list, phaseTaps{y: p.y.group(i / across), x: p.x.group(i % across)})
 	}
 	return list
 }

@@ -101,6 +101,7 @@ func (e *extent) span(o int) (lo, hi, base int) {
 
 // geometry is a window applied to a batch of images.
 type geometry struct {
+	d            stack // of volumes
 	h, w         extent
 	batch, cin   int
 	imageIn      int // elements of one input image
