@@ -24,7 +24,7 @@ func widthFor(mib int) int {
 }
 
 func (t task) env() []string {
-	return append(os.Environ(), "RACE_LOGDIR="+t.logdir, "RACE_JOURNAL="+t.journal, "OMP_NUM_THREADS=1", "GOMAXPROCS=1",
+	return append(os.Environ(), "RACE_LOGDIR="+t.logdir, "RACE_JOURNAL="+t.journal, "OMP_NUM_THREADS=1",
 		fmt.Sprint("RACE_STEPS=", t.steps), fmt.Sprint("RACE_EVERY=", t.every), fmt.Sprint("RACE_WIDTH=", t.width))
 }
 
