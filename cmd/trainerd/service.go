@@ -198,6 +198,9 @@ func (s *service) listeners(log *slog.Logger) []net.Listener {
 		log.Info("answering over HTTP", "addr", s.listener.Addr().String())
 		all = append(all, s.listener)
 	}
+	if err := atomicfile.MkdirAllSync(nil, s.config.Logdir); err != nil && s.config.Supervisor.IsChief {
+		return all // the run ends because of that, and says so
+	}
 	ln, err := s.listenUnix()
 	if err != nil {
 		log.Warn("no control socket; the run can only be stopped by a signal", "err", err)
@@ -213,9 +216,6 @@ func (s *service) listenUnix() (net.Listener, error) {
 		name = control.WorkerSocketName(c.Child.Node)
 	case !c.Supervisor.IsChief:
 		name = control.WorkerSocketName(c.Cluster.Task)
-	}
-	if err := atomicfile.MkdirAllSync(nil, s.config.Logdir); err != nil {
-		return nil, err
 	}
 	// Several folders are separated by colons.
 	runtimeDir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":")

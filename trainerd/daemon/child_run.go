@@ -19,24 +19,23 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
-	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // runChild has a program train, and keeps it alive.
 func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
-	if err := logdir.Check(c.Logdir); err != nil && !(c.Child.Nodes > 1 && is[*logdir.LockedError](err)) {
-		return err // before the control socket is taken from the other process
-	}
 	sv := childSupervisor(c)
 	log, show, stdout, stderr := o.childReporting()
+	if err := checkHolder(c, log); err != nil {
+		return err
+	}
 	sv.Log, sv.Stdout, sv.Stderr, sv.FS, sv.System = log, stdout, stderr, o.FS, o.System
 	sv.Config = programConfig(c, log)
 	c.LogIdleKeys(log)
 	defer o.serve(log)()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, stop}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, func() { stop(stopRequest) }}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
 	sv.Observer = w
 	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time

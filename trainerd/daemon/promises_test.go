@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/report"
 )
 
 // A jobKind is a kind of job, by what holds its model: doc/any-language.md has the
@@ -234,6 +235,9 @@ func TestPromiseControl(t *testing.T) {
 		}
 		if got := k.saved(t, c.Logdir); len(got) < 2 || int64(got[len(got)-1]) < m.Status().Step {
 			t.Errorf("checkpoints %v after a stop at step %d", got, m.Status().Step)
+		}
+		if text, err := os.ReadFile(filepath.Join(c.Logdir, report.JSONName)); err != nil || !bytes.Contains(text, []byte(`"stopped_by": "a request"`)) {
+			t.Errorf("the report does not say by what it was stopped: %v\n%s", err, text)
 		}
 	})
 }

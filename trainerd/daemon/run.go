@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -72,6 +73,9 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 	o.beat = &heartbeat{remote: c.IsRemote()}
 	log, show := o.reporting()
 	defer o.beat.start(log)()
+	if err := checkHolder(c, log); err != nil {
+		return err
+	}
 	c.LogIdleKeys(log)
 	defer o.serve(log)()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -106,6 +110,20 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 func (o RunOptions) lookForEnd(ctx context.Context, j *job) *resumePoint {
 	defer logging.Waiting(o.firstLog().Warn, "the checkpoints in the logdir")()
 	return j.completed(ctx)
+}
+
+// checkHolder returns an error if another process has the logdir that a chief is to write,
+// before anything is said about the control socket, which that process has, too.
+func checkHolder(c *config.Config, log *slog.Logger) error {
+	if !c.Supervisor.IsChief {
+		return nil
+	}
+	defer logging.Waiting(log.Warn, "the logdir")()
+	err := logdir.Check(c.Logdir)
+	if c.Child.Nodes > 1 || !is[*logdir.LockedError](err) {
+		return nil // another node may be the chief; and the run will say what else is wrong
+	}
+	return err
 }
 
 // serve calls Serve, whose socket is in the logdir.

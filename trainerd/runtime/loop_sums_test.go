@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -234,6 +235,36 @@ func TestLoopSumsInLittleMemory(t *testing.T) {
 	}
 	if failed == 0 || failed == passed {
 		t.Errorf("of %d runs of small factors, %d came after one that needed too much; want some of both", passed, failed)
+	}
+}
+
+// TestLoopSumsAfterFailure has a loop that fails when it has collected some products: they are
+// in no later run.
+func TestLoopSumsAfterFailure(t *testing.T) {
+	p := newPipe(t)
+	exits := sumLoop(p, 10, true, false, true)
+	feeds := randomMatrices(t, 40, 7, 33, "x:0", "y:0", "start:0", "a:0", "b:0")
+	square := randomMatrices(t, 1, 5, 5, "w:0", "h:0")
+	feeds["w:0"], feeds["h:0"] = square["w:0"], square["h:0"]
+	want, err := sessionOf(t, p.def).Run(t.Context(), feeds, exits, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, fails := sessionOf(t, p.def), maps.Clone(feeds)
+	fails["x:0"] = randomMatrices(t, 3, 7, 33, "x:0")["x:0"] // the fourth iteration wants four rows
+	for range 2 {
+		if _, err := s.Run(t.Context(), fails, exits, nil); err == nil {
+			t.Fatal("the loop with too few rows has not failed")
+		}
+		got, err := s.Run(t.Context(), feeds, exits, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if !slices.Equal(got[i].Data, want[i].Data) {
+				t.Errorf("variable %d has other bits after a failure", i)
+			}
+		}
 	}
 }
 
