@@ -265,7 +265,7 @@ func TestPatience(t *testing.T) {
 		if synctest.Wait(); c.closed {
 			t.Error("it was hung up on early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if synctest.Wait(); !c.closed || len(s.turns) > 0 {
 			t.Errorf("closed: %v, %d turns are taken", c.closed, len(s.turns))
 		}
