@@ -208,11 +208,11 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 	stop := ctx.Done()
 	for ; ; r.turns.Add(1) {
 		select {
-		case report, ok := <-r.attempt.process.reports:
+		case said, ok := <-r.attempt.process.reports:
 			if !ok {
 				return stopped
 			}
-			r.onOwnReport(report)
+			r.onOwnReport(said)
 		case <-look.C:
 			if !r.takeReports() { // of what was done before that which is found now
 				return stopped
@@ -266,11 +266,11 @@ func (r *run) takeReports() bool {
 func (r *run) takeOwnReports() bool {
 	for range cap(r.attempt.process.reports) { // it may say more all the time
 		select {
-		case report, ok := <-r.attempt.process.reports:
+		case said, ok := <-r.attempt.process.reports:
 			if !ok {
 				return false
 			}
-			r.onOwnReport(report)
+			r.onOwnReport(said)
 		default:
 			return true
 		}

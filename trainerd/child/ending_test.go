@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -366,4 +367,33 @@ func TestOutliving(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lateReader takes long for each report, as on a machine that has no time for it.
+type lateReader struct{ nobody }
+
+func (lateReader) Reported(*Report) { time.Sleep(10 * inFlight) }
+
+// TestStopAfterLateReports has a program that overwrites its only checkpoint after its last
+// step, and reports that wait to be taken: they are as old as when they came.
+func TestStopAfterLateReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sv *Supervisor
+		sv, _ = simulate(t, func(p *simProgram) int {
+			for step := range 5 {
+				p.say("step=%d", step+1)
+			}
+			name := filepath.Join(sv.Logdir, "last")
+			writeFile(t, name, "state")
+			must(t, os.Chtimes(name, time.Now(), time.Now()))
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Checkpoints, sv.Observer = "last", lateReader{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if exit, err := sv.Run(ctx); err != nil || exit.Cause != Stopped || exit.Step != 5 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
 }

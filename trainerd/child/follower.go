@@ -16,7 +16,7 @@ import (
 type follower struct {
 	*run
 	chief   string // whose lock was seen last
-	reports <-chan *Report
+	reports <-chan queued
 	at      start     // that was begun last
 	told    time.Time // when this process was asked to stop, zero before
 	closing time.Time // when the chief's program was seen to have succeeded, zero before
@@ -83,10 +83,10 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 			return f.promoted, errors.Join(err, f.result)
 		}
 		select {
-		case report, ok := <-f.reports:
-			for ; ok && report != nil; report, ok = f.next() {
-				f.observer.Reported(report)
-				f.passes.add(report)
+		case said, ok := <-f.reports:
+			for ; ok && said.report != nil; said, ok = f.next() {
+				f.observer.Reported(said.report)
+				f.passes.add(said.report)
 			}
 			f.forward()
 			if !ok {
@@ -124,13 +124,13 @@ func (f *follower) sayIdle() {
 	}
 }
 
-// next returns a report that has come already, nil for none.
-func (f *follower) next() (*Report, bool) {
+// next returns a report that has come already, if there is one.
+func (f *follower) next() (queued, bool) {
 	select {
-	case report, ok := <-f.reports:
-		return report, ok
+	case said, ok := <-f.reports:
+		return said, ok
 	default:
-		return nil, true
+		return queued{}, true
 	}
 }
 

@@ -190,9 +190,9 @@ func (r *run) speaks(node int) bool {
 }
 
 // onOwnReport takes what the program reports on this node.
-func (r *run) onOwnReport(report *Report) {
-	if r.nodes == nil || len(report.Values) == 0 || r.speaks(r.nodes.own) {
-		r.onReport(report)
+func (r *run) onOwnReport(said queued) {
+	if r.nodes == nil || len(said.report.Values) == 0 || r.speaks(r.nodes.own) {
+		r.onReport(said.report, said.at)
 	}
 }
 
@@ -218,7 +218,7 @@ func (r *run) takeForwarded(last bool) {
 		}
 		r.speaks(node)
 		for _, report := range f.reports {
-			r.onReport(report)
+			r.onReport(report, time.Now())
 		}
 		f.reports = nil
 		if first && r.attempt.nan == nil {

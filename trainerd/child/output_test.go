@@ -171,7 +171,7 @@ func TestTooManyConnections(t *testing.T) {
 	ln, err := system.OS{}.Listen()
 	must(t, err)
 	defer ln.Close()
-	a := &process{listener: ln, out: &output{}, reports: make(chan *Report, maxConnections), conns: map[deadliner]struct{}{}}
+	a := &process{listener: ln, out: &output{}, reports: make(chan queued, maxConnections), conns: map[deadliner]struct{}{}}
 	accepted := make(chan struct{})
 	go func() { a.accept(); close(accepted) }()
 	var conns []net.Conn

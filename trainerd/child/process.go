@@ -25,7 +25,7 @@ type process struct {
 
 	// reports carries what the program says; closed when it and all readers have
 	// ended. Its reader must continue until then.
-	reports chan *Report
+	reports chan queued
 	exit    Exit          // once reports is closed
 	killed  chan struct{} // closed by kill
 
@@ -38,6 +38,12 @@ type process struct {
 	told     bool
 	draining time.Time // deadline for readers, zero while the program runs
 	conns    map[deadliner]struct{}
+}
+
+// queued is a report, and when it came: the one who takes it may be late.
+type queued struct {
+	report *Report
+	at     time.Time
 }
 
 // deadliner is an end of a pipe or connection.
@@ -55,7 +61,7 @@ type source struct {
 func startProcess(on system.System, number int, cmd *exec.Cmd, lock *os.File, ln system.Listener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
 	a := &process{
 		number: number, listener: ln, patterns: patterns, lines: lines, out: out,
-		reports: make(chan *Report, 256), killed: make(chan struct{}), conns: map[deadliner]struct{}{},
+		reports: make(chan queued, 256), killed: make(chan struct{}), conns: map[deadliner]struct{}{},
 	}
 	started := make(chan error)
 	go a.run(started, func() (system.Program, error) { return on.Start(cmd, lock) })
@@ -100,7 +106,7 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 	a.readers.Wait()
 	if a.lines != nil && !a.speaks.Load() {
 		for report := a.lines.Flush(); report != nil; report = a.lines.Flush() {
-			a.reports <- report
+			a.reports <- queued{report, time.Now()}
 		}
 	}
 	a.exit = Exit{Attempt: a.number, Code: code, Signal: sig, Took: time.Since(begun), Step: -1}
@@ -239,7 +245,7 @@ func (a *process) read(r io.Reader, from source) {
 		}
 		report, pure := a.parse(line, k, from.parse)
 		if report != nil {
-			a.reports <- report
+			a.reports <- queued{report, time.Now()}
 		}
 		if !pure && k != drawnOver {
 			a.out.line(from.out, line)

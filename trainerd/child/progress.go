@@ -7,9 +7,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// onReport takes what the program says.
-func (r *run) onReport(report *Report) {
-	now := time.Now()
+// onReport takes what the program has said at a time.
+func (r *run) onReport(report *Report, at time.Time) {
 	if r.attempt.step < 0 {
 		r.makeWay()
 		r.checkResumed(report.Step)
@@ -21,19 +20,19 @@ func (r *run) onReport(report *Report) {
 		r.events.Overtake(report.Step)
 	}
 	if report.Step > r.attempt.step {
-		r.attempt.beforeLast, r.attempt.lastProgress = r.attempt.lastProgress, now
+		r.attempt.beforeLast, r.attempt.lastProgress = r.attempt.lastProgress, at
 		r.counts.trained(r.attempt.step, report.Step, r.maxStep, r.attempt.given)
 	}
 	r.attempt.step = max(r.attempt.step, report.Step)
 	if r.attempt.step > r.maxStep {
 		r.maxStep, r.attempt.progressed = r.attempt.step, true
 	}
-	r.prompter.trained(r.attempt.step, now)
+	r.prompter.trained(r.attempt.step, at)
 	r.trust()
-	r.events.report(r.ectx, report, now)
+	r.events.report(r.ectx, report, at)
 	r.measure(report)
-	r.watchLoss(report, now)
-	r.attempt.meter.record(r.attempt.step, now)
+	r.watchLoss(report, at)
+	r.attempt.meter.record(r.attempt.step, at)
 	r.observer.Reported(report)
 }
 

@@ -28,7 +28,7 @@ func TestReportsBeforeTheEnd(t *testing.T) {
 		}
 		conn.Close()
 	}
-	a := &process{listener: ln, out: &output{}, reports: make(chan *Report, 2), conns: map[deadliner]struct{}{}}
+	a := &process{listener: ln, out: &output{}, reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
 	a.drain()
 	time.Sleep(2 * acceptTime) // the machine is busy
 	a.accept()
@@ -61,7 +61,7 @@ func TestConnectionAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		go theirs.Write([]byte("step=1 loss=2\n"))
-		a := &process{out: &output{}, reports: make(chan *Report, 2), conns: map[deadliner]struct{}{}}
+		a := &process{out: &output{}, reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
 		a.listener = &scripted{accepts: []func() (net.Conn, error){
 			func() (net.Conn, error) { a.drain(); return nil, os.ErrDeadlineExceeded },
 			func() (net.Conn, error) { return ours, nil },
