@@ -150,6 +150,7 @@ func (r *run) begin(ctx context.Context) {
 		r.awaitEarlier(ctx)
 	}
 	r.quarantineDamaged(ctx)
+	r.bringBackLost(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
 	r.choose(ctx)
 	r.counts.begins(r.attempt.given)

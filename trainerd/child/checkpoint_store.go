@@ -167,11 +167,17 @@ func (b rejected) Error() string { return fmt.Sprintf("checkpoint %s: %v", b.Pat
 // damaged reports whether the files themselves are why, rather than the system,
 // which did not let them be read or made durable.
 func (b rejected) damaged() bool {
-	if _, ok := errors.AsType[*notDurableError](b.err); ok {
+	if b.lost() {
 		return false
 	}
 	_, corrupt := errors.AsType[*ckptfmt.CorruptError](b.err)
 	return corrupt || !ckptdir.IsUnreadable(b.err) && !errors.Is(b.err, fs.ErrNotExist)
+}
+
+// lost reports whether the disk has not taken the files: they may change by themselves.
+func (b rejected) lost() bool {
+	_, is := errors.AsType[*notDurableError](b.err)
+	return is
 }
 
 // notDurableError says that the disk has not taken what the program wrote. A second
@@ -257,8 +263,7 @@ func (s *checkpointStore) countLooks(c Checkpoint) int {
 // the file.
 func (s *checkpointStore) isRefused(c Checkpoint) bool {
 	r, ok := s.refused[c.key()]
-	_, lost := errors.AsType[*notDurableError](r.err)
-	return ok && (r.damaged() || lost) && same(r.Checkpoint, c)
+	return ok && (r.damaged() || r.lost()) && same(r.Checkpoint, c)
 }
 
 // accept takes over verdicts: a checkpoint that has changed meanwhile is left to

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/coord"
 )
 
 // moved says what became of a checkpoint that was moved out of the way.
@@ -34,22 +35,35 @@ func (s *checkpointStore) quarantine(c Checkpoint, now time.Time) (m moved, err 
 	return m, nil
 }
 
-// bringBack gives a program that overwrites its checkpoint the copy of it. A copy that is
-// not damaged and cannot be brought back stays for the next start.
+// How long a disk that does not take a copy back is left alone before it is asked again.
+const (
+	firstBringBack = time.Second
+	lastBringBack  = 20 * time.Second
+)
+
+// bringBack gives a program that overwrites its checkpoint the copy of it. It waits for a
+// disk that does not take that: the program would begin from the beginning, and in the end
+// overwrite what the copy is of.
 func (r *run) bringBack(ctx context.Context, c Checkpoint) {
+	for pause := firstBringBack; !r.tryBringBack(ctx, c) && coord.Sleep(ctx, pause); pause = min(2*pause, lastBringBack) {
+	}
+}
+
+// tryBringBack reports false for a copy that is not damaged and cannot be brought back.
+func (r *run) tryBringBack(ctx context.Context, c Checkpoint) bool {
 	restored, needed, err := r.store.restore(ctx, r.store.records[c.key()])
 	if !needed {
 		err = errors.Join(err, r.store.forget(c))
 	}
 	if err != nil {
-		r.log.Warn("cannot bring back the copy of the damaged checkpoint", "checkpoint", c.Path, "err", err)
+		r.log.Warn("cannot bring back the copy of the checkpoint", "checkpoint", c.Path, "err", err)
 	}
-	if !restored {
-		return
+	if restored {
+		r.log.Warn("brought back the last verified copy of the checkpoint", "checkpoint", c.Path)
+		_, bad := r.store.refresh(true)
+		r.skip(bad)
 	}
-	r.log.Warn("brought back the last verified copy of the checkpoint", "checkpoint", c.Path)
-	_, bad := r.store.refresh(true)
-	r.skip(bad)
+	return !needed
 }
 
 // bringBackGone gives a program its only checkpoint back, which is not there: it was
@@ -65,6 +79,19 @@ func (r *run) bringBackGone(ctx context.Context) {
 		c := Checkpoint{Path: r.store.abs(record.Name), Step: record.Step, files: record.Parts}
 		r.log.Warn("the checkpoint is gone; the program was killed before it had written the next", "checkpoint", c.Path)
 		r.bringBack(ctx, c)
+	}
+}
+
+// bringBackLost gives a program its only checkpoint back if the disk has not taken what it
+// was overwritten with.
+func (r *run) bringBackLost(ctx context.Context) {
+	if len(r.store.known) > 0 {
+		return
+	}
+	for k, b := range maps.Clone(r.store.refused) {
+		if b.lost() && same(r.store.seen[k], b.Checkpoint) && copied(r.store.records[k]) != "" {
+			r.bringBack(ctx, b.Checkpoint)
+		}
 	}
 }
 

@@ -291,6 +291,42 @@ func TestCopyIsBroughtBack(t *testing.T) {
 	}
 }
 
+// TestDiskTakesCopyLater has a disk that refuses to sync the logdir for an hour, just after the
+// program has overwritten its only checkpoint, and a program that fails then: it is not started
+// from the beginning, but from the copy, once the disk takes that.
+func TestDiskTakesCopyLater(t *testing.T) {
+	const name = "last.safetensors"
+	synctest.Test(t, func(t *testing.T) {
+		var sv *Supervisor
+		full, given := time.Time{}, ""
+		save := func(text string) {
+			file := filepath.Join(sv.Logdir, name)
+			writeFile(t, file, text)
+			must(t, os.Chtimes(file, time.Now(), time.Now()))
+		}
+		sv, log := simulate(t, func(p *simProgram) int {
+			if given = p.variable("TRAINERD_CHECKPOINT"); given != "" {
+				return 0
+			}
+			p.say("step=1")
+			save(tensorsFile())
+			p.sleep(10 * time.Minute)
+			full = time.Now()
+			p.say("step=2")
+			save(flip(tensorsFile(), len(tensorsFile())-1))
+			p.sleep(10 * time.Minute)
+			return 1
+		})
+		sv.Checkpoints = name
+		picky(sv, func(op, below string) bool {
+			return op == "sync" && below == "." && !full.IsZero() && time.Since(full) < time.Hour
+		})
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 2 || time.Since(full) < time.Hour || given == "" {
+			t.Errorf("Run = %+v, %v; it was given %q\n%s", exit, err, given, log)
+		}
+	})
+}
+
 // TestLinkToNoSuchFile has a link to a file of a damaged folder that the one before does
 // not have: it goes. A hard link that cannot be made leaves the old one.
 func TestLinkToNoSuchFile(t *testing.T) {
