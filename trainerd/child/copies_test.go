@@ -4,10 +4,12 @@ package child
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
@@ -141,6 +143,10 @@ func TestCopyOfOneThatChanges(t *testing.T) {
 // giving a program its checkpoint back: the copy is the only one that is intact, and the
 // next start has it.
 func TestCopySurvivesItsReturn(t *testing.T) {
+	synctest.Test(t, copySurvivesItsReturn) // a disk that does not take it is asked again
+}
+
+func copySurvivesItsReturn(t *testing.T) {
 	const pattern = "out/last.{json,safetensors}"
 	files := []string{"out/last.json", "out/last.safetensors"}
 	for _, kill := range []bool{false, true} {
@@ -170,7 +176,9 @@ func TestCopySurvivesItsReturn(t *testing.T) {
 			look()
 			fsys := faultfs.NewFault(faultfs.Fault{At: n, Kill: kill})
 			r.store.disk = fsys
-			r.quarantineDamaged(t.Context())
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			r.quarantineDamaged(ctx)
+			cancel()
 			failed := fsys.Failed()
 
 			look()
