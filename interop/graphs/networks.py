@@ -38,7 +38,7 @@ def traced(build):
 
 @program
 def transducer():
-    """RNN-T's loss, scans within a scan over time and labels; cepstra of sounds, of which some are masked."""
+    """RNN-T's loss, scans within a scan over time and labels; cepstra of sounds, some of them masked."""
     sounds, labels = tf1.placeholder(tf.float32, [2, 400], "sounds"), tf1.placeholder(tf.int32, [2, 3], "labels")
     spectrum = tf.signal.stft(sounds, 64, 32, 64)
     mel = tf.signal.linear_to_mel_weight_matrix(8, 33, 8000, 80.0, 3800.0)

@@ -116,8 +116,8 @@ func TestNodesNumberSaves(t *testing.T) {
 	}
 }
 
-// TestNodesNumberSavesOnce is TestNodesNumberSaves for a first checkpoint, of which it is known
-// only that its name has no step.
+// TestNodesNumberSavesOnce is TestNodesNumberSaves for a first checkpoint that is only known
+// to have a name without a step.
 func TestNodesNumberSavesOnce(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	dir := t.TempDir()

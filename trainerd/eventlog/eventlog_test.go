@@ -361,33 +361,36 @@ func TestOvertake(t *testing.T) {
 	}
 }
 
+// resume begins the log of a training that was resumed.
+func resume(t *testing.T, dir string, start int64) *Log {
+	t.Helper()
+	w, err := tfevents.NewFileWriter(dir, nil)
+	mustNoErr(t, err)
+	log, _ := newLog()
+	l := New(w, log)
+	l.Overtake(start)
+	mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
+	return l
+}
+
 // TestOvertakeAfterKill: a resumed training is killed before it has written a curve again, and
-// the next one continues behind that step.
+// the next one continues after that step.
 func TestOvertakeAfterKill(t *testing.T) {
 	dir := t.TempDir()
-	begin := func(start int64) *Log {
-		w, err := tfevents.NewFileWriter(dir, nil)
-		mustNoErr(t, err)
-		log, _ := newLog()
-		l := New(w, log)
-		l.Overtake(start)
-		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
-		return l
-	}
 	add := func(l *Log, tag string, from, to int64) {
 		for step := from; step <= to; step++ {
 			mustNoErr(t, l.AddScalar(t.Context(), tag, 1, step))
 		}
 		mustNoErr(t, l.Flush(t.Context()))
 	}
-	l := begin(0)
+	l := resume(t, dir, 0)
 	add(l, "first", 1, 2)
 	add(l, "loss", 1, 9)
 	add(l, "rate", 1, 9)
 	add(l, "gone", 1, 9)
-	l = begin(5)
+	l = resume(t, dir, 5)
 	add(l, "loss", 5, 5) // it is killed here
-	l = begin(6)
+	l = resume(t, dir, 6)
 	add(l, "loss", 6, 8)
 	add(l, "rate", 7, 8)
 	mustNoErr(t, l.Close())
@@ -412,21 +415,12 @@ func TestOvertakeAfterKill(t *testing.T) {
 // the first START of a run still drops what was overtaken.
 func TestRestartInFreshFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
-	begin := func(start int64) *Log {
-		w, err := tfevents.NewFileWriter(dir, nil)
-		mustNoErr(t, err)
-		log, _ := newLog()
-		l := New(w, log)
-		l.Overtake(start)
-		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
-		return l
-	}
 	add := func(l *Log, from, to int64) {
 		for step := from; step <= to; step++ {
 			mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
 		}
 	}
-	l := begin(0)
+	l := resume(t, dir, 0)
 	add(l, 1, 5)
 	mustNoErr(t, l.Flush(t.Context()))
 	mustNoErr(t, os.RemoveAll(dir))
@@ -434,7 +428,7 @@ func TestRestartInFreshFolder(t *testing.T) {
 	l.Restart(7)
 	add(l, 6, 9)
 	mustNoErr(t, l.Close())
-	l = begin(8)
+	l = resume(t, dir, 8)
 	add(l, 8, 8)
 	mustNoErr(t, l.Close())
 	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {

@@ -88,7 +88,10 @@ func (l *Log) finishOvertaking(ctx context.Context) error {
 	written := map[string]bool{}
 	for tag, steps := range scalars(l.Dir(), tfevents.PurgeExact) {
 		for step := range steps {
-			written[tag] = written[tag] || step >= missing.from
+			if step >= missing.from {
+				written[tag] = true
+				break
+			}
 		}
 	}
 	for _, tag := range slices.Sorted(maps.Keys(missing.old)) {

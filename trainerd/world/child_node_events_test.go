@@ -142,7 +142,7 @@ func (l *childLife) stopWorker() {
 	}
 }
 
-// resumeNodes ends a pause. Whoever leads by now may be another chief, or about to come.
+// resumeNodes ends a pause. By now another chief may lead, or be about to come.
 func (l *childLife) resumeNodes() error {
 	defer l.set(func() { l.pausing, l.resumed = false, time.Now() })
 	for !l.hasEnded() {

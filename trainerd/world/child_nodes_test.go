@@ -188,7 +188,7 @@ func (n *childNode) run() {
 	n.defect.overLock(n)
 	n.monitor = control.NewMonitor(c.Name, c.Logdir, os.Getpid())
 	err = daemon.Run(n.ctx, c, daemon.RunOptions{
-		Stdout: &n.out, Stderr: &n.err, Again: "again", Log: slog.New(childLog{n}), Monitor: n.monitor,
+		Stdout: &n.out, Stderr: &n.err, Again: "again", Log: slog.New(listener(n.noteAnnounced)), Monitor: n.monitor,
 		Serve:  func(*slog.Logger) func() { return serveControl(n.monitor, n.network, n.note) },
 		FS:     n.defect.overDisk(killableDisk{watchedDisk{n.fs, n.childLife, n.host}, n}),
 		System: childSystem{n},

@@ -21,40 +21,33 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// childLog reads the log of a trainerd for what it announces.
-type childLog struct{ *childNode }
-
-func (a childLog) Enabled(context.Context, slog.Level) bool { return true }
-func (a childLog) WithAttrs([]slog.Attr) slog.Handler       { return a }
-func (a childLog) WithGroup(string) slog.Handler            { return a }
-
-func (a childLog) Handle(ctx context.Context, r slog.Record) error {
-	attrs := map[string]slog.Value{}
-	r.Attrs(func(attr slog.Attr) bool { attrs[attr.Key] = attr.Value; return true })
-	a.line(r, attrs)
-	if !a.isDead() {
+// noteAnnounced reads the log of a trainerd for what it announces.
+func (n *childNode) noteAnnounced(ctx context.Context, r slog.Record) error {
+	attrs := attrsOf(r)
+	n.line(r, attrs)
+	if !n.isDead() {
 		switch {
 		case r.Message == "logdir is lost":
-			a.set(func() { a.lost = true })
+			n.set(func() { n.lost = true })
 		case strings.HasPrefix(r.Message, "logdir was deleted"):
-			a.set(func() { a.homeless = false })
+			n.set(func() { n.homeless = false })
 		case r.Message == "saved":
-			a.promise(a.stepOfSaved(attrs))
+			n.promise(n.stepOfSaved(attrs))
 		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):
-			a.takeBack(filepath.Join(a.dir, filepath.Dir(a.plan.way.pattern), attrs["to"].String())) // "to" is the base name
+			n.takeBack(filepath.Join(n.dir, filepath.Dir(n.plan.way.pattern), attrs["to"].String())) // "to" is the base name
 		case strings.Contains(r.Message, "rewinding to the previous one"):
-			a.takeBack(attrs["older"].String())
+			n.takeBack(attrs["older"].String())
 		case strings.Contains(r.Message, "moved it aside") && attrs["next"].String() != "the beginning":
-			a.takeBack(attrs["next"].String())
+			n.takeBack(attrs["next"].String())
 		}
 	}
-	if a.story == nil {
+	if n.story == nil {
 		return nil
 	}
-	if r = r.Clone(); a.plan.nodes > 1 {
-		r.AddAttrs(slog.Int("node", a.node))
+	if r = r.Clone(); n.plan.nodes > 1 {
+		r.AddAttrs(slog.Int("node", n.node))
 	}
-	return a.story.Handle(ctx, r)
+	return n.story.Handle(ctx, r)
 }
 
 // set changes what mu guards.

@@ -168,12 +168,7 @@ func (l *taskLog) Handle(ctx context.Context, r slog.Record) error {
 		l.mu.Unlock()
 	}
 	if r.Message == "saved" && !l.isKilled() {
-		r.Attrs(func(attr slog.Attr) bool {
-			if attr.Key == "step" {
-				l.announce(attr.Value.Int64())
-			}
-			return true
-		})
+		l.announce(attrsOf(r)["step"].Int64())
 	}
 	if l.story == nil {
 		return nil

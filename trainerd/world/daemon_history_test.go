@@ -181,7 +181,7 @@ func (l *daemonLife) supervise(ctx context.Context) error {
 	hangs := time.AfterFunc(10*24*time.Hour, func() { l.note(broke("the run makes no progress after step %d", l.newestStep())) })
 	defer hangs.Stop()
 	err = daemon.Run(ctx, c, daemon.RunOptions{
-		Stdout: &l.out, Stderr: &l.err, Again: "again", Log: slog.New(announcements{l}), Monitor: l.monitor, Serve: l.serve, FS: l.disk, Wrap: l.wrap,
+		Stdout: &l.out, Stderr: &l.err, Again: "again", Log: slog.New(listener(l.noteAnnounced)), Monitor: l.monitor, Serve: l.serve, FS: l.disk, Wrap: l.wrap,
 	})
 	if l.story != nil {
 		slog.New(l.story).Info("the life ends", "err", err, "disk", l.fs.Failed())
@@ -275,27 +275,16 @@ func (l *daemonLife) isHomeless() bool {
 	return l.homeless
 }
 
-// announcements reads the log of a run for the saves that it announces.
-type announcements struct{ *daemonLife }
-
-func (a announcements) Enabled(context.Context, slog.Level) bool { return true }
-func (a announcements) WithAttrs([]slog.Attr) slog.Handler       { return a }
-func (a announcements) WithGroup(string) slog.Handler            { return a }
-
-func (a announcements) Handle(ctx context.Context, r slog.Record) error {
+// noteAnnounced reads the log of a run for the saves that it announces.
+func (l *daemonLife) noteAnnounced(ctx context.Context, r slog.Record) error {
 	switch {
 	case strings.HasPrefix(r.Message, "logdir was deleted"):
-		a.settleDown()
-	case r.Message == "saved" && !a.isHomeless():
-		r.Attrs(func(attr slog.Attr) bool {
-			if attr.Key == "step" {
-				a.fs.Mark(attr.Value.Int64() + 1) // 0 is for none
-			}
-			return true
-		})
+		l.settleDown()
+	case r.Message == "saved" && !l.isHomeless():
+		l.fs.Mark(attrsOf(r)["step"].Int64() + 1) // 0 is for none
 	}
-	if a.story != nil {
-		return a.story.Handle(ctx, r)
+	if l.story != nil {
+		return l.story.Handle(ctx, r)
 	}
 	return nil
 }

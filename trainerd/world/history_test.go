@@ -117,7 +117,7 @@ func (l *living) supervise(ctx context.Context) error {
 	}
 	sv := l.plan.supervisor()
 	l.sv = sv
-	sv.Logdir, sv.SummaryWriter, sv.Saver.FS, sv.Logger = l.dir, events, fsys, slog.New(rewinds{l})
+	sv.Logdir, sv.SummaryWriter, sv.Saver.FS, sv.Logger = l.dir, events, fsys, slog.New(listener(l.noteRewind))
 	sv.MetaGraph, sv.MaxRestarts = l.job.meta(), 3
 	sv.MaxRewinds, sv.OnRewind = l.event.rewinds, l.rewound
 	sv.NewSession = func(ctx context.Context) (session.Session, error) {
@@ -146,28 +146,17 @@ func (l *living) supervise(ctx context.Context) error {
 	}
 }
 
-// rewinds reads the log of a run for the checkpoints that it goes back to, which lowers the
-// promise, also of a life that ends before OnRewind is called.
-type rewinds struct{ *living }
-
-func (r rewinds) Enabled(context.Context, slog.Level) bool { return true }
-func (r rewinds) WithAttrs([]slog.Attr) slog.Handler       { return r }
-func (r rewinds) WithGroup(string) slog.Handler            { return r }
-
-func (r rewinds) Handle(ctx context.Context, line slog.Record) error {
-	if line.Message == "loss is NaN; rewinding" {
-		line.Attrs(func(attr slog.Attr) bool {
-			if attr.Key == "to" {
-				r.announced = min(r.announced, ckptdir.StepOf(attr.Value.String()))
-				r.fs.Mark(r.announced + 1)
-			}
-			return true
-		})
+// noteRewind reads the log of a run for the checkpoints that it goes back to, which lowers
+// the promise, also of a life that ends before OnRewind is called.
+func (l *living) noteRewind(ctx context.Context, r slog.Record) error {
+	if r.Message == "loss is NaN; rewinding" {
+		l.announced = min(l.announced, ckptdir.StepOf(attrsOf(r)["to"].String()))
+		l.fs.Mark(l.announced + 1)
 	}
-	if r.story == nil {
+	if l.story == nil {
 		return nil
 	}
-	return r.story.Handler().Handle(ctx, line)
+	return l.story.Handler().Handle(ctx, r)
 }
 
 // dead reports whether the process is, or its machine.

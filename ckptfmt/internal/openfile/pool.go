@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// File is a file of which not every one needs a descriptor all the time: a process may have
+// File is a file that does not keep a descriptor all the time: a process may have
 // fewer than the files that it reads from. Where very many are open, the one that was not
 // read for the longest time is closed, and is opened again when it is read. It is safe for
 // concurrent use.

@@ -9,8 +9,8 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// TestRemovedWhileOpen: what goes to a file that was removed is lost, whoever has the name
-// by then.
+// TestRemovedWhileOpen: what goes to a file that was removed is lost, also if another
+// file has the name by then.
 func TestRemovedWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	fsys := New(0)

@@ -101,10 +101,7 @@ func toSpectrum[T float32 | float64](c *exec.KernelContext, rank int) error {
 	size := x.Shape[end]
 	from := partsOf[T](x)
 	if shape[end] = size; !exec.SameShape(shape, x.Shape) {
-		box := exec.Scratch[T](c, exec.ScratchB, exec.NumElements(shape))
-		clear(box)
-		copyBox(box, shape, from, x.Shape, 1)
-		from = box
+		from = boxed(c, shape, from, x.Shape, 1)
 	}
 	shape[end] = last/2 + 1
 	d := c.Out(0, complexOf[T](), shape...)
@@ -138,9 +135,7 @@ func fromSpectrum[T float32 | float64](c *exec.KernelContext, rank int) error {
 	half := x.Shape[end]
 	if rank > 1 {
 		shape[end] = half
-		box := exec.Scratch[T](c, exec.ScratchB, 2*exec.NumElements(shape))
-		clear(box)
-		copyBox(box, shape, from, x.Shape, 2)
+		box := boxed(c, shape, from, x.Shape, 2)
 		for k := 1; k < rank; k++ {
 			transformAxis(c, box, box, shape, end-k, true)
 		}
@@ -157,6 +152,15 @@ func complexOf[T float32 | float64]() tfpb.DataType {
 		return exec.Complex128
 	}
 	return exec.Complex64
+}
+
+// boxed returns, in scratch memory, a tensor that has what it has in common with another one,
+// and zeros, whose numbers are so many elements each.
+func boxed[T float32 | float64](c *exec.KernelContext, shape []int, x []T, from []int, elements int) []T {
+	box := exec.Scratch[T](c, exec.ScratchB, elements*exec.NumElements(shape))
+	clear(box)
+	copyBox(box, shape, x, from, elements)
+	return box
 }
 
 // copyBox copies what two tensors have in common, whose numbers are so many elements each.

@@ -126,7 +126,7 @@ func transformLines(t *testing.T, n, lines int, single []complex64, double []com
 
 func realOf(z complex128) float64 { return real(z) }
 
-// TestTransformsOfBoxes transforms in two and three dimensions, of which some are cut and some
+// TestTransformsOfBoxes transforms in two and three dimensions, some of them cut and some
 // filled up with zeros.
 func TestTransformsOfBoxes(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
