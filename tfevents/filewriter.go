@@ -162,6 +162,8 @@ type FileWriter struct {
 	handed  chan batch    // to the goroutine; nil when there is none
 	stopped chan struct{} // closed when the goroutine has ended
 	waited  *time.Timer   // runs out once an event has waited for FlushEvery; nil if that is forever
+
+	notBefore int64 // the least second in the name of the next file; the goroutine's
 }
 
 // fileState is what the caller's side knows of the current file.
@@ -217,15 +219,15 @@ func (w *FileWriter) begin() error {
 	return w.beginFile(nil)
 }
 
-// beginFile begins a file with records. In the form TF1 there is none before its first
-// event.
-func (w *FileWriter) beginFile(records []byte) error {
-	if w.o.Form == TF1 && len(records) == 0 {
+// beginFile begins a file with what one before could not keep. In the form TF1 there is
+// none before its first event.
+func (w *FileWriter) beginFile(again []byte) error {
+	if w.o.Form == TF1 && len(again) == 0 {
 		return nil
 	}
 	w.mu.Lock()
 	w.startFile(w.o.Now())
-	w.appendRecords(records)
+	w.appendAgain(again)
 	w.mu.Unlock()
 	return w.Flush(context.Background())
 }

@@ -12,6 +12,7 @@ import (
 // batch is a run of encoded records on its way to the file.
 type batch struct {
 	buf   []byte        // as tfrecord.Sum takes them
+	again int           // the bytes at its front that a file before could not keep
 	files []fileStart   // where in buf a new file begins
 	recs  []queued      // the records, for the policies that drop some
 	flush bool          // to be written as soon as the goroutine is free
@@ -237,13 +238,15 @@ func (w *FileWriter) keep(records []byte) {
 	}
 }
 
-// appendRecords adds records that must not be dropped.
-func (w *FileWriter) appendRecords(records []byte) {
-	for len(records) > 0 {
-		n, start := recordLen(records), len(w.active.buf)
-		w.active.buf = append(w.active.buf, records[:n]...)
-		w.added(start, false)
-		records = records[n:]
+// appendAgain adds what a file before could not keep to a new file, which must not lack
+// a part of it: it is in one batch, and none of it is dropped.
+func (w *FileWriter) appendAgain(again []byte) {
+	w.active.again, w.file.bytes = len(again), int64(len(again))
+	for len(again) > 0 {
+		n := recordLen(again)
+		w.active.recs = append(w.active.recs, queued{start: len(w.active.buf)})
+		w.active.buf = append(w.active.buf, again[:n]...)
+		again = again[n:]
 	}
 }
 

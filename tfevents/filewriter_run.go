@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -12,7 +13,7 @@ import (
 )
 
 func (w *FileWriter) createFile(at time.Time) (atomicfile.File, int64, error) {
-	return createFile(w.o.FS, w.dir, at.Unix(), w.o.Form, w.tail)
+	return createFile(w.o.FS, w.dir, max(at.Unix(), w.notBefore), w.o.Form, w.tail)
 }
 
 // newWaiting returns the timer of the events that wait, which are none yet.
@@ -57,7 +58,7 @@ func (w *FileWriter) finished(b batch, written int, err error) {
 	defer w.mu.Unlock()
 	w.busy = false
 	if err != nil {
-		w.keep(b.buf[wholeRecords(b.buf, written):])
+		w.keepRest(b, written)
 		w.setError(err)
 	}
 	// One large image must not keep its memory for the rest of a long run.
@@ -71,6 +72,13 @@ func (w *FileWriter) finished(b batch, written int, err error) {
 	if w.closed || w.err != nil || w.active.urgent() || len(w.active.buf) >= max(w.o.BufferSize, 1) {
 		w.handOver()
 	}
+}
+
+// keepRest keeps for Reopen what the files lack of b, of which so many bytes are written.
+func (w *FileWriter) keepRest(b batch, written int) {
+	whole := wholeRecords(b.buf, written)
+	w.unwritten = append(w.unwritten, b.buf[min(whole, b.again):b.again]...) // with the STARTs that belong to it
+	w.keep(b.buf[max(whole, b.again):])
 }
 
 // ended takes note of how closing the file went, and of the records that may not be durable
@@ -106,6 +114,7 @@ func (w *FileWriter) flushWaiting() {
 type output struct {
 	w         *FileWriter
 	f         atomicfile.File
+	seconds   int64 // in the name of f
 	dirSynced bool
 	torn      bool // a write to f has failed
 	unsynced  unsynced
@@ -124,6 +133,9 @@ func (o *output) write(b batch) (written int, err error) {
 		}
 	}
 	n, err := o.writeBytes(b.buf[written:])
+	if err != nil && n < b.again && o.undo() == nil {
+		return 0, err
+	}
 	written += n
 	if err == nil && (b.sync || o.w.o.Sync == SyncAlways || len(o.unsynced.records) > maxUnsynced) {
 		err = o.sync()
@@ -154,7 +166,7 @@ func (o *output) open(at time.Time) error {
 	if err != nil {
 		return err
 	}
-	o.f, o.dirSynced = f, false
+	o.f, o.seconds, o.dirSynced = f, seconds, false
 	if at.Unix() != seconds {
 		at = time.Unix(seconds, 0)
 	}
@@ -172,6 +184,22 @@ func (o *output) writeBytes(b []byte) (int, error) {
 		o.unsynced.add(b[:wholeRecords(b, n)])
 	}
 	return n, err
+}
+
+// undo removes the file, which could not take all that it begins with: its START would hide
+// points that are in the files before it, for as long as there is no other file that has them.
+func (o *output) undo() error {
+	o.close() // there is nothing in it that is not in memory
+	name := filepath.Join(o.w.dir, o.w.o.Form.fileName(o.seconds, o.w.tail))
+	if err := o.w.o.FS.Remove(name); err != nil {
+		return err
+	}
+	o.w.notBefore = o.seconds + 1 // a reader that has it open would not look into another of that name
+	o.unsynced = unsynced{}
+	if o.w.o.Sync != SyncNever {
+		o.w.o.FS.SyncDir(o.w.dir) // otherwise the next file's sync does
+	}
+	return nil
 }
 
 func (o *output) toFile(b []byte) (int, error) {

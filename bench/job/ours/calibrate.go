@@ -17,6 +17,7 @@ import (
 
 // calibration is what prepare finds out about a program without a supervisor.
 type calibration struct {
+	Width  int     // of the program's layers
 	Steps  int     // of the race
 	Every  int     // between two checkpoints, after Young
 	Step   float64 // seconds of a step when nothing slows it
@@ -104,7 +105,7 @@ func (o *options) calibrate(ctx context.Context) (*calibration, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &calibration{Step: quiet.stepSeconds()}
+	c := &calibration{Width: widthFor(o.mib), Step: quiet.stepSeconds()}
 	const end = (calibrationSaves + 2) * calibrationSteps // one interval without a save, and one after the last
 	all, begun, err := o.plain(ctx, "calibration", end, calibrationSteps)
 	if err != nil {

@@ -54,7 +54,7 @@ func under(ctx context.Context, o *options) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := task{logdir: filepath.Join(o.tmp, "logdir"), journal: filepath.Join(o.tmp, "journal"), steps: c.Steps, every: c.Every, width: widthFor(o.mib)}
+	t := task{logdir: filepath.Join(o.tmp, "logdir"), journal: filepath.Join(o.tmp, "journal"), steps: c.Steps, every: c.Every, width: c.Width}
 	if err := os.Mkdir(t.logdir, 0o777); err != nil {
 		return nil, err
 	}
