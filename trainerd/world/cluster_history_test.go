@@ -28,18 +28,19 @@ type clusterHistory struct {
 	tasks   []*trainer
 	story   slog.Handler // may be nil
 
-	mu       sync.Mutex
-	broken   error           // the first rule
-	made     map[int]int64   // steps that each worker has made
-	saved    int64           // the newest step that was announced; -1 for none
-	servers  string          // the lives of the parameter servers that the following is about
-	ready    bool            // the chief has made the model ready there
-	highest  int64           // step of a model that was ready; -1 for none
-	tagged   map[string]bool // tags that models have had
-	complete bool            // the chief's job is
-	homeless bool            // the logdir was removed, and the chief has not made it again
-	unsaved  bool            // nor has it saved since
-	lostPast bool            // a parameter server was lost after that
+	mu        sync.Mutex
+	broken    error           // the first rule
+	made      map[int]int64   // steps that each worker has made
+	saved     int64           // the newest step that was announced; -1 for none
+	servers   string          // the lives of the parameter servers that the following is about
+	ready     bool            // the chief has made the model ready there
+	highest   int64           // step of a model that was ready; -1 for none
+	tagged    map[string]bool // tags that models have had
+	complete  bool            // the chief's job is
+	homeless  bool            // the logdir was removed, and the chief has not made it again
+	unsaved   bool            // nor has it saved since
+	forgotten bool            // a chief has started since: it knows nothing of the model
+	lostPast  bool            // a parameter server was lost after that
 }
 
 // run carries out a plan in a fresh folder, and returns the first rule that was broken.

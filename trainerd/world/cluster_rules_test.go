@@ -77,9 +77,10 @@ func (h *clusterHistory) judgeReady(tag string, step int64) {
 	case h.tagged[tag]:
 		h.noteLocked(broke("the model is made ready at step %d without a new generation", step))
 	}
-	if h.unsaved {
-		h.highest = -1 // a chief that starts knows nothing of its model
+	if h.unsaved || h.forgotten {
+		h.highest = -1
 	}
+	h.forgotten = false
 	h.ready, h.tagged[tag] = true, true
 }
 

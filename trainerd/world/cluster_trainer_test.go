@@ -47,6 +47,9 @@ var errKilled = errors.New("the process was killed")
 // start starts a process, which is not to be there.
 func (t *trainer) start(ctx context.Context) {
 	t.fs, t.done = faultfs.New(0), make(chan struct{})
+	t.mu.Lock()
+	t.forgotten = t.forgotten || t.task == 0 && t.unsaved
+	t.mu.Unlock()
 	t.killed, t.stopped, t.reported, t.last, t.said = false, false, false, time.Now(), "the start"
 	t.out.Reset()
 	t.err.Reset()

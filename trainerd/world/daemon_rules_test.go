@@ -141,7 +141,7 @@ func (h *daemonHistory) judgeEnd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := judgeLoaders(h.dir, exact); err != nil {
+	if err := judgeLoaders(h.dir, exact, h.lossy); err != nil {
 		return err
 	}
 	return h.judgeBest()
