@@ -177,7 +177,9 @@ func (l *daemonLife) askPause(context.Context) error {
 	}
 	l.freeze(true)
 	time.Sleep(between(l.rnd, time.Second, 30*time.Hour))
-	if status, answer := l.request(http.MethodGet, "v1/status", ""); !strings.Contains(string(answer), `"paused"`) && status == http.StatusOK {
+	status, answer := l.request(http.MethodGet, "v1/status", "")
+	gaveUp := l.fs.Failed() != "" && strings.Contains(string(answer), `"stopping"`) // the disk has failed too often
+	if !strings.Contains(string(answer), `"paused"`) && !gaveUp && status == http.StatusOK {
 		return broke("the status in a pause is %s", answer)
 	}
 	l.freeze(false)
