@@ -89,7 +89,8 @@
 //
 // If no checkpoint has a step, the program overwrites its only one. Then the
 // folder trainerd.copies has a copy of the last verified one, which replaces it
-// when a start finds it damaged.
+// when a start finds it damaged. While the disk does not take that, the start waits, and
+// requests are answered.
 //
 // Before a start, damaged checkpoints that are newer than all verified ones are
 // moved to the folder "damaged" below the logdir, so that a program that picks its own newest

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
-	"github.com/trainerd/trainerd/trainerd/coord"
 )
 
 // moved says what became of a checkpoint that was moved out of the way.
@@ -43,9 +42,12 @@ const (
 
 // bringBack gives a program that overwrites its checkpoint the copy of it. It waits for a
 // disk that does not take that: the program would begin from the beginning, and in the end
-// overwrite what the copy is of.
+// overwrite what the copy is of. Meanwhile the run does what it is asked, as between two starts.
 func (r *run) bringBack(ctx context.Context, c Checkpoint) {
-	for pause := firstBringBack; !r.tryBringBack(ctx, c) && coord.Sleep(ctx, pause); pause = min(2*pause, lastBringBack) {
+	for pause := firstBringBack; !r.tryBringBack(ctx, c); pause = min(2*pause, lastBringBack) {
+		if r.wait(ctx, pause); ctx.Err() != nil || r.lost != nil {
+			return
+		}
 	}
 }
 

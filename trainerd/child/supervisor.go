@@ -253,10 +253,10 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 		return nil, errors.Join(err, r.close())
 	}
 	r.keepConfig()
+	sv.setInbox(&r.inbox) // which is heard while the program waits for a disk
 	if err := logging.Await(r.log.Warn, "the checkpoints in the logdir", func() error { return r.scan(ctx) }); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	sv.setInbox(&r.inbox)
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
 	sv.counts = r.counts
