@@ -18,8 +18,10 @@ type aside struct {
 // which it may not have finished: the program has done nothing since it was written.
 // All that can be seen of such files may be intact.
 func (r *run) setAside(c Checkpoint) {
-	m, err := r.store.quarantine(c, time.Now())
+	m, err := r.store.quarantine(r.ectx, c, time.Now())
+	r.warnMisnamed(c, m)
 	if err != nil {
+		r.warnMisnamed(c, moved{misnamed: r.store.pointBack(m.names, c)})
 		r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		return
 	}
@@ -32,9 +34,6 @@ func (r *run) setAside(c Checkpoint) {
 	}
 	r.log.Warn("the program has failed twice with a checkpoint that it may not have finished; moved it aside", "checkpoint", c.Path, "to", m.dir, "next", next)
 	r.counts.update(func(c *counts) { c.stats.Rewinds++ })
-	if err := r.store.repoint(c, m.names); err != nil {
-		r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", err)
-	}
 }
 
 // putBack takes back what setAside did: without the checkpoint, the program has not
@@ -68,8 +67,14 @@ func (s *checkpointStore) putBack(a *aside) error {
 		return err
 	}
 	errs = []error{s.removeAll(a.dir), s.disk.SyncDir(filepath.Dir(a.dir))}
-	for _, name := range a.names {
-		errs = append(errs, s.point(name, a.Checkpoint))
+	return errors.Join(append(errs, s.pointBack(a.names, a.Checkpoint))...)
+}
+
+// pointBack gives a checkpoint its second names back.
+func (s *checkpointStore) pointBack(names []alias, c Checkpoint) error {
+	var errs []error
+	for _, a := range names {
+		errs = append(errs, s.point(a, c))
 	}
 	return errors.Join(errs...)
 }

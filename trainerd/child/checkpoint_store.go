@@ -132,6 +132,7 @@ type checkpointStore struct {
 	partial bool // the program does without some of parts
 	// unrecorded are failures to write records, for the log.
 	unrecorded []error
+	misnamed   []Checkpoint // that were moved aside, and that something may name still
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".

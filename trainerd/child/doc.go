@@ -89,14 +89,15 @@
 //
 // If no checkpoint has a step, the program overwrites its only one. Then the
 // folder trainerd.copies has a copy of the last verified one, which replaces it
-// when a start finds it damaged.
+// when a start finds it damaged. While the disk does not take that, the start waits, and
+// requests are answered.
 //
 // Before a start, damaged checkpoints that are newer than all verified ones are
 // moved to the folder "damaged" below the logdir, so that a program that picks its own newest
-// checkpoint finds one that it can load. A file of TensorFlow, DeepSpeed, detectron2 or
-// Megatron-LM that names such a checkpoint is changed to name the newest verified one. A
-// checkpoint that cannot be read for lack of permission, or because of the device, is not
-// damaged: it stays, and does not count.
+// checkpoint finds one that it can load. A link to such a checkpoint, and a file that names
+// it, as those of TensorFlow, DeepSpeed, detectron2 and Megatron-LM do, is changed first to
+// name the newest verified one. A checkpoint that cannot be read for lack of permission, or
+// because of the device, is not damaged: it stays, and does not count.
 //
 // For a program that saves on a signal, [Supervisor.SaveSignal], this package can
 // decide when: see [Supervisor.SaveEvery], SaveSteps and SaveBudget. The program
@@ -104,8 +105,9 @@
 // it, such as torchrun, does not get it: the nearest processes below it that do get it.
 //
 // [Supervisor.Retention] decides which checkpoints are kept. The newest verified one always
-// is, and so are those with a file NAME.pin next to them. Nothing outside the logdir is ever
-// deleted, nor targets of symbolic links, nor a file without a step.
+// is, and so are those with a file NAME.pin next to them, and those that such a link or file
+// names. Nothing outside the logdir is ever deleted, nor targets of symbolic links, nor a file
+// without a step.
 //
 // A raw file that is shorter, by more than a tenth, than those of the first one or two
 // checkpoints may have been cut: its checkpoint counts once the program has gone past it.

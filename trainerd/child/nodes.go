@@ -56,6 +56,10 @@ type jobState struct {
 	Ending     bool   `json:"ending,omitempty"` // it saves, and then ends: a node that comes now waits for the next start
 
 	Save saveRequest `json:"save,omitzero"` // the newest
+
+	// Earlier is the start of an earlier chief whose end this one has not seen yet, and whose
+	// reports it has not all taken: where it does not come to that, the next one does.
+	Earlier *jobState `json:"earlier,omitempty"`
 }
 
 // rendezvous is a name under which the parts of one start find each other, and
@@ -186,6 +190,15 @@ func (n *nodes) job() (j jobState) {
 	return j
 }
 
+// unfinished returns the newest start of a chief before this one.
+func (n *nodes) unfinished() *jobState {
+	j := n.job()
+	if j.Earlier != nil {
+		return j.Earlier // after which there was none
+	}
+	return &j
+}
+
 // isPaused reports whether the job was paused when its chief was lost.
 func (n *nodes) isPaused() bool {
 	if n == nil {
@@ -229,7 +242,7 @@ func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	j := jobState{start: r.start(), Phase: p, Host: hostname(), Node: r.nodes.own, Reason: reason, Speaker: r.attempt.speaker, Paused: r.attempt.paused, Ending: r.attempt.ending != nil, Save: r.attempt.save}
+	j := jobState{start: r.start(), Phase: p, Host: hostname(), Node: r.nodes.own, Reason: reason, Speaker: r.attempt.speaker, Paused: r.attempt.paused, Ending: r.attempt.ending != nil, Save: r.attempt.save, Earlier: r.earlier}
 	if c := r.attempt.given; c != nil {
 		j.Step = c.Step
 		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {
@@ -308,15 +321,22 @@ func (r *run) awaitParts(ctx context.Context) {
 }
 
 // awaitEarlier waits for the nodes on which the program of an earlier chief runs, and takes
-// what it has reported and saved there: that chief may have had no time for it.
+// what it has reported and saved there: that chief may have had no time for it. After a stop,
+// what comes later is left to the next chief.
 func (r *run) awaitEarlier(ctx context.Context) {
 	if r.nodes == nil {
 		return
 	}
-	job := r.nodes.job()
+	job := *r.earlier
 	r.awaitNodes(ctx, job.start, r.endTime(), false, func(bool) {})
+	if r.lost != nil {
+		return // the reports are another chief's
+	}
 	r.takeOver(job)
-	r.nodes.dropReports()
+	if ctx.Err() == nil || r.busyNode(job.start) < 0 {
+		r.earlier = nil
+		r.nodes.dropReports()
+	}
 	r.refresh(true)
 }
 

@@ -7,52 +7,35 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
-
-// pointers are files next to checkpoints that name the one to continue from, with
-// how they name it: those of DeepSpeed, of Megatron-LM, and of detectron2. The file `checkpoint` of
-// TensorFlow is another.
-var pointers = map[string]func(c Checkpoint) string{
-	"latest":                            func(c Checkpoint) string { return filepath.Base(c.Path) },
-	"last_checkpoint":                   func(c Checkpoint) string { return filepath.Base(c.Path) },
-	"latest_checkpointed_iteration.txt": func(c Checkpoint) string { return strconv.FormatInt(c.Step, 10) },
-}
-
-// maxPointer bounds what is read of a pointer.
-const maxPointer = 4 << 10
 
 // alias is a second name of a checkpoint, or of one of its files, by which the program
 // may find it: a file that names it, a symbolic link, or a hard link.
 type alias struct {
-	name   string                    // below the logdir
-	nameOf func(c Checkpoint) string // what a file says; nil for a link
-	part   string                    // the general name of the file of the checkpoint that a link is to
-	only   bool                      // the checkpoint has no other
-	rest   string                    // the rest of its name, if that is a folder
-	text   string                    // of a symbolic link; "" for a hard link
+	name string                    // below the logdir
+	says func(c Checkpoint) string // the text of a file that names one, "" for none; nil for a link
+	part string                    // the general name of the file of the checkpoint that a link is to
+	only bool                      // the checkpoint has no other
+	rest string                    // the rest of its name, if that is a folder
+	file string                    // below the logdir, that a link is to
+	text string                    // of a symbolic link; "" for a hard link
 }
 
 // aliases returns the second names of a checkpoint, next to it and in the folder above.
+// The file `checkpoint` of TensorFlow is another, see [ckptdir.Forget].
 func (s *checkpointStore) aliases(c Checkpoint) (all []alias) {
-	dir := path.Dir(c.files[0])
-	for base, nameOf := range pointers {
-		name := path.Join(dir, base)
-		if s.readPointer(name) == nameOf(c) {
-			all = append(all, alias{name: name, nameOf: nameOf})
-		}
-	}
 	own := s.infosOf(c)
-	for _, dir := range slices.Compact([]string{dir, path.Dir(dir)}) {
+	for _, dir := range foldersWithNames(c) {
 		entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 		for _, entry := range entries {
-			if a, ok := s.linkTo(c, own, path.Join(dir, entry.Name()), entry); ok {
+			if a, ok := s.aliasIn(c, own, path.Join(dir, entry.Name()), entry); ok {
 				all = append(all, a)
 			}
 		}
@@ -60,33 +43,62 @@ func (s *checkpointStore) aliases(c Checkpoint) (all []alias) {
 	return all
 }
 
-// symlinks returns which symbolic links are to checkpoints that count, by their paths:
-// those next to them and in the folder above.
-func (s *checkpointStore) symlinks() map[string]string {
-	links, seen := map[string]string{}, map[string]bool{}
+// foldersWithNames returns the folders in which the second names of a checkpoint may be.
+func foldersWithNames(c Checkpoint) []string {
+	dir := path.Dir(c.files[0])
+	return slices.Compact([]string{dir, path.Dir(dir)})
+}
+
+// aliasIn returns the alias that an entry of a folder is, if it is one of a checkpoint.
+func (s *checkpointStore) aliasIn(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
+	if p, ok := s.readPointer(name); ok && !p.isState() {
+		if at := s.mentions(p, c); at != nil {
+			return alias{name: name, says: func(to Checkpoint) string { return p.rewritten(at, to) }}, true
+		}
+	}
+	return s.linkTo(c, own, name, entry)
+}
+
+// named returns which checkpoints that count have second names, by their paths, and which:
+// symbolic links, and files that name them, next to them and in the folder above.
+func (s *checkpointStore) named() map[string]string {
+	names, seen := map[string]string{}, map[string]bool{}
 	for _, c := range s.known {
-		dir := path.Dir(c.files[0])
-		for _, dir := range []string{dir, path.Dir(dir)} {
+		for _, dir := range foldersWithNames(c) {
 			if !seen[dir] {
 				seen[dir] = true
-				s.addSymlinks(links, dir)
+				s.addNamed(names, dir)
 			}
 		}
 	}
-	return links
+	return names
 }
 
-// addSymlinks adds those of a folder.
-func (s *checkpointStore) addSymlinks(links map[string]string, dir string) {
+// addNamed adds those that have them in a folder.
+func (s *checkpointStore) addNamed(names map[string]string, dir string) {
 	entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 	for _, entry := range entries {
-		if entry.Type()&fs.ModeSymlink == 0 {
-			continue
+		name := path.Join(dir, entry.Name())
+		if entry.Type()&fs.ModeSymlink != 0 {
+			s.addLinked(names, name)
+		} else if p, ok := s.readPointer(name); ok {
+			s.addPointed(names, p)
 		}
-		for _, c := range s.known {
-			if _, ok := s.symlinkTo(c, path.Join(dir, entry.Name())); ok {
-				links[c.Path] = entry.Name()
-			}
+	}
+}
+
+func (s *checkpointStore) addLinked(names map[string]string, link string) {
+	for _, c := range s.known {
+		if _, ok := s.symlinkTo(c, link); ok {
+			names[c.Path] = "the link " + path.Base(link) + " is to it"
+		}
+	}
+}
+
+func (s *checkpointStore) addPointed(names map[string]string, p pointer) {
+	for _, c := range s.known {
+		if s.mentions(p, c) != nil {
+			names[c.Path] = "the file " + path.Base(p.name) + " names it"
 		}
 	}
 }
@@ -151,7 +163,7 @@ func (s *checkpointStore) target(name, text string) string {
 func (s *checkpointStore) aliasOf(c Checkpoint, name, file, text string) (alias, bool) {
 	for _, part := range c.files {
 		if rest, ok := strings.CutPrefix(file, part); ok && (rest == "" || rest[0] == '/') {
-			return alias{name: name, part: integrity.General(part), only: len(c.files) == 1, rest: rest, text: text}, true
+			return alias{name: name, part: integrity.General(part), only: len(c.files) == 1, rest: rest, file: file, text: text}, true
 		}
 	}
 	return alias{}, false
@@ -159,14 +171,21 @@ func (s *checkpointStore) aliasOf(c Checkpoint, name, file, text string) (alias,
 
 // point has an alias name another checkpoint. Where that has no such file, it is removed.
 func (s *checkpointStore) point(a alias, to Checkpoint) error {
-	if a.nameOf != nil {
-		return atomicfile.WriteFile(s.disk, s.abs(a.name), []byte(a.nameOf(to)))
+	if a.says != nil {
+		if text := a.says(to); text != "" {
+			return atomicfile.WriteFile(s.disk, s.abs(a.name), []byte(text))
+		}
+		return s.unlink(a)
 	}
 	i := slices.IndexFunc(to.files, func(name string) bool { return integrity.General(name) == a.part })
 	if i < 0 && !a.only {
 		return s.unlink(a)
 	}
-	file := to.files[max(i, 0)] + a.rest
+	return s.lead(a, to.files[max(i, 0)]+a.rest)
+}
+
+// lead has a link lead to a file. Where there is no such, it is removed.
+func (s *checkpointStore) lead(a alias, file string) error {
 	if _, err := s.root.Lstat(file); err != nil {
 		return s.unlink(a)
 	}
@@ -198,14 +217,11 @@ func (s *checkpointStore) unlink(a alias) error {
 	return errors.Join(s.disk.Remove(s.abs(a.name)), s.disk.SyncDir(filepath.Dir(s.abs(a.name))))
 }
 
-// repoint has the aliases of a checkpoint that was moved aside name the newest verified
-// one of the same folder, or the copy that took its place. Where there is none they are
-// removed, so that the program starts from the beginning.
+// repoint has the aliases of a checkpoint that is to be moved aside name the newest verified
+// one before it in the same folder. Where there is none they are removed, so that the program
+// starts from the beginning.
 func (s *checkpointStore) repoint(gone Checkpoint, names []alias) error {
-	to, ok := s.newestIn(path.Dir(gone.files[0]))
-	if _, err := s.root.Lstat(gone.files[0]); err == nil {
-		to, ok = gone, true
-	}
+	to, ok := s.newestBefore(gone)
 	var errs []error
 	for _, a := range names {
 		if ok {
@@ -217,22 +233,24 @@ func (s *checkpointStore) repoint(gone Checkpoint, names []alias) error {
 	return errors.Join(append(errs, ckptdir.Forget(gone.Path, &ckptfmt.FileOptions{FS: s.disk}))...)
 }
 
-// readPointer returns what a pointer names, "" for nothing.
-func (s *checkpointStore) readPointer(name string) string {
-	info, err := s.root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPointer {
-		return ""
-	}
-	text, _ := s.root.ReadFile(name) // what cannot be read names nothing
-	return strings.TrimSpace(string(text))
-}
-
-// newestIn returns the newest verified checkpoint of a folder.
-func (s *checkpointStore) newestIn(dir string) (newest Checkpoint, ok bool) {
-	for _, c := range s.known {
-		if c.Step != NoStep && path.Dir(c.files[0]) == dir {
-			newest, ok = c, true
+// newestBefore returns the newest verified checkpoint in the folder of one, and before it.
+func (s *checkpointStore) newestBefore(c Checkpoint) (newest Checkpoint, ok bool) {
+	for _, k := range s.known {
+		if k.Step != NoStep && path.Dir(k.files[0]) == path.Dir(c.files[0]) && k.key() != c.key() && !isNewer(k, c) {
+			newest, ok = k, true
 		}
 	}
 	return newest, ok
+}
+
+// keep has the aliases of a checkpoint that is to be moved aside lead to its copy, which comes
+// in its place: but for hard links, they do.
+func (s *checkpointStore) keep(names []alias, copyOf *manifest.Record) error {
+	var errs []error
+	for _, a := range names {
+		if a.says == nil && a.text == "" {
+			errs = append(errs, s.lead(a, path.Join(copyOf.Copy, a.file)))
+		}
+	}
+	return errors.Join(errs...)
 }

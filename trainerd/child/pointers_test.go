@@ -22,8 +22,16 @@ func TestPointersFollow(t *testing.T) {
 		{"DeepSpeed", "global_step*", "global_step10/a.safetensors", "global_step20/a.safetensors", "latest", "global_step20", "global_step10"},
 		{"DeepSpeed, the only one", "global_step*", "", "global_step20/a.safetensors", "latest", "global_step20", ""},
 		{"DeepSpeed, it names another", "global_step*", "global_step10/a.safetensors", "global_step20/a.safetensors", "latest", "global_step10", "global_step10"},
-		{"Megatron-LM", "iter_*", "iter_0000010/a.safetensors", "iter_0000020/a.safetensors", "latest_checkpointed_iteration.txt", "20\n", "10"},
+		{"Megatron-LM", "iter_*", "iter_0000010/a.safetensors", "iter_0000020/a.safetensors", "latest_checkpointed_iteration.txt", "20\n", "10\n"},
 		{"detectron2", "model_*", "model_0000010.safetensors", "model_0000020.safetensors", "last_checkpoint", "model_0000020.safetensors", "model_0000010.safetensors"},
+		{"mmengine", "epoch_*", "epoch_10.safetensors", "epoch_20.safetensors", "last_checkpoint", "LOGDIR/epoch_20.safetensors", "LOGDIR/epoch_10.safetensors"},
+		{"nanotron", "00*", "0000010/a.safetensors", "0000020/a.safetensors", "latest.txt", "0000020", "0000010"},
+		{"a file of it", "epoch_*", "epoch_10/a.safetensors", "epoch_20/a.safetensors", "best.txt", "./epoch_20/a.safetensors\n", "./epoch_10/a.safetensors\n"},
+		{"a file that the one before lacks", "epoch_*", "epoch_10/a.safetensors", "epoch_20/b.safetensors", "best.txt", "epoch_20/b.safetensors", ""},
+		{"from the folder above", "all/s-*", "all/s-10.safetensors", "all/s-20.safetensors", "last.txt", "all/s-20.safetensors", "all/s-10.safetensors"},
+		{"JSON", "s-*", "s-10.safetensors", "s-20.safetensors", "latest.json", `{"path": "s-20.safetensors", "step": 20, "loss": 20.5}`, `{"path": "s-10.safetensors", "step": 10, "loss": 20.5}`},
+		{"JSON of another step", "s-*", "s-10.safetensors", "s-20.safetensors", "latest.json", `{"step": 10, "epoch": 20}`, `{"step": 10, "epoch": 20}`},
+		{"what names nothing", "s-*", "s-10.safetensors", "s-20.safetensors", "notes.txt", "s-20.safetensors", "s-20.safetensors"},
 		{"in a folder", "out/iter_*", "out/iter_0000010/a.safetensors", "out/iter_0000020/a.safetensors", "out/latest_checkpointed_iteration.txt", "20", "10"},
 		{"TensorFlow", "model.ckpt-*", "model.ckpt-10", "model.ckpt-20.index", "checkpoint", state, "model_checkpoint_path: \"model.ckpt-10\"\nall_model_checkpoint_paths: \"model.ckpt-10\"\n"},
 	} {
@@ -33,6 +41,7 @@ func TestPointersFollow(t *testing.T) {
 				writeFile(t, filepath.Join(dir, tc.good), st)
 			}
 			writeFile(t, filepath.Join(dir, tc.bad), st[:20])
+			tc.text, tc.want = strings.ReplaceAll(tc.text, "LOGDIR", dir), strings.ReplaceAll(tc.want, "LOGDIR", dir)
 			writeFile(t, filepath.Join(dir, tc.file), tc.text)
 			s := openShelf(t, dir, tc.pattern)
 			s.refresh(true)

@@ -9,30 +9,65 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
-	"github.com/trainerd/trainerd/trainerd/coord"
 )
 
 // moved says what became of a checkpoint that was moved out of the way.
 type moved struct {
-	dir   string  // where it is
-	names []alias // that it had
+	dir      string  // where it is
+	names    []alias // that it had
+	misnamed error   // why they do not all name another one
 }
 
 // quarantine moves a damaged checkpoint out of the way of a program that picks its
-// newest one by itself. It must not be called while the program runs.
-func (s *checkpointStore) quarantine(c Checkpoint, now time.Time) (m moved, err error) {
+// newest one by itself. What names it names another one before that, so that a kill in
+// between leaves nothing that leads nowhere. It must not be called while the program runs.
+func (s *checkpointStore) quarantine(ctx context.Context, c Checkpoint, now time.Time) (m moved, err error) {
 	m.names = s.aliases(c)
+	if r := s.records[c.key()]; s.hasCopy(ctx, r) {
+		m.misnamed = s.keep(m.names, r)
+	} else {
+		m.misnamed = s.repoint(c, m.names)
+	}
 	files := make([]string, len(c.files))
 	for i, name := range c.files {
 		files[i] = s.abs(name)
 	}
 	if m.dir, err = checkpoint.MoveAside(s.disk, s.root.Name(), filepath.Base(c.Path), files, now); err != nil {
-		return moved{}, err
+		return m, err
 	}
 	delete(s.refused, c.key())
 	delete(s.seen, c.key())
+	s.misnamed = append(s.misnamed, c) // until it is known that it is not
 	return m, nil
+}
+
+// hasCopy reports whether a record has a copy that is intact, or cannot be read now.
+func (s *checkpointStore) hasCopy(ctx context.Context, r *manifest.Record) bool {
+	if copied(r) == "" {
+		return false
+	}
+	err := r.VerifyCopy(ctx, s.root)
+	return err == nil || !(rejected{err: err}).damaged() && !isGoneFile(err)
+}
+
+// correct has what still names checkpoints that were moved aside name others: the disk may not
+// have taken that before, or their copies are damaged, too.
+func (s *checkpointStore) correct() error {
+	var errs []error
+	s.misnamed = slices.DeleteFunc(s.misnamed, func(c Checkpoint) bool {
+		if _, err := s.root.Lstat(c.files[0]); err == nil {
+			return true // it is back
+		}
+		if copied(s.records[c.key()]) != "" {
+			return false // it will be
+		}
+		err := s.repoint(c, s.aliases(c))
+		errs = append(errs, err)
+		return err == nil
+	})
+	return errors.Join(errs...)
 }
 
 // How long a disk that does not take a copy back is left alone before it is asked again.
@@ -43,9 +78,12 @@ const (
 
 // bringBack gives a program that overwrites its checkpoint the copy of it. It waits for a
 // disk that does not take that: the program would begin from the beginning, and in the end
-// overwrite what the copy is of.
+// overwrite what the copy is of. Meanwhile the run does what it is asked, as between two starts.
 func (r *run) bringBack(ctx context.Context, c Checkpoint) {
-	for pause := firstBringBack; !r.tryBringBack(ctx, c) && coord.Sleep(ctx, pause); pause = min(2*pause, lastBringBack) {
+	for pause := firstBringBack; !r.tryBringBack(ctx, c); pause = min(2*pause, lastBringBack) {
+		if r.wait(ctx, pause); ctx.Err() != nil || r.lost != nil {
+			return
+		}
 	}
 }
 
@@ -131,21 +169,30 @@ func isNewer(a, b Checkpoint) bool {
 func (r *run) quarantineDamaged(ctx context.Context) {
 	movedAny := false
 	for _, c := range r.store.newestDamaged() {
-		m, err := r.store.quarantine(c, time.Now())
+		m, err := r.store.quarantine(ctx, c, time.Now())
 		switch {
 		case isGoneFile(err):
+			continue
 		case err != nil:
 			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		default:
 			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", m.dir)
 			movedAny = true
 			r.bringBack(ctx, c)
-			if err := r.store.repoint(c, m.names); err != nil {
-				r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", err)
-			}
 		}
+		r.warnMisnamed(c, m)
 	}
 	if movedAny { // it may have been what a move that failed had left of one of several files
 		r.bringBackGone(ctx)
+	}
+	if err := r.store.correct(); err != nil {
+		r.log.Warn("cannot correct what names a checkpoint that was moved aside", "err", err)
+	}
+}
+
+// warnMisnamed logs that something still names a checkpoint which was moved aside.
+func (r *run) warnMisnamed(c Checkpoint, m moved) {
+	if m.misnamed != nil {
+		r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", m.misnamed)
 	}
 }

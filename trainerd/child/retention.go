@@ -3,6 +3,7 @@ package child
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -37,7 +38,7 @@ func (s *checkpointStore) kept() []Kept {
 		}
 		all = append(all, k)
 	}
-	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, linked(s.symlinks()), s.notedBest()}, s.policy...)
+	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, named(s.named()), s.notedBest()}, s.policy...)
 	if s.spared != nil {
 		policies = append(policies, spared(s.spared()))
 	}
@@ -71,17 +72,15 @@ func (s spared) Keep(all []retention.Checkpoint) []string {
 	return why
 }
 
-// linked is a policy that keeps checkpoints which symbolic links are to: without them,
-// the program's `best` would be gone. It has the name of a link for each path.
-type linked map[string]string
+// named is a policy that keeps checkpoints with second names: without them, the program's `best`
+// or `latest` would lead nowhere. It has for each path what names it.
+type named map[string]string
 
 // Keep implements [retention.Policy].
-func (l linked) Keep(all []retention.Checkpoint) []string {
+func (n named) Keep(all []retention.Checkpoint) []string {
 	why := make([]string, len(all))
 	for i, c := range all {
-		if name := l[c.Prefix]; name != "" {
-			why[i] = "the link " + name + " is to it"
-		}
+		why[i] = n[c.Prefix]
 	}
 	return why
 }
@@ -159,6 +158,9 @@ func (s *checkpointStore) removeAll(name string) error {
 	if err != nil {
 		return err
 	}
+	if info, err := s.root.Lstat(rel); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return s.disk.Remove(name) // fs.WalkDir would follow it
+	}
 	var all []string
 	err = fs.WalkDir(s.root.FS(), filepath.ToSlash(rel), func(name string, _ fs.DirEntry, err error) error {
 		all = append(all, name)
@@ -182,7 +184,7 @@ func (s *checkpointStore) sweep() error {
 	dirs := map[string]bool{".": true}
 	for _, c := range s.seen {
 		for _, name := range c.files {
-			dirs[filepath.ToSlash(filepath.Dir(name))] = true
+			dirs[path.Dir(name)], dirs[path.Dir(path.Dir(name))] = true, true // which may have second names
 		}
 	}
 	for dir := range dirs {

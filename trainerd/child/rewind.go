@@ -136,11 +136,11 @@ func (b *rewinds) choose(intact []Checkpoint, given *Checkpoint) Checkpoint {
 
 // moveAside moves an intact checkpoint to where the damaged ones go.
 func (r *run) moveAside(c Checkpoint) error {
-	m, err := r.store.quarantine(c, time.Now())
+	m, err := r.store.quarantine(r.ectx, c, time.Now())
 	if err != nil {
 		return err
 	}
 	r.store.drop(c)
 	r.log.Info("moved a checkpoint that was saved after the fault aside", "checkpoint", c.Path, "to", m.dir)
-	return r.store.repoint(c, m.names)
+	return m.misnamed
 }

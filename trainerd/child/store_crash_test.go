@@ -191,7 +191,7 @@ func (sv *saving) live(t *testing.T, dir string, disk atomicfile.FS, marks *faul
 		s.rotate() // again after the next one
 		if failed {
 			for _, c := range s.newestDamaged() {
-				s.quarantine(c, time.Unix(int64(step), 0))
+				s.quarantine(t.Context(), c, time.Unix(int64(step), 0))
 			}
 		}
 	}

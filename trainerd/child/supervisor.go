@@ -198,11 +198,12 @@ type run struct {
 	*Supervisor
 	log      *slog.Logger
 	observer Observer
-	logdir   string   // absolute
-	groupDir string   // whose lock the processes of this node hold: the logdir, or a folder in it
-	nodes    *nodes   // nil for one node
-	follows  bool     // another node is the chief
-	job      jobState // of the current start, on all nodes
+	logdir   string    // absolute
+	groupDir string    // whose lock the processes of this node hold: the logdir, or a folder in it
+	nodes    *nodes    // nil for one node
+	follows  bool      // another node is the chief
+	job      jobState  // of the current start, on all nodes
+	earlier  *jobState // the start of an earlier chief whose reports are not all taken yet, nil for none
 	lock     *logdir.Lock
 	root     *os.Root
 	store    *checkpointStore
@@ -252,10 +253,10 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 		return nil, errors.Join(err, r.close())
 	}
 	r.keepConfig()
+	sv.setInbox(&r.inbox) // which is heard while the program waits for a disk
 	if err := logging.Await(r.log.Warn, "the checkpoints in the logdir", func() error { return r.scan(ctx) }); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	sv.setInbox(&r.inbox)
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
 	sv.counts = r.counts
@@ -323,6 +324,9 @@ func (r *run) joinNodes() (err error) {
 		return err
 	}
 	r.groupDir = r.nodes.groupDir()
+	if r.earlier == nil {
+		r.earlier = r.nodes.unfinished()
+	}
 	if err := r.nodes.sweep(!r.follows); err != nil {
 		r.log.Warn("cannot remove what a killed run has left", "err", err)
 	}

@@ -1,0 +1,184 @@
+//go:build unix
+
+package child
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+)
+
+// naming is how a program gives its newest checkpoint a second name.
+type naming struct {
+	kind, pattern, file, name string // "#" is the step
+	make                      func(t *testing.T, to, name string)
+}
+
+var namings = []naming{
+	{"a file", "s_*", "s_#.safetensors", "latest", says("NAME\n")},
+	{"JSON", "s_*", "s_#.safetensors", "latest.json", says(`{"path": "NAME"}`)},
+	{"TensorFlow's state", "s_*", "s_#.safetensors", "checkpoint", writeState},
+	{"a link", "s_*", "s_#.safetensors", "latest", linkTo},
+	{"a link to a folder", "out/s_*", "out/s_#/a.safetensors", "out/latest", func(t *testing.T, to, name string) { linkTo(t, filepath.Dir(to), name) }},
+	{"a hard link", "s_*", "s_#.safetensors", "latest", func(t *testing.T, to, name string) { must(t, os.Link(to, name)) }},
+}
+
+func says(format string) func(t *testing.T, to, name string) {
+	return func(t *testing.T, to, name string) {
+		writeFile(t, name, strings.ReplaceAll(format, "NAME", filepath.Base(to)))
+	}
+}
+
+// writeState writes the state of a Saver, which lists the older checkpoint too.
+func writeState(t *testing.T, to, name string) {
+	text := "model_checkpoint_path: \"NAME\"\n"
+	if older := "s_10.safetensors"; slices.Contains(below(t, filepath.Dir(to)), older) {
+		text += "all_model_checkpoint_paths: \"" + older + "\"\n"
+	}
+	says(text)(t, to, name)
+}
+
+func linkTo(t *testing.T, to, name string) { must(t, os.Symlink(filepath.Base(to), name)) }
+
+// leadsTo returns what a second name leads to, "" where there is no such name.
+func leadsTo(t *testing.T, name string) string {
+	t.Helper()
+	info, err := os.Lstat(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	must(t, err)
+	if info.Mode().IsRegular() && info.Size() < 200 { // else it has weights
+		said := regexp.MustCompile(`(?:s_\d+|last)\.\w+`).FindString(readFile(t, name))
+		name = filepath.Join(filepath.Dir(name), said)
+	} else if info, err := os.Stat(name); err == nil && info.IsDir() {
+		name = filepath.Join(name, "a.safetensors")
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// TestKilledWhileMovingAside has a kill at each operation of moving a damaged checkpoint aside
+// that has a second name: at the next start the name leads to an intact checkpoint, or is gone
+// where there is none, and nothing else is left or missing.
+func TestKilledWhileMovingAside(t *testing.T) {
+	for _, n := range namings {
+		for _, left := range []string{"an older one", "nothing", "a copy"} {
+			t.Run(n.kind+", "+left, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { n.killedAtEach(t, left) })
+			})
+		}
+	}
+}
+
+func (n naming) killedAtEach(t *testing.T, left string) {
+	of := func(step string) string { return strings.ReplaceAll(n.file, "#", step) }
+	pattern, want := n.pattern, tensorsOf(10)
+	if left == "a copy" {
+		of = func(string) string { return strings.ReplaceAll(n.file, "s_#", "last") }
+		pattern = strings.ReplaceAll(n.pattern, "s_*", "last*")
+	}
+	for at := 1; ; at++ {
+		dir := t.TempDir()
+		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}}
+		look := func() {
+			r.store = openShelf(t, dir, pattern)
+			if bad := r.store.readRecords(); bad != nil {
+				t.Fatal(bad)
+			}
+			r.store.refresh(true)
+		}
+		if left != "nothing" {
+			writeFile(t, filepath.Join(dir, of("10")), want)
+			look()
+		}
+		writeFile(t, filepath.Join(dir, of("20")), tensorsOf(20)[:300])
+		n.make(t, filepath.Join(dir, of("20")), filepath.Join(dir, n.name))
+		look()
+		disk := faultfs.NewFault(faultfs.Fault{At: at, Kill: true})
+		r.store.disk = disk
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		r.quarantineDamaged(ctx)
+		cancel()
+
+		look()
+		r.bringBackGone(t.Context())
+		must(t, r.store.sweep())
+		r.quarantineDamaged(t.Context())
+		got := leadsTo(t, filepath.Join(dir, n.name))
+		if left == "nothing" && got != "" || left != "nothing" && got != want {
+			t.Errorf("killed at %s: the name leads to %.80q", disk.Failed(), got)
+		}
+		files := below(t, dir)
+		if slices.ContainsFunc(files, func(name string) bool { return atomicfile.IsTemp(filepath.Base(name)) }) {
+			t.Errorf("killed at %s: left are %v", disk.Failed(), files)
+		}
+		if c, ok := r.store.newest(noCeiling); ok != (left != "nothing") || ok && readFile(t, filepath.Join(dir, of("10"))) != want {
+			t.Errorf("killed at %s: the newest is %v, of %v", disk.Failed(), c, files)
+		}
+		if disk.Failed() == "" {
+			if at < 6 {
+				t.Errorf("only %d operations", at)
+			}
+			return
+		}
+	}
+}
+
+// TestSweepFollowsNoLink has a link to a folder under a temporary name, as a kill leaves it: it
+// goes, and what is in the folder stays.
+func TestSweepFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "s_10/a.safetensors"), tensorsFile())
+	must(t, os.Symlink("s_10", atomicfile.TempName(filepath.Join(dir, "latest"))))
+	s := openShelf(t, dir, "s_*")
+	s.refresh(true)
+	must(t, s.sweep())
+	if got := below(t, dir); !slices.Equal(got, []string{"s_10/a.safetensors"}) {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// TestNamesAreCorrectedLater has a disk that does not take what is to name another checkpoint
+// than the damaged one: the next start tries again, but not once the checkpoint is back.
+func TestNamesAreCorrectedLater(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "s_10.safetensors"), tensorsFile())
+		writeFile(t, filepath.Join(dir, "s_20.safetensors"), "x")
+		writeFile(t, filepath.Join(dir, "latest"), "s_20.safetensors")
+		s := openShelf(t, dir, "s_*")
+		s.refresh(true)
+		whole := s.disk
+		s.disk = pickyDisk{whole, dir, func(op, name string) bool { return op == "rename" && name == "latest" }}
+		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
+		r.quarantineDamaged(t.Context())
+		if got := readFile(t, filepath.Join(dir, "latest")); got != "s_20.safetensors" {
+			t.Fatalf("latest has %q", got)
+		}
+		want := "s_10.safetensors"
+		if back {
+			want = "s_20.safetensors"
+			writeFile(t, filepath.Join(dir, want), tensorsFile())
+		}
+		s.disk = whole
+		s.refresh(true)
+		r.quarantineDamaged(t.Context())
+		if got := readFile(t, filepath.Join(dir, "latest")); got != want {
+			t.Errorf("latest has %q, want %q", got, want)
+		}
+	}
+}
