@@ -257,14 +257,23 @@ func (s *storedPart) setContent(p *Part) {
 	}
 }
 
+// CheckBundle returns an error that says why a bundle cannot hold a tensor, or nil if
+// it can.
+func CheckBundle(p Part) error {
+	switch {
+	case p.Err != nil:
+		return p.Err
+	case p.Foreign != "":
+		return fmt.Errorf("%w: %q: TensorFlow does not have %s", ErrType, p.Name, p.Foreign)
+	}
+	return nil
+}
+
 // AddPart writes a part of a tensor while reading it, without keeping it in
 // memory. If its reader fails, the bundle cannot be finished.
 func (w *BundleWriter) AddPart(p Part) error {
-	if p.Err != nil {
-		return p.Err
-	}
-	if p.Foreign != "" {
-		return w.refuse(p.Name, fmt.Errorf("%w: TensorFlow does not have %s", ErrType, p.Foreign))
+	if err := CheckBundle(p); err != nil {
+		return w.refuse(p.Name, err)
 	}
 	if p.Strings != nil {
 		t, err := p.Load()

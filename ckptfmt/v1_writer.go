@@ -161,6 +161,18 @@ var maxV1Bytes = map[tfpb.DataType]int64{
 // maxMessage is the largest message that protobuf has.
 const maxMessage = 1 << 31
 
+// CheckV1 returns an error that says why a V1 checkpoint cannot hold a tensor of its type, or
+// nil if it can.
+func CheckV1(p Part) error {
+	if p.Err != nil {
+		return p.Err
+	}
+	if maxV1Bytes[p.DType] == 0 {
+		return fmt.Errorf("%w: V1 checkpoints do not hold %q of %s; save it as V2", ErrType, p.Name, p.TypeName())
+	}
+	return nil
+}
+
 // checkV1Size refuses what could be too large for a message, by TensorFlow's
 // cautious estimate.
 func checkV1Size(t *Tensor, header int) error {

@@ -217,10 +217,16 @@ func (r *Reader) Notes() []string {
 // OptimizerNames returns other names of an optimizer's variables, by key; see
 // [keras.Reader.OptimizerNames].
 func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
-	if of, ok := r.tensors.(*keras.Reader); ok {
+	if of := r.Keras(); of != nil {
 		return of.OptimizerNames()
 	}
 	return nil, nil
+}
+
+// Keras returns what has read a file of Keras, nil for any other.
+func (r *Reader) Keras() *keras.Reader {
+	k, _ := r.tensors.(*keras.Reader)
+	return k
 }
 
 // Checks describes what [Reader.Verify] can find: the strongest check that the

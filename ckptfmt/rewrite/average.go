@@ -69,7 +69,7 @@ func Average(sources []*Source, weights []float64) (*Source, error) {
 // layout returns a source like s, whose parts may be changed.
 func (s *Source) layout() *Source {
 	return &Source{
-		name: s.name, parts: slices.Clone(s.parts), opened: s.opened, metadata: s.metadata, keys: s.keys,
+		name: s.name, kind: s.kind, parts: slices.Clone(s.parts), opened: s.opened, metadata: s.metadata, keys: s.keys,
 		names: s.names, graph: s.graph, graphDropped: s.graphDropped, renamed: s.renamed, table: s.table,
 	}
 }

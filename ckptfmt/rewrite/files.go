@@ -67,6 +67,13 @@ func FormatOf(name string) Format {
 
 // writeFormat writes a file of another format.
 func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []ckptfmt.Part, o *Options) error {
+	stored := parts
+	if f != NPZ { // safetensors files have the graph of objects in their metadata, the others have none
+		stored = withoutGraph(parts)
+	}
+	if err := refused(stored, checkOf(f, false)); err != nil {
+		return err
+	}
 	file := func(body func(w io.Writer) error) error { return writeFile(o.FS, to, body) }
 	switch f {
 	case NPZ:
@@ -74,21 +81,17 @@ func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []c
 	case Safetensors:
 		return s.writeSafetensors(ctx, to, parts, o)
 	}
-	// The others are for programs that have no use for the graph of objects.
-	parts = withoutGraph(parts)
-	switch f {
+	switch parts = stored; f {
 	case Torch:
 		return file(func(w io.Writer) error { return torch.Write(ctx, w, parts) })
 	case HDF5:
 		return file(func(w io.Writer) error { return hdf5.Write(ctx, w, parts, nil) })
 	}
-	like, err := s.template(o.Like)
+	like, done, err := s.template(o.Like)
 	if err != nil {
 		return err
 	}
-	if like != nil {
-		defer like.Close()
-	}
+	defer done()
 	if f == Keras {
 		return file(func(w io.Writer) error { return keras.WriteModel(ctx, w, parts, like) })
 	}
@@ -100,41 +103,52 @@ func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []c
 	return file(func(w io.Writer) error { return keras.WriteWeights(ctx, w, parts, like, partial) })
 }
 
-// template opens the file of Keras that says where the tensors go: the source
-// itself, where none is named and it is one; nil where there is none.
-func (s *Source) template(name string) (*keras.Reader, error) {
-	from := formats.File{Kind: s.kind, Path: s.name}
-	if name != "" {
-		var err error
-		if from, err = formats.Find(name); err != nil {
-			return nil, err
-		}
-	}
-	switch from.Kind {
-	case formats.KerasSharded:
-		return wholeModel(from.Path)
-	case formats.Keras, formats.KerasWeights:
-		return keras.Open(from.Path)
-	}
+// template returns the file of Keras that says where the tensors go: the one of that name, or
+// the source itself, if it is one, else nil. done closes what the source does not.
+func (s *Source) template(name string) (file *keras.Reader, done func() error, err error) {
 	if name == "" {
-		return nil, nil
+		file, err = s.ownFile()
+		return file, func() error { return nil }, err
 	}
-	return nil, fmt.Errorf("%w: %s is %s, not a file of Keras 3", keras.ErrModel, name, from.Kind)
+	from, err := formats.Find(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !isKeras3(from.Kind) {
+		return nil, nil, fmt.Errorf("%w: %s is %s, not a file of Keras 3", keras.ErrModel, name, from.Kind)
+	}
+	r, err := from.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := allThere(r.Keras()); err != nil {
+		return nil, nil, errors.Join(err, r.Close())
+	}
+	return r.Keras(), r.Close, nil
 }
 
-// wholeModel opens a model in several files, which must all be there: places of its tensors
-// would be unknown.
-func wholeModel(name string) (*keras.Reader, error) {
-	r, err := keras.OpenSharded(name)
-	if err != nil {
-		return nil, err
+func isKeras3(k formats.Kind) bool {
+	return k == formats.Keras || k == formats.KerasWeights || k == formats.KerasSharded
+}
+
+// ownFile returns the file of Keras 3 that the source is, nil where it is none.
+func (s *Source) ownFile() (*keras.Reader, error) {
+	r, ok := s.opened.(*formats.Reader)
+	if !ok || !isKeras3(r.Kind) {
+		return nil, nil
 	}
+	return r.Keras(), allThere(r.Keras())
+}
+
+// allThere insists on all files of a model in several: places of tensors in the others
+// would be unknown.
+func allThere(r *keras.Reader) error {
 	for i := range r.Parts() {
 		if err := r.Parts()[i].Err; errors.As(err, new(*ckptfmt.CorruptError)) {
-			return nil, errors.Join(err, r.Close())
+			return err
 		}
 	}
-	return r, nil
+	return nil
 }
 
 func withoutGraph(parts []ckptfmt.Part) []ckptfmt.Part {

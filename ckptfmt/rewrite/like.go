@@ -31,7 +31,7 @@ func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (ma
 // placesOf returns the names of the tensors of a file of Keras, by those of a template's
 // tensors that have their places in such a file.
 func (s *Source) placesOf(template *Source) (map[string]string, error) {
-	file, err := s.template("")
+	file, err := s.ownFile()
 	if err != nil || file == nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *Source) placesOf(template *Source) (map[string]string, error) {
 	for name, path := range file.Places(list) {
 		found[keys[name]] = byPath[path]
 	}
-	return found, file.Close()
+	return found, nil
 }
 
 // paths returns the names of a source's tensors by their paths in its file, and these by the
@@ -107,12 +107,11 @@ func (s *Source) withoutTwins(left []string, used map[string]bool) ([]string, er
 	if len(left) == 0 || s.renamed {
 		return left, nil
 	}
-	file, err := s.template("")
+	file, err := s.ownFile()
 	if err != nil || file == nil {
 		return left, err
 	}
 	twins := file.Twins()
 	byPath, paths := s.paths()
-	left = slices.DeleteFunc(left, func(name string) bool { return used[byPath[twins[paths[name]]]] })
-	return left, file.Close()
+	return slices.DeleteFunc(left, func(name string) bool { return used[byPath[twins[paths[name]]]] }), nil
 }

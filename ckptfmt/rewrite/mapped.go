@@ -11,6 +11,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/names"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // Map applies a map: its results replace the tensors. They have no object graph;
@@ -139,12 +140,19 @@ func addTensors(list []*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
 }
 
 // Reader returns a reader of the tensors that would be written, whole and
-// without the object graph. It is valid until the source is closed or changed.
+// without the object graph; of those that are damaged it knows why. It is valid until the
+// source is closed or changed.
 func (s *Source) Reader() (*ckptfmt.PartsReader, error) {
-	if err := s.firstDamage(); err != nil {
-		return nil, err
+	lost := map[string]bool{ObjectGraph: true}
+	for _, d := range s.damaged {
+		lost[d.Name] = true
 	}
-	parts := slices.DeleteFunc(slices.Clone(whole(s.parts)), func(p ckptfmt.Part) bool { return p.Name == ObjectGraph })
+	parts := slices.DeleteFunc(slices.Clone(whole(s.parts)), func(p ckptfmt.Part) bool { return lost[p.Name] })
+	for _, d := range s.damaged {
+		p := ckptfmt.WholePart(d.Name, tfpb.DataType_DT_INVALID, nil, nil)
+		p.Err = d.Err
+		parts = append(parts, p)
+	}
 	return ckptfmt.NewPartsReader(parts, nil)
 }
 

@@ -53,9 +53,12 @@ func Write(ctx context.Context, s *Source, to string, o *Options) error {
 }
 
 func write(ctx context.Context, s *Source, to string, o *Options) error {
-	parts := watched(ctx, s.written(), o.Progress)
-	if f := FormatOf(to); f != Checkpoint {
+	parts, f := watched(ctx, s.written(), o.Progress), FormatOf(to)
+	if f != Checkpoint {
 		return s.writeFormat(ctx, f, to, whole(parts), o)
+	}
+	if err := refused(parts, checkOf(f, o.V1)); err != nil {
+		return err
 	}
 	switch {
 	case o.V1:

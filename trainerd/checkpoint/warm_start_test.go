@@ -273,6 +273,21 @@ func TestWarmStartWithLostShard(t *testing.T) {
 	}
 }
 
+// A damaged entry in the index of a checkpoint hinders the variable that it has the values of, and
+// no other.
+func TestWarmStartWithDamagedEntry(t *testing.T) {
+	w := WarmStart{Checkpoint: "../../fixtures/ckpt_v2/damaged/entry_shape_negative/model.ckpt"}
+	vars := map[string]*ckptfmt.Tensor{"dense/bias": sessiontest.Vector[float32](0, 0, 0, 0, 0)}
+	report, err := w.Apply(t.Context(), sessiontest.SessionOf(vars))
+	if err != nil || !slices.Equal(report.Restored, []string{"dense/bias"}) {
+		t.Errorf("one that is intact: %v, %v", report, err)
+	}
+	vars["dense/kernel"] = sessiontest.Vector[float32](make([]float32, 20)...)
+	if _, err := w.Apply(t.Context(), sessiontest.SessionOf(vars)); !errors.As(err, new(*ckptfmt.CorruptError)) || !strings.Contains(err.Error(), "dense/kernel") {
+		t.Errorf("one that is damaged: %v", err)
+	}
+}
+
 // flipAll damages every tensor.
 func flipAll(t *testing.T, prefix string) error {
 	t.Helper()

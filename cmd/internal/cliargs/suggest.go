@@ -3,6 +3,7 @@ package cliargs
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 	"github.com/xrash/smetrics"
@@ -33,7 +34,11 @@ func NoFlag(c *cli.Context, err error) error {
 		return err
 	}
 	name = strings.TrimLeft(name, "-")
-	text := fmt.Sprintf("there is no flag --%s", name)
+	dashes := "--"
+	if !isWord(name) {
+		dashes = "-"
+	}
+	text := fmt.Sprintf("there is no flag %s%s", dashes, name)
 	var names []string
 	if c != nil && c.Command != nil {
 		for _, f := range c.Command.Flags {
@@ -42,8 +47,16 @@ func NoFlag(c *cli.Context, err error) error {
 	}
 	if meant := Nearest(name, names); meant != "" {
 		text += fmt.Sprintf(" (did you mean --%s?)", meant)
+	} else if !isWord(name) {
+		text += "; -- comes before an argument that begins with a minus"
 	}
 	return fmt.Errorf("%s", text)
+}
+
+// isWord reports whether a flag may have that name: else an argument is meant, such as -a or
+// -0.5*a.
+func isWord(name string) bool {
+	return len(name) > 1 && !strings.ContainsFunc(name, func(r rune) bool { return r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // Nearest returns the name that is most like another, "" if none is.

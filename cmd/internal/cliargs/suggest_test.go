@@ -29,6 +29,8 @@ func TestSuggestions(t *testing.T) {
 	for text, want := range map[string]string{
 		noFlag + "jsno": "there is no flag --jsno (did you mean --json?)",
 		noFlag + "zzz":  "there is no flag --zzz",
+		noFlag + "a":    "there is no flag -a; -- comes before an argument that begins with a minus",
+		noFlag + "2*a":  "there is no flag -2*a; -- comes before an argument that begins with a minus",
 		"another":       "another",
 	} {
 		if got := NoFlag(c, errors.New(text)).Error(); got != want {
