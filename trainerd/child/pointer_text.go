@@ -16,6 +16,9 @@ import (
 // maxPointer bounds what is read of a pointer.
 const maxPointer = 64 << 10
 
+// whose are the words that a key has before the kind of a number.
+const whose = "global|last|latest|newest|best|current|resume|checkpoint|checkpointed|saved|trained"
+
 var (
 	// pointerName is what the names have of files that name a checkpoint: `latest` of DeepSpeed,
 	// `latest_checkpointed_iteration.txt` of Megatron-LM, `last_checkpoint` of detectron2 and
@@ -23,8 +26,10 @@ var (
 	pointerName = lazyregexp.New(`(?i)(?:^|[^a-z])(?:latest|last|newest|best|current|resume|checkpoint)(?:[^a-z]|$)`)
 	// keyedValue is a key with its value, in JSON, YAML and the text form of TensorFlow's state.
 	keyedValue = lazyregexp.New(`(\w+)"?\s*[:=]\s*(?:"([^"\\\n]*)"|([\w./=+-]+))`)
-	stepKey    = lazyregexp.New(`(?i)step|iter`)
-	epochKey   = lazyregexp.New(`(?i)epoch`)
+	// stepKey and epochKey are keys of the step or the epoch of a checkpoint, and not of those
+	// that a program is to make: max_steps, save_every_iter.
+	stepKey  = lazyregexp.New(`(?i)^(?:(?:` + whose + `)_?)*(?:step|iter|iteration)$`)
+	epochKey = lazyregexp.New(`(?i)^(?:(?:` + whose + `)_?)*epoch$`)
 )
 
 // A pointer is a small file of the program that names a checkpoint, for the program to find

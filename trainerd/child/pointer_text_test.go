@@ -71,6 +71,7 @@ func TestNoPointer(t *testing.T) {
 		"last_checkpoint":  "/elsewhere/s_1.safetensors",
 		"current":          "s_1.safetensors" + strings.Repeat(" ", maxPointer),
 		"checkpoints.json": `{"newest": "s_1.safetensors"}`,
+		"last_config.yaml": "max_steps: 1\nsave_every_iter: 1\nwarmup_step: 1\nsteps: 1\n",
 	} {
 		dir := t.TempDir()
 		for _, step := range []string{"1", "2"} {
