@@ -43,7 +43,7 @@ func TestAskedWhileDiskIsAwaited(t *testing.T) {
 			sv.Checkpoints, sv.Observer, sv.SaveSignal = name, seen, syscall.SIGUSR1
 			picky(sv, func(op, below string) bool { return op == "rename" && below == name && time.Since(begun) < time.Hour })
 			_, end := begin(t, sv)
-			time.Sleep(30 * time.Minute)
+			pass(30 * time.Minute)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if _, err := sv.Save(ctx); !errors.Is(err, ErrNotRunning) {
@@ -53,7 +53,7 @@ func TestAskedWhileDiskIsAwaited(t *testing.T) {
 				t.Error(err)
 			}
 			before := starts
-			time.Sleep(2 * time.Hour)
+			pass(2 * time.Hour)
 			if starts != before || !slices.Equal(seen.said, []bool{true}) {
 				t.Errorf("%d starts in the pause; the observer was told %v", starts-before, seen.said)
 			}
@@ -79,7 +79,7 @@ func TestStopWhileDiskIsAwaited(t *testing.T) {
 			writeFile(t, filepath.Join(sv.Logdir, name), "x")
 			picky(sv, func(op, below string) bool { return op == "rename" && below == name })
 			stop, end := begin(t, sv)
-			time.Sleep(30 * time.Minute)
+			pass(30 * time.Minute)
 			if lost {
 				must(t, os.Rename(sv.Logdir, sv.Logdir+"2"))
 			} else {

@@ -165,29 +165,44 @@ func isNewer(a, b Checkpoint) bool {
 	return a.Step > b.Step
 }
 
-// quarantineDamaged moves damaged checkpoints aside before a start.
+// quarantineDamaged moves damaged checkpoints aside before a start. A disk that has failed once
+// is asked again: a program that picks its newest checkpoint would begin with the damaged one.
 func (r *run) quarantineDamaged(ctx context.Context) {
-	movedAny := false
+	if !r.moveDamaged(ctx) {
+		r.wait(ctx, firstBringBack)
+		_, bad := r.store.refresh(true) // a part of one may have been moved
+		r.skip(bad)
+		r.moveDamaged(ctx)
+		r.bringBackGone(ctx)
+	}
+	if err := r.store.correct(); err != nil {
+		r.log.Warn("cannot correct what names a checkpoint that was moved aside", "err", err)
+	}
+}
+
+// moveDamaged reports whether the disk has taken all.
+func (r *run) moveDamaged(ctx context.Context) (all bool) {
+	all = true
+	moved := false
 	for _, c := range r.store.newestDamaged() {
 		m, err := r.store.quarantine(ctx, c, time.Now())
 		switch {
 		case isGoneFile(err):
 			continue
 		case err != nil:
+			all = false
 			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		default:
+			moved = true
 			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", m.dir)
-			movedAny = true
 			r.bringBack(ctx, c)
 		}
 		r.warnMisnamed(c, m)
 	}
-	if movedAny { // it may have been what a move that failed had left of one of several files
+	if moved { // it may have been what a move that failed had left of one of several files
 		r.bringBackGone(ctx)
 	}
-	if err := r.store.correct(); err != nil {
-		r.log.Warn("cannot correct what names a checkpoint that was moved aside", "err", err)
-	}
+	return all
 }
 
 // warnMisnamed logs that something still names a checkpoint which was moved aside.

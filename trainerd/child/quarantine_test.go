@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,6 +180,47 @@ func TestNamesAreCorrectedLater(t *testing.T) {
 		r.quarantineDamaged(t.Context())
 		if got := readFile(t, filepath.Join(dir, "latest")); got != want {
 			t.Errorf("latest has %q, want %q", got, want)
+		}
+	}
+}
+
+// TestMovedAsideOnBadDisk has each operation fail once of moving a damaged checkpoint aside: it
+// is not there all the same when the program starts, and the copy of one that is overwritten is.
+func TestMovedAsideOnBadDisk(t *testing.T) {
+	for pattern, files := range map[string][]string{
+		"s_*": {"s_20.safetensors"}, "{a,b}_*": {"a_20.safetensors", "b_20.safetensors"}, "last*": {"last.safetensors"}, "{last,more}*": {"last.safetensors", "more.safetensors"},
+	} {
+		t.Run(pattern, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { movedOnBadDisk(t, pattern, files) }) })
+	}
+}
+
+func movedOnBadDisk(t *testing.T, pattern string, files []string) {
+	overwritten := strings.HasPrefix(files[0], "last")
+	for at := 1; ; at++ {
+		dir := t.TempDir()
+		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}, store: openShelf(t, dir, pattern)}
+		for _, text := range []string{tensorsOf(10), tensorsOf(20)[:300]} {
+			for _, name := range files {
+				if text != tensorsOf(10) || overwritten {
+					writeFile(t, filepath.Join(dir, name), text)
+				}
+			}
+			r.store.refresh(true)
+		}
+		disk := faultfs.NewFault(faultfs.Fault{At: at, Err: syscall.EIO})
+		r.store.disk = disk
+		r.quarantineDamaged(t.Context())
+		for _, name := range files {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if overwritten && string(text) != tensorsOf(10) || !overwritten && !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("failed at %s: %s has %d bytes, %v", disk.Failed(), name, len(text), err)
+			}
+		}
+		if disk.Failed() == "" {
+			if at < 6 {
+				t.Errorf("only %d operations", at)
+			}
+			return
 		}
 	}
 }

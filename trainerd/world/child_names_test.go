@@ -4,6 +4,7 @@ package world
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -21,6 +22,8 @@ const (
 	pointerName             // a file that has the name
 	symbolicName            // a link to it
 	hardName                // a link to its only file, or its weights
+	pathName                // a file that has the whole path
+	numberName              // a file that has the number in the name
 )
 
 // nameOtherwise has some programs number their checkpoints by saves, or give the newest a
@@ -38,11 +41,42 @@ func (p *childPlan) nameOtherwise(rnd *rand.Rand) {
 	if rnd.IntN(3) == 0 {
 		p.second = secondName(1 + rnd.IntN(3))
 	}
+	if p.second == pointerName {
+		p.second = []secondName{pointerName, pathName, numberName}[p.source("pointers").IntN(3)]
+	}
 }
 
 // secondFile is the second name in a logdir.
 func (p *childPlan) secondFile(dir string) string {
-	return filepath.Join(dir, filepath.Dir(p.way.pattern), "latest")
+	name := "latest"
+	switch p.second {
+	case pathName:
+		name = "last.txt"
+	case numberName:
+		name = "latest_checkpointed_iteration.txt"
+	}
+	return filepath.Join(dir, filepath.Dir(p.way.pattern), name)
+}
+
+// leadsTo returns what the second name in a logdir leads to.
+func (p *childPlan) leadsTo(dir string) (string, error) {
+	name := p.secondFile(dir)
+	if p.second == symbolicName {
+		text, err := os.Readlink(name)
+		return filepath.Join(filepath.Dir(name), text), err
+	}
+	if p.second == hardName {
+		return name, nil
+	}
+	b, err := os.ReadFile(name)
+	switch text := strings.TrimSpace(string(b)); p.second {
+	case pathName:
+		return text, err
+	case numberName:
+		return filepath.Join(dir, strings.Replace(p.way.pattern, "*", text, 1)), err
+	default:
+		return filepath.Join(filepath.Dir(name), text), err
+	}
 }
 
 // nameAgain gives a checkpoint that is whole the second name.
@@ -79,7 +113,14 @@ func (s secondName) make(disk atomicfile.FS, to, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f, name, filepath.Base(to)+"\n"), f.Close())
+	text := filepath.Base(to)
+	switch s {
+	case pathName:
+		text = to
+	case numberName:
+		text = fmt.Sprint(stepOfName(to))
+	}
+	return errors.Join(write(f, name, text+"\n"), f.Close())
 }
 
 // weightsOf returns the file of a checkpoint that has its weights.
@@ -97,20 +138,9 @@ func (p *program) judgeSecondName() error {
 	if _, err := os.Lstat(name); err != nil || p.plan.second == noSecondName || p.lossy || p.isUnsure() || p.isKilled() {
 		return nil
 	}
-	to := name
-	switch p.plan.second {
-	case pointerName:
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return broke("the second name of a checkpoint: %w", err)
-		}
-		to = filepath.Join(filepath.Dir(name), strings.TrimSpace(string(text)))
-	case symbolicName:
-		text, err := os.Readlink(name)
-		if err != nil {
-			return broke("the second name of a checkpoint: %w", err)
-		}
-		to = filepath.Join(filepath.Dir(name), text)
+	to, err := p.plan.leadsTo(p.dir)
+	if err != nil {
+		return broke("the second name of a checkpoint: %w", err)
 	}
 	step, err := p.loadNamed(to)
 	if p.isKilled() || errors.Is(err, errPartial) && p.plan.way.partial && p.mayBePart() {
@@ -158,4 +188,14 @@ func (l *childLife) lastNamed() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.named
+}
+
+// namesOlder reports whether the second name is that of an older checkpoint than the newest.
+func (h *childHistory) namesOlder(newest int64) bool {
+	to, err := h.plan.leadsTo(h.dir)
+	if err != nil {
+		return false
+	}
+	step, err := stepInFile(to)
+	return err == nil && step%poison != newest
 }

@@ -287,7 +287,7 @@ func (p *program) take(sig syscall.Signal) error {
 			p.asked = true // all save after the same step
 			return nil
 		}
-		if p.plan.manners == polite && p.loaded {
+		if p.plan.manners == polite && p.loaded && p.has < p.step { // else it would write over what was announced, perhaps in part
 			if err := p.save(); err != nil {
 				return err
 			}

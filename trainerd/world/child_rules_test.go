@@ -268,7 +268,8 @@ func (h *childHistory) judgeCheckpoints() error {
 			return broke("%s: %w", c.Path, err)
 		}
 	}
-	if last := slices.Max(steps); last != h.plan.steps {
+	last := slices.Max(steps)
+	if last != h.plan.steps {
 		return broke("the program has ended at step %d, and its newest intact checkpoint is of step %d", h.plan.steps, last)
 	}
 	most, err := strconv.Atoi(h.keys["supervisor.max_to_keep"])
@@ -283,6 +284,9 @@ func (h *childHistory) judgeCheckpoints() error {
 	}
 	if h.plan.way.counted && h.keys["child.max_rewinds"] != "" {
 		most++ // no loss has come after the last one, so one after which some has stays
+	}
+	if h.plan.second != noSecondName && h.plan.second != hardName && h.namesOlder(last) {
+		most++ // it was killed before it had named the newest
 	}
 	if len(steps) > most+h.pins && !h.lossy {
 		return broke("steps %v are kept; max_to_keep is %d", steps, most)
