@@ -5,6 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 import tensorflow as tf
+from harness.commands import REPO
 
 keras = pytest.importorskip("keras")
 safe = pytest.importorskip("safetensors.numpy")
@@ -173,3 +174,45 @@ def test_layers_of_two_directions_and_heads_there_and_back(ckpt, tmp_path):
     other.load_weights(tmp_path / "back.weights.h5")
     for a, b in zip(m.weights, other.weights):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=a.path)
+
+
+EXPECTED = REPO / "fixtures" / "torch"
+
+
+def layers_of_torch():
+    """Those of fixtures/torch/make_layers.py, by their names."""
+    return {
+        "dense": k.Dense(5), "conv1": k.Conv1D(5, 3), "conv2": k.Conv2D(5, (3, 2)), "up2": k.Conv2DTranspose(4, 3, strides=2),
+        "lstm": k.LSTM(5, return_sequences=True), "gru": k.GRU(5, return_sequences=True), "rnn": k.SimpleRNN(5, return_sequences=True),
+        "bilstm": k.Bidirectional(k.LSTM(3, return_sequences=True)), "bigru": k.Bidirectional(k.GRU(3, return_sequences=True)),
+        "norm": k.LayerNormalization(), "bn": k.BatchNormalization(), "emb": k.Embedding(11, 4), "mha": k.MultiHeadAttention(2, 4),
+    }
+
+
+def test_layers_compute_in_keras_what_they_do_in_torch(ckpt, tmp_path):
+    expected = dict(np.load(EXPECTED / "layers.npz"))
+    inputs, outputs = {}, {}
+    for name, layer in layers_of_torch().items():
+        layer.name = name
+        x = inputs[name] = keras.Input(expected[name + "/x"].shape[1:], name=name + "_x")
+        outputs[name] = layer(x, x) if name == "mha" else layer(x)
+    m = keras.Model(inputs, outputs)
+    m.save_weights(tmp_path / "like.weights.h5")
+    back = ["convert", "--map", "torch-to-keras", "--heads", "2", "--like", tmp_path / "like.weights.h5"]
+    ckpt(*back, EXPECTED / "layers.pt", tmp_path / "m.weights.h5")
+    m.load_weights(tmp_path / "m.weights.h5")
+    got = m({name: tf.constant(expected[name + "/x"]) for name in inputs})
+    for name in inputs:
+        np.testing.assert_allclose(got[name], expected[name + "/y"], rtol=1e-5, atol=1e-6, err_msg=name)
+    # Back in torch's form they are its values, but for the two biases of a recurrent layer, which Keras has one for.
+    ckpt("convert", "--map", "keras-to-torch", tmp_path / "m.weights.h5", tmp_path / "t.safetensors")
+    ckpt("convert", "--exclude", "num_batches", EXPECTED / "layers.pt", tmp_path / "want.safetensors")
+    got, want = (safe.load_file(tmp_path / f) for f in ["t.safetensors", "want.safetensors"])
+    assert got.keys() == want.keys()
+    for name, values in want.items():
+        layer, _, part = name.partition(".")
+        if layer in ("lstm", "rnn", "bilstm") and part.startswith("bias_ih"):
+            values = values + want[name.replace("bias_ih", "bias_hh")]
+        elif layer in ("lstm", "rnn", "bilstm") and part.startswith("bias_hh"):
+            values = 0 * values
+        np.testing.assert_array_equal(got[name], values, err_msg=name)

@@ -3,6 +3,8 @@ package hdf5
 import (
 	"io"
 	"sync"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 )
 
 // pager reads through a few pages: blocks of metadata are small, and next to each
@@ -12,12 +14,13 @@ type pager struct {
 	size  int64 // of the file
 	alone bool
 
-	mu    sync.Mutex
-	pages [8]page
-	last  int   // that was read from
-	next  int   // to be replaced
-	end   int64 // of what was read last
-	ahead int64 // size of what is read next
+	mu      sync.Mutex
+	pages   [8]page
+	last    int   // that was read from
+	next    int   // to be replaced
+	end     int64 // of what was read last
+	ahead   int64 // size of what is read next
+	touched byte  // which keeps touch from being left out
 }
 
 // Sizes of pages: larger ones while what is asked for is in the order of the file.
@@ -68,6 +71,18 @@ func (p *pager) window(at int64) []byte {
 	return b
 }
 
+// touch has a part of a mapped file brought into the caches of the processor, all of it at once:
+// what is decoded of it is all over it, and waiting for one line after the other takes longer than
+// a copy would.
+func (p *pager) touch(b []byte) {
+	const line = 64 // bytes, of a cache
+	sum := byte(0)
+	for i := 0; i < len(b); i += line {
+		sum += b[i]
+	}
+	p.touched = sum
+}
+
 // page returns bytes from an offset on, to the end of its page. They are valid until
 // another page is read.
 func (p *pager) page(at int64) ([]byte, error) {
@@ -90,6 +105,13 @@ func (p *pager) page(at int64) ([]byte, error) {
 	p.last, p.next = p.next, (p.next+1)%len(p.pages)
 	n := min(p.ahead, p.size-begin)
 	p.end = begin + n
+	if p.alone {
+		if b := openfile.View(p.from, begin, int(n)); b != nil {
+			to.at, to.b = begin, b
+			p.touch(b)
+			return to.from(at), nil
+		}
+	}
 	if int64(cap(to.b)) < n {
 		to.b = make([]byte, n, min(pageSize, p.size))
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	slabs "github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
@@ -139,7 +140,9 @@ func (t *tree) walkApart(g members, above []int64, n int) error {
 	for i := range errs {
 		part := t.helper(i)
 		above := slices.Clone(above)
-		wait.Go(func() { errs[i] = part.walkSome(&g, above, n*i/len(errs), n*(i+1)/len(errs)) })
+		wait.Go(func() {
+			errs[i] = openfile.Guard(t.s.from, func() error { return part.walkSome(&g, above, n*i/len(errs), n*(i+1)/len(errs)) })
+		})
 	}
 	wait.Wait()
 	for i, part := range t.helpers {

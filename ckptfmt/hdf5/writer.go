@@ -12,7 +12,7 @@ import (
 )
 
 // Attrs are attributes that are strings: by the path of a group or dataset, then by
-// name.
+// name. A path without any is that of a group that may be empty.
 type Attrs map[string]map[string]string
 
 // Check returns an error that says why a file cannot hold a tensor, or nil if
@@ -46,6 +46,7 @@ func Check(p ckptfmt.Part) error {
 func Write(ctx context.Context, w io.Writer, parts []ckptfmt.Part, attrs Attrs) error {
 	f := &writer{root: newGroup(), attrs: make(Attrs)}
 	for path, list := range attrs {
+		f.attrs[path] = make(map[string]string, len(list))
 		for name, value := range list {
 			f.attrs.set(path, name, value)
 		}

@@ -23,6 +23,11 @@ func (t *tensor) path() string {
 	return t.in.Name(t.at)
 }
 
+func (t *tensor) isScalar() bool {
+	info, _ := t.in.Info(t.at) // which has the shape in any case
+	return len(info.Shape) == 0
+}
+
 // tensorList is the tensors of a file under their names. A Part is made when it is asked
 // for.
 type tensorList struct{ r *Reader }

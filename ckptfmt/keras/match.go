@@ -77,7 +77,7 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 	for n := mostSegments; n > 1; n-- {
 		finders = append(finders, func(rest []ckptfmt.Part) map[string]*ckptfmt.Part { return m.byTail(rest, n) })
 	}
-	for _, find := range append(finders, m.byWords, m.byClass) {
+	for _, find := range append(finders, m.byWords, m.byClass, m.byTree) {
 		found := find(rest)
 		left := rest
 		rest = nil

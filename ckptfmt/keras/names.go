@@ -194,7 +194,7 @@ func (n *names) noteTypes() {
 func (n *names) unique() []string {
 	list := make([]string, len(n.r.tensors))
 	for i := range list {
-		list[i] = n.of(n.r.tensors[i].path())
+		list[i] = n.of(&n.r.tensors[i])
 	}
 	shared := twice(list)
 	if len(shared) == 0 {
@@ -204,15 +204,15 @@ func (n *names) unique() []string {
 	long.withLists, long.known, long.last = true, make(map[string]string), group{}
 	for i := range list {
 		if shared[list[i]] {
-			list[i] = long.of(n.r.tensors[i].path())
+			list[i] = long.of(&n.r.tensors[i])
 		}
 	}
 	return list
 }
 
-// of returns the name of the variable at a path.
-func (n *names) of(path string) string {
-	before, key, ok := cutLast(path)
+// of returns the name of a variable.
+func (n *names) of(t *tensor) string {
+	before, key, ok := cutLast(t.path())
 	if !ok {
 		return ""
 	}
@@ -225,7 +225,9 @@ func (n *names) of(path string) string {
 	}
 	variable := key
 	if i, err := strconv.Atoi(key); err == nil {
-		variable = g.variable(i)
+		if variable = g.variable(i); variable == learningRate && !t.isScalar() {
+			variable = key // optimizers of Keras 2 have a slot there
+		}
 	}
 	if g.name == "" {
 		return variable
@@ -370,13 +372,15 @@ func (g *group) variable(number int) string {
 	return strconv.Itoa(number)
 }
 
+const learningRate = "learning_rate"
+
 // optimizerVariable names the variables that every optimizer has first.
 func optimizerVariable(number int) string {
 	switch number {
 	case 0:
 		return "iteration"
 	case 1:
-		return "learning_rate"
+		return learningRate
 	}
 	return strconv.Itoa(number)
 }

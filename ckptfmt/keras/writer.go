@@ -144,9 +144,10 @@ func placeByPath(parts []ckptfmt.Part) ([]ckptfmt.Part, error) {
 	return placed, nil
 }
 
-// nameAttrs are the names of the layers, next to their variables.
+// nameAttrs are the names of the layers, next to their variables. Keras 2 insists on a group for
+// those of the model itself, also if it has none.
 func (r *Reader) nameAttrs() hdf5.Attrs {
-	attrs := make(hdf5.Attrs)
+	attrs := hdf5.Attrs{vars: nil}
 	for path := range r.weights.Paths() {
 		if list, err := r.weights.Attr(path, "name"); err == nil && len(list) == 1 {
 			attrs[path] = map[string]string{"name": list[0]}
