@@ -150,6 +150,7 @@ func (r *run) begin(ctx context.Context) {
 	} else {
 		r.awaitEarlier(ctx)
 	}
+	r.mendLasts(ctx)
 	r.quarantineDamaged(ctx)
 	r.bringBackLost(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
