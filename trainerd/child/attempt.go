@@ -117,6 +117,7 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 			return e, err
 		}
 	}
+	e.DiskFull = e.Cause == Failed && r.isDiskFull()
 	r.onExit(e)
 	if e.Cause == Completed || e.Cause == Stopped {
 		r.log.Info("the program "+e.String(), r.endAttrs(&e)...)
@@ -149,6 +150,7 @@ func (r *run) begin(ctx context.Context) {
 	} else {
 		r.awaitEarlier(ctx)
 	}
+	r.mendLasts(ctx)
 	r.quarantineDamaged(ctx)
 	r.bringBackLost(ctx)
 	r.attempt = attempt{step: -1, purgedFrom: notPurged}
@@ -297,9 +299,10 @@ func (r *run) hangs() bool {
 }
 
 // onExit counts starts that failed without having done anything. The checkpoint
-// that they began with may be why, but not of a SIGKILL: that came from elsewhere.
+// that they began with may be why, but not of a SIGKILL: that came from elsewhere, nor of a
+// full disk.
 func (r *run) onExit(e Exit) {
-	if e.Step < 0 && e.wasKilled() {
+	if e.DiskFull || e.Step < 0 && e.wasKilled() {
 		return
 	}
 	if r.aside != nil && e.Cause != Completed { // else a report would have cleared it

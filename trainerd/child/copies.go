@@ -14,7 +14,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
-	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // copiesDir is the folder of a logdir with copies of checkpoints. A program that
@@ -25,7 +24,7 @@ const copiesDir = "trainerd.copies"
 // copyAside makes a copy of a checkpoint that the program will overwrite, verifies
 // it, and returns its name below the logdir. Only the record makes it count.
 func (s *checkpointStore) copyAside(ctx context.Context, c Checkpoint, r *manifest.Record) (name string, err error) {
-	if free, err := logdir.FreeSpace(s.root.Name()); err == nil && free < 2*c.Size {
+	if free, err := s.freeSpace(); err == nil && free < 2*c.Size {
 		return "", fmt.Errorf("no copy of %s, which the program overwrites: it takes %d bytes, and %d are left", c.Path, c.Size, free)
 	}
 	if err := s.mkdirAll(copiesDir); err != nil {

@@ -52,11 +52,11 @@ type budget struct {
 // it got further than all before.
 func (b *budget) next(now time.Time, e *Exit, progressed bool) (pause time.Duration, again bool) {
 	pause = max(b.interval(e, progressed)-e.Took, 0)
-	switch e.Cause {
-	case Preempted:
+	switch {
+	case e.Cause == Preempted:
 		b.preempted++
 		return pause, true
-	case Diverged: // MaxRewinds bounds them
+	case e.Cause == Diverged, e.DiskFull: // MaxRewinds bounds the former
 		return pause, true
 	}
 	kept := b.failures[:0]

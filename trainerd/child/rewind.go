@@ -103,6 +103,7 @@ func (r *run) rewind() error {
 	if again {
 		to = b.choose(intact, r.attempt.given)
 	}
+	r.rewindLasts(to)
 	for _, c := range slices.Clone(r.store.known) {
 		if c.key() == to.key() || !isNewer(c, to) {
 			continue

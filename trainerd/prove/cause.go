@@ -160,7 +160,7 @@ func (e *evidence) unused() (found []Cause) {
 // fromScratch finds a program that does not resume at all.
 func (e *evidence) fromScratch() []Cause {
 	d := e.Disturbance
-	if d == nil || d.Resumed <= e.reference.first || e.begin != e.reference.first {
+	if d == nil || e.begin < 0 || d.Resumed <= e.reference.first || e.begin != e.reference.first {
 		return nil
 	}
 	return []Cause{{"no resume", fmt.Sprintf("it began at step %d again, though there was a checkpoint of step %d: it does not load what TRAINERD_CHECKPOINT names", e.begin, d.Resumed)}}

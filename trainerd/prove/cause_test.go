@@ -164,7 +164,7 @@ func TestStates(t *testing.T) {
 	if all := diffStates(a, b, "ckpt-*.json"); len(all) != 4 || all[3].Reason != "the last checkpoint is of step 30, want 20" {
 		t.Errorf("differences %+v", all)
 	}
-	if name := damageNewest(a, "ckpt-*.json"); name == "" || name == "damaged/ckpt-15.json" {
+	if name, _ := damageNewest(a, "ckpt-*.json"); name == "" || name == "damaged/ckpt-15.json" {
 		t.Errorf("damaged %q", name)
 	}
 }

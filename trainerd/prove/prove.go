@@ -19,7 +19,10 @@ package prove
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -76,6 +79,8 @@ type Disturbance struct {
 	given bool
 	// Damaged is the file that was cut short.
 	Damaged string `json:"damaged,omitempty"`
+	// cut is that file as it was left.
+	cut fs.FileInfo
 }
 
 // FailedError says that a run did not complete.
@@ -187,6 +192,7 @@ func (p *proof) resultOf(name string, o *outcome) *Result {
 		return r
 	}
 	r.Difference = p.compare(o.logdir)
+	r.forgiveCut(o.logdir)
 	r.countLost(p.reference)
 	r.compared = o.done != nil && p.comparesAfter(o.logdir, o.done.Resumed)
 	if d := o.done; d != nil && (d.Kind == Damage || d.Kind == Kill && !p.Program) {
@@ -194,6 +200,21 @@ func (p *proof) resultOf(name string, o *outcome) *Result {
 	}
 	p.report.noteReports(r.forgiveReports(p.reference.curves))
 	return r
+}
+
+// forgiveCut takes out what differs in the file that was cut short, if it is still as it
+// was left: processes that had outlived trainerd have saved newer ones, so that nobody had
+// to load it or to write it again.
+func (r *Result) forgiveCut(logdir string) {
+	d := r.Disturbance
+	if d == nil || d.cut == nil {
+		return
+	}
+	info, err := os.Stat(filepath.Join(logdir, d.Damaged))
+	if err != nil || info.Size() != d.cut.Size() || !info.ModTime().Equal(d.cut.ModTime()) {
+		return
+	}
+	r.Difference.Tensors = slices.DeleteFunc(r.Difference.Tensors, func(t Tensor) bool { return t.File == d.Damaged })
 }
 
 // countLost takes the step that a program resumed from from its first report, where

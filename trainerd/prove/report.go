@@ -50,6 +50,8 @@ type Report struct {
 	// Advancing is the share of the disturbed runs' time that advanced the model.
 	Advancing float64  `json:"advancing"`
 	Notes     []string `json:"notes,omitempty"`
+
+	repeats bool // of two undisturbed runs, all checkpoints are the same
 }
 
 // Result is a disturbed run.
@@ -83,6 +85,7 @@ func (r *Report) differs() bool {
 func (r *Report) excuse(noise Difference, reference curves) {
 	const far = 100
 	tensors, curves := map[string]float64{}, map[string]float64{}
+	r.repeats = len(noise.Tensors) == 0
 	for _, t := range noise.Tensors {
 		tensors[t.key()] = max(tensors[t.key()], t.MaxAbs)
 	}
@@ -255,11 +258,17 @@ func (r *Report) qualify(p *proof) {
 	if len(r.Reports) > 0 {
 		note("the checkpoints are the same; these curves have points at other steps after a restart, or another first one, as means do: %s", strings.Join(r.Reports, ", "))
 	}
-	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime().MatchString(name) }); weights && r.Verdict == Same {
+	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime().MatchString(name) }); weights && r.Verdict == Same && !r.repeatsStates(tensors) {
 		r.Verdict = Nondeterministic
 		note("two undisturbed runs differ in the same tensors or curves, about as much: what they compute depends on more than the seed, so nothing can be said to the bit")
 		r.Causes = (&evidence{source: p.Source}).seedOfStart()
 	}
+}
+
+// repeatsStates reports whether the training repeats itself to the bit, by so many states:
+// then it is its reports that do not, such as a progress bar that is drawn by time.
+func (r *Report) repeatsStates(states int) bool {
+	return states > 0 && r.repeats && !slices.ContainsFunc(r.Runs, func(x *Result) bool { return x.Disturbance != nil && !x.compared })
 }
 
 // account adds up lost steps and time.

@@ -126,7 +126,7 @@ func (p *proof) disturb(ctx context.Context, s *session, o *outcome, plan *plan)
 			return s, nil
 		}
 		if plan.kind == Damage && (p.Program || len(stepsOfStates(o.logdir, p.Pattern)) > 1) { // a job of our own refuses to begin again
-			o.done.Damaged = damageNewest(o.logdir, p.Pattern)
+			o.done.Damaged, o.done.cut = damageNewest(o.logdir, p.Pattern)
 		}
 		again, err := p.start(ctx, o)
 		if err != nil {

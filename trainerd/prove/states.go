@@ -319,8 +319,9 @@ func flatten(prefix string, v any, into map[string]any) {
 	}
 }
 
-// damageNewest cuts the newest state short, and returns its name, "" for none.
-func damageNewest(logdir, pattern string) string {
+// damageNewest cuts the newest state short, and returns its name, "" for none, and how it
+// left it.
+func damageNewest(logdir, pattern string) (string, fs.FileInfo) {
 	newest, at := "", time.Time{}
 	root := os.DirFS(logdir)
 	_ = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
@@ -338,12 +339,15 @@ func damageNewest(logdir, pattern string) string {
 		return nil
 	})
 	if newest == "" {
-		return ""
+		return "", nil
 	}
 	full := filepath.Join(logdir, newest)
 	info, err := os.Stat(full)
 	if err != nil || os.Truncate(full, info.Size()/2) != nil {
-		return ""
+		return "", nil
 	}
-	return newest
+	if info, err = os.Stat(full); err != nil {
+		return newest, nil // it has just gone
+	}
+	return newest, info
 }

@@ -1,0 +1,191 @@
+//go:build unix
+
+package child
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/trainerd"
+)
+
+// TestLastIsMended has a program's newest state under a name of its own, next to
+// checkpoints with a step. Where it was cut short and the program would load it, it is a copy
+// of the newest verified one then.
+func TestLastIsMended(t *testing.T) {
+	cut := tensorsOf(30)[:200]
+	for _, tc := range []struct {
+		name, pattern, newest, last, text string
+		mended                            bool
+	}{
+		{"Lightning, the pattern does not mean it", "a/step=*.safetensors", "a/step=20.safetensors", "a/last.safetensors", cut, true},
+		{"Lightning, the pattern means it", "a/*.safetensors", "a/step=20.safetensors", "a/last.safetensors", cut, true},
+		{"Lightning, another version", "*.safetensors", "step=20.safetensors", "last-v1.safetensors", cut, true},
+		{"fairseq", "checkpoint_*.safetensors", "checkpoint_1_20.safetensors", "checkpoint_last.safetensors", cut, true},
+		{"empty", "s-*.safetensors", "s-20.safetensors", "latest.safetensors", "", true},
+		{"intact", "s-*.safetensors", "s-20.safetensors", "last.safetensors", tensorsOf(30), false},
+		{"intact, the pattern means it", "*.safetensors", "s-20.safetensors", "last.safetensors", tensorsOf(30), false},
+		{"of another kind", "s-*.safetensors", "s-20.safetensors", "last.json", `{"a`, false},
+		{"in another folder", "a/s-*.safetensors", "a/s-20.safetensors", "last.safetensors", cut, false},
+		{"next to a folder", "s-*", "s-20/a.safetensors", "last.safetensors", cut, false},
+		{"of another name", "s-*.safetensors", "s-20.safetensors", "s_best.safetensors", cut, false},
+		{"of a word that ends so", "s-*.safetensors", "s-20.safetensors", "blast.safetensors", cut, false},
+		{"nothing to copy", "s-*.safetensors", "", "last.safetensors", cut, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, log := t.TempDir(), newScreen()
+			if tc.newest != "" {
+				writeFile(t, filepath.Join(dir, strings.Replace(tc.newest, "20", "10", 1)), tensorsOf(10))
+				writeFile(t, filepath.Join(dir, tc.newest), tensorsOf(20))
+			}
+			last := filepath.Join(dir, tc.last)
+			writeFile(t, last, tc.text)
+			s := openShelf(t, dir, tc.pattern)
+			s.refresh(true)
+			r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}, ceiling: noCeiling}
+			r.mendLasts(t.Context())
+			r.quarantineDamaged(t.Context())
+			want := tc.text
+			if tc.mended {
+				want = tensorsOf(20)
+			}
+			if got := readFile(t, last); got != want {
+				t.Errorf("it has %d bytes, want %d", len(got), len(want))
+			}
+			aside, err := filepath.Glob(filepath.Join(dir, "damaged", "*", filepath.Base(tc.last)))
+			if err != nil || (len(aside) == 1) != tc.mended || tc.mended && readFile(t, aside[0]) != tc.text {
+				t.Errorf("aside are %v, %v\n%s", aside, err, log)
+			}
+			if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(last), ".trainerd-*")); temps != nil {
+				t.Errorf("left %v", temps)
+			}
+			if tc.mended && tc.newest != "" && os.SameFile(stat(t, last), stat(t, filepath.Join(dir, tc.newest))) {
+				t.Error("it is a link, which the program may write into")
+			}
+		})
+	}
+}
+
+// TestLastOfDamagedNewest has both cut short, the newest checkpoint and the program's
+// newest state: that is a copy of the one before.
+func TestLastOfDamagedNewest(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "s-10.safetensors"), tensorsOf(10))
+	writeFile(t, filepath.Join(dir, "s-20.safetensors"), tensorsOf(20)[:100])
+	writeFile(t, filepath.Join(dir, "last.safetensors"), tensorsOf(20)[:100])
+	s := openShelf(t, dir, "s-*.safetensors")
+	s.refresh(true)
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling}
+	r.mendLasts(t.Context())
+	r.quarantineDamaged(t.Context())
+	if got := readFile(t, filepath.Join(dir, "last.safetensors")); got != tensorsOf(10) {
+		t.Errorf("it has %d bytes", len(got))
+	}
+}
+
+// TestLastIsNeverGone lets each operation of replacing it fail in turn: a file of the name
+// is there at each moment, nothing is left over, and the next try succeeds.
+func TestLastIsNeverGone(t *testing.T) {
+	for n := 0; ; n++ {
+		dir := t.TempDir()
+		last := filepath.Join(dir, "last.safetensors")
+		writeFile(t, filepath.Join(dir, "s-10.safetensors"), tensorsOf(10))
+		writeFile(t, last, tensorsOf(20)[:100])
+		s := openShelf(t, dir, "*.safetensors")
+		s.refresh(true)
+		from, _ := s.newest(noCeiling)
+		c, left := s.lasts(from)[0], n
+		whole := s.disk
+		s.disk = pickyDisk{whole, dir, func(string, string) bool {
+			if _, err := os.Lstat(last); err != nil {
+				t.Errorf("operation %d: %v", n-left, err)
+			}
+			left--
+			return left == -1
+		}}
+		_, err := s.replace(c, from, time.Now())
+		if left >= 0 {
+			if err != nil || n < 5 {
+				t.Errorf("after %d operations: %v", n-left, err)
+			}
+			return
+		}
+		s.disk = whole
+		if again := s.lasts(from)[0]; again.Size != int64(len(tensorsOf(10))) {
+			if _, err := s.replace(again, from, time.Now()); err != nil {
+				t.Errorf("operation %d has failed; the next try: %v", n, err)
+			}
+		}
+		if got := readFile(t, last); got != tensorsOf(10) {
+			t.Errorf("operation %d has failed: then it has %d bytes", n, len(got))
+		}
+	}
+}
+
+// TestLastOnFullDisk has a disk that takes nothing new for an hour: the program is not
+// started before its newest state is mended.
+func TestLastOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full, seen := time.Now(), ""
+		var last string
+		sv, log := simulate(t, func(*simProgram) int {
+			seen = readFile(t, last)
+			return 0
+		})
+		sv.Checkpoints = "s-*.safetensors"
+		last = filepath.Join(sv.Logdir, "last.safetensors")
+		writeFile(t, filepath.Join(sv.Logdir, "s-10.safetensors"), tensorsOf(10))
+		writeFile(t, last, tensorsOf(20)[:100])
+		picky(sv, func(op, below string) bool {
+			return strings.HasPrefix(below, ".trainerd-") && time.Since(full) < time.Hour
+		})
+		if _, err := sv.Run(t.Context()); err != nil || seen != tensorsOf(10) || time.Since(full) < time.Hour {
+			t.Errorf("Run = %v after %v; the program saw %d bytes\n%s", err, time.Since(full), len(seen), log)
+		}
+	})
+}
+
+// TestLastAfterKill has a program that is killed while it writes its newest state.
+func TestLastAfterKill(t *testing.T) {
+	const name = "ckpt-3.safetensors"
+	sv, out := supervise(t, "steps 1 3;intact "+name+";await "+manifest.RecordName(name, 3)+";tear last.safetensors;kill 9|resume 5")
+	sv.Checkpoints = "ckpt-*.safetensors"
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := readFile(t, filepath.Join(sv.Logdir, "last.safetensors")); got != tensorsOf(1) {
+		t.Errorf("it has %q\n%s", got, out)
+	}
+}
+
+// TestRewindTakesLast has a loss that is NaN after the program has saved its newest state:
+// that goes back with the checkpoints.
+func TestRewindTakesLast(t *testing.T) {
+	for _, pattern := range []string{"s-*.safetensors", "*.safetensors"} {
+		dir := t.TempDir()
+		for i, name := range []string{"s-10.safetensors", "s-20.safetensors", "last.safetensors"} {
+			writeFile(t, filepath.Join(dir, name), tensorsOf(10*(i+1)))
+			at := time.Unix(int64(1_000_000+i), 0)
+			must(t, os.Chtimes(filepath.Join(dir, name), at, at))
+		}
+		s := openShelf(t, dir, pattern)
+		s.refresh(true)
+		r := &run{Supervisor: &Supervisor{MaxRewinds: 1}, log: discard, store: s, counts: &counts{}}
+		r.rewinds.good, r.rewinds.goodAt, r.attempt.nan = 15, time.Unix(1_000_000, 0), &trainerd.NaNError{Step: 21}
+		if err := r.rewind(); err != nil {
+			t.Fatal(err)
+		}
+		if got := readFile(t, filepath.Join(dir, "last.safetensors")); got != tensorsOf(10) {
+			t.Errorf("%s: it has another state", pattern)
+		}
+		if names := below(t, dir); slices.Contains(names, "s-20.safetensors") {
+			t.Errorf("%s: left %v", pattern, names)
+		}
+	}
+}

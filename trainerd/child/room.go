@@ -1,0 +1,30 @@
+package child
+
+import "github.com/trainerd/trainerd/trainerd/logdir"
+
+// freeSpace returns how many bytes the disk of the checkpoints has left.
+func (s *checkpointStore) freeSpace() (int64, error) {
+	if sp, ok := s.disk.(interface {
+		FreeSpace(dir string) (int64, error)
+	}); ok {
+		return sp.FreeSpace(s.root.Name())
+	}
+	return logdir.FreeSpace(s.root.Name())
+}
+
+// isDiskFull reports whether the disk has less room than two checkpoints take. A program
+// fails then when it saves, and will not once somebody has made room. Room for one may have
+// come only after it had failed, from one that was deleted.
+func (r *run) isDiskFull() bool {
+	known := r.store.known
+	if len(known) == 0 {
+		return false
+	}
+	free, err := r.store.freeSpace()
+	needs := 2 * known[len(known)-1].Size
+	if err != nil || free >= needs {
+		return false
+	}
+	r.log.Warn("the disk is full; that the program has failed does not count", "free", free, "needs", needs)
+	return true
+}
