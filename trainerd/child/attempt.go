@@ -117,7 +117,7 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 			return e, err
 		}
 	}
-	e.DiskFull = e.Cause == Failed && r.isDiskFull()
+	e.DiskFull = e.Cause == Failed && r.isDiskFull(&e)
 	r.onExit(e)
 	if e.Cause == Completed || e.Cause == Stopped {
 		r.log.Info("the program "+e.String(), r.endAttrs(&e)...)

@@ -55,8 +55,8 @@ type Exit struct {
 	Took    time.Duration
 	// Step is that of the last report, -1 for none.
 	Step int64
-	// DiskFull says that it failed while the disk had less room than two of
-	// its checkpoints take.
+	// DiskFull says that it failed while the disk had less room than its checkpoint takes, or
+	// two of them once it had trained.
 	DiskFull bool
 	// Left are processes that the program had started and has left running, though it
 	// has succeeded: it trains in the background, where nobody restarts it.

@@ -14,7 +14,6 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
-	"github.com/trainerd/trainerd/trainerd/coord"
 )
 
 // lastName are names, without their extension, under which programs keep their newest
@@ -73,8 +72,7 @@ func (r *run) mendLasts(ctx context.Context) {
 		return // what the pattern means is moved aside as any other
 	}
 	for _, c := range r.store.lasts(newest) {
-		for pause := firstBringBack; isCut(c) && !r.replaceLast(c, newest) && coord.Sleep(ctx, pause); pause = min(2*pause, lastBringBack) {
-		}
+		r.awaitDisk(ctx, func() bool { return !isCut(c) || r.replaceLast(c, newest) })
 	}
 }
 

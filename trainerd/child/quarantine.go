@@ -80,7 +80,12 @@ const (
 // disk that does not take that: the program would begin from the beginning, and in the end
 // overwrite what the copy is of. Meanwhile the run does what it is asked, as between two starts.
 func (r *run) bringBack(ctx context.Context, c Checkpoint) {
-	for pause := firstBringBack; !r.tryBringBack(ctx, c); pause = min(2*pause, lastBringBack) {
+	r.awaitDisk(ctx, func() bool { return r.tryBringBack(ctx, c) })
+}
+
+// awaitDisk tries something until the disk takes it, or the run is to end.
+func (r *run) awaitDisk(ctx context.Context, try func() bool) {
+	for pause := firstBringBack; !try(); pause = min(2*pause, lastBringBack) {
 		if r.wait(ctx, pause); ctx.Err() != nil || r.lost != nil {
 			return
 		}

@@ -12,16 +12,19 @@ func (s *checkpointStore) freeSpace() (int64, error) {
 	return logdir.FreeSpace(s.root.Name())
 }
 
-// isDiskFull reports whether the disk has less room than two checkpoints take. A program
-// fails then when it saves, and will not once somebody has made room. Room for one may have
-// come only after it had failed, from one that was deleted.
-func (r *run) isDiskFull() bool {
+// isDiskFull reports whether the disk has less room than a checkpoint takes. A program fails
+// then when it saves, and will not once somebody has made room. For one that has trained it is
+// two checkpoints: room for one may have come after it had failed, from one that was deleted.
+func (r *run) isDiskFull(e *Exit) bool {
 	known := r.store.known
 	if len(known) == 0 {
 		return false
 	}
 	free, err := r.store.freeSpace()
-	needs := 2 * known[len(known)-1].Size
+	needs := known[len(known)-1].Size
+	if e.Step >= 0 {
+		needs *= 2
+	}
 	if err != nil || free >= needs {
 		return false
 	}

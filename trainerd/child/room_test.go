@@ -23,10 +23,12 @@ type smallDisk struct {
 func (d smallDisk) FreeSpace(string) (int64, error) { return d.free(), nil }
 
 // TestFullDiskIsWaitedFor has a program that fails in each save while the disk is full, for
-// hours: it trains on once there is room. One that fails for another reason does not.
+// hours: it trains on once there is room. One that fails for another reason does not, as one
+// that fails before its first step with room for a checkpoint.
 func TestFullDiskIsWaitedFor(t *testing.T) {
 	const full = 6 * time.Hour
-	for _, left := range []int64{10, 1 << 20} {
+	size := int64(len(tensorsOf(20)))
+	for _, left := range []int64{10, size + 1, 1 << 20} {
 		synctest.Test(t, func(t *testing.T) {
 			begun, last := time.Now(), ""
 			sv, log := simulate(t, func(p *simProgram) int {
@@ -41,7 +43,7 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 			}
 			sv.FS = smallDisk{atomicfile.OrOS(nil), func() int64 { return left }}
 			exit, err := sv.Run(t.Context())
-			if waits := left < 100; (err == nil) != waits || waits != (time.Since(begun) >= full) || waits && !strings.HasSuffix(last, "ckpt-20.safetensors") {
+			if waits := left < size; (err == nil) != waits || waits != (time.Since(begun) >= full) || waits && !strings.HasSuffix(last, "ckpt-20.safetensors") {
 				t.Errorf("with %d bytes left: Run = %+v, %v after %v\n%s", left, exit, err, time.Since(begun), log)
 			}
 		})
