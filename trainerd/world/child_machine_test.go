@@ -129,6 +129,13 @@ func (m *machine) frozenFor() time.Duration {
 	return max(time.Until(m.thaws), 0)
 }
 
+// wasFrozen reports whether the machine is frozen, or was within some time.
+func (m *machine) wasFrozen(ago time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.thaws) <= ago
+}
+
 // setDisk gives the machine the disk of a life.
 func (m *machine) setDisk(disk atomicfile.FS) {
 	m.mu.Lock()

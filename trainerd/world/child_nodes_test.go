@@ -429,7 +429,7 @@ func (n *childNode) line(r slog.Record, attrs map[string]slog.Value) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if quiet := now.Sub(s.last); !s.trains && !s.last.IsZero() && quiet > silence && now.Sub(s.until) > silence && n.plan.nodes > 1 && !n.isDead() && !n.hasPause() {
+	if quiet := now.Sub(s.last); !s.trains && !s.last.IsZero() && quiet > silence && now.Sub(s.until) > silence && n.plan.nodes > 1 && !n.isDead() && !n.hasPause() && !n.host.wasFrozen(silence) {
 		n.note(broke("node %d is silent for %v after %q", n.node, quiet, s.said))
 	}
 	s.last, s.said = now, r.Message
