@@ -14,7 +14,7 @@ v1 = tf.compat.v1
 def model():
     keras.utils.set_random_seed(3)
     layers = keras.layers
-    m = keras.Sequential([keras.Input((64,)), layers.Dense(128, activation="relu", name="hidden"), layers.Dense(10, name="logits")])
+    m = keras.Sequential([keras.Input((64,)), layers.Dense(128, activation="relu", name="hidden"), layers.Dense(10, name="logits")], name="net")
     m.compile("adam", "mse")
     m.optimizer.build(m.trainable_variables)
     return m
@@ -33,7 +33,7 @@ def save_by_name(values, folder, version):
 def saved(tmp_path_factory):
     """The folder with the same weights in every format, and these by their names."""
     folder, m = tmp_path_factory.mktemp("saved"), model()
-    values = {v.path.removeprefix("sequential/"): v.numpy() for v in m.weights}
+    values = {v.path.removeprefix("net/"): v.numpy() for v in m.weights}
     m.save(folder / "m.keras")
     m.save(folder / "m.h5")
     m.save_weights(folder / "m.weights.h5")

@@ -19,6 +19,7 @@ type node struct {
 	name     string // of its segment of a path
 	label    string // the name of the object, "" where only its segment is known
 	variable string // name of the tensor; "" of an object
+	isLayer  bool   // of the model itself, with variables
 	below    []*node
 	form     int // nodes that are alike have the same
 }
@@ -47,6 +48,7 @@ func (t *tree) add(path []string, tensor, variable string, shape []int64) {
 		return
 	}
 	at := t.object(path)
+	at.isLayer = len(path) == 1
 	at.below = append(at.below, &node{name: variable, variable: tensor, form: t.formOf(fmt.Sprint("variable ", variable, shape))})
 }
 
@@ -185,6 +187,9 @@ func byForm(list []*node) map[int][]*node {
 // by their names, by the directions of two layers in one, or by numbers on both sides.
 func orderedAs(places, tensors []*node) []*node {
 	if len(places) == 1 {
+		if !places[0].mayBe(tensors[0]) {
+			return nil
+		}
 		return places
 	}
 	for _, key := range []func(n *node) string{(*node).given, (*node).segment, (*node).direction} {
@@ -219,6 +224,16 @@ func orderedBy(key func(n *node) string, places, tensors []*node) []*node {
 		delete(byKey, key(t))
 	}
 	return list
+}
+
+// mayBe reports whether a place and what has its form may be the same: not two layers that have
+// names of their own.
+func (n *node) mayBe(tensors *node) bool {
+	if !n.isLayer || n.label == "" || strings.Trim(tensors.name, "0123456789") == "" {
+		return true
+	}
+	is := withoutNumber(tensors.direction())
+	return is == withoutNumber(n.direction()) || is == withoutNumber(n.segment())
 }
 
 func (n *node) segment() string { return n.name }

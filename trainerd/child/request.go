@@ -153,11 +153,22 @@ func (r *run) unfreeze() {
 	}
 }
 
+// mostStops bounds how often the processes of a program are looked for that are to be stopped.
+const mostStops = 10
+
 // sendAll sends a signal to all processes of the program on this node, also to those that
 // have begun sessions of their own, as the workers of torchrun do.
 func (r *run) sendAll(sig syscall.Signal) error {
 	err := r.attempt.process.send(sig)
-	r.system().SignalAll(r.groupDir, r.system().Leftovers(r.groupDir), sig)
+	var before []int
+	for range mostStops {
+		pids := r.system().Leftovers(r.groupDir)
+		r.system().SignalAll(r.groupDir, pids, sig)
+		if sig != system.SigStop || slices.Equal(pids, before) {
+			break
+		}
+		before = pids // one of them may have begun another before it was stopped
+	}
 	return err
 }
 
