@@ -74,7 +74,7 @@ func (w *FileWriter) finished(b batch, written int, err error) {
 	}
 }
 
-// keepRest keeps for Reopen what the files lack of b, of which so many bytes are written.
+// keepRest keeps for Reopen what the files lack of b, after so many of its bytes.
 func (w *FileWriter) keepRest(b batch, written int) {
 	whole := wholeRecords(b.buf, written)
 	w.unwritten = append(w.unwritten, b.buf[min(whole, b.again):b.again]...) // with the STARTs that belong to it

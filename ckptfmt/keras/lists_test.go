@@ -43,6 +43,12 @@ func programFile(t *testing.T) *keras.Reader {
 		parts = append(parts, scalar(t, "optimizer/vars/"+n, 2))
 	}
 	parts = append(parts, scalar(t, "vars/0", 0))
+	return weightsFile(t, parts, attrs)
+}
+
+// weightsFile is a file of weights with some variables, and with attributes.
+func weightsFile(t *testing.T, parts []ckptfmt.Part, attrs hdf5.Attrs) *keras.Reader {
+	t.Helper()
 	var b bytes.Buffer
 	if err := hdf5.Write(context.Background(), &b, parts, attrs); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package keras_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -25,15 +24,7 @@ func modelFile(t *testing.T, paths []string, names map[string]string) *keras.Rea
 	for _, path := range paths {
 		parts = append(parts, scalar(t, path, 0))
 	}
-	var b bytes.Buffer
-	if err := hdf5.Write(context.Background(), &b, parts, attrs); err != nil {
-		t.Fatal(err)
-	}
-	r, err := keras.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()), "model.weights.h5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return weightsFile(t, parts, attrs)
 }
 
 // Models in a model whose layers have the same names are told apart by their places, and what has
@@ -86,15 +77,8 @@ func TestSecondVariableOfAnOptimizer(t *testing.T) {
 	}
 	slot := scalar(t, "optimizer/vars/1", 0)
 	slot.Shape, slot.Full, slot.Slice = []int64{1}, []int64{1}, ckptfmt.FullSlice(1)
-	var b bytes.Buffer
-	if err := hdf5.Write(t.Context(), &b, []ckptfmt.Part{scalar(t, "optimizer/vars/0", 0), slot, scalar(t, "layers/dense/vars/0", 0)}, nil); err != nil {
-		t.Fatal(err)
-	}
-	r, err := keras.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()), "two.weights.h5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range r.Parts() {
+	parts := []ckptfmt.Part{scalar(t, "optimizer/vars/0", 0), slot, scalar(t, "layers/dense/vars/0", 0)}
+	for _, p := range weightsFile(t, parts, nil).Parts() {
 		if p.Name == "optimizer/learning_rate" {
 			t.Errorf("%s of shape %v is the learning rate", p.Stored, p.Shape)
 		}

@@ -81,11 +81,11 @@ func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []c
 	case Safetensors:
 		return s.writeSafetensors(ctx, to, parts, o)
 	}
-	switch parts = stored; f {
+	switch f {
 	case Torch:
-		return file(func(w io.Writer) error { return torch.Write(ctx, w, parts) })
+		return file(func(w io.Writer) error { return torch.Write(ctx, w, stored) })
 	case HDF5:
-		return file(func(w io.Writer) error { return hdf5.Write(ctx, w, parts, nil) })
+		return file(func(w io.Writer) error { return hdf5.Write(ctx, w, stored, nil) })
 	}
 	like, done, err := s.template(o.Like)
 	if err != nil {
@@ -93,14 +93,14 @@ func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []c
 	}
 	defer done()
 	if f == Keras {
-		return file(func(w io.Writer) error { return keras.WriteModel(ctx, w, parts, like) })
+		return file(func(w io.Writer) error { return keras.WriteModel(ctx, w, stored, like) })
 	}
 	// What was left out of a file of Keras was left out on purpose.
 	partial := o.Like == ""
 	if f == KerasSharded {
-		return writeKerasShards(ctx, to, parts, like, partial, o)
+		return writeKerasShards(ctx, to, stored, like, partial, o)
 	}
-	return file(func(w io.Writer) error { return keras.WriteWeights(ctx, w, parts, like, partial) })
+	return file(func(w io.Writer) error { return keras.WriteWeights(ctx, w, stored, like, partial) })
 }
 
 // template returns the file of Keras that says where the tensors go: the one of that name, or

@@ -34,7 +34,7 @@ func TestStoppedBeforeNodesEnd(t *testing.T) {
 				must(t, w.send(n, before))
 			}
 			report(1, 2)
-			for range 2 { // chiefs, each of which is stopped
+			for range 2 { // chiefs, and each is stopped
 				stop, end := begin(t, sv)
 				time.Sleep(3 * time.Second)
 				stop()
