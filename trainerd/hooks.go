@@ -112,12 +112,25 @@ func (t *stepTracker) settleLocked(ctx context.Context) error {
 		return t.ended
 	}
 	t.pending, t.counts = false, true
-	step, err := t.readStep(ctx, t.run.sess)
+	reading, cancel := StepContext(ctx)
+	defer cancel()
+	step, err := t.readStep(reading, t.run.sess)
 	if err != nil || step == t.run.stepsDone.Load() {
 		return err
 	}
-	if err = t.sv.stepDone(ctx, t.run, step); err != nil && t.sv.coord.EndsCleanly(err) {
+	if err = t.stepDone(ctx, step); err != nil && t.sv.coord.EndsCleanly(err) {
 		t.ended = err
+	}
+	return err
+}
+
+// stepDone notes a step that the training has not reported. That no save begins after a
+// stop is no error: the final one comes, and what the training reads of the step
+// meanwhile is given to it.
+func (t *stepTracker) stepDone(ctx context.Context, step int64) error {
+	err := t.sv.stepDone(ctx, t.run, step)
+	if ctx.Err() != nil && isCancellation(err) {
+		return nil
 	}
 	return err
 }
@@ -138,7 +151,7 @@ func (t *stepTracker) noteStep(ctx, stepCtx context.Context, c *hook.RunContext)
 		t.pending = true
 		return nil
 	}
-	err = t.sv.stepDone(ctx, t.run, step)
+	err = t.stepDone(ctx, step)
 	if err != nil && t.sv.coord.EndsCleanly(err) {
 		t.ended = err // the call itself was good
 		t.sv.endFor(err)
