@@ -17,6 +17,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -170,6 +172,26 @@ func TestSA22KeepEvery(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What a policy keeps may be older than what it lets go: a restart after a kill in the
+// middle of a deletion goes on at the later one.
+func TestKilledWhileDeletingLaterThanKept(t *testing.T) {
+	r := newRig(t)
+	disk := &refuseRemove{FS: atomicfile.OrOS(nil)}
+	s := &Saver{Retention: []retention.Policy{retention.Last(2), retention.Steps{2}}, FS: disk}
+	r.save(s, 2, 4, 6)
+	disk.name = "m-4"
+	r.save(s, 8)
+	found, err := Find(r.dir, DefaultLatestFilename, "m")
+	sessiontest.MustNoErr(t, err)
+	var steps []int64
+	for _, prefix := range found.Prefixes {
+		steps = append(steps, stepOf(prefix))
+	}
+	if diff := cmp.Diff(steps, []int64{8, 6, 4, 2}); diff != "" {
+		t.Errorf("a restart tries (-got +want):\n%s", diff)
 	}
 }
 

@@ -234,12 +234,18 @@ func (s *Saver) MakeCurrent(dir, prefix string) error {
 	return s.updateState(dir, state)
 }
 
-// stateFor makes the content of the state file: what is still to be deleted, then the
-// rotation. Timestamps go in only when retention uses them after a restart; TensorFlow's
-// Saver writes none, its CheckpointManager does. The caller holds s.mu.
+// stateFor makes the content of the state file: the rotation, with what is still to be
+// deleted in its place, as a restart prefers the later. Timestamps go in only when retention
+// uses them after a restart; TensorFlow's Saver writes none, its CheckpointManager does. The
+// caller holds s.mu.
 func (s *Saver) stateFor(newest stored) *tfpb.CheckpointState {
 	state := &tfpb.CheckpointState{ModelCheckpointPath: newest.prefix}
-	for _, k := range append(slices.Clip(s.pendingDelete), s.listed(newest)...) {
+	all := s.listed(newest)
+	for _, k := range slices.Backward(s.pendingDelete) {
+		later := func(l stored) bool { return stepOf(l.prefix) > stepOf(k.prefix) }
+		all = slices.Insert(slices.Clip(all), max(slices.IndexFunc(all, later), 0), k)
+	}
+	for _, k := range all {
 		state.AllModelCheckpointPaths = append(state.AllModelCheckpointPaths, k.prefix)
 		if s.timestamps() {
 			state.AllModelCheckpointTimestamps = append(state.AllModelCheckpointTimestamps, unixSeconds(k.saved))
