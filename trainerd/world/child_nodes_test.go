@@ -49,13 +49,14 @@ type childNode struct {
 	saying   saying
 
 	// Guarded by the life's mu.
-	stopped   bool      // somebody asked for it
-	led       bool      // it was the chief
-	lost      bool      // it has lost the logdir
-	powerless bool      // its machine has no power any more
-	refused   time.Time // until when its states are refused
-	result    error
-	savedThen int64 // saved at its end
+	stopped     bool      // somebody asked for it
+	led         bool      // it was the chief
+	lost        bool      // it has lost the logdir
+	powerless   bool      // its machine has no power any more
+	refused     time.Time // until when its states are refused
+	result      error
+	savedThen   int64 // saved at its end
+	reachedThen int64 // reported at its end, after which another may train
 }
 
 // drawNodes draws what happens on which node.
@@ -195,7 +196,7 @@ func (n *childNode) run() {
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.result, n.savedThen = n.defect.overResult(err), n.saved.Load()
+	n.result, n.savedThen, n.reachedThen = n.defect.overResult(err), n.saved.Load(), n.reported.Load()
 }
 
 // attend does what the system does at the death of a trainerd: what it has started
