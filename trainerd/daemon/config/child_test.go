@@ -69,8 +69,10 @@ func TestProgramsPlace(t *testing.T) {
 		t.Errorf("job %q runs in %q", c.Name, c.Child.Dir)
 	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("train.v2.py", nil, 0o666); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"train.v2.py", "tool", "data.csv"} {
+		if err := os.WriteFile(name, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, tc := range []struct {
 		words                []string
@@ -78,6 +80,7 @@ func TestProgramsPlace(t *testing.T) {
 		name, logdir, folder string
 	}{
 		{[]string{"python3", "-u", "train.v2.py", "--lr", "1"}, nil, "train.v2", "logs/train.v2", ""},
+		{[]string{"./tool", "train.v2.py", "data.csv"}, nil, "train.v2", "logs/train.v2", ""},
 		{[]string{"bin/trainer.sh"}, nil, "trainer", "logs/trainer", ""},
 		{[]string{"python3", "missing.py"}, nil, "python3", "logs/python3", ""},
 		{[]string{"python3", "train.v2.py"}, []Override{{Flag: "--set", Assignment: `name="a"`}}, "a", "logs/a", ""},
