@@ -33,7 +33,8 @@ type attempt struct {
 	speaker      *int               // the node whose reports count, nil while none has reported
 	forwarded    map[int]*forwarded // by the other nodes
 	started      bool
-	endedWell    bool // on its own will
+	endedWell    bool  // on its own will
+	unsaved      error // what is lost if no start follows: a node that was stopped has ended the one before
 	meter        rateMeter
 }
 
@@ -48,7 +49,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	if ctx.Err() != nil || r.lost != nil { // a program that is stopped at once may save what it has not loaded yet
 		e := Exit{Attempt: r.attempts, Cause: Stopped, Code: -1, Step: -1}
 		r.observer.Ended(e, false, 0)
-		return e, nil
+		return e, r.unsaved()
 	}
 	a, err := r.launch(ctx, ln)
 	if start, ok := errors.AsType[*StartError](err); ok && r.attempts > 1 {
@@ -60,7 +61,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	if err != nil {
 		return Exit{}, err
 	}
-	r.attempt.process, r.attempt.started = a, true
+	r.attempt.process, r.attempt.started, r.attempt.unsaved = a, true, nil
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
 	r.tellNodesOfEnd(&a.exit)
@@ -126,7 +127,18 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	if e.Cause == Stopped {
 		return e, r.saveLost(e)
 	}
+	if b := r.attempt.broken; b != nil && b.Phase == nodeEnding {
+		r.attempt.unsaved = r.saveLost(e)
+	}
 	return e, nil
+}
+
+// unsaved returns what a stop loses that comes between two starts.
+func (r *run) unsaved() error {
+	if r.lost != nil {
+		return nil
+	}
+	return r.attempt.unsaved
 }
 
 // endAttrs are the attributes of the line about the end of a start. Without a report, how
@@ -153,7 +165,7 @@ func (r *run) begin(ctx context.Context) {
 	r.mendLasts(ctx)
 	r.quarantineDamaged(ctx)
 	r.bringBackLost(ctx)
-	r.attempt = attempt{step: -1, purgedFrom: notPurged}
+	r.attempt = attempt{step: -1, purgedFrom: notPurged, unsaved: r.attempt.unsaved}
 	r.choose(ctx)
 	r.counts.begins(r.attempt.given)
 	r.measured.forgetRepeated(r.attempt.given)

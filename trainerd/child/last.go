@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -62,17 +61,12 @@ func (s *checkpointStore) isCut(ctx context.Context, c Checkpoint) bool {
 // mendLasts has what a kill has cut short of a program's newest state be a copy of the
 // newest verified checkpoint. As in bringBack, it waits for a disk that does not take that.
 func (r *run) mendLasts(ctx context.Context) {
-	isCut := func(c Checkpoint) bool { return r.store.isCut(ctx, c) }
-	newest, ok := r.store.newest(r.ceiling)
-	if !ok || !slices.ContainsFunc(r.store.lasts(newest), isCut) {
-		return
-	}
 	newest, ok, bad := r.store.newestRead(ctx, r.ceiling)
 	if r.skip(bad); !ok {
 		return // what the pattern means is moved aside as any other
 	}
-	for _, c := range r.store.lasts(newest) {
-		r.awaitDisk(ctx, func() bool { return !isCut(c) || r.replaceLast(c, newest) })
+	for _, c := range r.store.lasts(newest) { // which are read whole: the program does so next
+		r.awaitDisk(ctx, func() bool { return !r.store.isCut(ctx, c) || r.replaceLast(c, newest) })
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // alias is a second name of a checkpoint, or of one of its files, by which the program
@@ -21,6 +23,7 @@ import (
 type alias struct {
 	name string                    // below the logdir
 	says func(c Checkpoint) string // the text of a file that names one, "" for none; nil for a link
+	more bool                      // that file has more than its name
 	part string                    // the general name of the file of the checkpoint that a link is to
 	only bool                      // the checkpoint has no other
 	rest string                    // the rest of its name, if that is a folder
@@ -53,7 +56,8 @@ func foldersWithNames(c Checkpoint) []string {
 func (s *checkpointStore) aliasIn(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
 	if p, ok := s.readPointer(name); ok && !p.isState() {
 		if at := s.mentions(p, c); at != nil {
-			return alias{name: name, says: func(to Checkpoint) string { return p.rewritten(at, to) }}, true
+			more := p.text[at[0].from:at[0].to] != strings.TrimSpace(p.text)
+			return alias{name: name, says: func(to Checkpoint) string { return p.rewritten(at, to) }, more: more}, true
 		}
 	}
 	return s.linkTo(c, own, name, entry)
@@ -212,8 +216,12 @@ func (s *checkpointStore) link(a alias, file, temp string) error {
 	return s.root.Symlink(text, path.Join(path.Dir(a.name), filepath.Base(temp)))
 }
 
-// unlink removes an alias.
+// unlink removes an alias. A file that has more than the name goes to the damaged ones.
 func (s *checkpointStore) unlink(a alias) error {
+	if a.more {
+		_, err := checkpoint.MoveAside(s.disk, s.root.Name(), path.Base(a.name), []string{s.abs(a.name)}, time.Now())
+		return err
+	}
 	return errors.Join(s.disk.Remove(s.abs(a.name)), s.disk.SyncDir(filepath.Dir(s.abs(a.name))))
 }
 

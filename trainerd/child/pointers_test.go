@@ -57,6 +57,32 @@ func TestPointersFollow(t *testing.T) {
 	}
 }
 
+// TestPointerIsKept has a damaged checkpoint without an older one, named by a file that has more
+// than its name: the program finds that no more, and nothing of it is lost.
+func TestPointerIsKept(t *testing.T) {
+	for text, kept := range map[string]bool{
+		`{"path": "s-20.safetensors", "loss": 0.5}`: true,
+		`{"path": "s-20.safetensors"}`:              true,
+		"20 0.5 s-20.safetensors":                   true, // which names nothing
+		" s-20.safetensors\n":                       false,
+	} {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "s-20.safetensors"), tensorsFile()[:20])
+		writeFile(t, filepath.Join(dir, "latest.json"), text)
+		s := openShelf(t, dir, "s-*")
+		s.refresh(true)
+		(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
+		_, err := os.Stat(filepath.Join(dir, "latest.json"))
+		aside, _ := filepath.Glob(filepath.Join(dir, "damaged", "latest.json-*", "latest.json"))
+		switch there := err == nil; {
+		case there != strings.HasPrefix(text, "20 "), !there && (len(aside) == 1) != kept:
+			t.Errorf("%q: there is %v, aside are %v", text, err, aside)
+		case len(aside) == 1 && readFile(t, aside[0]) != text:
+			t.Errorf("%q has become %q", text, readFile(t, aside[0]))
+		}
+	}
+}
+
 // TestLinksFollow has a damaged checkpoint with second names, which are those of the
 // newest verified one then, or gone where there is none.
 func TestLinksFollow(t *testing.T) {

@@ -49,3 +49,60 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// TestFullDiskAndStop has a run whose program fails on a full disk stopped, while the program
+// runs and between two starts: it ends at once, as one that is resumed.
+func TestFullDiskAndStop(t *testing.T) {
+	for _, runs := range []time.Duration{0, 5 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				p.sleep(runs)
+				return 1
+			})
+			sv.Checkpoints = "ckpt-*.safetensors"
+			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), tensorsOf(10))
+			sv.FS = smallDisk{atomicfile.OrOS(nil), func() int64 { return 10 }}
+			stop, end := begin(t, sv)
+			pass(time.Hour)
+			stop()
+			asked := time.Now()
+			if exit, err := end(); err != nil || exit.Cause != Stopped || exit.Attempt < 9 || time.Since(asked) > time.Second {
+				t.Errorf("Run = %+v, %v after %v\n%s", exit, err, time.Since(asked), log)
+			}
+		})
+	}
+}
+
+// TestFullDiskOnNodes has a program that fails on a full disk for hours, on the chief's node or
+// another one, after another chief was killed in that: no failure counts on the new one.
+func TestFullDiskOnNodes(t *testing.T) {
+	const full = 2 * time.Hour
+	for _, failing := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			n := &nodes{own: 1}
+			sv, log := simulate(t, func(p *simProgram) int {
+				switch isFull := time.Since(begun) < full; {
+				case isFull && failing == 0:
+					return 1
+				case isFull:
+					tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded, Cause: Failed, Code: 1, Exit: "exit code 1"})
+					p.sleep(time.Hour)
+					return -1
+				}
+				tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded})
+				return 0
+			})
+			n.dir = filepath.Join(sv.Logdir, nodesDir)
+			sv.Nodes, sv.Checkpoints = 2, "ckpt-*.safetensors"
+			before := start{"elsewhere/7/1", 3}
+			tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded, Cause: Failed, Code: 1})
+			must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), tensorsOf(10))
+			sv.FS = smallDisk{atomicfile.OrOS(nil), func() int64 { return 10 }}
+			if exit, err := sv.Run(t.Context()); err != nil || time.Since(begun) < full {
+				t.Errorf("on node %d: Run = %+v, %v after %v\n%s", failing, exit, err, time.Since(begun), log)
+			}
+		})
+	}
+}

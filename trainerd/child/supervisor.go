@@ -190,7 +190,7 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 		r.counts.update(func(c *counts) { c.pauses += time.Since(ended) })
 	}
 	exit.Cause = Stopped
-	return exit, errors.Join(err, r.lost)
+	return exit, errors.Join(err, r.unsaved(), r.lost)
 }
 
 // run is a call of Run. It belongs to its goroutine.

@@ -137,9 +137,12 @@ func (w *childWatch) Paused(on bool) {
 }
 
 // Ended ends the display until the next start.
-func (w *childWatch) Ended(child.Exit, bool, time.Duration) {
+func (w *childWatch) Ended(e child.Exit, again bool, _ time.Duration) {
 	w.end()
 	w.monitor.Enter(control.Preparing)
+	if e.DiskFull && again {
+		w.monitor.Wait("room on the disk")
+	}
 }
 
 func (w *childWatch) end() {

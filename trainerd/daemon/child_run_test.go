@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/control"
 )
 
 // TestChildWatchSays has programs that report less than they have done.
@@ -39,6 +40,25 @@ func TestChildWatchStops(t *testing.T) {
 		w.reportStopped(RunOptions{Stderr: &text})
 		if text.String() != want {
 			t.Errorf("got %q, want %q", text.String(), want)
+		}
+	}
+}
+
+// TestStatusOfFullDisk has a program that failed on a full disk, or for another reason, and one
+// that is not started again: the status says what the next start waits for.
+func TestStatusOfFullDisk(t *testing.T) {
+	for _, tc := range []struct {
+		full, again bool
+		want        string
+	}{{true, true, "room on the disk"}, {false, true, ""}, {true, false, ""}} {
+		w := childWatch{monitor: control.NewMonitor("job", t.TempDir(), 1)}
+		w.Ended(child.Exit{DiskFull: tc.full}, tc.again, 0)
+		if got := w.monitor.Status().Waiting; got != tc.want {
+			t.Errorf("%+v: it waits for %q", tc, got)
+		}
+		w.monitor.Begin(w.job, 0, 0, "")
+		if got := w.monitor.Status().Waiting; got != "" {
+			t.Errorf("%+v: after the start it waits for %q", tc, got)
 		}
 	}
 }

@@ -35,11 +35,10 @@ func argumentsOf(command []string) map[string]any {
 		}
 	}
 	for i, word := range words {
-		if m := assignment().FindStringSubmatch(word); m != nil {
-			add(m[1], m[2])
-			continue
+		m := assignment().FindStringSubmatch(word)
+		if m == nil {
+			m = option().FindStringSubmatch(word)
 		}
-		m := option().FindStringSubmatch(word)
 		switch {
 		case m == nil:
 		case strings.Contains(word, "="):
@@ -53,8 +52,8 @@ func argumentsOf(command []string) map[string]any {
 	return all
 }
 
-// afterScript returns the words after the first script or module of a command, or
-// after the program, if it has neither. The text of "sh -c" is none of them.
+// afterScript returns the words after the first script of a command, or from the first module on,
+// or all, if it has neither. The text of "sh -c" is none of them.
 func afterScript(command []string) []string {
 	for i, word := range command {
 		switch {
@@ -63,10 +62,10 @@ func afterScript(command []string) []string {
 		case word == "-c":
 			return nil
 		case word == "-m" && i+1 < len(command) && !isLauncher(command[i+1]):
-			return command[i+2:]
+			return command[i+1:]
 		}
 	}
-	return command[min(1, len(command)):]
+	return command
 }
 
 // isLauncher reports whether a module of Python starts the program that trains.

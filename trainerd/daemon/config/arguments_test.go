@@ -25,6 +25,11 @@ func TestArgumentsOf(t *testing.T) {
 		{"bash run.sh --epochs 3", all{"epochs": int64(3)}},
 		{"./trainer --layers 12 -lr 0.1", all{"layers": int64(12), "lr": 0.1}},
 		{"sh -c --x", all{}},
+		{"python3 -m", all{"m": true}}, // which Python refuses
+		{"python3 train.py --multirun lr=0.1 --amp", all{"multirun": true, "lr": 0.1, "amp": true}},
+		{"python3 a=b.py --lr 0.1", all{"lr": 0.1}},
+		{"python3 train.py --note " + strings.Repeat("x", 200), all{"note": strings.Repeat("x", 200)}},
+		{"python3 train.py --note " + strings.Repeat("x", 201), all{}},
 		{"python3 train.py --api-key abc --hub_token=x --lr 1", all{"lr": int64(1)}},
 		{"python3 train.py --note " + strings.Repeat("x", 300), all{}},
 	} {
