@@ -196,7 +196,7 @@ func (p *proof) resultOf(name string, o *outcome) *Result {
 	}
 	r.Difference = p.compare(o.logdir)
 	r.forgiveCut(o.logdir)
-	r.countLost(p.reference)
+	r.countLost(p.reference, stepsOfStates(p.reference.logdir, p.Pattern))
 	r.compared = o.done != nil && p.comparesAfter(o.logdir, o.done.Resumed)
 	if d := o.done; d != nil && (d.Kind == Damage || d.Kind == Kill && !p.Program) {
 		r.Difference.forgive(d.Step)
@@ -221,10 +221,15 @@ func (r *Result) forgiveCut(logdir string) {
 }
 
 // countLost takes the step that a program resumed from from its first report, where
-// the name of its checkpoint does not say it. A program may have been given one, and
-// have begun again all the same.
-func (r *Result) countLost(reference *outcome) {
+// the name of its checkpoint does not say it, or counts the saves or epochs. A program may
+// have been given one, and have begun again all the same.
+func (r *Result) countLost(reference *outcome, saved []int64) {
 	d, n := r.Disturbance, len(r.restarts)
+	if countsSaves := len(saved) > 0 && 2*saved[len(saved)-1] < reference.last; d != nil && n > 1 && countsSaves {
+		if begin := r.restarts[n-1].first - reference.first; begin > d.Resumed+2*max(reference.spacing(), 1) {
+			d.Resumed, d.Lost = begin, max(d.Step-begin, 0)
+		}
+	}
 	if d != nil && n > 1 && d.Resumed > reference.first && r.restarts[n-1].first <= reference.first && reference.first < reference.last {
 		d.Resumed, d.Lost = 0, d.Step
 	}
