@@ -359,7 +359,7 @@ func (e *evidence) inputs() (found []Cause) {
 	}
 	why := "the first step after the restart differs already: its examples, or the random numbers that it draws, are others"
 	if e.exact > 0 {
-		return []Cause{{partData.name, why + "; runs that resumed from other steps are the same, so it depends on the place within the data"}}
+		return e.placeInData(why)
 	}
 	for _, p := range e.drawn() {
 		if line, ok := e.lineWith(p); ok {
@@ -370,4 +370,10 @@ func (e *evidence) inputs() (found []Cause) {
 		found = []Cause{{partData.name, why}, {partRandom.name, why}}
 	}
 	return found
+}
+
+// placeInData is the cause where other runs have resumed exactly: all that does not depend
+// on the step was restored.
+func (e *evidence) placeInData(why string) []Cause {
+	return []Cause{{partData.name, why + "; runs that resumed from other steps are the same, so it depends on the place within the data"}}
 }

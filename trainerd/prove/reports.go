@@ -87,6 +87,9 @@ func (e *evidence) rareReports() (found []Cause) {
 		return nil
 	}
 	why := fmt.Sprintf("it reports every %d steps, and the first report after the restart differs already; report each step to know more", every)
+	if e.exact > 0 {
+		return e.placeInData(why)
+	}
 	if e.mentions(partOptimizer) && !e.restoredCounter() || e.mentions(partSchedule) && !e.reportsSchedule() {
 		found = e.updates(why)
 	}

@@ -188,7 +188,7 @@ func (p *proof) start(ctx context.Context, o *outcome) (*session, error) {
 
 var (
 	startedLine  = lazyregexp.New(`msg=started pid=(\d+) attempt=\d+ checkpoint=(\S+)`)
-	restoredLine = lazyregexp.New(`msg="restored; training continues" step=(\d+)`)
+	restoredLine = lazyregexp.New(`msg="restored; training continues"(?: step=(\d+))?`)
 	freshLine    = lazyregexp.New(`msg="training from the beginning"`)
 )
 

@@ -105,3 +105,23 @@ func TestCountLost(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceInData has a program that resumes exactly at the end of an epoch, and not within
+// one, whatever else its script could have forgotten.
+func TestPlaceInData(t *testing.T) {
+	for _, every := range []int64{1, 10} {
+		e := &evidence{
+			Result: &Result{
+				Disturbance: &Disturbance{Resumed: 20}, restarts: []restart{{0, every}, {20, 20 + every}}, Difference: Difference{Curves: []Curve{{Tag: "loss", First: 20 + every}}},
+			},
+			reference: &outcome{first: every, last: 100, curves: curves{"loss": evenly(every, 100)}}, saved: []int64{10, 100}, exact: 1,
+			source: "optimizer = Adam(lr)\nnet = Dropout(0.1)\nfor x in loader:\n    x += np.random.normal()",
+		}
+		if got := e.causes(); len(got) != 1 || got[0].Name != partData.name {
+			t.Errorf("reports every %d steps: causes %+v, want %s alone", every, got, partData.name)
+		}
+	}
+}
+
+// evenly returns the points of a curve that is reported every so many steps.
+func evenly(n, last int64) map[int64]float64 { return every(n, n, last, 1) }
