@@ -35,7 +35,7 @@ type evidence struct {
 func (e *evidence) causes() []Cause {
 	e.collect()
 	for _, find := range []func() []Cause{
-		e.alone, e.fromScratch, e.older, e.partOfEpoch, e.offByOne, e.byCounters, e.independent, e.scale, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
+		e.alone, e.fromScratch, e.older, e.partOfEpoch, e.offByOne, e.byCounters, e.independent, e.scale, e.unused, e.reportsAlone, e.moved, e.accumulation, e.optimizer, e.rareReports, e.inputs,
 	} {
 		if found := find(); len(found) > 0 {
 			return found
@@ -61,7 +61,7 @@ func (e *evidence) collect() {
 	e.training, e.evaluated = e.split()
 	for _, c := range append(slices.Clone(e.training), e.evaluated...) {
 		p := partOf(path.Base(c.Tag))
-		if e.isEvaluation(c) && p.depends {
+		if e.isEvaluation(c) && p.depends || e.isMoved(c) {
 			continue // it follows what differs
 		}
 		if p != partStep && e.seen[p] == "" {

@@ -125,7 +125,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		p.report.Undisturbed = 2
-		p.report.excuse(p.compare(again.logdir), p.reference.curves)
+		noise := p.compare(again.logdir)
+		p.compareWithout(noise.Tensors)
+		p.report.excuse(noise, p.reference.curves)
 	}
 	p.report.judge(p)
 	return p.report, nil
@@ -189,7 +191,7 @@ func (p *proof) disturbed(ctx context.Context, i int) error {
 
 // resultOf compares what a disturbed run has left.
 func (p *proof) resultOf(name string, o *outcome) *Result {
-	r := &Result{Name: name, Secs: o.took.Seconds(), Disturbance: o.done, restarts: o.restarts, Missed: o.missed}
+	r := &Result{Name: name, Secs: o.took.Seconds(), Disturbance: o.done, restarts: o.restarts, Missed: o.missed, logdir: o.logdir}
 	if o.failure != nil {
 		r.Failure = o.failure.Error()
 		return r
@@ -197,7 +199,7 @@ func (p *proof) resultOf(name string, o *outcome) *Result {
 	r.Difference = p.compare(o.logdir)
 	r.forgiveCut(o.logdir)
 	r.countLost(p.reference, stepsOfStates(p.reference.logdir, p.Pattern))
-	r.compared = o.done != nil && p.comparesAfter(o.logdir, o.done.Resumed)
+	r.compared = o.done != nil && p.comparesAfter(o.logdir, o.done.Resumed, nil)
 	if d := o.done; d != nil && (d.Kind == Damage || d.Kind == Kill && !p.Program) {
 		r.Difference.forgive(d.Step)
 	}
@@ -241,13 +243,28 @@ func (r *Result) countLost(reference *outcome, saved []int64) {
 }
 
 // comparesAfter reports whether a run has a checkpoint, from after a step, that the
-// reference has too.
-func (p *proof) comparesAfter(logdir string, step int64) bool {
+// reference has too, and that is not among unread files.
+func (p *proof) comparesAfter(logdir string, step int64, unread map[string]bool) bool {
 	other := statesIn(logdir, p.Pattern)
 	return slices.ContainsFunc(statesIn(p.reference.logdir, p.Pattern), func(name string) bool {
 		at := stepOf(p.Pattern, name)
-		return (at > step || at < 0) && slices.Contains(other, name)
+		return (at > step || at < 0) && slices.Contains(other, name) && !unread[(&Tensor{File: name}).key()]
 	})
+}
+
+// compareWithout leaves out the files whose bytes differ between undisturbed runs, and whose
+// tensors cannot be read: that they differ says nothing, so nothing is known of them. A run
+// that has no others has no checkpoint to be compared.
+func (p *proof) compareWithout(noise []Tensor) {
+	unread := map[string]bool{}
+	for _, t := range noise {
+		if t.Name == "" {
+			unread[t.key()] = true
+		}
+	}
+	for _, x := range p.report.Runs {
+		x.compared = x.compared && p.comparesAfter(x.logdir, x.Disturbance.Resumed, unread)
+	}
 }
 
 // compare returns how what a run has left differs from the reference.

@@ -66,6 +66,7 @@ type Result struct {
 
 	restarts []restart
 	compared bool // a checkpoint from after the disturbance
+	logdir   string
 }
 
 // Difference is what differs from the undisturbed run.

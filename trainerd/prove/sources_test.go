@@ -125,3 +125,43 @@ func TestPlaceInData(t *testing.T) {
 
 // evenly returns the points of a curve that is reported every so many steps.
 func evenly(n, last int64) map[int64]float64 { return every(n, n, last, 1) }
+
+// TestMovedReports has a program that saves in the middle of a rollout, which it begins again:
+// its constant learning rate has other steps, too, and is no cause.
+func TestMovedReports(t *testing.T) {
+	undisturbed, again := every(256, 256, 12032, 0.5), every(256, 256, 2048, 0.5)
+	for step := int64(2256); step < 12032; step += 256 {
+		again[step] = 0.5
+	}
+	differ := diffCurves(curves{"train/loss": undisturbed, "train/learning_rate": undisturbed}, curves{"train/loss": again, "train/learning_rate": again})
+	e := &evidence{
+		Result: &Result{
+			Disturbance: &Disturbance{Step: 2048, Resumed: 2000}, restarts: []restart{{0, 256}, {2000, 2256}}, Difference: Difference{Curves: differ},
+		},
+		reference: &outcome{first: 256, last: 12032, curves: curves{"train/loss": undisturbed, "train/learning_rate": undisturbed}},
+		saved:     []int64{1000, 12000}, source: "model = PPO('MlpPolicy', env, seed=0)",
+	}
+	if got := e.causes(); got[0].Name != partData.name {
+		t.Errorf("causes %+v, want %s", got, partData.name)
+	}
+}
+
+// TestUnreadCheckpoints has archives that nobody can read, and that differ between undisturbed
+// runs: that two of them differ says nothing, and so it does not show that a run is the same.
+func TestUnreadCheckpoints(t *testing.T) {
+	for other, want := range map[string]bool{"notes.txt": false, "net-20.npz": true} {
+		dirs := []string{t.TempDir(), t.TempDir()}
+		for i, dir := range dirs {
+			for name, text := range map[string]string{"ckpt-20.zip": string(rune('a' + i)), other: "same"} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		x := &Result{Disturbance: &Disturbance{Resumed: 10}, logdir: dirs[1], compared: true}
+		p := &proof{Options: Options{Pattern: "ckpt-*.zip"}, reference: &outcome{logdir: dirs[0]}, report: &Report{Runs: []*Result{x, {}}}}
+		if p.compareWithout(p.compare(dirs[1]).Tensors); x.compared != want {
+			t.Errorf("with %s: there is a checkpoint to compare: %v, want %v", other, x.compared, want)
+		}
+	}
+}
