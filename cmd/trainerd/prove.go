@@ -31,7 +31,12 @@ steps a disturbance costs, and which share of the time advanced the model. Every
 has a logdir of its own in a temporary folder, and all checkpoints are kept, so train
 few steps: what shows in a hundred shows in a million.
 
+A program of which nothing else is said is first run for a while, as ` + "`trainerd init`" + `
+does, to see what it saves, and where. If that is below the current folder, each run
+has a copy: links to all that is there, but for what the program saves.
+
 EXAMPLES:
+   trainerd prove -- python3 train.py --steps 100
    trainerd prove --set 'child.checkpoints=ckpt-*.pt' -- python3 train.py --steps 100
    trainerd prove job.toml --set train.steps=200 --runs 9
 
@@ -76,6 +81,14 @@ func proveAction(c *cli.Context) error {
 	defer remove()
 	ctx, release := stopOnSignal(c.Context, c.App.ErrWriter, "ending the runs")
 	defer release()
+	if isUnknown(job, name) {
+		if name, err = learn(ctx, c, job, scratch); err != nil {
+			return err
+		}
+		if job, workdir, err = jobToProve(c, name); err != nil {
+			return err
+		}
+	}
 	self, err := exec.LookPath(os.Args[0])
 	if err != nil {
 		return err

@@ -72,18 +72,19 @@ type childWatch struct {
 	saved   child.Checkpoint
 
 	reported bool // a line was understood
+	resumed  bool // the newest start was given a checkpoint
 	follows  bool // curves are another node's to draw
 }
 
 // Started begins the display again.
 func (w *childWatch) Started(_ int, c *child.Checkpoint) {
 	w.end()
-	restored := ""
-	w.step = 0
-	if c != nil {
-		restored, w.step = c.Path, max(c.Reached(), 0)
+	restored, step := "", int64(0)
+	if w.resumed = c != nil; w.resumed {
+		restored, step = c.Path, c.Reached() // below 0 where its name has none
 	}
-	w.show.begin(w.step, w.steps, restored)
+	w.show.begin(step, w.steps, restored)
+	w.step = max(step, 0)
 	w.showing, w.begun, w.stepAt = true, true, time.Now()
 	w.monitor.Begin(w.job, w.step, w.steps, restored)
 	w.monitor.Enter(control.Supervising)
@@ -165,6 +166,9 @@ func (w *childWatch) at() string {
 func (w *childWatch) silence() string {
 	if w.reported || w.follows {
 		return ""
+	}
+	if w.resumed {
+		return "it was given a checkpoint and has reported nothing: it had nothing left to do, or none of its lines was understood"
 	}
 	return "no line of its output was understood, so there are no curves: have it print lines like \"step=120 loss=0.31\", " +
 		"or set child.patterns to what its lines look like, or child.recipe to a file begun by `trainerd init --recipe plain`\n"

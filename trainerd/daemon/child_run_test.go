@@ -19,6 +19,7 @@ func TestChildWatchSays(t *testing.T) {
 		{"saved more than reported", childWatch{step: 150, saved: child.Checkpoint{Step: 300}, reported: true}, " at step 300", false},
 		{"reported more than saved", childWatch{step: 150, saved: child.Checkpoint{Step: 100}, reported: true}, " at step 150", false},
 		{"saved alone", childWatch{saved: child.Checkpoint{Step: 300}}, " at step 300", true},
+		{"nothing left to do", childWatch{resumed: true}, "", false},
 		{"a checkpoint without a step", childWatch{saved: child.Checkpoint{Step: child.NoStep}}, "", true},
 	} {
 		if got := tc.w.at(); got != tc.at {

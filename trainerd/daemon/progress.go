@@ -49,6 +49,10 @@ type speedometer struct {
 // smoothed.
 func (s *speedometer) update(step int64, now time.Time) float64 {
 	elapsed := now.Sub(s.at).Seconds()
+	if s.step < 0 { // it was not known where this begins
+		s.step, s.at = step, now
+		return 0
+	}
 	if elapsed <= 0 {
 		return s.rate
 	}
@@ -101,7 +105,11 @@ func (p *logProgress) begin(step, steps int64, restored string) {
 		p.log.Info("training from the beginning", "steps", stepsText(steps))
 		return
 	}
-	p.log.Info("restored; training continues", "step", step, "steps", stepsText(steps), "checkpoint", restored)
+	attrs := []any{"steps", stepsText(steps), "checkpoint", restored}
+	if step >= 0 {
+		attrs = append([]any{"step", step}, attrs...)
+	}
+	p.log.Info("restored; training continues", attrs...)
 }
 
 // stepsText is the number of steps for a person.
@@ -221,10 +229,13 @@ func newBarProgress(out io.Writer) *barProgress {
 func (p *barProgress) begin(step, steps int64, restored string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if restored != "" {
+	switch {
+	case restored != "" && step >= 0:
 		fmt.Fprintf(p.out, "resuming at step %d, restored from %s\n", step, filepath.Base(restored))
+	case restored != "":
+		fmt.Fprintf(p.out, "resuming, restored from %s\n", filepath.Base(restored))
 	}
-	p.steps, p.last = steps, step
+	p.steps, p.last = steps, max(step, 0)
 	p.speed = speedometer{step: step, at: time.Now()}
 	total := steps
 	if total == 0 {

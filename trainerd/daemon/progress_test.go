@@ -52,6 +52,37 @@ func TestLogProgress(t *testing.T) {
 	})
 }
 
+// TestProgressFromUnknownStep has a program that resumes from a checkpoint without a step in
+// its name: its first report says where.
+func TestProgressFromUnknownStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b, bar bytes.Buffer
+		p, q := &logProgress{log: plainLog(&b)}, newBarProgress(&bar)
+		for _, show := range []progress{p, q} {
+			show.begin(-1, 0, "logs/last.pt")
+		}
+		for step := int64(2001); step <= 2040; step++ {
+			time.Sleep(100 * time.Millisecond)
+			p.step(step, 0.5)
+			q.step(step, 0.5)
+		}
+		p.end()
+		q.end()
+		want := []string{
+			`msg="restored; training continues" steps="until the end" checkpoint=logs/last.pt`,
+			"msg=training step=2010 loss=0.5 steps_per_sec=0",
+			"msg=training step=2030 loss=0.5 steps_per_sec=10",
+			"msg=training step=2040 loss=0.5 steps_per_sec=10",
+		}
+		if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(b.String()), "\n")); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if !strings.HasPrefix(bar.String(), "resuming, restored from last.pt\n") {
+			t.Errorf("got %q", bar.String())
+		}
+	})
+}
+
 func TestBarProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b bytes.Buffer

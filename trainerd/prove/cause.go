@@ -35,7 +35,7 @@ type evidence struct {
 func (e *evidence) causes() []Cause {
 	e.collect()
 	for _, find := range []func() []Cause{
-		e.alone, e.fromScratch, e.older, e.partOfEpoch, e.offByOne, e.byCounters, e.independent, e.scale, e.unused, e.reportsAlone, e.accumulation, e.optimizer, e.rareReports, e.inputs,
+		e.alone, e.fromScratch, e.older, e.partOfEpoch, e.offByOne, e.byCounters, e.independent, e.scale, e.unused, e.reportsAlone, e.moved, e.accumulation, e.optimizer, e.rareReports, e.inputs,
 	} {
 		if found := find(); len(found) > 0 {
 			return found
@@ -61,7 +61,7 @@ func (e *evidence) collect() {
 	e.training, e.evaluated = e.split()
 	for _, c := range append(slices.Clone(e.training), e.evaluated...) {
 		p := partOf(path.Base(c.Tag))
-		if e.isEvaluation(c) && p.depends {
+		if e.isEvaluation(c) && p.depends || e.isMoved(c) {
 			continue // it follows what differs
 		}
 		if p != partStep && e.seen[p] == "" {
@@ -359,7 +359,7 @@ func (e *evidence) inputs() (found []Cause) {
 	}
 	why := "the first step after the restart differs already: its examples, or the random numbers that it draws, are others"
 	if e.exact > 0 {
-		return []Cause{{partData.name, why + "; runs that resumed from other steps are the same, so it depends on the place within the data"}}
+		return e.placeInData(why)
 	}
 	for _, p := range e.drawn() {
 		if line, ok := e.lineWith(p); ok {
@@ -370,4 +370,10 @@ func (e *evidence) inputs() (found []Cause) {
 		found = []Cause{{partData.name, why}, {partRandom.name, why}}
 	}
 	return found
+}
+
+// placeInData is the cause where other runs have resumed exactly: all that does not depend
+// on the step was restored.
+func (e *evidence) placeInData(why string) []Cause {
+	return []Cause{{partData.name, why + "; runs that resumed from other steps are the same, so it depends on the place within the data"}}
 }

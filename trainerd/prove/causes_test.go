@@ -204,7 +204,7 @@ func TestRestoredRandom(t *testing.T) {
 				Difference: Difference{[]Tensor{{File: "c-30.safetensors", Name: "w", Step: 30, MaxAbs: 0.1}}, []Curve{{Tag: "loss", First: 21}}},
 			},
 			reference: &outcome{logdir: dir, first: 1, last: 100, curves: curves{"loss": every(1, 1, 100, 1)}},
-			saved:     []int64{10, 100}, source: "net = Dropout(0.2)\nx += np.random.normal()",
+			saved:     []int64{10, 100}, source: "net = Dropout(0.2)\nfor x in data:\n    x += np.random.normal()",
 		}
 		if got := e.causes(); got[0].Name != want {
 			t.Errorf("with %s the same: causes %+v, want %s", state, got, want)

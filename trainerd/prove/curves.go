@@ -28,6 +28,8 @@ type Curve struct {
 	// Missing and Extra are steps that one run does not have.
 	Missing []int64 `json:"missing,omitempty"`
 	Extra   []int64 `json:"extra,omitempty"`
+
+	atFirst float64 // the distance at First, as a share of the value
 }
 
 // from returns the first step at which something differs.
@@ -46,6 +48,14 @@ func (c *Curve) from() int64 {
 
 // ofTheClock are curves that depend on how fast a run is.
 var ofTheClock = lazyregexp.New(`(?i)(?:^|[/_. -])(?:time|times|secs?|seconds|ms|dt|eta|mfu|fps|wall|clock|elapsed|runtime|speed|throughput|memory|mem|gpu|cpu|tok|tokens|samples|examples|steps?|it)(?:$|[/_. -])(?:.*(?:sec|/s|per|second|device)|$)|per_sec|/sec|_per_s|(?:^|[/_. -])(?:time|secs?|seconds|ms|dt|eta|mfu|fps|elapsed|runtime)(?:$|[/_. -])`)
+
+// beginsWithOthers reports whether two runs differ from the first step on, by more than
+// what they round.
+func (c *Curve) beginsWithOthers(points map[int64]float64) bool {
+	const rounded = 1e-3
+	steps := sortedSteps(points)
+	return len(steps) > 0 && c.First == steps[0] && c.atFirst > rounded
+}
 
 // curves are the values by step of each tag.
 type curves map[string]map[int64]float64
@@ -159,7 +169,7 @@ func diffCurve(a, b map[int64]float64) (c Curve, same bool) {
 			same = false
 			c.Differ++
 			if c.First < 0 {
-				c.First = step
+				c.First, c.atFirst = step, math.Abs(v-w)/max(math.Abs(v), math.SmallestNonzeroFloat64)
 			}
 			if d := math.Abs(v - w); d > c.MaxAbs {
 				c.MaxAbs = d

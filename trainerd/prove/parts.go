@@ -89,7 +89,7 @@ var evaluates = lazyregexp.New(`(?i)(?:^|[/_. -])(?:val|valid|validation|eval|ev
 var sourceWords = map[*part]func() *regexp.Regexp{
 	partDropout:   partDropout.words,
 	partShuffle:   lazyregexp.New(`(?i)shuffle|permutation|randperm|sampler`),
-	partRandom:    lazyregexp.New(`(?i)\brandom\.|\brng\b|np\.random|torch\.rand|noise|gauss|normal\(|augment|subsample|colsample|bagging|fraction`),
+	partRandom:    lazyregexp.New(`(?i)default_rng|RandomState|PRNGKey|augment|subsample|colsample|bagging|fraction`),
 	partNorm:      lazyregexp.New(`(?i)batch_?norm`),
 	partEMA:       partEMA.words,
 	partAccum:     lazyregexp.New(`(?i)accum`),
@@ -117,18 +117,52 @@ func (e *evidence) seedOfStart() []Cause {
 	return []Cause{{partRandom.name, "each start makes its own seed; the script has: " + line}}
 }
 
+// draws are in lines that draw random numbers. A line that is not within a loop or a
+// function does that once, at each start, as for the data.
+var (
+	draws  = lazyregexp.New(`(?i)\brandom\.|\brng\b|np\.random|torch\.rand|noise|gauss|normal\(`)
+	within = lazyregexp.New(`^(?:\s|for\b|while\b)`)
+)
+
+// dropoutRate is where a script says how much is dropped, often nothing.
+var dropoutRate = lazyregexp.New(`(?i)drop_?out\w*["']?(?:\s*:\s*float)?\s*[=:(,]\s*(?:type=float, *)?(?:default=)?(\d*\.?\d+)`)
+
+// dropsNothing reports whether all rates in a text are 0, and there are some.
+func dropsNothing(text string) bool {
+	found := dropoutRate().FindAllStringSubmatch(text, -1)
+	return len(found) > 0 && !slices.ContainsFunc(found, func(m []string) bool { return strings.Trim(m[1], "0.") != "" })
+}
+
 // lineWith returns the first line of the source that has a part, without comments
 // and imports.
-func (e *evidence) lineWith(p *part) (string, bool) { return e.lineMatching(sourceWords[p]()) }
+func (e *evidence) lineWith(p *part) (string, bool) {
+	if p == partDropout && dropsNothing(e.source) {
+		return "", false
+	}
+	words := sourceWords[p]()
+	return e.lineWhere(func(line string) bool {
+		switch p {
+		case partDropout:
+			return words.MatchString(line) && !dropsNothing(line)
+		case partRandom:
+			return words.MatchString(line) || within().MatchString(line) && draws().MatchString(line)
+		}
+		return words.MatchString(line)
+	})
+}
 
 func (e *evidence) lineMatching(words *regexp.Regexp) (string, bool) {
+	return e.lineWhere(words.MatchString)
+}
+
+func (e *evidence) lineWhere(has func(line string) bool) (string, bool) {
 	for line := range strings.SplitSeq(e.source, "\n") {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "from ") {
+		text := strings.TrimSpace(line)
+		if strings.HasPrefix(text, "#") || strings.HasPrefix(text, "import ") || strings.HasPrefix(text, "from ") {
 			continue
 		}
-		if words.MatchString(line) {
-			return line[:min(len(line), 80)], true
+		if has(line) {
+			return text[:min(len(text), 80)], true
 		}
 	}
 	return "", false

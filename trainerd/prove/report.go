@@ -51,7 +51,8 @@ type Report struct {
 	Advancing float64  `json:"advancing"`
 	Notes     []string `json:"notes,omitempty"`
 
-	repeats bool // of two undisturbed runs, all checkpoints are the same
+	repeats bool   // of two undisturbed runs, all checkpoints are the same
+	begins  string // a curve that differs between them from its first step on
 }
 
 // Result is a disturbed run.
@@ -65,6 +66,7 @@ type Result struct {
 
 	restarts []restart
 	compared bool // a checkpoint from after the disturbance
+	logdir   string
 }
 
 // Difference is what differs from the undisturbed run.
@@ -92,6 +94,9 @@ func (r *Report) excuse(noise Difference, reference curves) {
 	for _, c := range noise.Curves {
 		if c.First >= 0 {
 			curves[c.Tag] = max(curves[c.Tag], c.MaxAbs)
+			if c.beginsWithOthers(reference[c.Tag]) && r.begins == "" {
+				r.begins = c.Tag
+			}
 			continue
 		}
 		r.Sampled = append(r.Sampled, c.Tag)
@@ -262,6 +267,9 @@ func (r *Report) qualify(p *proof) {
 		r.Verdict = Nondeterministic
 		note("two undisturbed runs differ in the same tensors or curves, about as much: what they compute depends on more than the seed, so nothing can be said to the bit")
 		r.Causes = (&evidence{source: p.Source}).seedOfStart()
+		if r.begins != "" && len(r.Causes) == 0 {
+			r.Causes = []Cause{{partRandom.name, "undisturbed runs differ in " + r.begins + " from the first step on: each start begins with other weights, or other data; seed all that they are drawn from"}}
+		}
 	}
 }
 

@@ -68,6 +68,21 @@ func countsFromStart(c Curve, points map[int64]float64) bool {
 	return len(c.Missing) > 0 && len(c.Extra) > 0 && spacing(sortedSteps(points)) > 1
 }
 
+// isMoved reports whether a curve has no step with another value, but its points at other
+// steps.
+func (e *evidence) isMoved(c Curve) bool { return c.Differ == 0 && e.countsFromStart(c) }
+
+// moved explains reports that all come at other steps after a restart: between two of them
+// the program does something as a whole, as a rollout, and was in the middle of it when it
+// saved.
+func (e *evidence) moved() []Cause {
+	if e.begin < 0 || len(e.training) == 0 || len(e.Difference.Tensors) > 0 || slices.ContainsFunc(e.training, func(c Curve) bool { return !e.isMoved(c) }) {
+		return nil
+	}
+	return []Cause{{partData.name, fmt.Sprintf("after the restart it reports other steps, first %d, where undisturbed it reports %d: "+
+		"the checkpoint was written in the middle of what it does from one report to the next, as a rollout or a pass over the data, and that begins again", e.begin, e.training[0].from())}}
+}
+
 // reportsAlone explains curves that differ though the checkpoints are the same to the
 // bit.
 func (e *evidence) reportsAlone() []Cause {
@@ -87,6 +102,9 @@ func (e *evidence) rareReports() (found []Cause) {
 		return nil
 	}
 	why := fmt.Sprintf("it reports every %d steps, and the first report after the restart differs already; report each step to know more", every)
+	if e.exact > 0 {
+		return e.placeInData(why)
+	}
 	if e.mentions(partOptimizer) && !e.restoredCounter() || e.mentions(partSchedule) && !e.reportsSchedule() {
 		found = e.updates(why)
 	}

@@ -157,7 +157,7 @@ type session struct {
 // start starts the training of a run.
 func (p *proof) start(ctx context.Context, o *outcome) (*session, error) {
 	if p.Workdir != nil {
-		if err := p.Workdir.make(o.dir); err != nil {
+		if err := p.Workdir.Make(o.dir); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +188,7 @@ func (p *proof) start(ctx context.Context, o *outcome) (*session, error) {
 
 var (
 	startedLine  = lazyregexp.New(`msg=started pid=(\d+) attempt=\d+ checkpoint=(\S+)`)
-	restoredLine = lazyregexp.New(`msg="restored; training continues" step=(\d+)`)
+	restoredLine = lazyregexp.New(`msg="restored; training continues"(?: step=(\d+))?`)
 	freshLine    = lazyregexp.New(`msg="training from the beginning"`)
 )
 

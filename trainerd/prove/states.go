@@ -62,7 +62,7 @@ func statesIn(logdir, pattern string) (names []string) {
 		switch {
 		case err != nil:
 			return nil
-		case d.IsDir() && (name == "damaged" || name != "." && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && isForeign(name):
 			return fs.SkipDir
 		case d.Type().IsRegular() && !notState().MatchString(d.Name()) && (holdsState().MatchString(d.Name()) || matches(pattern, name)):
 			names = append(names, name)
@@ -70,6 +70,12 @@ func statesIn(logdir, pattern string) (names []string) {
 		return nil
 	})
 	return names
+}
+
+// isForeign reports whether a folder below a logdir is none in which a program saves.
+func isForeign(folder string) bool {
+	base := path.Base(folder)
+	return folder == "damaged" || folder != "." && strings.HasPrefix(base, ".") || strings.HasPrefix(base, "trainerd.")
 }
 
 // maxParts bounds the alternatives of a pattern.
@@ -325,7 +331,10 @@ func damageNewest(logdir, pattern string) (string, fs.FileInfo) {
 	newest, at := "", time.Time{}
 	root := os.DirFS(logdir)
 	_ = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		switch {
+		case err == nil && d.IsDir() && isForeign(name):
+			return fs.SkipDir
+		case err != nil || d.IsDir():
 			return nil
 		}
 		base := d.Name()

@@ -23,8 +23,8 @@ type Workdir struct {
 	Pattern string
 }
 
-// make makes the copy for a run, unless it is there already.
-func (w *Workdir) make(dir string) error {
+// Make makes the copy for a run, unless it is there already.
+func (w *Workdir) Make(dir string) error {
 	if err := os.Mkdir(dir, 0o777); errors.Is(err, fs.ErrExist) {
 		return nil // the run continues
 	} else if err != nil {

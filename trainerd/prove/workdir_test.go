@@ -19,7 +19,7 @@ func TestWorkdir(t *testing.T) {
 	}
 	w := &Workdir{Dir: dir, Output: filepath.Join("out", "exp")}
 	for range 2 { // as at the second start of a run
-		if err := w.make(scratch); err != nil {
+		if err := w.Make(scratch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestWorkdir(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "out/exp/ckpt-2.pt")); err == nil {
 		t.Error("the run writes into the folder of the program")
 	}
-	if err := (&Workdir{Dir: dir, Output: "new/logs"}).make(filepath.Join(t.TempDir(), "run")); err != nil {
+	if err := (&Workdir{Dir: dir, Output: "new/logs"}).Make(filepath.Join(t.TempDir(), "run")); err != nil {
 		t.Error(err)
 	}
 }
@@ -52,7 +52,7 @@ func TestWorkdirIsLogdir(t *testing.T) {
 		}
 	}
 	w := &Workdir{Dir: dir, Output: ".", Pattern: "{ck/state_*.bin,w_*.npz}"}
-	if err := w.make(scratch); err != nil {
+	if err := w.Make(scratch); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"train.py": true, "data/a.csv": true, "ck": true, "ck/state_1.bin": false, "ck/notes": false, "w_1.npz": false, "trainerd.manifests": false,

@@ -57,6 +57,21 @@ eval metrics after step: 10, loss=9.250, total_weights=75264.0 => 10 eval/loss=9
 2026/05/01 10:00:00 - mmengine - INFO - Epoch(val) [1][10/10]    coco/bbox_mAP: 0.2500  data_time: 0.01  time: 0.03 => 50 val/coco/bbox_mAP=0.25`,
 	"MMCV": `
 2026-05-01 10:00:00,123 - mmdet - INFO - Epoch [1][50/7330]	lr: 2.0e-03, eta: 1 day, 0:10:00, time: 0.5, data_time: 0.05, memory: 3000, loss_cls: 0.25, loss: 1.25 => 50 lr=0.002 data_time=0.05 memory=3000 loss_cls=0.25 loss=1.25`,
+	"rich.progress": `
+training ━━━━━━━━━━━━━━━━╸━━━━━━━ 36/40 loss 2.125 0:00:01
+training ━━━━━━━━━━━━━━━━━━╸━━━━━ 37/40 loss 2.0 0:00:01 => 36 loss=2.125
+[10:00:00] saved state at step 37                                    train.py:12
+training ━━━━━━━━━━━━━━━━━━━━━━━╸  38/40 loss 1.5 acc: 0.25 0:00:01 => 37 loss=2
+=> 38 loss=1.5 acc=0.25`,
+	"rich.progress with epochs": `
+Epoch 0 ━━━━━━━━━━━━━━━━╸━━━━━━━  90% 36/40 • loss=2.125 • 0:00:01 < 0:00:09
+Epoch 0 ━━━━━━━━━━━━━━━━━━━━━━━━ 100% 40/40 • loss=2.5 • 0:00:01 < 0:00:09 => 36 loss=2.125
+Epoch 1 ━━━━━━━━━━━━━━━━╸━━━━━━━  25% 10/40 • loss=1.5 • 0:00:01 < 0:00:09 => 40 loss=2.5
+=> 50 loss=1.5`,
+	"rich.progress with numbers in front": `
+Epoch 0 loss: 1.25 ━━━━━━━━━━━━━━━━╸━━━━━━━  50% 20/40 0:00:09
+Epoch 1 loss: 1.125 ━━━━━━━━━━━━━━━━╸━━━━━━━  52% 21/40 0:00:09 => 20 loss=1.25
+=> 61 loss=1.125`,
 	"Detectron2": `
 [05/01 10:00:00 d2.utils.events]:  eta: 0:10:00  iter: 19  total_loss: 2.5  loss_cls: 1.25    time: 0.5  last_time: 0.5  lr: 0.001  max_mem: 1000M => 19 total_loss=2.5 loss_cls=1.25 last_time=0.5 lr=0.001`,
 	"ESPnet": `

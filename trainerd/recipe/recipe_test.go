@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -105,4 +106,23 @@ func FuzzRead(f *testing.F) {
 		}
 		check(r.Flush())
 	})
+}
+
+// TestEnvOf has scripts with a bar that prints into a pipe only if it is told to.
+func TestEnvOf(t *testing.T) {
+	auto, err := Load(Auto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for source, want := range map[string]bool{
+		"from rich.progress import Progress": true, "import rich.progress": true, "import lightning": true, "from tqdm import tqdm": false,
+	} {
+		set := auto.EnvOf(source, func(string) bool { return false })
+		if got := slices.Contains(set, "TTY_COMPATIBLE=1"); got != want {
+			t.Errorf("%s: the bar is told that somebody looks at it: %v, want %v", source, got, want)
+		}
+		if set := auto.EnvOf(source, func(string) bool { return true }); len(set) > 0 {
+			t.Errorf("%s: %v is set over what the user has set", source, set)
+		}
+	}
 }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/internal/shell"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/daemon/trial"
+	"github.com/trainerd/trainerd/trainerd/prove"
+)
+
+// trialLimit is how long a program may run from its first report until it has saved.
+const trialLimit = time.Minute
+
+// isUnknown reports whether nothing says what a program saves, nor where.
+func isUnknown(job *config.Config, name string) bool {
+	return name == "" && job.IsChild() && job.Child.Checkpoints == "" && !job.IsSet("logdir")
+}
+
+// learn runs a program for a while, as init does, in a copy of the working directory, and
+// returns the name of a config that it writes into the scratch folder.
+func learn(ctx context.Context, c *cli.Context, job *config.Config, scratch string) (name string, err error) {
+	here := config.Absolute(job.Child.Dir)
+	words, dir := job.Child.Command, filepath.Join(scratch, "trial")
+	if err := (&prove.Workdir{Dir: here, Output: "."}).Make(dir); err != nil {
+		return "", err
+	}
+	fmt.Fprintf(c.App.ErrWriter, "trial: running %s for up to %v from its first report, to see what it saves\n", shell.Join(words), trialLimit)
+	f, err := trial.Run(ctx, trial.Options{Command: words, Dir: dir, Logdir: filepath.Join(dir, "logs", jobName(words)), Limit: trialLimit})
+	if err != nil {
+		return "", err
+	}
+	for _, line := range f.Story() {
+		fmt.Fprintln(c.App.ErrWriter, " ", strings.ReplaceAll(line, filepath.ToSlash(dir)+"/", ""))
+	}
+	f.Logdir = outOfCopy(here, dir, f.Logdir)
+	if f.Saved != nil {
+		f.Saved.Logdir = outOfCopy(here, dir, f.Saved.Logdir)
+	}
+	name = filepath.Join(scratch, "job.toml")
+	text, err := f.Text(jobName(words), name, here)
+	if err != nil {
+		return "", err
+	}
+	return name, os.WriteFile(name, []byte(text), 0o666)
+}
+
+// outOfCopy returns the folder that one in a copy is in the working directory itself.
+func outOfCopy(here, copied, name string) string {
+	if below, err := filepath.Rel(copied, name); err == nil && filepath.IsLocal(below) {
+		return filepath.Join(here, below)
+	}
+	return name
+}
