@@ -211,7 +211,8 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &MissingError{s.name, template.name, missing}
+		file, err := s.ownFile()
+		return nil, errors.Join(err, &MissingError{s.name, template.name, missing, file != nil && file.IsUnnamed()})
 	}
 	for name := range have {
 		if !used[name] && name != ObjectGraph {
@@ -230,11 +231,17 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 type MissingError struct {
 	Source, Template string
 	Names            []string
+	// IsUnnamed says that the source is a file of Keras without names of layers.
+	IsUnnamed bool
 }
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s has no values for %d tensors of %s, such as %q", e.Source, len(e.Names), e.Template, e.Names[0])
+	text := fmt.Sprintf("%s has no values for %d tensors of %s, such as %q", e.Source, len(e.Names), e.Template, e.Names[0])
+	if e.IsUnnamed {
+		text += "; it has no names of layers, its dense_1 is the second Dense: convert it to .weights.h5 first, --like one of the model that Keras 3 saved"
+	}
+	return text
 }
 
 // fill returns a part under the name and in the type of a template's.
