@@ -111,7 +111,7 @@ func (r *Reader) hasNames() bool {
 }
 
 // IsUnnamed reports whether a file of Keras 3 has no names of layers, as those of Keras 2.13 and
-// later: in it dense_1 is the second layer of the class Dense, whatever the program called it.
+// later 2: in it dense_1 is the second layer of the class Dense, whatever the program called it.
 func (r *Reader) IsUnnamed() bool { return r.isUnnamed }
 
 // isWeight reports whether a path is that of a variable of Keras 3.

@@ -25,20 +25,23 @@ type finder struct {
 	sameNumbers bool
 }
 
-func (s *Source) newFinder(template *Source, have map[string]ckptfmt.Part) (*finder, error) {
+func (s *Source) newFinder(template *Source, have map[string]ckptfmt.Part) *finder {
 	f := &finder{own: s.Names(), wanted: template.Names(), have: have, others: s.otherNames()}
 	if s.renamed {
 		f.own, f.sameNumbers = &names.Table{}, true
-		return f, nil
+		return f
 	}
-	file, err := s.ownFile()
-	if err != nil {
-		return nil, err
-	}
-	f.isUnnamed = file != nil && file.IsUnnamed()
+	f.isUnnamed = s.IsUnnamed()
 	f.same = numbered.Compare(template.namesOfLayers(), s.namesOfLayers(), keras.IsClass)
 	f.sameNumbers = maps.EqualFunc(s.numbers(), template.numbers(), slices.Equal)
-	return f, nil
+	return f
+}
+
+// IsUnnamed reports whether a source is a file of Keras without names of layers, as in
+// [keras.Reader.IsUnnamed], and was not given other names.
+func (s *Source) IsUnnamed() bool {
+	file, err := s.ownFile()
+	return err == nil && file != nil && file.IsUnnamed() && !s.renamed
 }
 
 // namesOfLayers returns the names of the tensors as Keras has them.

@@ -11,10 +11,7 @@ import (
 // wantedNames returns the names of a source's tensors by those of a template's that they are
 // the values for. have are the tensors of the source.
 func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (map[string]string, error) {
-	finder, err := s.newFinder(template, have)
-	if err != nil {
-		return nil, err
-	}
+	finder := s.newFinder(template, have)
 	wanted := make(map[string]string)
 	isComplete := true
 	for _, want := range template.parts {
