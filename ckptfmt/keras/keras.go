@@ -104,9 +104,12 @@ type Reader struct {
 	parts    func() []ckptfmt.Part
 	byPath   func() map[string]int
 	metadata map[string]string
-	archive  *zip.Reader // nil for HDF5 alone
-	once     sync.Once
-	sumErr   error // of the members' checksums
+	// isUnnamed is set in files with no names of layers: those of the tensors are made of the
+	// classes of the layers and their numbers among all of a class.
+	isUnnamed bool
+	archive   *zip.Reader // nil for HDF5 alone
+	once      sync.Once
+	sumErr    error // of the members' checksums
 }
 
 func newReader(name string) *Reader {

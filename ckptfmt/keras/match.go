@@ -48,36 +48,36 @@ func newMatcher(like *Reader) *matcher {
 // match gives tensors the paths of their places, and returns the names of those that
 // have none.
 func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []string, err error) {
-	var rest []ckptfmt.Part
+	called := m.namesHere(parts)
 	put := func(p ckptfmt.Part, at *ckptfmt.Part) error {
+		name := called.own(p.Name)
 		switch {
 		case !m.missing[at.Name]:
-			return fmt.Errorf("%w: %q", ckptfmt.ErrExists, at.Name)
+			return fmt.Errorf("%w: %w: %q, %s is another tensor of that place", ErrModel, ckptfmt.ErrExists, at.Name, name)
 		case !slices.Equal(at.Shape, p.Shape):
-			return fmt.Errorf("%w: %q has shape %v, the model's %s has %v", ErrModel, p.Name, p.Shape, at.Name, at.Shape)
+			return fmt.Errorf("%w: %q has shape %v, the model's %s has %v", ErrModel, name, p.Shape, at.Name, at.Shape)
 		}
 		delete(m.missing, at.Name)
-		m.taken[p.Name] = pathOf(at)
+		m.taken[name] = pathOf(at)
 		p.Name, p.Stored = pathOf(at), ""
 		placed = append(placed, p)
 		return nil
 	}
+	var rest []ckptfmt.Part
 	for _, p := range parts {
-		at := m.byName[p.Name]
-		if same := m.byName[p.Stored]; at == nil || same != nil && isWeight(p.Stored) { // a path is the surest
-			at = same
-		}
-		if at == nil {
+		switch at, known := called.place(&p); {
+		case at != nil:
+			if err := put(p, at); err != nil {
+				return nil, nil, err
+			}
+		case known:
+			p.Name = called.here[p.Name]
 			rest = append(rest, p)
-		} else if err := put(p, at); err != nil {
-			return nil, nil, err
+		default:
+			unknown = append(unknown, p.Name)
 		}
 	}
-	finders := []func([]ckptfmt.Part) map[string]*ckptfmt.Part{m.byOptimizer}
-	for n := mostSegments; n > 1; n-- {
-		finders = append(finders, func(rest []ckptfmt.Part) map[string]*ckptfmt.Part { return m.byTail(rest, n) })
-	}
-	for _, find := range append(finders, m.byWords, m.byClass, m.byTree) {
+	for _, find := range m.finders() {
 		found := find(rest)
 		left := rest
 		rest = nil
@@ -90,9 +90,27 @@ func (m *matcher) match(parts []ckptfmt.Part) (placed []ckptfmt.Part, unknown []
 		}
 	}
 	for _, p := range rest {
-		unknown = append(unknown, p.Name)
+		unknown = append(unknown, called.own(p.Name))
 	}
 	return append(placed, m.twins(placed)...), unknown, nil
+}
+
+// finders find the places of tensors that have none of the names, the surest first.
+func (m *matcher) finders() []func([]ckptfmt.Part) map[string]*ckptfmt.Part {
+	list := []func([]ckptfmt.Part) map[string]*ckptfmt.Part{m.byOptimizer}
+	for n := mostSegments; n > 1; n-- {
+		list = append(list, func(rest []ckptfmt.Part) map[string]*ckptfmt.Part { return m.byTail(rest, n) })
+	}
+	list = append(list, m.byWords, m.byClass, m.byTree)
+	if !m.like.isUnnamed {
+		return list
+	}
+	for i, find := range list {
+		list[i] = func(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
+			return find(slices.DeleteFunc(slices.Clone(rest), func(p ckptfmt.Part) bool { return HasClass(p.Name) }))
+		}
+	}
+	return append(list, m.byShape)
 }
 
 // twins returns copies of tensors for the places that [Reader.Twins] has, either way: a

@@ -53,6 +53,7 @@ func (r *Reader) nameParts(config map[string]any) error {
 		r.rename(list)
 	case r.hasWeights():
 		r.layout = Weights
+		r.isUnnamed = config == nil && !r.hasNames()
 		r.rename(r.newNames(config).unique())
 	}
 	return nil
@@ -97,6 +98,21 @@ func (r *Reader) hasWeights() bool {
 	}
 	return false
 }
+
+func (r *Reader) hasNames() bool {
+	for _, h := range append([]*hdf5.Reader{r.weights}, r.rest...) {
+		for path := range h.Paths() {
+			if givenIn(h, path) != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// IsUnnamed reports whether a file of Keras 3 has no names of layers, as those of Keras 2.13 and
+// later 2: in it dense_1 is the second layer of the class Dense, whatever the program called it.
+func (r *Reader) IsUnnamed() bool { return r.isUnnamed }
 
 // isWeight reports whether a path is that of a variable of Keras 3.
 func isWeight(path string) bool {

@@ -256,6 +256,10 @@ func (t *Table) Aliases(key string) []string {
 	return list
 }
 
+// Numbered returns the name of kind [KerasFile] of what an optimizer keeps, optimizer/7, "" where a
+// key has none.
+func (t *Table) Numbered(key string) string { return t.numbered[key] }
+
 // InFile returns the name that a file of Keras 3 has for a variable of a layer whose
 // class only the program knows, "" where it is not known: my_layer/0.
 func (t *Table) InFile(key string) string { return t.places[key] }

@@ -11,10 +11,11 @@ import (
 // wantedNames returns the names of a source's tensors by those of a template's that they are
 // the values for. have are the tensors of the source.
 func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (map[string]string, error) {
-	wanted, others, table := make(map[string]string), s.otherNames(), template.Names()
+	finder := s.newFinder(template, have)
+	wanted := make(map[string]string)
 	isComplete := true
 	for _, want := range template.parts {
-		name := nameAmong(table.Aliases(want.Name), have, others)
+		name := finder.find(want.Name)
 		wanted[want.Name] = name
 		isComplete = isComplete && (name != "" || want.Name == ObjectGraph)
 	}
@@ -23,7 +24,9 @@ func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (ma
 	}
 	places, err := s.placesOf(template)
 	for want, name := range places {
-		wanted[want] = cmp.Or(wanted[want], name)
+		if finder.sameNumbers || numberOf(finder.wanted, want) == "" {
+			wanted[want] = cmp.Or(wanted[want], name)
+		}
 	}
 	return wanted, err
 }
@@ -83,22 +86,6 @@ func (s *Source) otherNames() map[string]string {
 		}
 	}
 	return others
-}
-
-// nameAmong returns the name of the tensor that has one of some aliases for its name, or else
-// for one of its other names; "" where there is none.
-func nameAmong(aliases []string, have map[string]ckptfmt.Part, others map[string]string) string {
-	for _, alias := range aliases {
-		if _, found := have[alias]; found && alias != ObjectGraph {
-			return alias
-		}
-	}
-	for _, alias := range aliases {
-		if name := others[alias]; name != "" && name != ObjectGraph {
-			return name
-		}
-	}
-	return ""
 }
 
 // withoutTwins leaves out the names of tensors that a file of Keras has once more, if one of

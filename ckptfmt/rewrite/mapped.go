@@ -165,8 +165,9 @@ type LikeOptions struct {
 
 // LikeResult says what [Source.Like] did.
 type LikeResult struct {
-	Kept []string // keys whose values are the template's
-	Left []string // tensors of the source that the template does not have
+	Prefix string   // what [Source.TakeOffPrefix] took off
+	Kept   []string // keys whose values are the template's
+	Left   []string // tensors of the source that the template does not have
 }
 
 // Like gives a source the form of another checkpoint, the template: its keys,
@@ -178,16 +179,20 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if err := errors.Join(s.firstDamage(), template.firstDamage()); err != nil {
 		return nil, err
 	}
+	table := template.Names()
+	result := &LikeResult{}
+	var err error
+	if result.Prefix, err = s.TakeOffPrefix(template.allNames()); err != nil {
+		return nil, err
+	}
 	have := make(map[string]ckptfmt.Part)
 	for _, p := range whole(s.parts) {
 		have[p.Name] = p
 	}
-	table := template.Names()
 	wanted, err := s.wantedNames(template, have)
 	if err != nil {
 		return nil, err
 	}
-	result := &LikeResult{}
 	var parts []ckptfmt.Part
 	var missing []string
 	used := make(map[string]bool)
@@ -211,30 +216,43 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &MissingError{s.name, template.name, missing}
+		return nil, &MissingError{s.name, template.name, missing, s.IsUnnamed()}
 	}
-	for name := range have {
-		if !used[name] && name != ObjectGraph {
-			result.Left = append(result.Left, name)
-		}
-	}
-	if result.Left, err = s.withoutTwins(result.Left, used); err != nil {
+	result.Left, err = s.leftOver(have, used)
+	if err != nil {
 		return nil, err
 	}
-	slices.Sort(result.Left)
 	s.setParts(parts)
 	return result, nil
+}
+
+// leftOver returns the tensors that were not used, sorted.
+func (s *Source) leftOver(have map[string]ckptfmt.Part, used map[string]bool) ([]string, error) {
+	var left []string
+	for name := range have {
+		if !used[name] && name != ObjectGraph {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	return s.withoutTwins(left, used)
 }
 
 // A MissingError names the tensors of a template that a source does not have.
 type MissingError struct {
 	Source, Template string
 	Names            []string
+	// IsUnnamed says that the source is a file of Keras without names of layers.
+	IsUnnamed bool
 }
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s has no values for %d tensors of %s, such as %q", e.Source, len(e.Names), e.Template, e.Names[0])
+	text := fmt.Sprintf("%s has no values for %d tensors of %s, such as %q", e.Source, len(e.Names), e.Template, e.Names[0])
+	if e.IsUnnamed {
+		text += "; it has no names of layers, its dense_1 is the second Dense: convert it to .weights.h5 first, --like one of the model that Keras 3 saved"
+	}
+	return text
 }
 
 // fill returns a part under the name and in the type of a template's.

@@ -297,7 +297,7 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.Dam
 func withNext(c *cli.Context, err error) error {
 	switch {
 	case errors.Is(err, keras.ErrModel):
-		return fmt.Errorf("%w; --like takes a file of the same model, --exclude leaves tensors out", err)
+		return fmt.Errorf("%w; --like takes a file of the same model, --exclude leaves tensors out and --drop-optimizer those of optimizers, --map renames", err)
 	case errors.Is(err, ckptfmt.ErrType):
 		return fmt.Errorf("%w; --exclude leaves tensors out", err)
 	case isDamage(err):

@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
@@ -55,6 +56,7 @@ type WarmStart struct {
 
 // WarmStartReport says what happened to each variable.
 type WarmStartReport struct {
+	Prefix    string       // taken off the names of the checkpoint, which the model has without: "module."
 	Restored  []string     // variables that got a value from the checkpoint
 	Reshaped  []string     // those of them whose shape differed
 	Different []Difference // not in the checkpoint, or with another type or shape
@@ -133,7 +135,7 @@ func (w *WarmStart) run(ctx context.Context, s session.Session, apply bool) (_ *
 	if err != nil {
 		return nil, fmt.Errorf("warm start: %w", err)
 	}
-	report.Left = left
+	report.Left, report.Prefix = left, source.prefix
 	switch {
 	case w.Strict && len(report.Different) > 0:
 		return report, &WarmStartError{w.Checkpoint, report.Different}
@@ -196,7 +198,9 @@ func (w *WarmStart) variables(store session.VariableStore) ([]boundVariable, err
 // warmSource is an open checkpoint.
 type warmSource struct {
 	*rewrite.Source
-	names *names.Table // by which its tensors are found
+	path   string
+	names  *names.Table // by which its tensors are found
+	prefix string       // of all of them, which was taken off
 }
 
 func (w *WarmStart) open() (*warmSource, error) {
@@ -209,7 +213,7 @@ func (w *WarmStart) open() (*warmSource, error) {
 	case err != nil:
 		return nil, err
 	}
-	return &warmSource{source, source.Names()}, nil
+	return &warmSource{Source: source, path: w.Checkpoint, names: source.Names()}, nil
 }
 
 // missing makes the error for a checkpoint that is not there, or not all of it.
@@ -238,8 +242,15 @@ func (s *warmSource) prepare(w *WarmStart, vars []boundVariable) (ckptfmt.Reader
 		}
 		s.names = &names.Table{}
 	}
+	var err error
+	if s.prefix, err = s.TakeOffPrefix(keysOf(vars)); err != nil {
+		return nil, err
+	}
 	r, err := s.Reader()
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkNames(r, vars); err != nil {
 		return nil, err
 	}
 	for i, v := range vars { // the variable's name may be one of a tensor of other keys
@@ -248,6 +259,28 @@ func (s *warmSource) prepare(w *WarmStart, vars []boundVariable) (ckptfmt.Reader
 		}
 	}
 	return r, nil
+}
+
+// checkNames refuses the names of a file of Keras that has none of layers but numbers those of each
+// class, unless a map says what they are: another layer of the model may be called so.
+func (s *warmSource) checkNames(r ckptfmt.Reader, vars []boundVariable) error {
+	if !s.IsUnnamed() {
+		return nil
+	}
+	for _, v := range vars {
+		if _, err := r.Info(v.Key); err == nil && keras.HasClass(v.Key) {
+			return fmt.Errorf("%s has no names of layers, its dense_1 is the second Dense; a map says which tensor is %s", s.path, v.Name)
+		}
+	}
+	return nil
+}
+
+func keysOf(vars []boundVariable) []string {
+	keys := make([]string, len(vars))
+	for i, v := range vars {
+		keys[i] = v.Key
+	}
+	return keys
 }
 
 // match is a variable, and what it is to be filled with.

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
@@ -146,6 +149,38 @@ func first(t *testing.T, x *ckptfmt.Tensor) float64 {
 	v, err := ckptfmt.Values[int64](x)
 	sessiontest.MustNoErr(t, err)
 	return float64(v[0])
+}
+
+// What a program has put before the names of all tensors is taken off.
+func TestWarmStartOfAWrappedModel(t *testing.T) {
+	prefix := save(t, new(Saver), sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"module.w": sessiontest.Vector[float32](7)}), filepath.Join(t.TempDir(), "m"), 1)
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"w": sessiontest.Vector[float32](0)})
+	report, err := (&WarmStart{Checkpoint: prefix, Strict: true}).Apply(t.Context(), sess)
+	sessiontest.MustNoErr(t, err)
+	if got := first(t, sess.Get("w")); got != 7 || report.Prefix != "module." {
+		t.Errorf("w is %v, the prefix is %q", got, report.Prefix)
+	}
+}
+
+// A file of Keras without names of layers numbers those of each class: dense is its first Dense,
+// whatever the model calls so.
+func TestWarmStartFromAFileWithoutNames(t *testing.T) {
+	var b bytes.Buffer
+	part := ckptfmt.WholePart("layers/dense/vars/0", 1, []int64{1}, func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(sessiontest.Vector[float32](7).Data)), nil
+	})
+	sessiontest.MustNoErr(t, hdf5.Write(t.Context(), &b, []ckptfmt.Part{part}, nil))
+	file := filepath.Join(t.TempDir(), "x.weights.h5")
+	sessiontest.MustNoErr(t, os.WriteFile(file, b.Bytes(), 0o600))
+	named, err := mapping.Parse("map", []byte("[[rule]]\nfrom = 'dense/kernel'\nto = 'dense/kernel'\n"))
+	sessiontest.MustNoErr(t, err)
+	for _, m := range []*mapping.Map{nil, named} {
+		sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"dense/kernel": sessiontest.Vector[float32](0)})
+		_, err := (&WarmStart{Checkpoint: file, Map: m, Strict: true}).Apply(t.Context(), sess)
+		if m == nil && (err == nil || !strings.Contains(err.Error(), "no names of layers")) || m != nil && (err != nil || first(t, sess.Get("dense/kernel")) != 7) {
+			t.Errorf("with a map: %t: %v", m != nil, err)
+		}
+	}
 }
 
 // In a checkpoint of tf.train.Checkpoint, any name of a tensor finds it.

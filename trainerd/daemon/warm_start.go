@@ -118,6 +118,11 @@ func (j *job) describeWarmStart(ctx context.Context, out io.Writer, s *resumePoi
 		w.Checkpoint, len(report.Restored), len(report.Reshaped), len(report.Different), len(report.Left), len(report.Unused)); err != nil {
 		return err
 	}
+	if report.Prefix != "" {
+		if _, err := fmt.Fprintf(out, "  %s is taken off the names\n", report.Prefix); err != nil {
+			return err
+		}
+	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, name := range report.Restored {
 		kind := "taken"

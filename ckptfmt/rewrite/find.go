@@ -1,0 +1,136 @@
+package rewrite
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/internal/numbered"
+	"github.com/trainerd/trainerd/ckptfmt/keras"
+	"github.com/trainerd/trainerd/ckptfmt/names"
+)
+
+// finder finds tensors of a source by the names that a template has for them.
+type finder struct {
+	own, wanted *names.Table
+	have        map[string]ckptfmt.Part
+	others      map[string]string
+	// same says what names of layers of the template are in the source, nil where a program chose
+	// the names of the source.
+	same *numbered.Names
+	// isUnnamed is set for a source that knows the classes of layers instead of their names.
+	isUnnamed bool
+	// sameNumbers is set where the optimizers of both have the same numbers, of the same shapes.
+	sameNumbers bool
+}
+
+func (s *Source) newFinder(template *Source, have map[string]ckptfmt.Part) *finder {
+	f := &finder{own: s.Names(), wanted: template.Names(), have: have, others: s.otherNames()}
+	if s.renamed {
+		f.own, f.sameNumbers = &names.Table{}, true
+		return f
+	}
+	f.isUnnamed = s.IsUnnamed()
+	f.same = numbered.Compare(template.namesOfLayers(), s.namesOfLayers(), keras.IsClass)
+	f.sameNumbers = maps.EqualFunc(s.numbers(), template.numbers(), slices.Equal)
+	return f
+}
+
+// IsUnnamed reports whether a source is a file of Keras without names of layers, as in
+// [keras.Reader.IsUnnamed], and was not given other names.
+func (s *Source) IsUnnamed() bool {
+	file, err := s.ownFile()
+	return err == nil && file != nil && file.IsUnnamed() && !s.renamed
+}
+
+// namesOfLayers returns the names of the tensors as Keras has them.
+func (s *Source) namesOfLayers() []string {
+	table := s.Names()
+	list := make([]string, len(s.parts))
+	for i := range s.parts {
+		list[i] = table.Name(names.Keras, s.parts[i].Name)
+	}
+	return list
+}
+
+// numbers returns the shapes of what optimizers keep by its numbers.
+func (s *Source) numbers() map[string][]int64 {
+	found := make(map[string][]int64)
+	for i := range s.parts {
+		if number := numberOf(s.Names(), s.parts[i].Name); number != "" {
+			found[number] = s.parts[i].Full
+		}
+	}
+	return found
+}
+
+// numberOf returns a name that is only a number among an optimizer's variables, optimizer/7, "" for
+// a tensor that has none.
+func numberOf(table *names.Table, key string) string {
+	if number := table.Numbered(key); number != "" {
+		return number
+	}
+	if isNumber(key) {
+		return key
+	}
+	return ""
+}
+
+// isNumber reports whether a name has only a number for a variable of an optimizer.
+func isNumber(name string) bool {
+	at := strings.LastIndexByte(name, '/') + 1
+	isOptimizer := strings.HasPrefix(name, "optimizer/") || strings.HasSuffix(name[:at], "/_variables/")
+	return isOptimizer && strings.Trim(name[at:], "0123456789") == ""
+}
+
+// find returns the name of the tensor whose name is one of those that the template has for a key,
+// or else whose other names are; "" where there is none.
+func (f *finder) find(key string) string {
+	aliases := f.wanted.Aliases(key)
+	for _, alias := range aliases {
+		if alias, known := f.here(alias); known && f.isSame(key, alias) && alias != ObjectGraph {
+			return alias
+		}
+	}
+	for _, alias := range aliases {
+		if alias, known := f.here(alias); known {
+			if name := f.others[alias]; name != ObjectGraph && f.isSame(key, name) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// here returns what a name of the template is in the source, and whether that is known. Keys are
+// paths of objects.
+func (f *finder) here(alias string) (name string, known bool) {
+	switch {
+	case f.same == nil || strings.Contains(alias, attributes):
+		return alias, true
+	case isNumber(alias) && !f.sameNumbers:
+		return "", false
+	case f.isUnnamed && keras.HasClass(alias):
+		return "", false
+	}
+	return f.same.Same(alias)
+}
+
+// isSame reports whether the source has a tensor of that name, and not another one of the same
+// number in an optimizer: Adam of Keras 2 has no learning rate among its variables, so all others
+// have other numbers.
+func (f *finder) isSame(key, name string) bool {
+	if _, found := f.have[name]; !found || f.same == nil {
+		return found
+	}
+	if numberOf(f.own, name) == "" || numberOf(f.wanted, key) == "" {
+		return true
+	}
+	want, have := f.wanted.Name(names.Keras, key), f.own.Name(names.Keras, name)
+	if want == f.wanted.Numbered(key) || want == key || have == f.own.Numbered(name) || have == name {
+		return f.sameNumbers // one of them has no name for it
+	}
+	want, known := f.same.Same(want)
+	return known && want == have
+}

@@ -1,0 +1,83 @@
+package rewrite
+
+import (
+	"slices"
+	"strings"
+)
+
+// wrappers are what the names of all tensors begin with where a program saved a model within
+// something: DistributedDataParallel, torch.compile, Lightning, and dicts that people save.
+var wrappers = []string{"module", "_orig_mod", "model", "state_dict", "model_state_dict"}
+
+// TakeOffPrefix takes off what the names of a source begin with and the wanted ones do not, as in
+// module.fc.weight for fc.weight, and returns it, "" where nothing was done. There must be only one
+// such prefix, no tensor of a wanted name, and of the source all tensors must have it, or it must be
+// one of the usual ones: an optimizer next to the model has none.
+func (s *Source) TakeOffPrefix(wanted []string) (string, error) {
+	if s.graph != nil || s.renamed {
+		return "", nil
+	}
+	prefix := s.prefixBefore(wanted)
+	if prefix == "" {
+		return "", nil
+	}
+	return prefix, s.Rename(func(name string) string { return strings.TrimPrefix(name, prefix) })
+}
+
+// prefixBefore returns the only prefix that makes names of a source of wanted ones.
+func (s *Source) prefixBefore(wanted []string) string {
+	want := make(map[string]bool, len(wanted))
+	for _, name := range wanted {
+		want[name] = true
+	}
+	found := ""
+	for i := range s.parts {
+		name := s.parts[i].Name
+		if want[name] {
+			return ""
+		}
+		for at := strings.IndexByte(name, '.'); at >= 0 && at < longestPrefix; {
+			if prefix := name[:at+1]; want[name[at+1:]] {
+				if found != "" && found != prefix {
+					return ""
+				}
+				found = prefix
+			}
+			next := strings.IndexByte(name[at+1:], '.')
+			if next < 0 {
+				break
+			}
+			at += 1 + next
+		}
+	}
+	if found == "" || !s.isPrefix(found) {
+		return ""
+	}
+	return found
+}
+
+// longestPrefix bounds what is taken apart: hostile names may have as many dots as bytes.
+const longestPrefix = 1 << 10
+
+// isPrefix reports whether a prefix is a usual one or that of all tensors, and whether no tensor
+// would have the name of another one without it.
+func (s *Source) isPrefix(prefix string) bool {
+	isUsual := !slices.ContainsFunc(strings.Split(strings.TrimSuffix(prefix, "."), "."), func(segment string) bool { return !slices.Contains(wrappers, segment) })
+	for i := range s.parts {
+		rest, has := strings.CutPrefix(s.parts[i].Name, prefix)
+		if !has && !isUsual || has && s.first(rest) != nil {
+			return false
+		}
+	}
+	return len(s.damaged) == 0
+}
+
+// allNames returns all names that a source has for its tensors.
+func (s *Source) allNames() []string {
+	table := s.Names()
+	var list []string
+	for i := range s.parts {
+		list = append(list, table.Aliases(s.parts[i].Name)...)
+	}
+	return list
+}
