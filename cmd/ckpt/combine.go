@@ -186,10 +186,10 @@ minus is written in parentheses:
   ckpt math 'base + 0.5*task' base=other/model.ckpt-1 task=task new
 
 It is computed for each element of the floating-point and complex tensors, in
-float64 and complex128, and rounded to their type. Integers, such as the global step, bools and strings are
-those of the checkpoint that the expression names first. All must have the same
-tensors in the same shapes; --missing skip leaves out those that some do not have, and
---missing zero takes zeros for them.` + rewriteHelp,
+float64 and complex128, and rounded to their type. Integers, such as the global
+step, bools and strings are those of the checkpoint that the expression names first.
+All must have the same tensors in the same shapes; --missing skip leaves out those
+that some do not have, and --missing zero takes zeros for them.` + rewriteHelp,
 		Flags:  rewriteFlags(),
 		Action: mathAction,
 	}
