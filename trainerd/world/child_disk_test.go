@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -27,6 +28,14 @@ func (d watchedDisk) see(err error) error {
 		d.l.dieAll()
 	}
 	return err
+}
+
+// FreeSpace returns how much room the disk has.
+func (d watchedDisk) FreeSpace(string) (int64, error) {
+	if d.l.fault.Lasting && errors.Is(d.l.fault.Err, syscall.ENOSPC) && !d.l.healed.Load() && d.FS.Failed() != "" {
+		return 0, nil
+	}
+	return 1 << 40, nil
 }
 
 func (d watchedDisk) Create(name string) (atomicfile.File, error) {

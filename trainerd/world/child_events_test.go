@@ -53,6 +53,22 @@ var childEvents = []*event{
 // firstChildPlan.
 var laterChildEvents = []*event{{name: "NaN, reported late", program: (*program).divergeUnseen}}
 
+// fullForHours is a disk that is full for longer than a program may fail.
+var fullForHours = &event{name: "disk-full for hours", disk: failure(syscall.ENOSPC, true), heal: 12 * time.Hour, fails: true}
+
+// fillDisk has the disk of some programs be full for hours in a life.
+func (p *childPlan) fillDisk(rnd *rand.Rand) {
+	if p.way == nil || !p.way.hasSteps() || len(p.lives) == 0 || rnd.IntN(3) > 0 {
+		return
+	}
+	l := &p.lives[rnd.IntN(len(p.lives))]
+	if other := l.event; rnd.IntN(2) == 0 {
+		l.event = together(fullForHours, other)
+	} else {
+		l.event = fullForHours
+	}
+}
+
 // divergeUnseen is diverge with a save before the report of the loss, as that of a
 // program whose lines wait in a buffer.
 func (p *program) divergeUnseen() error {

@@ -146,6 +146,7 @@ type childLife struct {
 	badStarts atomic.Int64 // of the program, which are to come
 	reported  atomic.Int64 // step
 	completed atomic.Bool
+	healed    atomic.Bool // the disk is
 
 	mu       sync.Mutex
 	broken   error // the first rule
@@ -232,6 +233,7 @@ func (l *childLife) healDisk() {
 				healed = time.After(l.event.heal)
 			}
 		case <-healed:
+			l.healed.Store(true)
 			l.fs.Heal()
 			healed = nil
 		}

@@ -24,6 +24,7 @@ const (
 	hardName                // a link to its only file, or its weights
 	pathName                // a file that has the whole path
 	numberName              // a file that has the number in the name
+	copyName                // a copy of its only file, which a kill may cut short
 )
 
 // nameOtherwise has some programs number their checkpoints by saves, or give the newest a
@@ -46,6 +47,22 @@ func (p *childPlan) nameOtherwise(rnd *rand.Rand) {
 	}
 }
 
+// copyNewest has some programs keep a copy of their newest checkpoint, as Lightning's last.ckpt.
+func (p *childPlan) copyNewest(rnd *rand.Rand) {
+	if p.way == nil || !p.way.hasSteps() || len(p.way.files(1)) != 1 || rnd.IntN(2) == 0 {
+		return
+	}
+	p.second = copyName
+	for i := range p.lives {
+		if rnd.IntN(2) == 0 {
+			p.lives[i].event = together(p.lives[i].event, tornCopy)
+		}
+	}
+}
+
+// tornCopy has a program be killed while it makes its next copy.
+var tornCopy = &event{name: "program is killed in a copy", fails: true, program: func(p *program) error { p.tears = true; return nil }}
+
 // secondFile is the second name in a logdir.
 func (p *childPlan) secondFile(dir string) string {
 	name := "latest"
@@ -54,6 +71,8 @@ func (p *childPlan) secondFile(dir string) string {
 		name = "last.txt"
 	case numberName:
 		name = "latest_checkpointed_iteration.txt"
+	case copyName:
+		name = "last.safetensors"
 	}
 	return filepath.Join(dir, filepath.Dir(p.way.pattern), name)
 }
@@ -65,7 +84,7 @@ func (p *childPlan) leadsTo(dir string) (string, error) {
 		text, err := os.Readlink(name)
 		return filepath.Join(filepath.Dir(name), text), err
 	}
-	if p.second == hardName {
+	if p.second == hardName || p.second == copyName {
 		return name, nil
 	}
 	b, err := os.ReadFile(name)
@@ -85,6 +104,9 @@ func (p *program) nameAgain(top string) error {
 		return nil
 	}
 	to, name := filepath.Join(p.dir, top), p.plan.secondFile(p.dir)
+	if p.plan.second == copyName {
+		return p.copyTo(name, to)
+	}
 	temp := name + ".part"
 	err := p.do(func(disk atomicfile.FS) error {
 		if err := disk.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -99,6 +121,26 @@ func (p *program) nameAgain(top string) error {
 		p.set(func() { p.named, p.unsure = p.has, p.poisoned })
 	}
 	return err
+}
+
+// copyTo copies a checkpoint that is one file. From when it is there in part, it is trainerd's to
+// mend.
+func (p *program) copyTo(name, from string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	p.set(func() { p.named, p.unsure = p.has, true })
+	if err := removeAll(p.process, name); err != nil {
+		return err
+	}
+	return writeSlowly(p.process, name, string(text), func() error {
+		p.set(func() { p.unsure = false })
+		if p.tears {
+			return &programEnd{code: -1, sig: sigKill}
+		}
+		return p.sleep(p.plan.saveTime)
+	})
 }
 
 // make makes a file that is a name of a checkpoint.
@@ -135,8 +177,14 @@ func weightsOf(name string) string {
 // begins: not older than the program has named, or is given.
 func (p *program) judgeSecondName() error {
 	name := p.plan.secondFile(p.dir)
-	if _, err := os.Lstat(name); err != nil || p.plan.second == noSecondName || p.lossy || p.isUnsure() || p.isKilled() {
+	if p.plan.second == noSecondName || p.lossy || p.isUnsure() || p.isKilled() {
 		return nil
+	}
+	if _, err := os.Lstat(name); err != nil && (p.plan.second != copyName || p.lastNamed() <= 0) {
+		return nil
+	}
+	if p.plan.second == copyName && p.env["TRAINERD_CHECKPOINT"] == "" {
+		return nil // it may be cut short, and there is nothing to make another of
 	}
 	to, err := p.plan.leadsTo(p.dir)
 	if err != nil {
@@ -163,7 +211,7 @@ func (p *program) judgeSecondName() error {
 
 // loadNamed returns the step of a checkpoint that has a second name.
 func (p *program) loadNamed(name string) (step int64, err error) {
-	if p.plan.second != hardName {
+	if p.plan.second != hardName && p.plan.second != copyName {
 		return p.plan.way.load(name, p.dir)
 	}
 	step, err = stepInFile(name)

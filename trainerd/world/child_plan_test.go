@@ -35,12 +35,21 @@ const (
 )
 
 func newChildPlan(seed uint64) *childPlan {
+	p := namesChildPlan(seed)
+	p.copyNewest(p.source("copies"))
+	p.fillDisk(p.source("full disks"))
+	return p
+}
+
+// namesChildPlan is newChildPlan as it was before programs kept a copy of their newest checkpoint,
+// and disks were full for hours.
+func namesChildPlan(seed uint64) *childPlan {
 	p := nodesChildPlan(seed)
 	p.nameOtherwise(p.source("names"))
 	return p
 }
 
-// nodesChildPlan is newChildPlan as it was before names of checkpoints could count saves, and
+// nodesChildPlan is namesChildPlan as it was before names of checkpoints could count saves, and
 // there were second ones.
 func nodesChildPlan(seed uint64) *childPlan {
 	p := laterChildPlan(seed)

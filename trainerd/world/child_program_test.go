@@ -34,6 +34,7 @@ type program struct {
 	term     bool  // it got SIGTERM
 	asked    bool  // it got the signal that makes it save
 	stopped  bool  // it got SIGSTOP
+	tears    bool  // it will be killed in its next copy of a checkpoint
 }
 
 func newProgram(n *childNode, cmd *exec.Cmd) *program {

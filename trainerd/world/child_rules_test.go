@@ -159,6 +159,8 @@ func (n *childNode) judgeExit(err error) error {
 		return n.judgeFollower(chief)
 	case errors.As(err, &logdirLost) && n.event.is("logdir-removed"):
 		return nil
+	case errors.As(err, &exit) && n.event == fullForHours && n.announced > 0 && n.plan.nodes == 1:
+		return broke("a full disk has ended the run: %w", err)
 	case errors.As(err, &exit) && n.mayFail(), errors.As(err, &nan) && n.nan:
 		return nil
 	case err != nil && (n.fs.Failed() == "" || daemon.ExitCode(err) != daemon.ExitIO):
@@ -285,7 +287,7 @@ func (h *childHistory) judgeCheckpoints() error {
 	if h.plan.way.counted && h.keys["child.max_rewinds"] != "" {
 		most++ // no loss has come after the last one, so one after which some has stays
 	}
-	if h.plan.second != noSecondName && h.plan.second != hardName && h.namesOlder(last) {
+	if h.plan.second != noSecondName && h.plan.second != hardName && h.plan.second != copyName && h.namesOlder(last) {
 		most++ // it was killed before it had named the newest
 	}
 	if len(steps) > most+h.pins && !h.lossy {

@@ -66,7 +66,9 @@
 //   - there is one writer: no process of an earlier start is alive
 //   - a save that is lost at a stop is not exit code 0, and no other is said to be lost
 //   - the points that a death of trainerd may cost are those after what was announced
-//   - a second name of the newest checkpoint, in a file or as a link, leads to an intact one
+//   - a second name of the newest checkpoint, in a file or as a link, leads to an intact one, and
+//     so does a copy of it, which a kill may have cut short
+//   - a disk that is full for hours does not end a run
 //   - on several nodes a pause outlives its chief, and a worker that is stopped: no start
 //     begins before it is resumed
 //

@@ -4,6 +4,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -149,6 +150,9 @@ func (p *place) restoreTimes(before map[string]timed) {
 func (p *place) setTimes() error {
 	now := time.Now()
 	return filepath.WalkDir(p.dir, func(name string, d os.DirEntry, err error) error {
+		if name == p.dir && errors.Is(err, os.ErrNotExist) {
+			return nil // somebody has removed it when all were about to end
+		}
 		if err != nil {
 			return err
 		}
