@@ -297,7 +297,8 @@ func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
 // TensorBoard when the run is resumed.
 func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 	r.startStep = max(step, 0)
-	if (r.prepared.Restored != "" || r.prepared.Adopted) && step >= 0 && !sv.StartAtRestoredStep {
+	kept := sv.events != nil && step > 0 // by the program, since an earlier session
+	if (kept || r.prepared.Restored != "" || r.prepared.Adopted) && step >= 0 && !sv.StartAtRestoredStep {
 		r.startStep++
 	}
 	if err := sv.checkSaver(r, step); err != nil {

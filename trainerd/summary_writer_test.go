@@ -35,7 +35,7 @@ func TestST5KeepSummaryWriter(t *testing.T) {
 		}))
 	}
 	sessiontest.MustNoErr(t, sv.Writer().Close())
-	want := "version START(0) graph(0) meta(0) a(1) START(1) a(2)"
+	want := "version START(0) graph(0) meta(0) a(1) START(2) a(2)"
 	if got := strings.Join(events(t, dir)[0], " "); got != want {
 		t.Errorf("events %s; want %s", got, want)
 	}
@@ -59,7 +59,7 @@ func TestST4ExplicitSummaryWriter(t *testing.T) {
 	if len(got) != 2 {
 		t.Fatalf("%d events files; want one for each run", len(got))
 	}
-	if all := strings.Join(got[1], " "); all != "version START(1) graph(0) meta(0) a(2) STOP(0)" {
+	if all := strings.Join(got[1], " "); all != "version START(2) graph(0) meta(0) a(2) STOP(0)" {
 		t.Errorf("second file: %s", all)
 	}
 	if len(sessiontest.Files(t, dir, "graph.pbtxt")) > 0 {
