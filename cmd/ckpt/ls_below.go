@@ -29,6 +29,7 @@ func listBelow(dir string) (all []listed, err error) {
 		if err != nil && path == dir && list == nil {
 			return err
 		}
+		list = slices.DeleteFunc(list, func(l listed) bool { return l.record == nil && known[filepath.Clean(l.Prefix)] }) // trainerd has it
 		errs = append(errs, err, explain(path, list))
 		for _, l := range list {
 			for _, name := range l.names() {

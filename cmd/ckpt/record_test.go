@@ -25,6 +25,10 @@ func record(ts *testscript.TestScript, neg bool, words []string) {
 	ts.Check(err)
 	files, err := manifest.Describe(context.Background(), root, words[4:])
 	ts.Check(err)
-	r := &manifest.Record{Name: words[1], Step: step, Format: words[3], Verified: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Parts: words[1:2], Files: files}
+	parts := words[1:2]
+	if _, err := root.Stat(words[1]); err != nil { // a prefix
+		parts = words[4:]
+	}
+	r := &manifest.Record{Name: words[1], Step: step, Format: words[3], Verified: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Parts: parts, Files: files}
 	ts.Check(r.Write(nil, dir))
 }

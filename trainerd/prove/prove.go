@@ -306,6 +306,9 @@ func (p *proof) moment(random *rand.Rand, kind Kind) moment {
 		needs = 2
 	}
 	m := moment{step: -1, after: time.Duration(share * float64(p.reference.took)), saved: min(needs, max(len(saved)-1, 0))}
+	if len(saved) == 0 { // it may save over the same file
+		m.saved = countSaved(p.reference.logdir, p.Pattern)
+	}
 	if p.reference.last <= p.reference.first {
 		return m
 	}

@@ -234,7 +234,7 @@ func (r *Report) qualify(p *proof) {
 		if n := len(x.restarts); n > 1 && x.Disturbance.given && x.restarts[n-1].first <= p.reference.first {
 			again++
 		}
-		if x.Disturbance.Resumed > 0 || x.Disturbance.given && p.reference.last < 0 || len(stepsOfStates(p.reference.logdir, p.Pattern)) == 0 && len(statesIn(p.reference.logdir, p.Pattern)) > 0 {
+		if x.Disturbance.Resumed > 0 || p.reference.last <= p.reference.first && (x.Disturbance.given || countSaved(p.reference.logdir, p.Pattern) > 0 && len(stepsOfStates(p.reference.logdir, p.Pattern)) == 0) {
 			resumed++
 		}
 	}

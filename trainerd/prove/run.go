@@ -102,7 +102,7 @@ func (p *proof) disturb(ctx context.Context, s *session, o *outcome, plan *plan)
 			return true
 		}
 		published := p.Program || status.Saved != nil && status.Saved.Step > 0 // what a program has saved is looked at when it has ended
-		return published && len(stepsOfStates(o.logdir, p.Pattern)) >= plan.at.saved
+		return published && countSaved(o.logdir, p.Pattern) >= plan.at.saved
 	})
 	if !reached {
 		o.missed = true

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,6 +163,25 @@ func TestUnreadCheckpoints(t *testing.T) {
 		p := &proof{Options: Options{Pattern: "ckpt-*.zip"}, reference: &outcome{logdir: dirs[0]}, report: &Report{Runs: []*Result{x, {}}}}
 		if p.compareWithout(p.compare(dirs[1]).Tensors); x.compared != want {
 			t.Errorf("with %s: there is a checkpoint to compare: %v, want %v", other, x.compared, want)
+		}
+	}
+}
+
+// TestOneFileBegunAgain has a program that saves over one file: each run was disturbed before
+// it had saved, and began again, which proves nothing. A disturbance waits for the file.
+func TestOneFileBegunAgain(t *testing.T) {
+	for resumed, want := range map[int64]Verdict{0: Unproven, 20: Same} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "ckpt.pt"), []byte("weights"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		p := &proof{Options: Options{Pattern: "ckpt.pt"}, reference: &outcome{logdir: dir, first: 1, last: 100, curves: curves{"loss": every(1, 1, 100, 1)}}}
+		r := &Report{Runs: []*Result{{Disturbance: &Disturbance{Kind: Kill, Step: 30, Resumed: resumed}}}}
+		if r.judge(p); r.Verdict != want {
+			t.Errorf("resumed from %d: %s, want %s", resumed, r.Verdict, want)
+		}
+		if m := p.moment(rand.New(rand.NewPCG(1, 2)), Kill); m.saved != 1 {
+			t.Errorf("a disturbance waits for %d checkpoints, want 1", m.saved)
 		}
 	}
 }

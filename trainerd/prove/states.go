@@ -130,6 +130,15 @@ func stepsOfStates(logdir, pattern string) (steps []int64) {
 	return slices.Compact(steps)
 }
 
+// countSaved returns how many checkpoints there are: by their steps, or 1 where the names
+// have none.
+func countSaved(logdir, pattern string) int {
+	if steps := stepsOfStates(logdir, pattern); len(steps) > 0 {
+		return len(steps)
+	}
+	return min(len(statesIn(logdir, pattern)), 1)
+}
+
 // diffStates compares the files that two runs both have. Which ones a run keeps
 // depends on when it was killed, but for the last.
 func diffStates(a, b, pattern string) (differ []Tensor) {
