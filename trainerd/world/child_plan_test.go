@@ -133,6 +133,15 @@ func (p *childPlan) trainsOn() int64 {
 	return int64(3 * time.Second / p.stepTime)
 }
 
+// unsure returns how many steps a program may make in the time that a report may take: where
+// names have no steps, the times of reports tell which of them a checkpoint has.
+func (p *childPlan) unsure() int64 {
+	if !p.way.counted {
+		return 0
+	}
+	return int64(100 * time.Millisecond / p.stepTime)
+}
+
 // during returns a time in which at most so many steps are made.
 func (p *childPlan) during(rnd *rand.Rand, steps int) time.Duration {
 	return between(rnd, p.stepTime/2, time.Duration(steps)*p.stepTime) + time.Millisecond

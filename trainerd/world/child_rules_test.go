@@ -178,7 +178,7 @@ func (n *childNode) judgeExit(err error) error {
 		return broke("a stopped run does not say how to resume: %q", &n.err)
 	case !n.led && n.plan.nodes > 1:
 		return nil
-	case n.plan.way != nil && n.plan.way.hasSteps() && n.savedThen < n.reachedThen-1-n.plan.trainsOn():
+	case n.plan.way != nil && n.plan.way.hasSteps() && n.savedThen < n.reachedThen-1-n.plan.trainsOn()-n.plan.unsure():
 		return broke("the run was stopped at step %d, the newest checkpoint is of step %d, and its exit code is 0", n.reachedThen, n.savedThen)
 	}
 	return nil
