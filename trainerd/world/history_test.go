@@ -149,9 +149,16 @@ func (l *living) supervise(ctx context.Context) error {
 // noteRewind reads the log of a run for the checkpoints that it goes back to, which lowers
 // the promise, also of a life that ends before OnRewind is called.
 func (l *living) noteRewind(ctx context.Context, r slog.Record) error {
-	if r.Message == "loss is NaN; rewinding" {
-		l.announced = min(l.announced, ckptdir.StepOf(attrsOf(r)["to"].String()))
+	switch attrs := attrsOf(r); r.Message {
+	case "loss is NaN; rewinding":
+		to := ckptdir.StepOf(attrs["to"].String())
+		l.announced = min(l.announced, to)
 		l.fs.Mark(l.announced + 1)
+		if err := l.abandon(to); err != nil {
+			return err
+		}
+	case "saved":
+		delete(l.abandoned, attrs["step"].Int64())
 	}
 	if l.story == nil {
 		return nil

@@ -27,8 +27,9 @@ type place struct {
 	dir    string // the logdir
 	disk   *faultfs.Disk
 
-	announced int64 // the step that was announced as saved last; NoStep before
-	lossy     bool  // a disk that failed may have cost points of the curve
+	announced int64          // the step that was announced as saved last; NoStep before
+	abandoned map[int64]bool // steps of checkpoints that a rewind has left behind
+	lossy     bool           // a disk that failed may have cost points of the curve
 
 	judge func(ctx context.Context) error // what a life has left
 	view  *dataView                       // who looks at it; nil for nobody
@@ -58,7 +59,7 @@ func newPlace(t *testing.T) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{root: root, dir: filepath.Join(root, "logdir"), announced: session.NoStep}
+	p := &place{root: root, dir: filepath.Join(root, "logdir"), announced: session.NoStep, abandoned: map[int64]bool{}}
 	p.disk, p.judge = faultfs.NewDisk(p.dir, faultfs.State{}), p.judgeCheckpoints
 	if err := os.Mkdir(p.dir, 0o777); err != nil {
 		t.Fatal(err)
@@ -216,8 +217,21 @@ func (p *place) damageNewest(rnd *rand.Rand) error {
 	return nil
 }
 
-// recorded returns the checkpoints that the state file names, where there is one. Of a
-// save that failed, a part or all of the files stay until the next training.
+// abandon notes that the training goes back to a step: no later one continues from the
+// checkpoints after it.
+func (p *place) abandon(to int64) error {
+	list, err := ckptdir.List(p.dir)
+	for _, c := range list {
+		if c.Step > to {
+			p.abandoned[c.Step] = true
+		}
+	}
+	return err
+}
+
+// recorded returns the checkpoints that the state file names, where there is one, and that
+// no rewind has left behind. Of a save that failed, a part or all of the files stay until
+// the next training.
 func (p *place) recorded() ([]ckptdir.Checkpoint, error) {
 	list, err := ckptdir.List(p.dir)
 	if err != nil {
@@ -226,7 +240,7 @@ func (p *place) recorded() ([]ckptdir.Checkpoint, error) {
 	state, err := ckptdir.ReadState(p.dir, nil)
 	named := err == nil
 	return slices.DeleteFunc(list, func(c ckptdir.Checkpoint) bool {
-		return named && !slices.Contains(state.AllModelCheckpointPaths, c.Prefix) || ckptdir.Verify(context.Background(), c.Prefix) != nil
+		return p.abandoned[c.Step] || named && !slices.Contains(state.AllModelCheckpointPaths, c.Prefix) || ckptdir.Verify(context.Background(), c.Prefix) != nil
 	}), nil
 }
 
