@@ -157,3 +157,18 @@ func TestMostAreAlike(t *testing.T) {
 		t.Errorf("%d of %d calls were read slowly, want %d at most", slow, n, most)
 	}
 }
+
+// TestFewAreAlike has calls that are all of another shape, after which none is looked for.
+func TestFewAreAlike(t *testing.T) {
+	by, slow := rules(), 0
+	inner := by.Short
+	by.Short = func(g pickle.Global, c *pickle.Cursor) any { slow++; return inner(g, c) }
+	const n = 200
+	text := likes(n, func(i int, call string) string {
+		shape := "QK\x00K" + string([]byte{byte(1 + i%3)})
+		return strings.Replace(call, shape, "QK\x00K"+string([]byte{byte(20 + min(i, 150))}), 1)
+	})
+	if _, _, err := pickle.Load(text, by); err != nil || slow != n {
+		t.Errorf("%d of %d calls were read slowly, %v", slow, n, err)
+	}
+}

@@ -28,11 +28,16 @@ const mostAlike = 16
 type alikes struct {
 	list []alike
 	last int // that was met
+
+	missed int // how many more calls were not found than were, not counted below 0
 }
+
+// mostMissed is how many calls may be looked for in vain: from then on none is.
+const mostMissed = 100
 
 // call does the call that begins here if it is like an earlier one.
 func (a *alikes) call(u *unpickler, callee Global) any {
-	if len(a.list) == 0 || len(u.memo.rest) > 0 {
+	if len(a.list) == 0 || len(u.memo.rest) > 0 || a.missed > mostMissed {
 		return nil
 	}
 	n := a.list[a.last].next
@@ -43,12 +48,14 @@ func (a *alikes) call(u *unpickler, callee Global) any {
 		x := &a.list[n]
 		if own, ok := x.matches(u.b[u.at:], u.memo.next); ok && x.callee == callee {
 			a.met(n)
+			a.missed = max(a.missed-1, 0)
 			u.at += len(x.call)
 			u.memo.skip(len(x.holes) - 1)
 			return u.rules.Alike(x.value, own)
 		}
 		n++
 	}
+	a.missed++
 	return nil
 }
 
@@ -80,7 +87,7 @@ func (x *alike) matches(b string, place int) (own string, ok bool) {
 // learn keeps a call that went the short way, if no more than one text is its own, and
 // none of its values is kept in the memo.
 func (a *alikes) learn(c *Cursor, callee Global, call string, value any) {
-	if c.u.rules.Alike == nil || !c.alone || c.owns != 1 {
+	if c.u.rules.Alike == nil || !c.alone || c.owns != 1 || a.missed > mostMissed {
 		return
 	}
 	n := a.last + 1
