@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/radix"
 )
 
@@ -23,6 +24,7 @@ type members struct {
 	links []link  // in its header
 	nodes []int64 // of the old kind: where its entries are, eight at most as a rule
 	names []byte  // for these
+	large bool    // nodes are the leaves of its tree, which have many of these each
 	ids   []heapID
 	heap  *fractalHeap // for these
 }
@@ -67,11 +69,32 @@ func (t *tree) walkSome(g *members, above []int64, from, to int) error {
 		}
 		return t.walkLinks(t.links[begin:], above)
 	}
+	if !g.large {
+		return t.walkNodes(g.nodes[from:to], g.names, above)
+	}
+	defer func(n int) { t.nodes = t.nodes[:n] }(len(t.nodes))
 	room := t.s.room
-	for _, at := range g.nodes[from:to] {
+	for _, leaf := range g.nodes[from:to] {
+		begin := len(t.nodes)
+		t.s.room = room // as in walkNodes
+		if err := t.s.treeNode(leaf, treeGroups, 0, 0, 0, t.addNode); err != nil {
+			return fmt.Errorf("group %s: %w", t.printable(), err)
+		}
+		if err := t.walkNodes(t.nodes[begin:], g.names, above); err != nil {
+			return err
+		}
+		t.nodes = t.nodes[:begin]
+	}
+	return nil
+}
+
+// walkNodes walks the links in some nodes of a group of the old kind.
+func (t *tree) walkNodes(nodes []int64, names []byte, above []int64) error {
+	begin, room := len(t.links), t.s.room
+	for _, at := range nodes {
 		var err error
 		t.s.room = room // which a node on two pages takes some of
-		if t.links, err = t.s.symbols(t.links[:begin], at, g.names); err != nil {
+		if t.links, err = t.s.symbols(t.links[:begin], at, names); err != nil {
 			return fmt.Errorf("group %s: %w", t.printable(), err)
 		}
 		if err := t.walkLinks(t.links[begin:], above); err != nil {
@@ -201,18 +224,24 @@ func (t *tree) oldGroupAt(treeAt, heapAt int64) (g members, err error) {
 		g.nodes = t.nodes[begin:]
 		return g, nil
 	}
-	err = s.eachLeaf(treeAt, treeGroups, 0, func(_ *cursor, child int64) error {
-		t.nodes = append(t.nodes, child)
-		return nil
-	})
+	until := 0
+	if b, err := s.peek(treeAt, treeLevelAt+1); err == nil && b[treeLevelAt] > 0 {
+		g.large, until = true, 1
+	}
+	err = s.treeNode(treeAt, treeGroups, 0, -1, until, t.addNode)
 	g.nodes = t.nodes[begin:]
 	return g, err
+}
+
+func (t *tree) addNode(_ *cursor, child int64) error {
+	t.nodes = append(t.nodes, child)
+	return nil
 }
 
 // localHeap reads the names of a group.
 func (s *store) localHeap(addr int64) ([]byte, error) {
 	if at, size, ok := s.plainHeap(addr); ok {
-		if b, err := s.block(at, size); err == nil {
+		if b, err := s.names(at, size); err == nil {
 			return b, nil
 		}
 	}
@@ -224,12 +253,23 @@ func (s *store) localHeap(addr int64) ([]byte, error) {
 	at := c.addr()
 	var b []byte
 	if c.err == nil {
-		b, c.err = s.block(at, size)
+		b, c.err = s.names(at, size)
 	}
 	if c.err != nil {
 		return nil, s.corrupt(addr, "heap of names", c.err)
 	}
 	return b, nil // the names are parts of it
+}
+
+// names reads the bytes of a heap. Those of a large group are left in a mapped file: few links
+// are looked at a second time.
+func (s *store) names(at, size int64) ([]byte, error) {
+	if size > pageSize && size <= s.size {
+		if b := openfile.View(s.from, s.base+at, int(size)); b != nil {
+			return b, s.claim(at, size)
+		}
+	}
+	return s.block(at, size)
 }
 
 // symbols appends a node's entries to out.
@@ -283,16 +323,18 @@ func nameIn(names []byte, at int64) ([]byte, error) {
 const (
 	treeGroups = 0
 	treeChunks = 1
+
+	treeLevelAt = 5
 )
 
 // eachLeaf calls f for the children of the leaves of a tree of version 1, each
 // with the key before it, nil of a tree of groups. rank is that of the keys of chunks.
 func (s *store) eachLeaf(addr int64, kind, rank int, f func(key *cursor, child int64) error) error {
-	return s.treeNode(addr, kind, rank, -1, f)
+	return s.treeNode(addr, kind, rank, -1, 0, f)
 }
 
-// treeNode walks a node. Levels go down by one, so that no tree is a circle.
-func (s *store) treeNode(addr int64, kind, rank, level int, f func(key *cursor, child int64) error) error {
+// treeNode walks a node, down to a level, whose children it calls f for. Levels go down by one, so that no tree is a circle.
+func (s *store) treeNode(addr int64, kind, rank, level, until int, f func(key *cursor, child int64) error) error {
 	headSize := int64(8 + 2*s.offsets)
 	head := s.peeked(addr, headSize)
 	head.signature(sigTree)
@@ -325,8 +367,8 @@ func (s *store) treeNode(addr int64, kind, rank, level int, f func(key *cursor, 
 			return s.corrupt(addr, "tree", c.err)
 		}
 		var err error
-		if gotLevel > 0 {
-			err = s.treeNode(child, kind, rank, gotLevel-1, f)
+		if gotLevel > until {
+			err = s.treeNode(child, kind, rank, gotLevel-1, until, f)
 		} else {
 			err = f(key, child)
 		}

@@ -126,7 +126,7 @@ func (t *tree) walkGroup(g *members, above []int64) error {
 	}
 	const leastApart, linksOfNode = 64, 8
 	n := len(g.nodes) + len(g.ids) // one of them is empty
-	if t.workers == 1 || linksOfNode*len(g.nodes)+len(g.ids) < leastApart {
+	if t.workers == 1 || !g.large && linksOfNode*len(g.nodes)+len(g.ids) < leastApart {
 		return t.walkSome(g, above, 0, n)
 	}
 	return t.walkApart(*g, above, n)

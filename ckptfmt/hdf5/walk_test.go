@@ -106,3 +106,29 @@ func TestWalkApart(t *testing.T) {
 		t.Errorf("the errors are %v and %v", one, two)
 	}
 }
+
+// TestTreesOfManyLeaves has a group whose tree has several levels, and a leaf that says that it
+// is none.
+func TestTreesOfManyLeaves(t *testing.T) {
+	var names []string
+	for i := range 9000 {
+		names = append(names, fmt.Sprintf("w%05d", i))
+	}
+	b := written(t, names, nil)
+	for _, n := range []int{1, 2} {
+		got, err := walkedBy(t, b, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(got.datasets, names, func(d *dataset, name string) bool { return d.path == name }) {
+			t.Errorf("%d goroutines: %d datasets, want those of %d names", n, len(got.datasets), len(names))
+		}
+	}
+	b[bytes.LastIndex(b, []byte(sigTree+"\x00\x00"))+treeLevelAt] = 1
+	for _, n := range []int{1, 2} {
+		_, err := walkedBy(t, b, n)
+		if !errors.As(err, new(*ckptfmt.CorruptError)) || !strings.Contains(err.Error(), "it is of level 1, want 0") {
+			t.Errorf("%d goroutines: %v", n, err)
+		}
+	}
+}

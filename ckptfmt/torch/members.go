@@ -14,37 +14,51 @@ const storageFolder = "data/"
 // numbers for names, from 0 on: a list finds them, where a map of a hundred thousand
 // would take longer than all the rest.
 type members struct {
-	byNumber []*zipdir.Member // storages
+	list     []zipdir.Member
+	byNumber []int32 // places of storages, from 1 on; 0 where there is none
 	byName   map[string]*zipdir.Member
 	twice    *zipdir.Member // the second one of a name, if there is one
 }
 
 func newMembers(archive *zipdir.Archive, folder string) members {
-	m := members{byNumber: make([]*zipdir.Member, len(archive.Members)), byName: make(map[string]*zipdir.Member)}
-	for i := range archive.Members {
-		member := &archive.Members[i]
+	list := archive.Members
+	m := members{list: list, byNumber: make([]int32, 0, len(list)), byName: make(map[string]*zipdir.Member)}
+	for i := range list {
+		member := &list[i]
 		name, ok := strings.CutPrefix(member.Name, folder)
 		if !ok {
 			continue
 		}
-		if m.find(name) != nil && m.twice == nil {
+		n := m.number(name)
+		if m.at(n, name) != nil && m.twice == nil {
 			m.twice = member
 		}
-		if n := m.number(name); n >= 0 {
-			m.byNumber[n] = member
-		} else {
+		if n < 0 {
 			m.byName[name] = member
+			continue
 		}
+		if n >= len(m.byNumber) { // as a rule the next one
+			m.byNumber = m.byNumber[:n+1]
+		}
+		m.byNumber[n] = int32(i + 1)
 	}
 	return m
 }
 
+// at returns the member with a number, or with a name if that is none; nil where there is none.
+func (m *members) at(n int, name string) *zipdir.Member {
+	switch {
+	case n < 0:
+		return m.byName[name]
+	case n >= len(m.byNumber) || m.byNumber[n] == 0:
+		return nil
+	}
+	return &m.list[m.byNumber[n]-1]
+}
+
 // find returns a member, or nil.
 func (m *members) find(name string) *zipdir.Member {
-	if n := m.number(name); n >= 0 {
-		return m.byNumber[n]
-	}
-	return m.byName[name]
+	return m.at(m.number(name), name)
 }
 
 // script returns a member that only programs have, nil where there is none.
@@ -55,7 +69,7 @@ func (m *members) script() *zipdir.Member {
 // storage returns the member that is a storage, or nil.
 func (m *members) storage(key string) *zipdir.Member {
 	if n := m.keyNumber(key); n >= 0 {
-		return m.byNumber[n]
+		return m.at(n, "")
 	}
 	return m.byName[storageFolder+key]
 }
@@ -82,7 +96,7 @@ func (m *members) keyNumber(key string) int {
 		}
 		n = 10*n + int(key[i]-'0')
 	}
-	if n >= len(m.byNumber) {
+	if n >= len(m.list) {
 		return -1
 	}
 	return n

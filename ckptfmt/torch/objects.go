@@ -53,7 +53,7 @@ func rules() pickle.Rules {
 }
 
 func (m *maker) rules() pickle.Rules {
-	return pickle.Rules{Allowed: allowed, Call: m.call, New: newObject, Persistent: m.storageOf, Short: m.short}
+	return pickle.Rules{Allowed: allowed, Call: m.call, New: newObject, Persistent: m.storageOf, Short: m.short, Alike: m.alike}
 }
 
 // maker makes what a pickle has very many of, with the memory of many together.
@@ -191,6 +191,17 @@ func (m *maker) short(callee pickle.Global, c *pickle.Cursor) any {
 	t.storage.key = m.keys.KeepString(key)
 	to := next(&m.tensors)
 	*to = t
+	return to
+}
+
+// alike is short of a call that differs from another one in the key of the storage alone.
+func (m *maker) alike(like any, key string) any {
+	to := next(&m.tensors)
+	*to = *like.(*tensor)
+	to.storage.key = m.keys.KeepString(key)
+	if m.types != nil {
+		m.types[to.storage.key] = to.storage.of
+	}
 	return to
 }
 

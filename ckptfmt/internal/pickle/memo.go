@@ -16,7 +16,7 @@ type memo struct {
 	late  []memoized     // of the places after them
 	rest  map[uint32]any // of places that are out of order
 
-	expected int // items of a dict whose names are noted
+	expected int // values that are kept of a dict: its names, and what is called for each
 }
 
 // memoized is a value and its place.
@@ -46,6 +46,14 @@ func (m *memo) put(v any) {
 	if len(m.rest) > 0 {
 		delete(m.rest, uint32(m.next-1))
 	}
+}
+
+// skip passes n places whose values are not kept, where none is out of order.
+func (m *memo) skip(n int) {
+	for ; n > 0 && m.next < earlyPlaces; n-- {
+		m.put(dropped{})
+	}
+	m.next += n
 }
 
 // set notes a value under any place.

@@ -55,6 +55,9 @@ type Rules struct {
 	// Short, which may be nil, reads the arguments of a call that pickles have very
 	// many of, and returns what Call would; nil where it does not know the call.
 	Short func(callee Global, c *Cursor) any
+	// Alike, which may be nil, returns what Short would of a call that differs from that
+	// which made like in its [Cursor.OwnText] alone.
+	Alike func(like any, own string) any
 	// Expected is how many items the largest dict has, about: what room is made for when it
 	// has very many.
 	Expected int
@@ -81,6 +84,7 @@ type unpickler struct {
 	room      []any // for the next tuples
 
 	cursor Cursor
+	alikes alikes
 
 	globals map[string]any // those that were named, by module, line feed and name
 	words   [64]any        // short strings that were met lately
@@ -104,7 +108,7 @@ func Load(b string, rules Rules) (value any, end int, err error) {
 }
 
 func load(b string, rules Rules) (value any, end int, err error) {
-	u := &unpickler{rules: rules, b: b, memo: memo{rest: make(map[uint32]any), expected: rules.Expected}, globals: make(map[string]any)}
+	u := &unpickler{rules: rules, b: b, memo: memo{rest: make(map[uint32]any), expected: 2 * rules.Expected}, globals: make(map[string]any)}
 	for {
 		at := u.at
 		op, err := u.next(1)
@@ -236,8 +240,11 @@ func (u *unpickler) remember(op byte) error {
 		return err
 	}
 	size := memoSize
-	if key > uint64(u.memo.next) {
+	switch next := uint64(u.memo.next); {
+	case key > next:
 		size = keySize // in a map
+	case key < next:
+		u.alikes.forget()
 	}
 	if err := u.memo.set(uint32(key), v); err != nil {
 		return err

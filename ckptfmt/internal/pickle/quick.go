@@ -12,6 +12,12 @@ import (
 type Cursor struct {
 	u   *unpickler
 	bad bool
+
+	// For calls that are alike:
+	begin int
+	holes []hole
+	owns  int  // texts of its own
+	alone bool // the memo keeps none of its values
 }
 
 // shortcut does the call of a global that was named, if the rules have a short way and
@@ -20,9 +26,12 @@ func (u *unpickler) shortcut(callee Global) (value any, done bool) {
 	if u.rules.Short == nil || u.at >= len(u.b) || u.b[u.at] != '(' {
 		return nil, false
 	}
+	if value = u.alikes.call(u, callee); value != nil {
+		return value, true
+	}
 	at, before := u.at, u.memo
 	c := &u.cursor
-	c.u, c.bad = u, false
+	*c = Cursor{u: u, begin: at, holes: c.holes[:0], alone: true}
 	c.Op('(')
 	value = u.rules.Short(callee, c)
 	c.Op('t')
@@ -32,6 +41,7 @@ func (u *unpickler) shortcut(callee Global) (value any, done bool) {
 		u.at, u.memo = at, before
 		return nil, false
 	}
+	u.alikes.learn(c, callee, u.b[at:u.at], value)
 	return value, true
 }
 
@@ -69,14 +79,17 @@ func (c *Cursor) put(v any) {
 	key := u.memo.next
 	switch u.b[u.at] {
 	case 'q':
-		key = int(c.take(2)[1])
+		key, c.alone = int(c.take(2)[1]), false
 	case 'r':
-		key = int(u32(c.take(5)[1:]))
+		key = int(u32(c.take(1 + placeSize)[1:]))
+		c.holes = append(c.holes, hole{at: u.at - c.begin - placeSize, size: placeSize})
 	case 0x94:
 		u.at++
+		c.alone = false
 	default:
 		return
 	}
+	c.alone = c.alone && v == any(dropped{})
 	if key != u.memo.next || len(u.memo.rest) > 0 {
 		c.bad = true
 	}
@@ -159,6 +172,8 @@ func (c *Cursor) text(keep bool) string {
 		text = c.u.kept(text)
 		c.put(text)
 	} else {
+		c.owns++
+		c.holes = append(c.holes, hole{c.u.at - c.begin - n, n, true})
 		c.Drop()
 	}
 	return text
