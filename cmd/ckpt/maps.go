@@ -154,6 +154,9 @@ func likeTemplate(c *cli.Context, s, template *rewrite.Source) error {
 	if result.Prefix != "" {
 		fmt.Fprintf(c.App.ErrWriter, "%s was taken off the names, which %s has without\n", result.Prefix, c.String("like"))
 	}
+	if result.Added != "" {
+		fmt.Fprintf(c.App.ErrWriter, "%s was put before the names, as %s has them\n", result.Added, c.String("like"))
+	}
 	if n := len(result.Kept); n > 0 {
 		fmt.Fprintf(c.App.ErrWriter, "%d tensors have the values of %s\n", n, c.String("like"))
 	}
