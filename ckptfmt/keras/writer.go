@@ -71,18 +71,11 @@ func place(parts []ckptfmt.Part, like *Reader, partial bool) ([]ckptfmt.Part, hd
 	if like.layout != Weights {
 		return nil, nil, fmt.Errorf("%w: %s is not a file of Keras 3", ErrModel, like.name)
 	}
-	m := newMatcher(like)
-	placed, unknown, err := m.match(parts)
-	switch {
-	case err != nil:
+	fit, err := like.Fit(parts, FitOptions{Partial: partial})
+	if err != nil {
 		return nil, nil, err
-	case len(unknown) > 0:
-		return nil, nil, fmt.Errorf("%w: it has no %s", ErrModel, shown(unknown))
 	}
-	if left := like.needed(m.missing); len(left) > 0 && !partial {
-		return nil, nil, fmt.Errorf("%w: there is no %s", ErrModel, shown(left))
-	}
-	return placed, like.nameAttrs(), nil
+	return fit.Parts, like.nameAttrs(), nil
 }
 
 // pathOf is the name that the file has for a variable.

@@ -98,7 +98,7 @@ func isPrivate(path []string) bool {
 // of the model.
 func (g *graph) isTrained(node int) bool {
 	parent := g.parents[node]
-	return parent >= 0 && g.local[parent] == "_trainable_variables"
+	return parent >= 0 && g.local[parent] == trainedList
 }
 
 // variable returns the name of a variable of the model.

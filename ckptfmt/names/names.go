@@ -114,13 +114,13 @@ func newTable(g *graph, stored map[string]bool) *Table {
 	t := &Table{
 		variable: unique(values, stored, fullName), keras: g.kerasNames(values, slots, stored),
 		order: make(map[string]int, len(values)), isKeras: g.isKeras(), numbered: g.numberedSlots(stored),
-		paths: unique(values, stored, objectPath),
+		paths: unique(values, stored, g.objectPath),
 	}
 	t.places = g.places(values, t.keras)
 	t.trained = make(map[string]bool)
 	for i, v := range values {
 		t.order[v.key] = i
-		if strings.Contains("/"+v.key, "/_trainable_variables/") {
+		if isTrainedPath(v.key) {
 			t.trained[v.key] = true
 		}
 	}
@@ -153,9 +153,26 @@ func newTable(g *graph, stored map[string]bool) *Table {
 
 func fullName(v value) string { return v.full }
 
-// objectPath is the path of a variable's object, and of another value also what it is.
-func objectPath(v value) string {
+// trainedList is where an optimizer has the variables of the model once more.
+const trainedList = "_trainable_variables"
+
+// isTrainedPath reports whether a name is a path to a variable of the model through its optimizer.
+func isTrainedPath(name string) bool { return strings.Contains("/"+name, "/"+trainedList+"/") }
+
+// localNames are names of objects as they are in paths.
+var localNames = strings.NewReplacer(".", "..", "/", ".S")
+
+// objectPath is the path of a variable's object, and of another value also what it is. The key of
+// a variable of the model may be a shorter path through the optimizer, which is left out.
+func (g *graph) objectPath(v value) string {
 	path, attribute, ok := strings.Cut(v.key, attributes)
+	if ok && isTrainedPath(path) && g.owner[v.node] < 0 {
+		names := g.path(v.node)
+		for i, name := range names {
+			names[i] = localNames.Replace(name)
+		}
+		path = strings.Join(names, "/")
+	}
 	if ok && attribute != variableValue {
 		path += "/" + attribute
 	}
@@ -244,7 +261,7 @@ func (t *Table) Matched(key string) []string {
 	if !t.trained[key] || t.keras[key] == "" {
 		return list
 	}
-	return slices.DeleteFunc(list, func(name string) bool { return name == key || name == t.paths[key] })
+	return slices.DeleteFunc(list, isTrainedPath)
 }
 
 // Aliases are [Table.All] and [Table.InFile].

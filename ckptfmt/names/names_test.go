@@ -126,6 +126,29 @@ func TestNamesFromSlots(t *testing.T) {
 	}
 }
 
+// The path of a variable is one through the model, also where that through the optimizer is shorter.
+func TestPathOfATrainedVariable(t *testing.T) {
+	table := tableOf(
+		&object{Children: refs("model", 1, "optimizer", 2)},
+		&object{Children: refs("a.b/c", 5)},
+		&object{Children: refs("_variables", 3, "_iterations", 6, "_trainable_variables", 4)},
+		&object{Children: refs("0", 6)}, &object{Children: refs("0", 7, "1", 8)}, &object{Children: refs("w", 7)},
+		variable("iteration", "optimizer/_iterations"),
+		variable("w", "optimizer/_trainable_variables/0"), variable("v", "optimizer/_trainable_variables/1"),
+	)
+	for key, want := range map[string]string{"0": "model/a..b.Sc/w", "1": "optimizer/_trainable_variables/1"} {
+		key = "optimizer/_trainable_variables/" + key + "/.ATTRIBUTES/VARIABLE_VALUE"
+		if got := table.Name(Path, key); got != want || table.Key(want) != key {
+			t.Errorf("the path of %s is %s, want %s, which is %s", key, got, want, table.Key(want))
+		}
+		for _, name := range table.Matched(key) {
+			if strings.HasPrefix(name, "optimizer/") {
+				t.Errorf("patterns match %s", name)
+			}
+		}
+	}
+}
+
 // Optimizers without lists of slots have the variables in the slots' names, as since Keras
 // 2.11, or what Keras 3 makes of them, if that can only be one.
 func TestNamesOfUnlistedSlots(t *testing.T) {

@@ -103,6 +103,24 @@ func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []c
 	return file(func(w io.Writer) error { return keras.WriteWeights(ctx, w, stored, like, partial) })
 }
 
+// FitKeras gives the tensors their places in a file of Keras, which must stay open until they are
+// written: done closes it.
+func (s *Source) FitKeras(name string, o keras.FitOptions) (result *LikeResult, done func() error, err error) {
+	if err := s.firstDamage(); err != nil {
+		return nil, nil, err
+	}
+	like, done, err := s.template(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	fit, err := like.Fit(whole(withoutGraph(s.parts)), o)
+	if err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
+	s.setParts(fit.Parts)
+	return &LikeResult{Kept: fit.Kept, Left: fit.Dropped}, done, nil
+}
+
 // template returns the file of Keras that says where the tensors go: the one of that name, or
 // the source itself, if it is one, else nil. done closes what the source does not.
 func (s *Source) template(name string) (file *keras.Reader, done func() error, err error) {

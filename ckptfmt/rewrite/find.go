@@ -54,6 +54,20 @@ func (s *Source) namesOfLayers() []string {
 	return list
 }
 
+// DoubtfulNames returns those of a model's names that the tensors of other layers may have in a
+// source: Keras numbers the layers of a class over all models of a program, and the numbers of both
+// differ.
+func (s *Source) DoubtfulNames(model []string) []string {
+	same := numbered.Compare(model, s.namesOfLayers(), keras.IsClass)
+	var doubtful []string
+	for _, name := range model {
+		if here, known := same.Same(name); keras.HasClass(name) && (!known || here != name) {
+			doubtful = append(doubtful, name)
+		}
+	}
+	return doubtful
+}
+
 // numbers returns the shapes of what optimizers keep by its numbers.
 func (s *Source) numbers() map[string][]int64 {
 	found := make(map[string][]int64)

@@ -9,8 +9,8 @@ import (
 )
 
 // wantedNames returns the names of a source's tensors by those of a template's that they are
-// the values for. have are the tensors of the source.
-func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (map[string]string, error) {
+// the values for, and what their paths are wrapped in. have are the tensors of the source.
+func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (map[string]string, wrapper, error) {
 	finder := s.newFinder(template, have)
 	wanted := make(map[string]string)
 	isComplete := true
@@ -20,15 +20,16 @@ func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (ma
 		isComplete = isComplete && (name != "" || want.Name == ObjectGraph)
 	}
 	if isComplete || s.renamed {
-		return wanted, nil
+		return wanted, wrapper{}, nil
 	}
+	by := findWrapped(s, template, wanted)
 	places, err := s.placesOf(template)
 	for want, name := range places {
 		if finder.sameNumbers || numberOf(finder.wanted, want) == "" {
 			wanted[want] = cmp.Or(wanted[want], name)
 		}
 	}
-	return wanted, err
+	return wanted, by, err
 }
 
 // placesOf returns the names of the tensors of a file of Keras, by those of a template's

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -165,7 +166,8 @@ type LikeOptions struct {
 
 // LikeResult says what [Source.Like] did.
 type LikeResult struct {
-	Prefix string   // what [Source.TakeOffPrefix] took off
+	Prefix string   // what was taken off the names, as [Source.TakeOffPrefix] does or of paths of objects
+	Added  string   // what was put before the paths of objects: the template has a wrapped model
 	Kept   []string // keys whose values are the template's
 	Left   []string // tensors of the source that the template does not have
 }
@@ -173,7 +175,8 @@ type LikeResult struct {
 // Like gives a source the form of another checkpoint, the template: its keys,
 // types and object graph, so that the program that saved the template can
 // restore the values. A tensor is found under the template's key, or any other
-// name that the template has for it, else under another name of its own. Numbers
+// name that the template has for it, else under another name of its own, and where
+// one of the programs saved the model within another object by the rest of its path. Numbers
 // are converted if both types are floating-point. The template must stay open.
 func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if err := errors.Join(s.firstDamage(), template.firstDamage()); err != nil {
@@ -189,10 +192,11 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	for _, p := range whole(s.parts) {
 		have[p.Name] = p
 	}
-	wanted, err := s.wantedNames(template, have)
+	wanted, by, err := s.wantedNames(template, have)
 	if err != nil {
 		return nil, err
 	}
+	result.Prefix, result.Added = cmp.Or(result.Prefix, by.own), by.wanted
 	var parts []ckptfmt.Part
 	var missing []string
 	used := make(map[string]bool)

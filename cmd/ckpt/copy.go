@@ -109,7 +109,8 @@ the extension:
 Keras needs each variable at its place, which a file of the same model has that
 Keras saved: the input itself, or that of --like. A .keras file also has the
 layers' configuration, and is written from a .keras file only. All variables of
-the model must be there, and no others; those of the optimizer may be missing.
+the model must be there, and no others, unless --missing and --rest allow it;
+those of the optimizer may be missing.
 
 In .npz, bfloat16 is what NumPy writes for ml_dtypes.bfloat16;
 a comment on each array keeps the types that NumPy does not know, for the
@@ -180,7 +181,7 @@ func rewriteOne(c *cli.Context, from, to string, change func(*rewrite.Source) er
 
 // isWhole reports whether all tensors stay as they are.
 func isWhole(c *cli.Context) bool {
-	return !slices.ContainsFunc([]string{"only", "exclude", "names", "map", "rest", "like", "objects", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
+	return !slices.ContainsFunc([]string{"only", "exclude", "names", "map", "rest", "like", "missing", "objects", "rename", "drop-slots", "drop-optimizer", "dtype", "v1"}, c.IsSet)
 }
 
 // copyWhole copies a V2 checkpoint file by file, and returns false for one that
@@ -297,7 +298,7 @@ func rewriteTo(c *cli.Context, s *rewrite.Source, to string) (lost []ckptfmt.Dam
 func withNext(c *cli.Context, err error) error {
 	switch {
 	case errors.Is(err, keras.ErrModel):
-		return fmt.Errorf("%w; --like takes a file of the same model, --exclude leaves tensors out and --drop-optimizer those of optimizers, --map renames", err)
+		return fmt.Errorf("%w; --like takes a file of the same model, and with --missing template its values; --rest drop or --exclude leaves tensors out, --drop-optimizer those of optimizers, --map renames", err)
 	case errors.Is(err, ckptfmt.ErrType):
 		return fmt.Errorf("%w; --exclude leaves tensors out", err)
 	case isDamage(err):

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/names"
 	"github.com/trainerd/trainerd/ckptfmt/rewrite"
@@ -29,7 +30,7 @@ func mapFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "map", Usage: "change tensors by the rules in `FILE`, or by the ready map of that name"},
 		&cli.Int64Flag{Name: "heads", Usage: "what heads means in shapes of the map: `N` heads of the attention layers", DefaultText: "as the map says"},
-		&cli.StringFlag{Name: "rest", Usage: "of tensors that no rule of the map matches: `WHAT` is error, keep or drop", DefaultText: "as the map says, else error"},
+		&cli.StringFlag{Name: "rest", Usage: "of tensors that no rule of the map matches, or that --like does not have: `WHAT` is error, keep or drop", DefaultText: "as the map says, else error"},
 		&cli.StringFlag{Name: "like", Usage: "write the keys, types and object graph of the checkpoint `PREFIX`; in files of Keras, put variables where the file has them"},
 		&cli.StringFlag{Name: "missing", Value: "error", Usage: "of tensors that only --like has: `WHAT` is error, or template, to take its values; of math also skip and zero"},
 		&cli.BoolFlag{Name: "objects", Usage: "write names as paths of objects, for tf.train.Checkpoint"},
@@ -97,8 +98,11 @@ func applyMap(c *cli.Context, s *rewrite.Source) error {
 // until the copy is written.
 func giveForm(c *cli.Context, s *rewrite.Source, to string) (func() error, error) {
 	done := func() error { return nil }
+	if err := checkLike(c); err != nil {
+		return done, err
+	}
 	if isKeras(to) {
-		return done, useKerasNames(c, s)
+		return fitKeras(c, s)
 	}
 	if c.Bool("objects") && c.IsSet("like") {
 		return done, usagef("--like has a graph of objects; leave --objects out")
@@ -109,14 +113,52 @@ func giveForm(c *cli.Context, s *rewrite.Source, to string) (func() error, error
 	if !c.IsSet("like") {
 		return done, nil
 	}
-	if m := c.String("missing"); m != "error" && m != "template" && c.Command.Name != "math" {
-		return done, usagef("--missing takes error or template, not %q", m)
-	}
 	template, _, err := openSource(c.String("like"))
 	if err != nil {
 		return done, err
 	}
 	return template.Close, likeTemplate(c, s, template)
+}
+
+// checkLike refuses what --rest and --missing cannot mean.
+func checkLike(c *cli.Context) error {
+	missing, rest := c.String("missing"), mapping.Rest(c.String("rest"))
+	switch {
+	case c.IsSet("rest") && !rest.Valid():
+		return usagef("--rest takes error, keep or drop, not %q", rest)
+	case c.Command.Name == "math": // its --missing is also about the operands
+		return nil
+	case missing != "error" && missing != "template":
+		return usagef("--missing takes error or template, not %q", missing)
+	case c.IsSet("missing") && !c.IsSet("like"):
+		return usagef("--missing is about --like")
+	}
+	return nil
+}
+
+// fitKeras gives tensors the names by which places are found in files of Keras and, where some may
+// be missing or left over, the places.
+func fitKeras(c *cli.Context, s *rewrite.Source) (func() error, error) {
+	none := func() error { return nil }
+	if err := useKerasNames(c, s); err != nil {
+		return none, err
+	}
+	o := keras.FitOptions{DropRest: c.String("rest") == string(mapping.RestDrop), KeepMissing: c.String("missing") == "template"}
+	if !c.IsSet("like") || o == (keras.FitOptions{}) {
+		return none, nil // writing finds the places
+	}
+	result, done, err := s.FitKeras(c.String("like"), o)
+	if err != nil {
+		return none, withNext(c, err)
+	}
+	sayKept(c, result)
+	return done, nil
+}
+
+func sayKept(c *cli.Context, result *rewrite.LikeResult) {
+	if n := len(result.Kept); n > 0 {
+		fmt.Fprintf(c.App.ErrWriter, "%d tensors have the values of %s\n", n, c.String("like"))
+	}
 }
 
 // isKeras reports whether a file is written as Keras does, which has places for
@@ -154,9 +196,10 @@ func likeTemplate(c *cli.Context, s, template *rewrite.Source) error {
 	if result.Prefix != "" {
 		fmt.Fprintf(c.App.ErrWriter, "%s was taken off the names, which %s has without\n", result.Prefix, c.String("like"))
 	}
-	if n := len(result.Kept); n > 0 {
-		fmt.Fprintf(c.App.ErrWriter, "%d tensors have the values of %s\n", n, c.String("like"))
+	if result.Added != "" {
+		fmt.Fprintf(c.App.ErrWriter, "%s was put before the names, as %s has them\n", result.Added, c.String("like"))
 	}
+	sayKept(c, result)
 	if len(result.Left) == 0 || c.String("rest") == string(mapping.RestDrop) {
 		return nil
 	}

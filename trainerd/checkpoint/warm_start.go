@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ type WarmStartReport struct {
 	Prefix    string       // taken off the names of the checkpoint, which the model has without: "module."
 	Restored  []string     // variables that got a value from the checkpoint
 	Reshaped  []string     // those of them whose shape differed
+	Doubtful  []string     // those of them that may have got the value of another layer of their Keras class
 	Different []Difference // not in the checkpoint, or with another type or shape
 	Left      []string     // variables that were not to get a value
 	Unused    []string     // keys of the checkpoint that no variable used
@@ -67,6 +69,9 @@ type WarmStartReport struct {
 func (r *WarmStartReport) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d variables restored", len(r.Restored))
+	for _, name := range r.Doubtful {
+		b.WriteString("\n  perhaps of another layer: " + name)
+	}
 	for _, d := range r.Different {
 		b.WriteString("\n  not restored: " + d.String())
 	}
@@ -136,6 +141,11 @@ func (w *WarmStart) run(ctx context.Context, s session.Session, apply bool) (_ *
 		return nil, fmt.Errorf("warm start: %w", err)
 	}
 	report.Left, report.Prefix = left, source.prefix
+	for _, v := range vars {
+		if source.doubtful[v.Name] && slices.Contains(report.Restored, v.Name) {
+			report.Doubtful = append(report.Doubtful, v.Name)
+		}
+	}
 	switch {
 	case w.Strict && len(report.Different) > 0:
 		return report, &WarmStartError{w.Checkpoint, report.Different}
@@ -201,6 +211,8 @@ type warmSource struct {
 	path   string
 	names  *names.Table // by which its tensors are found
 	prefix string       // of all of them, which was taken off
+	// doubtful are variables whose names other layers may have in it.
+	doubtful map[string]bool
 }
 
 func (w *WarmStart) open() (*warmSource, error) {
@@ -253,12 +265,32 @@ func (s *warmSource) prepare(w *WarmStart, vars []boundVariable) (ckptfmt.Reader
 	if err := s.checkNames(r, vars); err != nil {
 		return nil, err
 	}
+	s.doubtful = s.doubtfulVariables(w, vars)
 	for i, v := range vars { // the variable's name may be one of a tensor of other keys
 		if _, err := r.Info(v.Key); errors.Is(err, ckptfmt.ErrNotFound) {
 			vars[i].Key = s.names.Key(v.Key)
 		}
 	}
 	return r, nil
+}
+
+// doubtfulVariables returns those of the variables that are found by names of layers which Keras
+// made, where these are numbered otherwise in the checkpoint, and no map says what they are.
+func (s *warmSource) doubtfulVariables(w *WarmStart, vars []boundVariable) map[string]bool {
+	if w.Map != nil {
+		return nil
+	}
+	byKey := make(map[string]string, len(vars))
+	for _, v := range vars {
+		if _, chosen := w.Names[v.Key]; !chosen {
+			byKey[v.Key] = v.Name
+		}
+	}
+	doubtful := make(map[string]bool)
+	for _, key := range s.DoubtfulNames(slices.Collect(maps.Keys(byKey))) {
+		doubtful[byKey[key]] = true
+	}
+	return doubtful
 }
 
 // checkNames refuses the names of a file of Keras that has none of layers but numbers those of each

@@ -183,6 +183,36 @@ func TestWarmStartFromAFileWithoutNames(t *testing.T) {
 	}
 }
 
+// Keras numbers layers over all models of a program: dense_1 may be another layer here.
+func TestWarmStartFromLayersOfOtherNumbers(t *testing.T) {
+	model := func(layers ...string) *sessiontest.Session {
+		vars := make(map[string]*ckptfmt.Tensor)
+		for _, layer := range layers {
+			vars[layer+"/kernel"] = sessiontest.Vector[float32](1)
+		}
+		return sessiontest.SessionOf(vars)
+	}
+	for _, c := range []struct {
+		about, source, model string
+		names                map[string]string
+		want                 string
+	}{
+		{"the same", "dense dense_1", "dense dense_1", nil, ""},
+		{"more layers", "dense dense_1", "dense dense_1 dense_2", nil, ""},
+		{"a later model", "dense_1 dense_2", "dense dense_1", nil, "dense_1/kernel"},
+		{"not all of them", "dense_1 dense_3", "dense_1 dense_2", nil, "dense_1/kernel"},
+		{"the config says which", "dense_1 dense_2", "dense dense_1", map[string]string{"dense_1/kernel": "dense/kernel", "dense_2/kernel": "dense_1/kernel"}, ""},
+		{"names of a program", "block_1 block_2", "block block_1", nil, ""},
+	} {
+		prefix := save(t, new(Saver), model(strings.Fields(c.source)...), filepath.Join(t.TempDir(), "m"), 1)
+		report, err := (&WarmStart{Checkpoint: prefix, Names: c.names}).Plan(t.Context(), model(strings.Fields(c.model)...))
+		sessiontest.MustNoErr(t, err)
+		if got := strings.Join(report.Doubtful, " "); got != c.want || strings.Contains(report.String(), "of another layer: dense_1/kernel") != (c.want != "") {
+			t.Errorf("%s: %q are doubtful, want %q; %v", c.about, got, c.want, report)
+		}
+	}
+}
+
 // In a checkpoint of tf.train.Checkpoint, any name of a tensor finds it.
 func TestWarmStartByNamesOfObjects(t *testing.T) {
 	prefix := filepath.Join("..", "..", "fixtures", "ckpt_v2", "object_based", "ckpt-3")

@@ -88,6 +88,9 @@ func (j *job) initFunc() func(ctx context.Context, sess session.Session) error {
 		if err != nil {
 			return err
 		}
+		for _, name := range report.Doubtful {
+			j.log.Warn("warm start: Keras numbers the layers of its classes otherwise in the checkpoint; this may be the value of another layer", "variable", name)
+		}
 		for _, d := range report.Different {
 			j.log.Warn("warm start: variable is initialised", "variable", d.Variable, "reason", d.String())
 		}
@@ -128,6 +131,9 @@ func (j *job) describeWarmStart(ctx context.Context, out io.Writer, s *resumePoi
 		kind := "taken"
 		if slices.Contains(report.Reshaped, name) {
 			kind = "reshaped"
+		}
+		if slices.Contains(report.Doubtful, name) {
+			kind += ", perhaps of another layer"
 		}
 		fmt.Fprintf(t, "  %s\t%s\n", kind, name)
 	}

@@ -21,14 +21,9 @@ func Compare(from, to []string, isClass func(base string) bool) *Names {
 	a, b := numbersOf(from), numbersOf(to)
 	n := &Names{shifts: make(map[string]int), unknown: make(map[string]bool)}
 	for base, have := range a {
-		want := b[base]
-		if want == nil || have.isPartOf(want) || want.isPartOf(have) {
-			if want == nil || have.first() == want.first() || !isClass(base) {
-				continue
-			}
-		}
-		switch {
-		case have.isRun() && want.isRun() && len(have) == len(want) && isClass(base):
+		switch want := b[base]; {
+		case have.meanTheSame(want, isClass(base)):
+		case isClass(base) && len(have) == len(want) && have.isRun() && want.isRun():
 			n.shifts[base] = want.first() - have.first()
 		case have.overlaps(want):
 			n.unknown[base] = true
@@ -84,6 +79,14 @@ func (n numbers) first() int {
 		}
 	}
 	return first
+}
+
+// meanTheSame reports whether equal numbers are equal layers: one file has some of the layers of
+// the other. Of those that Keras numbers the first must be there, since models that were built
+// later begin with another one.
+func (n numbers) meanTheSame(other numbers, isClass bool) bool {
+	isPart := n.isPartOf(other) || other.isPartOf(n)
+	return isPart && (!isClass || len(other) == 0 || n.first() == other.first())
 }
 
 // isRun reports whether no number is left out.
