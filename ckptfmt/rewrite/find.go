@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,7 +20,8 @@ type finder struct {
 	same *numbered.Names
 	// isUnnamed is set for a source that knows the classes of layers instead of their names.
 	isUnnamed bool
-	// sameNumbers is set where the optimizers of both have the same numbers, of the same shapes.
+	// sameNumbers is set where the optimizers of the source have the numbers of the template's, of the
+	// same shapes: a file of Keras has those of an optimizer within another twice.
 	sameNumbers bool
 }
 
@@ -33,7 +33,12 @@ func (s *Source) newFinder(template *Source, have map[string]ckptfmt.Part) *find
 	}
 	f.isUnnamed = s.IsUnnamed()
 	f.same = numbered.Compare(template.namesOfLayers(), s.namesOfLayers(), keras.IsClass)
-	f.sameNumbers = maps.EqualFunc(s.numbers(), template.numbers(), slices.Equal)
+	f.sameNumbers = true
+	numbers := s.numbers()
+	for number, shape := range template.numbers() {
+		own, found := numbers[number]
+		f.sameNumbers = f.sameNumbers && found && slices.Equal(own, shape)
+	}
 	return f
 }
 
