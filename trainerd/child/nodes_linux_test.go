@@ -51,12 +51,15 @@ func TestPauseOfSessions(t *testing.T) {
 	}
 }
 
-// isStopped reports whether the processes of the program on a node are stopped.
+// isStopped reports whether the processes of the program on a node are stopped. One that has
+// begun another by vfork waits until that runs another program, which one that is stopped
+// does not.
 func isStopped(t *testing.T, n *node) bool {
 	t.Helper()
 	pids := system.OS{}.Leftovers(filepath.Join(n.Logdir, nodesDir, fmt.Sprint("node", n.Node)))
 	return len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return !bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T"))
+		state := stat[bytes.LastIndexByte(stat, ')')+1:]
+		return !bytes.HasPrefix(state, []byte(" T")) && !bytes.HasPrefix(state, []byte(" D"))
 	})
 }
