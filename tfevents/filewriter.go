@@ -314,6 +314,7 @@ func (w *FileWriter) Close() error {
 // Reopen makes a closed writer usable again, with a new file. It does nothing
 // to an open one. An error that ended the old file is forgotten, and what the old
 // file lacks is in the new one: all that was added by a call without an error.
+// After an error of its own the writer is closed as before.
 func (w *FileWriter) Reopen() error {
 	w.mu.Lock()
 	if !w.closed {
@@ -336,7 +337,11 @@ func (w *FileWriter) Reopen() error {
 	if !reopened {
 		return nil
 	}
-	return w.beginFile(unwritten)
+	if err := w.beginFile(unwritten); err != nil {
+		w.Close() // the same error
+		return err
+	}
+	return nil
 }
 
 // closedError distinguishes a use after Close from one after a failure.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -106,4 +107,30 @@ type namesFS struct {
 func (f namesFS) Create(name string) (atomicfile.File, error) {
 	*f.created = append(*f.created, name)
 	return f.FS.Create(name)
+}
+
+// A writer that could not be opened again is closed, with no goroutine left, and can be opened
+// later with all that was added.
+func TestReopenFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, fsys := t.TempDir(), faultfs.New(0)
+		w := newTestWriter(t, dir, &FileWriterOptions{FS: fsys, Host: "h"})
+		mustAdd(t, w, 1)
+		fsys.Break(1, faultfs.Fault{Err: syscall.ENOSPC})
+		if err := w.Close(); err == nil {
+			t.Fatal("the disk took all")
+		}
+		for operation := 1; ; operation++ { // until it takes what there is to do
+			fsys.Break(operation, faultfs.Fault{Err: syscall.ENOSPC})
+			if w.Reopen() == nil {
+				break
+			}
+		}
+		fsys.Heal()
+		mustAdd(t, w, 2)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checkSteps(t, "reopened", dir, []int64{1, 2})
+	})
 }
