@@ -94,8 +94,7 @@ func (c *called) areComplete(parts []ckptfmt.Part) (complete, moved bool) {
 func isOfOptimizer(path string) bool { return strings.HasPrefix(path, optimizer+"/") }
 
 func isNumberOfOptimizer(path string) bool {
-	_, number, _ := cutLast(path)
-	return isOfOptimizer(path) && strings.Trim(number, "0123456789") == ""
+	return isOfOptimizer(path) && numbered.IsNumber(path)
 }
 
 func isOfLayer(p *ckptfmt.Part) bool {

@@ -100,7 +100,7 @@ func numberOf(table *names.Table, key string) string {
 func isNumber(name string) bool {
 	at := strings.LastIndexByte(name, '/') + 1
 	isOptimizer := strings.HasPrefix(name, "optimizer/") || strings.HasSuffix(name[:at], "/_variables/")
-	return isOptimizer && strings.Trim(name[at:], "0123456789") == ""
+	return isOptimizer && numbered.IsNumber(name)
 }
 
 // find returns the name of the tensor whose name is one of those that the template has for a key,

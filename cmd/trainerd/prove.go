@@ -31,7 +31,7 @@ steps a disturbance costs, and which share of the time advanced the model. Every
 has a logdir of its own in a temporary folder, and all checkpoints are kept, so train
 few steps: what shows in a hundred shows in a million.
 
-A program of which nothing else is said is first run for a while, as ` + "`trainerd init`" + `
+A program that is given alone is first run for a while, as ` + "`trainerd init`" + `
 does, to see what it saves, and where. If that is below the current folder, each run
 has a copy: links to all that is there, but for what the program saves.
 

@@ -176,7 +176,7 @@ func TestSA22KeepEvery(t *testing.T) {
 }
 
 // What a policy keeps may be older than what it lets go: a restart after a kill in the
-// middle of a deletion goes on at the later one.
+// middle of a deletion continues from the later one.
 func TestKilledWhileDeletingLaterThanKept(t *testing.T) {
 	r := newRig(t)
 	disk := &refuseRemove{FS: atomicfile.OrOS(nil)}

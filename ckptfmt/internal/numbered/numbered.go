@@ -124,6 +124,12 @@ func Base(segment string) string {
 	return base
 }
 
+// IsNumber reports whether the last segment of a name is a number alone, as of the variables of
+// an optimizer: optimizer/7.
+func IsNumber(name string) bool {
+	return strings.Trim(name[strings.LastIndexByte(name, '/')+1:], "0123456789") == ""
+}
+
 // cut cuts the number off a segment that Keras may have made.
 func cut(segment string) (base string, number int) {
 	at := strings.LastIndexByte(segment, '_')
