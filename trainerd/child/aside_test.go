@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestHalfWrittenOnlyCheckpoint has a first checkpoint that was cut short in a form
@@ -30,7 +32,7 @@ func TestHalfWrittenOnlyCheckpoint(t *testing.T) {
 	if got := strings.Count(log.String(), "it may not have finished; moved it aside"); got != 1 {
 		t.Errorf("it is said %d times, want once:\n%s", got, log)
 	}
-	left := below(t, sv.Logdir)
+	left := childtest.Below(t, sv.Logdir)
 	if !slices.ContainsFunc(left, func(name string) bool {
 		return strings.HasPrefix(name, "damaged/") && strings.HasSuffix(name, "/ckpt-10")
 	}) {
@@ -55,7 +57,7 @@ func TestNotTheCheckpointsFault(t *testing.T) {
 			return out.Write(b)
 		})
 		for _, file := range []string{"w_10", "m_10"} {
-			writeFile(t, filepath.Join(sv.Logdir, file), "weights")
+			childtest.Write(t, filepath.Join(sv.Logdir, file), "weights")
 		}
 		_, err := sv.Run(ctx)
 		var lost *SaveLostError
@@ -69,7 +71,7 @@ func TestNotTheCheckpointsFault(t *testing.T) {
 		if out.String() != want {
 			t.Errorf("%s: output %q, want %q", name, out, want)
 		}
-		left := below(t, sv.Logdir)
+		left := childtest.Below(t, sv.Logdir)
 		if !slices.Contains(left, "w_10") || !slices.Contains(left, "m_10") {
 			t.Errorf("%s: it is not back: %v", name, left)
 		}
@@ -85,7 +87,7 @@ func TestAsideAtTheEnd(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			sv, log := simulate(t, func(*simProgram) int { return 1 })
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
 			sv.Restarts = restarts
 			ctx, stop := context.WithTimeout(t.Context(), 90*time.Minute) // in the second pause
 			defer stop()
@@ -93,8 +95,8 @@ func TestAsideAtTheEnd(t *testing.T) {
 			if exit.Attempt != 2 || is[*ExitError](err) != (restarts.Max > 0) {
 				t.Errorf("%s: Run = %+v, %v", name, exit, err)
 			}
-			if !strings.Contains(log.String(), "moved it aside") || !slices.Contains(below(t, sv.Logdir), "ckpt-10") {
-				t.Errorf("%s: it is not back: %v", name, below(t, sv.Logdir))
+			if !strings.Contains(log.String(), "moved it aside") || !slices.Contains(childtest.Below(t, sv.Logdir), "ckpt-10") {
+				t.Errorf("%s: it is not back: %v", name, childtest.Below(t, sv.Logdir))
 			}
 		})
 	}
@@ -109,19 +111,19 @@ func TestVerifiedToTheByte(t *testing.T) {
 		next  string // step of the start after the failures
 		moved bool
 	}{
-		"tensors":              {files{"ckpt-10.safetensors": tensorsFile()}, "10", false},
-		"archive":              {files{"ckpt-10.pt": zipFile(t)}, "10", false},
-		"archive and JSON":     {files{"ckpt-10.pt": zipFile(t), "ckpt-10.json": "{}"}, "10", false},
-		"transformers":         {files{"ckpt-10/model.safetensors": tensorsFile(), "ckpt-10/trainer_state.json": "{}"}, "10", false},
-		"an older one":         {files{"ckpt-5.pt": zipFile(t), "ckpt-10.pt": zipFile(t)}, "5", false},
+		"tensors":              {files{"ckpt-10.safetensors": childtest.Tensors()}, "10", false},
+		"archive":              {files{"ckpt-10.pt": childtest.Zip(t)}, "10", false},
+		"archive and JSON":     {files{"ckpt-10.pt": childtest.Zip(t), "ckpt-10.json": "{}"}, "10", false},
+		"transformers":         {files{"ckpt-10/model.safetensors": childtest.Tensors(), "ckpt-10/trainer_state.json": "{}"}, "10", false},
+		"an older one":         {files{"ckpt-5.pt": childtest.Zip(t), "ckpt-10.pt": childtest.Zip(t)}, "5", false},
 		"of an unknown form":   {files{"ckpt-10.bin": "weights"}, "", true},
-		"an archive and a raw": {files{"ckpt-10.pt": zipFile(t), "ckpt-10.raw": "weights"}, "", true},
-		"a folder on trial":    {files{"ckpt-10/model.safetensors": tensorsFile()}, "", true},
+		"an archive and a raw": {files{"ckpt-10.pt": childtest.Zip(t), "ckpt-10.raw": "weights"}, "", true},
+		"a folder on trial":    {files{"ckpt-10/model.safetensors": childtest.Tensors()}, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sv, out := supervise(t, "exit 1|exit 1|env STEP;steps 11 30")
 			for file, text := range tc.files {
-				writeFile(t, filepath.Join(sv.Logdir, file), text)
+				childtest.Write(t, filepath.Join(sv.Logdir, file), text)
 			}
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -129,7 +131,7 @@ func TestVerifiedToTheByte(t *testing.T) {
 			if want := fmt.Sprintf("STEP is %q\n", tc.next); out.String() != want {
 				t.Errorf("output %q, want %q", out, want)
 			}
-			moved := slices.ContainsFunc(below(t, sv.Logdir), func(name string) bool { return strings.HasPrefix(name, "damaged/") })
+			moved := slices.ContainsFunc(childtest.Below(t, sv.Logdir), func(name string) bool { return strings.HasPrefix(name, "damaged/") })
 			if moved != tc.moved {
 				t.Errorf("moved: %v, want %v", moved, tc.moved)
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
@@ -181,7 +180,7 @@ func (r *run) begin(ctx context.Context) {
 // choose takes the newest verified checkpoint for a start. One that turns out to be
 // damaged is moved aside.
 func (r *run) choose(ctx context.Context) {
-	c, ok, bad := r.store.newestRead(ctx, r.ceiling)
+	c, ok, bad := r.store.NewestRead(ctx, r.ceiling)
 	r.skip(bad)
 	if len(bad) > 0 {
 		r.quarantineDamaged(ctx)
@@ -189,7 +188,7 @@ func (r *run) choose(ctx context.Context) {
 	if ok {
 		r.attempt.given = &c
 	}
-	if ok && c.onTrial {
+	if ok && c.OnTrial {
 		r.log.Info("nothing shows that the program has finished writing this checkpoint; it counts once the program has continued from it", "checkpoint", c.Path)
 	}
 }
@@ -329,11 +328,11 @@ func (r *run) onExit(e Exit) {
 		return
 	}
 	r.failuresBeforeProgress = 0
-	if r.attempt.given.untried && (r.attempt.given.onTrial || !integrity.IsWhole(r.root, r.attempt.given.files)) {
+	if r.attempt.given.MayBeUnfinished(r.root) {
 		r.setAside(*r.attempt.given)
 		return
 	}
-	older, ok := r.store.newest(r.attempt.given.Step)
+	older, ok := r.store.Newest(r.attempt.given.Step)
 	if !ok {
 		r.log.Warn("the program has failed twice with its only checkpoint; if it cannot load that, move it out of the logdir", "checkpoint", r.attempt.given.Path)
 	} else {

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // seesEnds is an observer that keeps the ends of starts.
@@ -67,10 +70,10 @@ func TestFailuresWithACheckpoint(t *testing.T) {
 		{[]Exit{fails, {Cause: Failed, Code: -1, Signal: syscall.SIGKILL, Step: 0}, fails}, false, 1},
 		{[]Exit{fails, {Cause: Preempted, Step: -1}, fails}, false, 1},
 	} {
-		s := openShelf(t, logdirOf(t, "ckpt-1", "ckpt-2"), "ckpt-*")
-		s.refresh(true)
-		given := s.known[1]
-		given.untried = false
+		s := openShelf(t, childtest.Logdir(t, "ckpt-1", "ckpt-2"), "ckpt-*")
+		s.Refresh(true)
+		s.Trust() // it has finished both
+		given := s.Known()[1]
 		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling, attempt: attempt{given: &given}}
 		for _, e := range tc.ends {
 			r.onExit(e)
@@ -183,7 +186,7 @@ func TestCanSaveFirst(t *testing.T) {
 		"no checkpoints":     func(r *run) { r.Checkpoints = "" },
 		"no grace":           func(r *run) { r.Grace = -1 },
 		"it hung":            func(r *run) { r.attempt.hung = true },
-		"it reports nothing": func(r *run) { r.attempt.step, r.prompter.covered = -1, NoStep },
+		"it reports nothing": func(r *run) { r.attempt.step, r.prompter.covered = -1, saved.NoStep },
 		"it has saved":       func(r *run) { r.prompter.covered = 0 },
 	} {
 		r := base()
@@ -197,10 +200,10 @@ func TestCanSaveFirst(t *testing.T) {
 func TestSaveLostTexts(t *testing.T) {
 	const end = "; have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs"
 	for want, err := range map[string]*SaveLostError{
-		"the program was stopped and has saved nothing":                                            {Step: -1, Saved: NoStep},
+		"the program was stopped and has saved nothing":                                            {Step: -1, Saved: saved.NoStep},
 		"the program was stopped at step 0 and has saved nothing":                                  {Step: 0},
 		"the program was stopped at step 7 without saving; it continues from step 3 (/log/ckpt-3)": {Step: 7, Newest: "/log/ckpt-3", Saved: 3},
-		"the program was stopped at step 7 without saving; it continues from /log/last":            {Step: 7, Newest: "/log/last", Saved: NoStep},
+		"the program was stopped at step 7 without saving; it continues from /log/last":            {Step: 7, Newest: "/log/last", Saved: saved.NoStep},
 	} {
 		if got := err.Error(); got != want+end {
 			t.Errorf("got  %s\nwant %s", got, want+end)
@@ -222,7 +225,7 @@ func TestLacksSteps(t *testing.T) {
 		{-1, 3, -inFlight, false, false}, {-1, 3, -inFlight - 1, true, false}, {-1, 9, -time.Hour, true, true},
 	} {
 		r := &run{Supervisor: &Supervisor{Steps: 9}, attempt: attempt{step: tc.step, ending: &ending{begun: begun}}}
-		c := Checkpoint{Step: tc.saved, Saved: begun.Add(tc.at), files: []string{"ckpt"}}
+		c := Checkpoint{Step: tc.saved, Saved: begun.Add(tc.at)}
 		if tc.saved < 0 { // its name has no step
 			r.attempt.beforeLast = begun
 		}
@@ -238,7 +241,7 @@ func TestFirstFolderOfThisStart(t *testing.T) {
 	for code, want := range map[int]int{0: 1, 1: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			sv, log := simulate(t, func(p *simProgram) int {
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1", "w"), "weights")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1", "w"), "weights")
 				p.sleep(10 * time.Second)
 				return code
 			})
@@ -280,7 +283,7 @@ func TestOnTrialIsSaid(t *testing.T) {
 	for name, want := range map[string]bool{"ckpt-1/model.safetensors": true, "ckpt-1.safetensors": false} {
 		synctest.Test(t, func(t *testing.T) {
 			sv, log := simulate(t, func(*simProgram) int { return 0 })
-			writeFile(t, filepath.Join(sv.Logdir, name), tensorsFile())
+			childtest.Write(t, filepath.Join(sv.Logdir, name), childtest.Tensors())
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Error(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -30,14 +31,14 @@ func TestAskedWhileDiskIsAwaited(t *testing.T) {
 				if given = p.variable("TRAINERD_CHECKPOINT"); first || starts > 1 {
 					return 0
 				}
-				must(t, os.Remove(filepath.Join(sv.Logdir, name)))
+				childtest.Must(t, os.Remove(filepath.Join(sv.Logdir, name)))
 				return 1
 			})
-			writeFile(t, filepath.Join(sv.Logdir, name), tensorsFile())
-			openShelf(t, sv.Logdir, name).refresh(true)
+			childtest.Write(t, filepath.Join(sv.Logdir, name), childtest.Tensors())
+			openShelf(t, sv.Logdir, name).Refresh(true)
 			if first { // a run was killed while the program saved
-				must(t, os.Remove(filepath.Join(sv.Logdir, name)))
-				writeFile(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"a","pid":1}`)
+				childtest.Must(t, os.Remove(filepath.Join(sv.Logdir, name)))
+				childtest.Write(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"a","pid":1}`)
 			}
 			seen := &pauses{}
 			sv.Checkpoints, sv.Observer, sv.SaveSignal = name, seen, syscall.SIGUSR1
@@ -74,14 +75,14 @@ func TestStopWhileDiskIsAwaited(t *testing.T) {
 			const name = "last.safetensors"
 			sv, _ := simulate(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
 			sv.Checkpoints = name
-			writeFile(t, filepath.Join(sv.Logdir, name), tensorsFile())
-			openShelf(t, sv.Logdir, name).refresh(true)
-			writeFile(t, filepath.Join(sv.Logdir, name), "x")
+			childtest.Write(t, filepath.Join(sv.Logdir, name), childtest.Tensors())
+			openShelf(t, sv.Logdir, name).Refresh(true)
+			childtest.Write(t, filepath.Join(sv.Logdir, name), "x")
 			picky(sv, func(op, below string) bool { return op == "rename" && below == name })
 			stop, end := begin(t, sv)
 			pass(30 * time.Minute)
 			if lost {
-				must(t, os.Rename(sv.Logdir, sv.Logdir+"2"))
+				childtest.Must(t, os.Rename(sv.Logdir, sv.Logdir+"2"))
 			} else {
 				stop()
 			}

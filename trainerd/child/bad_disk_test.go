@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestBadDisk has a disk that fails at one thing that a run does with checkpoints: the log
@@ -39,16 +40,16 @@ func TestBadDisk(t *testing.T) {
 				return op == "create" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
 			}, 1,
 			"cannot move the checkpoint back", "ckpt-10 ckpt-10 none ckpt-10", base},
-		"moving aside": {map[string]string{intact: tensorsFile(), damaged: "x"},
+		"moving aside": {map[string]string{intact: childtest.Tensors(), damaged: "x"},
 			func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 0, "cannot move damaged checkpoint aside", intact, damaged},
-		"moving aside what a file names": {map[string]string{intact: tensorsFile(), damaged: "x", "latest": damaged},
+		"moving aside what a file names": {map[string]string{intact: childtest.Tensors(), damaged: "x", "latest": damaged},
 			func(op, name string) bool {
 				return op == "create" && name != "" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
 			}, 0,
 			"cannot correct what names the damaged checkpoint", intact, "damaged/" + damaged},
-		"deleting": {map[string]string{intact: tensorsFile(), "ckpt-7.safetensors": tensorsFile()},
+		"deleting": {map[string]string{intact: childtest.Tensors(), "ckpt-7.safetensors": childtest.Tensors()},
 			func(op, name string) bool { return op == "rename" && !strings.Contains(name, "/") }, 0, "cannot delete checkpoint", "ckpt-7.safetensors", intact},
-		"recording": {map[string]string{intact: tensorsFile()},
+		"recording": {map[string]string{intact: childtest.Tensors()},
 			func(op, name string) bool { return strings.HasPrefix(name, "trainerd.manifests") }, 0, "checkpoint has no manifest, or no copy", intact, intact},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +60,7 @@ func TestBadDisk(t *testing.T) {
 					return tc.code
 				})
 				for file, text := range tc.files {
-					writeFile(t, filepath.Join(sv.Logdir, file), text)
+					childtest.Write(t, filepath.Join(sv.Logdir, file), text)
 				}
 				picky(sv, tc.fails)
 				sv.Retention, sv.Restarts.Max = []retention.Policy{retention.Last(1)}, 3
@@ -72,8 +73,8 @@ func TestBadDisk(t *testing.T) {
 				if got := strings.Join(given, " "); got != tc.given {
 					t.Errorf("the starts were given %q, want %q", got, tc.given)
 				}
-				if !slices.ContainsFunc(below(t, sv.Logdir), func(name string) bool { return name == tc.left || withoutTime(name) == tc.left }) {
-					t.Errorf("%s is not in %v", tc.left, below(t, sv.Logdir))
+				if !slices.ContainsFunc(childtest.Below(t, sv.Logdir), func(name string) bool { return name == tc.left || withoutTime(name) == tc.left }) {
+					t.Errorf("%s is not in %v", tc.left, childtest.Below(t, sv.Logdir))
 				}
 			})
 		})
@@ -92,7 +93,7 @@ func withoutTime(name string) string {
 func TestAsideComesBack(t *testing.T) {
 	for pattern, files := range map[string]map[string]string{
 		"{a,b}/w_*": {"a/w_10": "one", "b/w_10": "two", "a/latest": "w_10"},
-		"w_*":       {"w_10/model.safetensors": tensorsFile()},
+		"w_*":       {"w_10/model.safetensors": childtest.Tensors()},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var given []string
@@ -102,7 +103,7 @@ func TestAsideComesBack(t *testing.T) {
 			})
 			sv.Checkpoints, sv.Restarts.Max = pattern, 6
 			for file, text := range files {
-				writeFile(t, filepath.Join(sv.Logdir, file), text)
+				childtest.Write(t, filepath.Join(sv.Logdir, file), text)
 			}
 			if _, err := sv.Run(t.Context()); !is[*ExitError](err) {
 				t.Errorf("Run = %v", err)
@@ -117,7 +118,7 @@ func TestAsideComesBack(t *testing.T) {
 				t.Errorf("it is moved back twice:\n%s", log)
 			}
 			for file, want := range files {
-				if got := readFile(t, filepath.Join(sv.Logdir, file)); got != want {
+				if got := childtest.Read(t, filepath.Join(sv.Logdir, file)); got != want {
 					t.Errorf("%s has %q, want %q", file, got, want)
 				}
 			}
@@ -136,10 +137,10 @@ func TestAsideNext(t *testing.T) {
 				}
 				return 0
 			})
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
 			next := `next="the beginning"`
 			if sv.Checkpoints = "ckpt-*"; older != "" {
-				writeFile(t, filepath.Join(sv.Logdir, older), tensorsFile())
+				childtest.Write(t, filepath.Join(sv.Logdir, older), childtest.Tensors())
 				next = "next=" + filepath.Join(sv.Logdir, older)
 			}
 			if _, err := sv.Run(t.Context()); err != nil || !strings.Contains(log.String(), next) {
@@ -158,13 +159,13 @@ func TestRecordsCannotBeKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int {
 			for step := 3; step < 5; step++ {
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
 				p.say("step=%d loss=1", step)
 				p.sleep(time.Minute)
 			}
 			return 0
 		})
-		writeFile(t, filepath.Join(sv.Logdir, "trainerd.manifests"), "x")
+		childtest.Write(t, filepath.Join(sv.Logdir, "trainerd.manifests"), "x")
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -185,7 +186,7 @@ func TestDroppedEventsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, _ := simulate(t, func(p *simProgram) int {
 			for step := 3; step < 6; step++ {
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
 				p.sleep(time.Minute)
 			}
 			return 0
@@ -206,7 +207,7 @@ func TestMetricsCannotBeKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		saved := false
 		sv, log := simulate(t, func(p *simProgram) int {
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
 			p.sleep(time.Minute)
 			p.say("step=3 loss=1")
 			return 0

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -28,13 +29,13 @@ func TestCannotBegin(t *testing.T) {
 		want string
 	}{
 		"no pattern":           {func(_ *testing.T, sv *Supervisor) { sv.Checkpoints = "[" }, "is not a pattern"},
-		"the logdir is a file": {func(t *testing.T, sv *Supervisor) { writeFile(t, sv.Logdir, "x") }, "not a directory"},
+		"the logdir is a file": {func(t *testing.T, sv *Supervisor) { childtest.Write(t, sv.Logdir, "x") }, "not a directory"},
 		"the nodes are a file": {func(t *testing.T, sv *Supervisor) {
 			sv.Nodes = 2
-			writeFile(t, filepath.Join(sv.Logdir, nodesDir), "x")
+			childtest.Write(t, filepath.Join(sv.Logdir, nodesDir), "x")
 		}, "not a directory"},
 		"no events": {func(t *testing.T, sv *Supervisor) {
-			writeFile(t, filepath.Join(sv.Logdir, "events.out.tfevents.1.theirs"), "x")
+			childtest.Write(t, filepath.Join(sv.Logdir, "events.out.tfevents.1.theirs"), "x")
 			picky(sv, func(op, name string) bool { return op == "mkdir" && name == ownRun })
 		}, "input/output error"},
 		"processes that stay":     {func(_ *testing.T, sv *Supervisor) { sv.System.(*simulated).left = []int{7} }, "processes [7] still write"},
@@ -59,9 +60,9 @@ func TestCannotBegin(t *testing.T) {
 // holdGroup holds the lock of the group of a run, as a process in another container does.
 func holdGroup(t *testing.T, sv *Supervisor) {
 	t.Helper()
-	must(t, os.MkdirAll(sv.Logdir, 0o777))
+	childtest.Must(t, os.MkdirAll(sv.Logdir, 0o777))
 	held, err := lock.HoldGroup(sv.Logdir)
-	must(t, err)
+	childtest.Must(t, err)
 	t.Cleanup(func() { held.Close() })
 }
 
@@ -230,7 +231,7 @@ func TestCauseOf(t *testing.T) {
 func TestNoGroupLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, _ := simulate(t, func(*simProgram) int { t.Error("the program is started"); return 0 })
-		must(t, os.MkdirAll(filepath.Join(sv.Logdir, lock.GroupFile), 0o777))
+		childtest.Must(t, os.MkdirAll(filepath.Join(sv.Logdir, lock.GroupFile), 0o777))
 		if _, err := sv.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "locking logdir for a program") {
 			t.Errorf("Run = %v", err)
 		}

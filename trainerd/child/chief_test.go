@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -69,14 +70,14 @@ func TestNodesAreNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(*simProgram) int { return 0 })
 		sv.Nodes = 2
-		writeFile(t, filepath.Join(sv.Logdir, nodesDir, "job.json", "x"), "x")
+		childtest.Write(t, filepath.Join(sv.Logdir, nodesDir, "job.json", "x"), "x")
 		if _, err := sv.Run(t.Context()); err != nil || !strings.Contains(log.String(), "cannot send instructions to the other nodes") {
 			t.Errorf("the chief: %v; log:\n%s", err, log)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulateFollower(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
-		writeFile(t, filepath.Join(sv.Logdir, nodesDir, "node1", "state.json", "x"), "x")
+		childtest.Write(t, filepath.Join(sv.Logdir, nodesDir, "node1", "state.json", "x"), "x")
 		_, end := begin(t, sv)
 		time.Sleep(10 * time.Second)
 		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = jobStopped })
@@ -96,8 +97,8 @@ func TestChiefDoesNotWaitForever(t *testing.T) {
 			sv.Nodes, sv.Grace = 2, 10*time.Second
 			before := start{"elsewhere/7/1", 3}
 			for name, state := range map[string]any{"job.json": jobState{start: before, Phase: nodeRunning}, "node1/state.json": nodeState{start: before, Phase: nodeRunning}} {
-				writeFile(t, filepath.Join(sv.Logdir, nodesDir, name), "")
-				must(t, writeJSON(nil, filepath.Join(sv.Logdir, nodesDir, name), state))
+				childtest.Write(t, filepath.Join(sv.Logdir, nodesDir, name), "")
+				childtest.Must(t, writeJSON(nil, filepath.Join(sv.Logdir, nodesDir, name), state))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -129,11 +130,11 @@ func TestChiefTakesTheLastSave(t *testing.T) {
 		sv.Nodes = 2
 		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}, start{"elsewhere/7/1", 3}
 		tellState(t, n, 1, nodeState{start: before, Phase: nodeRunning})
-		must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
-		writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+		childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
 		_, end := begin(t, sv)
 		time.Sleep(3 * time.Second)
-		writeFile(t, filepath.Join(sv.Logdir, "ckpt-7"), "weights")
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-7"), "weights")
 		tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
 		if _, err := end(); err != nil || !slices.Equal(given, []string{"7"}) {
 			t.Errorf("%v; the starts continue from %q", err, given)

@@ -3,7 +3,6 @@
 package child
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -29,52 +30,40 @@ func TestCopyOfOverwritten(t *testing.T) {
 		}
 		write := func(text string) {
 			for _, name := range files {
-				writeFile(t, filepath.Join(dir, name), text)
+				childtest.Write(t, filepath.Join(dir, name), text)
 			}
 		}
 		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}}
 		for life := 1; life <= 3; life++ {
 			r.store = openShelf(t, dir, pattern)
-			if bad := r.store.readRecords(); bad != nil {
+			if bad := r.store.ReadRecords(); bad != nil {
 				t.Fatal(bad)
 			}
-			r.store.refresh(true)
-			if err := r.store.sweep(); err != nil {
+			r.store.Refresh(true)
+			if err := r.store.Sweep(); err != nil {
 				t.Fatal(err)
 			}
 			r.quarantineDamaged(t.Context())
-			c, ok := r.store.newest(noCeiling)
+			c, ok := r.store.Newest(noCeiling)
 			if ok != (life > 1) {
 				t.Fatalf("life %d begins with %v, %v", life, c, ok)
 			}
 			for _, name := range files {
-				if got, err := os.ReadFile(filepath.Join(dir, name)); life > 1 && (err != nil || string(got) != tensorsOf(10*life-10)) {
+				if got, err := os.ReadFile(filepath.Join(dir, name)); life > 1 && (err != nil || string(got) != childtest.TensorsOf(10*life-10)) {
 					t.Errorf("life %d: %s is not that of the save before: %v", life, name, err)
 				}
 			}
 			for save := 1; save <= 2; save++ { // the second replaces the copy of the first
-				write(tensorsOf(10*life - 10*(2-save)))
-				if added, bad := r.store.refresh(true); len(added) != 1 || bad != nil {
+				write(childtest.TensorsOf(10*life - 10*(2-save)))
+				if added, bad := r.store.Refresh(true); len(added) != 1 || bad != nil {
 					t.Fatalf("life %d: added %v, bad %v", life, added, bad)
 				}
 			}
-			if copies, err := os.ReadDir(filepath.Join(dir, copiesDir)); err != nil || len(copies) != 1 {
+			if copies, err := os.ReadDir(filepath.Join(dir, saved.CopiesDir)); err != nil || len(copies) != 1 {
 				t.Errorf("life %d: copies %v, %v", life, copies, err)
 			}
-			write(tensorsOf(99)[:100])
+			write(childtest.TensorsOf(99)[:100])
 		}
-	}
-}
-
-// TestNoCopyWithSteps has a program whose checkpoints have steps: none is copied.
-func TestNoCopyWithSteps(t *testing.T) {
-	dir := logdirOf(t, "last.pt", "ckpt-1.pt")
-	s := openShelf(t, dir, "*.pt")
-	if added, _ := s.refresh(true); len(added) != 2 {
-		t.Fatal(added)
-	}
-	if records, _ := manifest.Records(dir); len(records) != 2 || records[0].Copy != "" || records[1].Copy != "" {
-		t.Errorf("records %+v", records)
 	}
 }
 
@@ -94,13 +83,13 @@ func TestCopyOfOneThatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sv, out := supervise(t, "")
 			sv.Checkpoints = "last*"
-			script := "write last;steps 1 3;await " + manifest.RecordName("last", NoStep) + ";remove last;" + tc.end
+			script := "write last;steps 1 3;await " + manifest.RecordName("last", saved.NoStep) + ";remove last;" + tc.end
 			sv.Env = []string{"CHILD_SCRIPT=" + script + "|list last*"}
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if tc.dies {
-				writeFile(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"a","pid":1}`)
+				childtest.Write(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"a","pid":1}`)
 			}
 			if !tc.want || tc.dies {
 				sv.Env = []string{"CHILD_SCRIPT=list last*"}
@@ -112,30 +101,6 @@ func TestCopyOfOneThatIsGone(t *testing.T) {
 				t.Errorf("the next start has it: %v, want %v\n%s", got, tc.want, out)
 			}
 		})
-	}
-}
-
-// TestCopyOfOneThatChanges has a program that overwrites its checkpoint while that is
-// being verified: what is known of it names the copy that there is.
-func TestCopyOfOneThatChanges(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "last.safetensors")
-	s := openShelf(t, dir, "last*")
-	for save := range 3 {
-		writeFile(t, name, tensorsOf(10+save))
-		verdicts := s.verify(t.Context(), s.candidates(true))
-		if save == 1 {
-			writeFile(t, name, tensorsOf(99)[:100+save])
-		}
-		s.accept(verdicts)
-		for _, err := range s.unrecorded {
-			t.Errorf("save %d: %v", save, err)
-		}
-	}
-	for k, r := range s.records {
-		if _, err := os.Stat(filepath.Join(dir, r.Copy)); err != nil {
-			t.Errorf("the record of %v names a copy that is not there: %v", k, err)
-		}
 	}
 }
 
@@ -153,42 +118,43 @@ func copySurvivesItsReturn(t *testing.T) {
 		for n := 1; ; n++ {
 			dir := t.TempDir()
 			r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}}
-			look := func() {
-				r.store = openShelf(t, dir, pattern)
-				r.store.disk = atomicfile.NoSync(r.store.disk)
-				if bad := r.store.readRecords(); bad != nil {
+			look := func(disk atomicfile.FS) {
+				r.store = shelfOn(t, disk, dir, pattern)
+				if bad := r.store.ReadRecords(); bad != nil {
 					t.Fatal(bad)
 				}
-				r.store.refresh(true)
+				r.store.Refresh(true)
 			}
-			look()
-			for i, text := range []string{`{"step":1}`, tensorsOf(10)} {
-				writeFile(t, filepath.Join(dir, files[i]), text)
+			whole := atomicfile.NoSync(atomicfile.OrOS(nil))
+			look(whole)
+			for i, text := range []string{`{"step":1}`, childtest.TensorsOf(10)} {
+				childtest.Write(t, filepath.Join(dir, files[i]), text)
 				if err := os.Chtimes(filepath.Join(dir, files[i]), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if added, bad := r.store.refresh(true); len(added) != 1 || bad != nil {
+			if added, bad := r.store.Refresh(true); len(added) != 1 || bad != nil {
 				t.Fatalf("added %v, bad %v", added, bad)
 			}
-			writeFile(t, filepath.Join(dir, files[1]), tensorsOf(99)[:100])
+			childtest.Write(t, filepath.Join(dir, files[1]), childtest.TensorsOf(99)[:100])
 
-			look()
 			fsys := faultfs.NewFault(faultfs.Fault{At: n, Kill: kill})
-			r.store.disk = fsys
+			disk := &swappable{whole}
+			look(disk)
+			disk.FS = fsys
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			r.quarantineDamaged(ctx)
 			cancel()
 			failed := fsys.Failed()
 
-			look()
+			look(whole)
 			r.bringBackGone(t.Context())
-			if err := r.store.sweep(); err != nil {
+			if err := r.store.Sweep(); err != nil {
 				t.Error(err)
 			}
 			r.quarantineDamaged(t.Context())
 			got, err := os.ReadFile(filepath.Join(dir, files[1]))
-			if c, ok := r.store.newest(noCeiling); !ok || len(c.files) != 2 || err != nil || string(got) != tensorsOf(10) {
+			if c, ok := r.store.Newest(noCeiling); !ok || err != nil || string(got) != childtest.TensorsOf(10) {
 				t.Errorf("kill %v, %s: the next start has %v; %d bytes, %v", kill, failed, c, len(got), err)
 			}
 			if failed == "" {
@@ -199,109 +165,4 @@ func copySurvivesItsReturn(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestCopyOnBadDisk lets each operation fail of making a copy, and of bringing it back: each
-// is an error, no half of a copy is left, and the copy that there is stays needed.
-func TestCopyOnBadDisk(t *testing.T) {
-	for n := 1; ; n++ {
-		dir := t.TempDir()
-		writeFile(t, filepath.Join(dir, "last.bin"), "weights")
-		s := openShelf(t, dir, "last.bin")
-		whole := s.disk
-		s.refresh(true)
-		r := s.records[keyOf("last.bin")]
-		if restored, needed, err := s.restore(t.Context(), nil); restored || needed || err != nil {
-			t.Errorf("without a record: %v, %v, %v", restored, needed, err)
-		}
-
-		making := faultfs.NewFault(faultfs.Fault{At: n})
-		s.disk = making
-		_, err := s.copyAside(t.Context(), s.known[0], r)
-		if copies, _ := os.ReadDir(filepath.Join(dir, copiesDir)); err == nil != (making.Failed() == "") || err != nil && len(copies) != 1 {
-			t.Errorf("making it, %s: %v, copies %v", making.Failed(), err, copies)
-		}
-
-		must(t, os.Remove(filepath.Join(dir, "last.bin")))
-		bringing := faultfs.NewFault(faultfs.Fault{At: n})
-		s.disk = bringing
-		restored, needed, err := s.restore(t.Context(), r)
-		failed := bringing.Failed() != "" && !strings.HasPrefix(bringing.Failed(), "link ") // else it is copied
-		if restored == failed || needed != failed || (err != nil) != failed {
-			t.Errorf("bringing it back, %s: %v, %v, %v", bringing.Failed(), restored, needed, err)
-		}
-		s.disk = whole
-		must(t, s.forget(s.known[0]))
-		records, bad := manifest.Records(dir)
-		if _, err := os.Stat(s.abs(r.Copy)); err == nil || len(records) > 0 || bad != nil {
-			t.Errorf("once it is forgotten: records %v, %v, and a copy", records, bad)
-		}
-		if making.Failed() == "" && bringing.Failed() == "" {
-			if n < 6 {
-				t.Errorf("only %d operations", n)
-			}
-			break
-		}
-	}
-}
-
-// TestCopyStaysOnBadDisk lets each operation fail of recording a checkpoint that was written
-// over another: whatever fails, a verified copy of one of the two is recorded.
-func TestCopyStaysOnBadDisk(t *testing.T) {
-	for n := 1; ; n++ {
-		dir := t.TempDir()
-		writeFile(t, filepath.Join(dir, "last.bin"), "weights")
-		s := openShelf(t, dir, "last.bin")
-		s.refresh(true)
-		writeFile(t, filepath.Join(dir, "last.bin"), "newer weights")
-		disk := faultfs.NewFault(faultfs.Fault{At: n})
-		s.disk = disk
-		s.refresh(true)
-		records, bad := manifest.Records(dir)
-		if len(records) != 1 || bad != nil {
-			t.Fatalf("%s: records %v, %v", disk.Failed(), records, bad)
-		}
-		for _, r := range records {
-			if r.Copy == "" {
-				t.Errorf("%s: no copy is recorded", disk.Failed())
-			} else if err := r.VerifyCopy(t.Context(), s.root); err != nil {
-				t.Errorf("%s: %v", disk.Failed(), err)
-			}
-		}
-		if disk.Failed() == "" {
-			if n < 8 {
-				t.Errorf("only %d operations", n)
-			}
-			break
-		}
-	}
-}
-
-// TestCopyIsVerified has a disk that takes other bytes for a copy than those that it was
-// given: the checkpoint has no copy then.
-func TestCopyIsVerified(t *testing.T) {
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "last.bin"), "weights")
-	s := openShelf(t, dir, "last.bin")
-	s.disk = lyingDisk{s.disk}
-	if added, bad := s.refresh(true); len(added) != 1 || bad != nil || len(s.unrecorded) != 1 || copied(added[0].record) != "" {
-		t.Errorf("added %v, bad %v, unrecorded %v", added, bad, s.unrecorded)
-	}
-	if copies, err := os.ReadDir(filepath.Join(dir, copiesDir)); err != nil || len(copies) != 0 {
-		t.Errorf("copies %v, %v", copies, err)
-	}
-}
-
-// lyingDisk keeps "WEIGHTS" for "weights".
-type lyingDisk struct{ atomicfile.FS }
-
-func (d lyingDisk) Create(name string) (atomicfile.File, error) {
-	f, err := d.FS.Create(name)
-	return lyingFile{f}, err
-}
-
-type lyingFile struct{ atomicfile.File }
-
-func (f lyingFile) Write(b []byte) (int, error) {
-	return f.File.Write(bytes.ReplaceAll(b, []byte("weights"), []byte("WEIGHTS")))
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 )
@@ -40,7 +41,7 @@ func isForeignEvents(base string) bool {
 func (r *run) hasForeignEvents() bool {
 	entries, err := fs.ReadDir(r.root.FS(), ".")
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return isForeignEvents(e.Name()) && leadsToFile(r.store.abs(e.Name()))
+		return isForeignEvents(e.Name()) && leadsToFile(r.abs(e.Name()))
 	})
 }
 
@@ -72,7 +73,7 @@ func (r *run) makeWay() {
 }
 
 func (r *run) moveEvents() (err error) {
-	if err := r.store.mkdirAll(ownRun); err != nil {
+	if err := atomicfile.MkdirSync(r.disk, r.abs(ownRun)); err != nil {
 		return err
 	}
 	entries, err := fs.ReadDir(r.root.FS(), ".")
@@ -88,7 +89,7 @@ func (r *run) moveEvents() (err error) {
 	for _, e := range entries {
 		name := e.Name()
 		if strings.Contains(name, "tfevents") && strings.HasSuffix(name, ownSuffix) && !strings.Contains(name, purgeInfix) {
-			if err := r.store.disk.Rename(r.store.abs(name), r.store.abs(path.Join(ownRun, name))); err != nil {
+			if err := r.disk.Rename(r.abs(name), r.abs(path.Join(ownRun, name))); err != nil {
 				return err
 			}
 		}
@@ -134,7 +135,7 @@ func (r *run) purgeFrom(step int64) {
 func (r *run) withdrawMarks(marks []string) (left []string) {
 	for _, mark := range marks {
 		file, _, _ := strings.Cut(mark, purgeInfix)
-		of, err := os.Stat(r.store.abs(file)) // what a link is to may be anywhere
+		of, err := os.Stat(r.abs(file)) // what a link is to may be anywhere
 		own, ownErr := r.root.Lstat(mark)
 		if err != nil || ownErr != nil || !of.ModTime().After(own.ModTime()) || isCopied(mark, own.ModTime()) {
 			left = append(left, mark)
@@ -148,7 +149,7 @@ func (r *run) withdrawMarks(marks []string) (left []string) {
 }
 
 func (r *run) removeMark(mark string) (removed bool) {
-	err := r.store.disk.Remove(r.store.abs(mark))
+	err := r.disk.Remove(r.abs(mark))
 	if err != nil {
 		r.log.Warn("cannot withdraw the mark of a restart among the program's events; TensorBoard may hide points; delete it", "file", mark, "err", err)
 	}
@@ -167,7 +168,7 @@ func isCopied(mark string, at time.Time) bool {
 // TensorBoard's Python loader skips the first START of a run, so there are
 // two.
 func (r *run) writePurge(name string, step int64) error {
-	f, err := r.store.disk.Create(r.store.abs(name))
+	f, err := r.disk.Create(r.abs(name))
 	if err != nil {
 		return err
 	}
@@ -184,7 +185,7 @@ func (r *run) purgeBefore(ctx context.Context) {
 	there := r.findEvents()
 	r.withdrawMarks(r.dropAhead(there.marks))
 	r.attempt.eventFiles = there
-	if c := r.attempt.given; c == nil || !c.namesStep() {
+	if c := r.attempt.given; c == nil || !c.NamesStep() {
 		return // its first report will say where it is
 	}
 	r.purgeFrom(r.attempt.given.Step + 1)

@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestProgramsOwnEvents has a program with events files of its own, in the logdir
@@ -23,7 +24,7 @@ import (
 func TestProgramsOwnEvents(t *testing.T) {
 	const old, next = "events.out.tfevents.1700000000.h", "events.out.tfevents.1700000009.h"
 	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s tb/%s ckpt-2;steps 3 5;exit 1|write %s tb/%s;resume 6", old, old, next, next))
-	writeFile(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
+	childtest.Write(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestProgramsOwnEvents(t *testing.T) {
 func TestEventsFileBegunAgain(t *testing.T) {
 	const file = "tb/events.out.tfevents"
 	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s ckpt-2;exit 1|pause;write %s;date %s;resume 6", file, file, file))
-	writeFile(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
+	childtest.Write(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestEventsFileBegunAgain(t *testing.T) {
 func TestMarkOfALateRestart(t *testing.T) {
 	const old, next = "tb/events.out.tfevents.1700000000.h", "tb/events.out.tfevents.1700000009.h"
 	sv, _ := supervise(t, fmt.Sprintf("write %s;steps 1 3;exit 1|write %s;steps 1 4", old, next))
-	writeFile(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
+	childtest.Write(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestClockSetBack(t *testing.T) {
 	log := newScreen()
 	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s ckpt-2;exit 1|resume 6", tomorrow))
 	sv.Log = logTo(log)
-	writeFile(t, filepath.Join(sv.Logdir, mark), "x")
+	childtest.Write(t, filepath.Join(sv.Logdir, mark), "x")
 	begun := time.Now()
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func TestOwnEventsOnBadDisk(t *testing.T) {
 				case 2:
 					broken.Store(true)
 				case 5:
-					writeFile(t, filepath.Join(logdir, "events.out.tfevents.1700000000.h"), "theirs")
+					childtest.Write(t, filepath.Join(logdir, "events.out.tfevents.1700000000.h"), "theirs")
 				case 20:
 					broken.Store(false)
 				}
@@ -182,7 +183,7 @@ func TestOwnRunCannotBeMade(t *testing.T) {
 			sv, log := simulate(t, func(p *simProgram) int {
 				for step := range 60 {
 					if p.say("step=%d loss=1", step+1); step == 2 {
-						writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "events.out.tfevents.1.theirs"), "x")
+						childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "events.out.tfevents.1.theirs"), "x")
 					}
 					p.sleep(time.Second)
 				}
@@ -191,7 +192,7 @@ func TestOwnRunCannotBeMade(t *testing.T) {
 			own := filepath.Join(sv.Logdir, ownRun)
 			if until == 0 {
 				own = sv.Logdir
-				writeFile(t, filepath.Join(sv.Logdir, ownRun), "a command")
+				childtest.Write(t, filepath.Join(sv.Logdir, ownRun), "a command")
 			}
 			picky(sv, func(op, below string) bool {
 				return op == name && strings.HasPrefix(below, ownRun) && time.Since(begun) < until
@@ -220,8 +221,8 @@ func TestMarkCannotBeMade(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sv, log := simulate(t, func(p *simProgram) int {
 				logdir := p.variable("TRAINERD_LOGDIR")
-				writeFile(t, filepath.Join(logdir, "tb/events.out.tfevents.1.theirs"), "x")
-				writeFile(t, filepath.Join(logdir, "ckpt-3"), "weights")
+				childtest.Write(t, filepath.Join(logdir, "tb/events.out.tfevents.1.theirs"), "x")
+				childtest.Write(t, filepath.Join(logdir, "ckpt-3"), "weights")
 				if p.say("step=4 loss=1"); p.variable("TRAINERD_ATTEMPT") == "1" {
 					return 1
 				}
@@ -249,9 +250,9 @@ func TestMarksOfEarlierRuns(t *testing.T) {
 		theirs := filepath.Join(sv.Logdir, "tb", "events.out.tfevents.1.theirs")
 		at := time.Now().Add(-time.Hour)
 		mark := fmt.Sprintf("%s%s%d%s", theirs, purgeInfix, at.UnixNano(), ownSuffix)
-		writeFile(t, mark, "x")
-		must(t, os.Chtimes(mark, at, at))
-		writeFile(t, theirs, "x")
+		childtest.Write(t, mark, "x")
+		childtest.Must(t, os.Chtimes(mark, at, at))
+		childtest.Write(t, theirs, "x")
 		picky(sv, func(op, below string) bool { return fails && op == "remove" && strings.HasPrefix(below, "tb/") })
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -291,10 +292,10 @@ func TestMarksThatStay(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sv, _ := simulate(t, func(*simProgram) int { return 0 })
 			mark := filepath.Join(sv.Logdir, tc.mark)
-			writeFile(t, mark, "x")
-			must(t, os.Chtimes(mark, at, at))
+			childtest.Write(t, mark, "x")
+			childtest.Must(t, os.Chtimes(mark, at, at))
 			if theirs, _, _ := strings.Cut(mark, purgeInfix); !tc.noFile {
-				writeFile(t, theirs, "x")
+				childtest.Write(t, theirs, "x")
 			}
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -312,12 +313,12 @@ func TestFoldersWithoutMarks(t *testing.T) {
 	const file = "events.out.tfevents.1.theirs"
 	sv, _ := supervise(t, "write ckpt-2;exit 1|steps 3 4")
 	for _, dir := range []string{"tb", "damaged/1", ownRun, ".cache", "tb/.hidden"} {
-		writeFile(t, filepath.Join(sv.Logdir, dir, file), "x")
+		childtest.Write(t, filepath.Join(sv.Logdir, dir, file), "x")
 	}
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range below(t, sv.Logdir) {
+	for _, name := range childtest.Below(t, sv.Logdir) {
 		if strings.Contains(name, purgeInfix) && !strings.HasPrefix(name, "tb/"+file) {
 			t.Errorf("a mark: %s", name)
 		}
@@ -337,9 +338,9 @@ func TestMarkAndTheClock(t *testing.T) {
 				return 0
 			})
 			theirs := fmt.Sprintf("events.out.tfevents.%d.theirs", now.Add(ahead).Unix())
-			writeFile(t, filepath.Join(sv.Logdir, "tb", theirs), "x")
-			writeFile(t, filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"1"+ownSuffix), "x") // of an earlier start
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+			childtest.Write(t, filepath.Join(sv.Logdir, "tb", theirs), "x")
+			childtest.Write(t, filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"1"+ownSuffix), "x") // of an earlier start
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -360,8 +361,8 @@ func TestMarkOfFirstReport(t *testing.T) {
 				p.say("step=%d loss=1", first)
 				return 0
 			})
-			writeFile(t, filepath.Join(sv.Logdir, "tb/events.out.tfevents.1.theirs"), "x")
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+			childtest.Write(t, filepath.Join(sv.Logdir, "tb/events.out.tfevents.1.theirs"), "x")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -379,8 +380,8 @@ func TestMarkBeforeTheNextFile(t *testing.T) {
 		var begun []int64
 		sv, _ := simulate(t, func(p *simProgram) int {
 			begun = append(begun, time.Now().Unix())
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("tb/events.out.tfevents.%d.theirs", time.Now().Unix())), "x")
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("tb/events.out.tfevents.%d.theirs", time.Now().Unix())), "x")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
 			p.say("step=%d", len(begun)+3)
 			return 2 - len(begun)
 		})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestStoppedBeforeNodesEnd has a chief that is stopped before the start of an earlier chief has
@@ -25,13 +27,13 @@ func TestStoppedBeforeNodesEnd(t *testing.T) {
 			sv.Nodes = 2
 			n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
 			tellState(t, n, 1, nodeState{start: before, Phase: nodeRunning})
-			must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning, Paused: paused}))
+			childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning, Paused: paused}))
 			w := forwarder{}
 			report := func(first, last int64) {
 				for step := first; step <= last; step++ {
 					w.add(&Report{Step: step, Values: []Value{{"loss", 1}}})
 				}
-				must(t, w.send(n, before))
+				childtest.Must(t, w.send(n, before))
 			}
 			report(1, 2)
 			for range 2 { // chiefs, and each is stopped
@@ -47,7 +49,7 @@ func TestStoppedBeforeNodesEnd(t *testing.T) {
 			}
 			report(3, 6)
 			tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-6"), "weights")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-6"), "weights")
 			_, end := begin(t, sv)
 			if exit, err := end(); err != nil || exit.Cause != Completed {
 				t.Errorf("Run = %+v, %v", exit, err)
@@ -73,16 +75,16 @@ func TestPauseBeforeNodesEnd(t *testing.T) {
 		sv.Nodes = 2
 		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
 		tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
-		must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning, Paused: true}))
+		childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning, Paused: true}))
 		w := forwarder{}
 		for step := range int64(4) {
 			w.add(&Report{Step: step + 1, Values: []Value{{"loss", 1}}})
 		}
-		must(t, w.send(n, before))
-		writeFile(t, filepath.Join(sv.Logdir, "ckpt-4"), "weights")
+		childtest.Must(t, w.send(n, before))
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-4"), "weights")
 		_, end := begin(t, sv)
 		time.Sleep(time.Minute)
-		must(t, sv.Resume(t.Context()))
+		childtest.Must(t, sv.Resume(t.Context()))
 		if _, err := end(); err != nil {
 			t.Error(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -151,7 +152,7 @@ const inFlight = 100 * time.Millisecond
 // has none, it does if two reports have come since it was saved: the first of them
 // may be that of the step that was saved.
 func (r *run) lacksSteps(c Checkpoint, step int64) bool {
-	if !c.namesStep() {
+	if !c.NamesStep() {
 		return c.Saved.Add(inFlight).Before(r.attempt.beforeLast)
 	}
 	return c.Step < step
@@ -181,7 +182,7 @@ func (e *SaveLostError) Error() string {
 	}
 	lost := " and has saved nothing"
 	switch {
-	case e.Newest != "" && e.Saved == NoStep:
+	case e.Newest != "" && e.Saved == saved.NoStep:
 		lost = fmt.Sprintf(" without saving; it continues from %s", e.Newest)
 	case e.Newest != "":
 		lost = fmt.Sprintf(" without saving; it continues from step %d (%s)", e.Saved, e.Newest)
@@ -199,8 +200,8 @@ func (r *run) saveLost(exit Exit) error {
 	if e.saved && (e.stage != killed || !r.trainedOn()) {
 		return nil
 	}
-	c, ok := r.store.newest(noCeiling)
-	if ok && c.onTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
+	c, ok := r.store.Newest(noCeiling)
+	if ok && c.OnTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
 		ok = false
 	}
 	if ok && r.coversAll(c) {
@@ -208,7 +209,7 @@ func (r *run) saveLost(exit Exit) error {
 	}
 	lost := &SaveLostError{Step: r.attempt.step}
 	if ok {
-		lost.Newest, lost.Saved = c.Path, c.at()
+		lost.Newest, lost.Saved = c.Path, c.At()
 	}
 	return lost
 }
@@ -216,7 +217,7 @@ func (r *run) saveLost(exit Exit) error {
 // trainedOn reports whether a program that had to be killed has done more steps after its
 // last checkpoint: it has not taken the signal to end for one to save.
 func (r *run) trainedOn() bool {
-	c, ok := r.store.newest(noCeiling)
+	c, ok := r.store.Newest(noCeiling)
 	return r.attempt.step >= 0 && (!ok || r.lacksSteps(c, r.attempt.step-1))
 }
 

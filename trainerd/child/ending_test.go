@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -247,13 +248,13 @@ func (d failingDisk) SyncDir(name string) error {
 func TestStopOnBadDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, _ := simulate(t, func(p *simProgram) int {
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1"), "weights")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1"), "weights")
 			p.sleep(time.Minute)
 			p.say("step=3")
 			for !slices.Contains(p.signals(), syscall.SIGUSR1) {
 				p.sleepDeaf(time.Second)
 			}
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
 			p.sleep(time.Hour)
 			return 0
 		})
@@ -342,7 +343,7 @@ func TestOutliving(t *testing.T) {
 				p.say("step=1")
 				p.sleep(time.Hour)
 				if saves {
-					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1.json"), "{}")
+					childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1.json"), "{}")
 				}
 				ended = time.Now()
 				p.leave(time.Hour, system.SigKill)
@@ -359,7 +360,7 @@ func TestOutliving(t *testing.T) {
 			if took := time.Since(ended); took < want || took > want+5*time.Second {
 				t.Errorf("saved %v: the stop takes %v after the end of the program, want %v", saves, took, want)
 			}
-			if text := readFile(t, filepath.Join(sv.Logdir, "run-report.md")); !strings.Contains(text, fmt.Sprintf(" training, %v stopping", time.Since(begun).Round(time.Millisecond))) {
+			if text := childtest.Read(t, filepath.Join(sv.Logdir, "run-report.md")); !strings.Contains(text, fmt.Sprintf(" training, %v stopping", time.Since(begun).Round(time.Millisecond))) {
 				t.Errorf("the report has another time to stop than %v:\n%s", time.Since(begun), text)
 			}
 			if saves && strings.Contains(out.String(), "still waiting for=\"the program to end\"") {
@@ -384,8 +385,8 @@ func TestStopAfterLateReports(t *testing.T) {
 				p.say("step=%d", step+1)
 			}
 			name := filepath.Join(sv.Logdir, "last")
-			writeFile(t, name, "state")
-			must(t, os.Chtimes(name, time.Now(), time.Now()))
+			childtest.Write(t, name, "state")
+			childtest.Must(t, os.Chtimes(name, time.Now(), time.Now()))
 			p.sleep(time.Hour)
 			return 0
 		})

@@ -20,7 +20,7 @@ type eventFiles struct {
 
 // findEvents looks for the events of the program.
 func (r *run) findEvents() *eventFiles {
-	s := &eventSearch{root: r.root, abs: r.store.abs, found: &eventFiles{newest: map[string]string{}}, seen: map[string]bool{}}
+	s := &eventSearch{root: r.root, abs: r.abs, found: &eventFiles{newest: map[string]string{}}, seen: map[string]bool{}}
 	s.real, _ = filepath.EvalSymlinks(r.root.Name()) // "" leaves all links alone
 	s.walk(".")
 	for len(s.links) > 0 {

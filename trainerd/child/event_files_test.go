@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestLinkedEvents has a program whose events are reached by symbolic links, and that is
@@ -39,21 +41,21 @@ func TestLinkedEvents(t *testing.T) {
 			sv.Env[0] = strings.ReplaceAll(sv.Env[0], "W/", c.writes+"/")
 			log := newScreen()
 			sv.Log = logTo(log)
-			must(t, os.MkdirAll(filepath.Join(sv.Logdir, c.writes), 0o777))
+			childtest.Must(t, os.MkdirAll(filepath.Join(sv.Logdir, c.writes), 0o777))
 			for link, to := range c.links {
 				link = filepath.Join(sv.Logdir, link)
-				must(t, os.MkdirAll(filepath.Dir(link), 0o777))
-				must(t, os.Symlink(strings.ReplaceAll(to, "LOGDIR", sv.Logdir), link))
+				childtest.Must(t, os.MkdirAll(filepath.Dir(link), 0o777))
+				childtest.Must(t, os.Symlink(strings.ReplaceAll(to, "LOGDIR", sv.Logdir), link))
 			}
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			var marked []string
-			must(t, filepath.WalkDir(base, func(name string, _ os.DirEntry, err error) error {
+			childtest.Must(t, filepath.WalkDir(base, func(name string, _ os.DirEntry, err error) error {
 				if strings.Contains(name, purgeInfix) {
 					below, _ := filepath.Rel(sv.Logdir, filepath.Dir(name))
 					marked = append(marked, below)
-					must(t, os.Remove(name))
+					childtest.Must(t, os.Remove(name))
 				}
 				return err
 			}))
@@ -72,9 +74,9 @@ func TestLinkedLogdir(t *testing.T) {
 	const old = "tb/events.out.tfevents.1700000000.h"
 	sv, _ := supervise(t, "steps 1 2;write ckpt-2 "+old+";exit 1|resume 6")
 	real := filepath.Join(t.TempDir(), "real")
-	must(t, os.MkdirAll(filepath.Join(real, "tb"), 0o777))
-	must(t, os.Symlink(filepath.Join(real, "tb"), filepath.Join(real, "linked")))
-	must(t, os.Symlink(real, sv.Logdir))
+	childtest.Must(t, os.MkdirAll(filepath.Join(real, "tb"), 0o777))
+	childtest.Must(t, os.Symlink(filepath.Join(real, "tb"), filepath.Join(real, "linked")))
+	childtest.Must(t, os.Symlink(real, sv.Logdir))
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
@@ -34,14 +35,14 @@ func tellJob(t *testing.T, logdir string, change func(j *jobState)) {
 	var j jobState
 	readJSON(name, &j)
 	change(&j)
-	must(t, writeJSON(nil, name, j))
+	childtest.Must(t, writeJSON(nil, name, j))
 }
 
 // tellState says how the program does on a node.
 func tellState(t *testing.T, n *nodes, node int, s nodeState) {
 	t.Helper()
-	must(t, os.MkdirAll(n.folder(node), 0o777))
-	must(t, writeJSON(nil, n.nodeFile(node), s))
+	childtest.Must(t, os.MkdirAll(n.folder(node), 0o777))
+	childtest.Must(t, writeJSON(nil, n.nodeFile(node), s))
 }
 
 // TestFollowerEnds has a worker whose program runs, and what may end both.
@@ -103,9 +104,9 @@ func TestFollowerOfChiefWithoutLockFile(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		name := filepath.Join(sv.Logdir, lock.LockFile)
 		for range 3 {
-			must(t, os.Rename(name, name+".gone"))
+			childtest.Must(t, os.Rename(name, name+".gone"))
 			time.Sleep(2 * sv.lookEvery())
-			must(t, os.Rename(name+".gone", name))
+			childtest.Must(t, os.Rename(name+".gone", name))
 			time.Sleep(10 * time.Second)
 		}
 		stopped := time.Now()
@@ -130,7 +131,7 @@ func TestFollowerOfNewChief(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		// The new chief has the lock, and has not begun.
 		name := filepath.Join(sv.Logdir, lock.LockFile)
-		must(t, os.WriteFile(name, []byte(`{"host":"elsewhere","pid":7,"start":"2026-01-02T03:04:05Z"}`), 0o666))
+		childtest.Must(t, os.WriteFile(name, []byte(`{"host":"elsewhere","pid":7,"start":"2026-01-02T03:04:05Z"}`), 0o666))
 		time.Sleep(10 * time.Second)
 		var told nodeState
 		if readJSON(filepath.Join(sv.Logdir, nodesDir, "node1", "state.json"), &told); told.Phase != nodeEnded {
@@ -161,7 +162,7 @@ func TestFollowerIsStopped(t *testing.T) {
 		"the chief ends its program": {func(t *testing.T, dir string, _ func()) { tellJob(t, dir, func(j *jobState) { j.Phase = nodeEnding }) }, 11 * time.Second},
 		"the chief goes":             {func(_ *testing.T, _ string, release func()) { release() }, 11 * time.Second},
 		"another is the chief": {func(t *testing.T, dir string, _ func()) {
-			must(t, os.WriteFile(filepath.Join(dir, lock.LockFile), []byte(`{"host":"elsewhere","pid":7,"start":"2026-01-02T03:04:05Z"}`), 0o666))
+			childtest.Must(t, os.WriteFile(filepath.Join(dir, lock.LockFile), []byte(`{"host":"elsewhere","pid":7,"start":"2026-01-02T03:04:05Z"}`), 0o666))
 		}, 11 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -387,7 +388,7 @@ func TestFollowerLeftovers(t *testing.T) {
 func TestFollowerCannotBegin(t *testing.T) {
 	for name, harm := range map[string]func(t *testing.T, sv *Supervisor){
 		"a file has the name of its folder": func(t *testing.T, sv *Supervisor) {
-			writeFile(t, filepath.Join(sv.Logdir, nodesDir, "node1"), "x")
+			childtest.Write(t, filepath.Join(sv.Logdir, nodesDir, "node1"), "x")
 		},
 		"processes of an earlier start stay": func(_ *testing.T, sv *Supervisor) { sv.System.(*simulated).left = []int{7} },
 	} {

@@ -214,7 +214,7 @@ func (r *run) takeForwarded(last bool) {
 		first := r.attempt.speaker == nil
 		if first {
 			r.log.Info("the program reports on another node, and nothing on this one; its curves are from there", "node", node)
-			r.store.noteReported(f.reports)
+			r.store.NoteReported(f.reached)
 		}
 		r.speaks(node)
 		for _, report := range f.reports {
@@ -225,6 +225,16 @@ func (r *run) takeForwarded(last bool) {
 			r.rotate() // which has waited for them
 		}
 	}
+}
+
+// reached returns the highest step that had been passed on when a checkpoint was written.
+func (f *forwarded) reached(written time.Time) (step int64) {
+	for _, r := range f.reports {
+		if !r.Time.After(written.Add(inFlight)) {
+			step = max(step, r.Step)
+		}
+	}
+	return step
 }
 
 // takeOver takes what the nodes have passed on to an earlier chief. What that has taken of
@@ -242,7 +252,7 @@ func (r *run) takeOver(job jobState) {
 		first := f.reports[0].Step
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", first)
 		r.events.Overtake(first)
-		r.store.noteReported(f.reports)
+		r.store.NoteReported(f.reached)
 		for _, report := range f.reports {
 			r.maxStep = max(r.maxStep, report.Step)
 			r.events.report(r.ectx, report, time.Now())

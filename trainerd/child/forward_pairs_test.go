@@ -11,6 +11,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // What a program reports on a worker's node counts for the chief's checkpoints and curves
@@ -62,7 +63,7 @@ func TestForwardedReportsFailOver(t *testing.T) {
 	logdir := filepath.Join(t.TempDir(), "log")
 	cmd := trainerdCommand(logdir, "while true; do sleep 0.1; done")
 	cmd.Env = append(cmd.Env, asNode+"=0 of 2")
-	must(t, cmd.Start())
+	childtest.Must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
 	worker := join(t, logdir, 1, "env STEP;resume 6;write ckpt-4;await go;steps 7 9")
@@ -73,7 +74,7 @@ func TestForwardedReportsFailOver(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 	worker.await(t, `STEP is "4"`)
-	must(t, os.WriteFile(filepath.Join(logdir, "go"), nil, 0o666))
+	childtest.Must(t, os.WriteFile(filepath.Join(logdir, "go"), nil, 0o666))
 	if exit, err := worker.end(t); err != nil || exit.Cause != Completed {
 		t.Errorf("the worker: %+v, %v", exit, err)
 	}
@@ -101,7 +102,7 @@ func TestNodesOvertake(t *testing.T) {
 			await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
 			worker := join(t, logdir, 1, reports[1]+";write ckpt-4;write there1;await trainerd.manifests/4.json;await go;exit 1|"+second[1])
 			await(t, "the chief has the points", func() bool { return len(curve(t, logdir, "gone")) == 1 })
-			must(t, os.WriteFile(filepath.Join(logdir, "go"), nil, 0o666))
+			childtest.Must(t, os.WriteFile(filepath.Join(logdir, "go"), nil, 0o666))
 			for _, n := range []*node{chief, worker} {
 				if exit, err := n.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
 					t.Errorf("node %d: %+v, %v", n.Node, exit, err)
@@ -123,7 +124,7 @@ func shownBy(t *testing.T, logdir, tag string, mode tfevents.Purge) (steps []int
 	t.Helper()
 	fsys := os.DirFS(logdir)
 	runs, err := tfevents.FindRuns(fsys, ".")
-	must(t, err)
+	childtest.Must(t, err)
 	d := tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: mode})
 	for p := range d.Scalars(d.Lookup(tag)) {
 		steps = append(steps, p.Step)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // A program that reports on a worker's node alone has its whole curve, and its steps count:
@@ -101,11 +102,11 @@ func TestForwarded(t *testing.T) {
 			}
 			w.size = maxForwarded // the next file begins after it
 		}
-		must(t, w.send(n, s))
+		childtest.Must(t, w.send(n, s))
 		f.read(name)
 	}
 	w.waiting = []byte(`not a report` + "\n" + `{"step": 4, "values": [{"tag": "loss", "value": "?"}]}` + "\n" + `{"step": 9`)
-	must(t, w.send(n, s))
+	childtest.Must(t, w.send(n, s))
 	f.read(name)
 	last := f.reports[len(f.reports)-1]
 	f.reports = f.reports[:len(f.reports)-1]
@@ -113,7 +114,7 @@ func TestForwarded(t *testing.T) {
 		t.Errorf("a number that is none: %+v", last)
 	}
 	w.waiting = []byte(`, "values": []}` + "\n")
-	must(t, w.send(n, s))
+	childtest.Must(t, w.send(n, s))
 	f.read(name)
 	if last := len(f.reports) - 1; f.reports[last].Step != 9 {
 		t.Errorf("a line that came in two parts: %+v", f.reports[last])
@@ -172,7 +173,7 @@ func TestWhoLeads(t *testing.T) {
 				if step > 0 {
 					w.add(&Report{Step: step})
 				}
-				must(t, w.send(n, s))
+				childtest.Must(t, w.send(n, s))
 				f.read(func(part int) string { return n.reportsFile(s, 1, part) })
 			}
 			report(0) // the file is there
@@ -202,7 +203,7 @@ func TestOwnReportsFirst(t *testing.T) {
 				for step := range tc.passed {
 					w.add(&Report{Step: step + 90, Values: []Value{{"loss", 1}}})
 				}
-				must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
+				childtest.Must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
 				p.sleep(5 * time.Second)
 				for step := range tc.own {
 					p.say("step=%d loss=1", step)
@@ -238,10 +239,10 @@ func TestDeletionAwaitsReports(t *testing.T) {
 				for step := range tc.passed {
 					w.add(&Report{Step: step, Values: []Value{{"loss", 1}}})
 				}
-				must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
+				childtest.Must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
 				for _, name := range []string{"ckpt-1", "ckpt-2"} {
 					p.sleep(2 * time.Second)
-					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), name), "weights")
+					childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), name), "weights")
 				}
 				p.sleep(time.Hour)
 				return 0
@@ -277,11 +278,11 @@ func TestDeletionAfterNaN(t *testing.T) {
 			w := &forwarder{}
 			w.add(&Report{Step: 1, Values: []Value{{"loss", 1}}})
 			w.add(&Report{Step: 4, Values: []Value{{"loss", math.NaN()}}})
-			must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
+			childtest.Must(t, w.send(&nodes{dir: n.dir, own: 1}, n.job().start))
 			for _, name := range []string{"ckpt-1", "ckpt-4"} {
 				file := filepath.Join(p.variable("TRAINERD_LOGDIR"), name)
-				writeFile(t, file, "weights")
-				must(t, os.Chtimes(file, time.Now(), time.Now()))
+				childtest.Write(t, file, "weights")
+				childtest.Must(t, os.Chtimes(file, time.Now(), time.Now()))
 				p.sleep(2 * time.Second)
 			}
 			p.sleep(time.Hour)
@@ -305,7 +306,7 @@ func TestOneSpeaker(t *testing.T) {
 					if node == 1 || step > 20 {
 						w := &forwarder{}
 						w.add(&Report{Step: step, Values: []Value{{"loss", float64(node)}}})
-						must(t, w.send(&nodes{dir: n.dir, own: node}, n.job().start))
+						childtest.Must(t, w.send(&nodes{dir: n.dir, own: node}, n.job().start))
 					}
 				}
 				p.sleep(time.Second)
@@ -334,11 +335,11 @@ func TestForwardOnFullDisk(t *testing.T) {
 	sv.Nodes, sv.Node = 2, 1
 	log := new(bytes.Buffer)
 	r := &run{Supervisor: sv, log: slog.New(slog.NewTextHandler(log, nil)), logdir: sv.Logdir}
-	must(t, os.MkdirAll(sv.Logdir, 0o777))
-	must(t, r.joinNodes())
+	childtest.Must(t, os.MkdirAll(sv.Logdir, 0o777))
+	childtest.Must(t, r.joinNodes())
 	f := &follower{run: r}
 	file := r.nodes.reportsFile(f.at, 1, 0)
-	must(t, os.Symlink("/dev/full", file))
+	childtest.Must(t, os.Symlink("/dev/full", file))
 	for i := range int64(3) {
 		f.passes.add(&Report{Step: i})
 		f.forward()
@@ -346,7 +347,7 @@ func TestForwardOnFullDisk(t *testing.T) {
 	if n := strings.Count(log.String(), "cannot pass the reports"); n != 1 {
 		t.Errorf("the log says it %d times:\n%s", n, log)
 	}
-	must(t, os.Remove(file))
+	childtest.Must(t, os.Remove(file))
 	f.forward()
 	passed := &forwarded{}
 	passed.read(func(part int) string { return r.nodes.reportsFile(f.at, 1, part) })
@@ -369,13 +370,13 @@ func TestTakeOver(t *testing.T) {
 				sv.Nodes, sv.Node = 2, own
 				n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
 				tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
-				must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+				childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
 				w := forwarder{part: part}
 				for step := range int64(4) {
 					w.add(&Report{Step: step + 1, Values: []Value{{"loss", 1}}})
 				}
-				must(t, w.send(n, before))
-				writeFile(t, filepath.Join(sv.Logdir, "ckpt-4"), "weights")
+				childtest.Must(t, w.send(n, before))
+				childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-4"), "weights")
 				if _, err := sv.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -398,20 +399,20 @@ func TestTakeOverTheBest(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sv, _ := simulate(t, func(p *simProgram) int {
 				p.say("step=%d loss=1", 12-counted)
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-12"), "weights")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-12"), "weights")
 				return 0
 			})
 			sv.Nodes, sv.Retention = 2, []retention.Policy{retention.Last(1), retention.Best{Metric: "loss", N: 1}}
 			n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
 			tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
-			must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+			childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
 			w := forwarder{}
 			for i, loss := range []float64{0.5, 0.1, 0.9} {
 				step := 3 * int64(i+1)
-				writeFile(t, filepath.Join(sv.Logdir, fmt.Sprint("ckpt-", step)), "weights")
+				childtest.Write(t, filepath.Join(sv.Logdir, fmt.Sprint("ckpt-", step)), "weights")
 				w.add(&Report{Step: step - counted, Values: []Value{{"loss", loss}}})
 			}
-			must(t, w.send(n, before))
+			childtest.Must(t, w.send(n, before))
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -438,7 +439,7 @@ func TestStopWhileNodesEnd(t *testing.T) {
 				for step := first; step <= last; step++ {
 					w.add(&Report{Step: step, Values: []Value{{"loss", 1}}})
 				}
-				must(t, w.send(n, n.job().start))
+				childtest.Must(t, w.send(n, n.job().start))
 			}
 			stop, end := begin(t, sv)
 			time.Sleep(2 * time.Second)

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestGoesBack has a checkpoint with which the program fails at once.
 func TestGoesBack(t *testing.T) {
 	sv, out := supervise(t, "env STEP;exit 1|env STEP;exit 1|env STEP;resume 30;write ckpt-30")
 	for _, name := range []string{"ckpt-10", "ckpt-20"} {
-		writeFile(t, filepath.Join(sv.Logdir, name), "weights")
+		childtest.Write(t, filepath.Join(sv.Logdir, name), "weights")
 	}
 	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 3 {
 		t.Fatalf("Run = %+v, %v", exit, err)
@@ -49,7 +50,7 @@ func TestFailsWithItsOnlyCheckpoint(t *testing.T) {
 func TestKilledWhileLoading(t *testing.T) {
 	sv, out := supervise(t, "env STEP;kill 9|env STEP;exit 137|env STEP;kill 9|env STEP;resume 30")
 	for _, name := range []string{"ckpt-10", "ckpt-20"} {
-		writeFile(t, filepath.Join(sv.Logdir, name), "weights")
+		childtest.Write(t, filepath.Join(sv.Logdir, name), "weights")
 	}
 	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 4 {
 		t.Fatalf("Run = %+v, %v", exit, err)
@@ -64,7 +65,7 @@ func TestKilledWhileLoading(t *testing.T) {
 func TestGoesBackAndOn(t *testing.T) {
 	sv, out := supervise(t, "env STEP;exit 1|env STEP;exit 1|env STEP;resume 30;intact ckpt-30.safetensors;exit 1|env STEP;resume 40")
 	for _, name := range []string{"ckpt-10.safetensors", "ckpt-20.safetensors"} {
-		writeFile(t, filepath.Join(sv.Logdir, name), tensorsFile())
+		childtest.Write(t, filepath.Join(sv.Logdir, name), childtest.Tensors())
 	}
 	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 4 {
 		t.Fatalf("Run = %+v, %v", exit, err)

@@ -16,6 +16,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestMain lets the test binary be the program that is looked after: with
@@ -66,7 +71,7 @@ func act(words []string) {
 			os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), name), []byte("weights"), 0o666)
 		}
 	case "intact": // a file that can be verified
-		os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]), []byte(tensorsOf(1)), 0o666)
+		os.WriteFile(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]), []byte(childtest.TensorsOf(1)), 0o666)
 	case "remove":
 		os.Remove(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1]))
 	case "link": // a name below the logdir to another
@@ -152,13 +157,6 @@ func becomeReaper(on uintptr) error {
 	return nil
 }
 
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	must(t, err)
-	return string(b)
-}
-
 // logTo returns a log that a test reads.
 func logTo(s *screen) *slog.Logger { return slog.New(slog.NewTextHandler(s, nil)) }
 
@@ -166,3 +164,47 @@ func logTo(s *screen) *slog.Logger { return slog.New(slog.NewTextHandler(s, nil)
 func logAllTo(s *screen) *slog.Logger {
 	return slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
+
+func steps(all []Checkpoint) (steps []int64) {
+	for _, c := range all {
+		steps = append(steps, c.Step)
+	}
+	return steps
+}
+
+// openShelf returns the store of the checkpoints in a folder, without a program.
+func openShelf(t *testing.T, dir, pattern string, policy ...retention.Policy) *saved.Store {
+	t.Helper()
+	return shelfOn(t, nil, dir, pattern, policy...)
+}
+
+// shelfOn is openShelf with a disk; nil is the real one.
+func shelfOn(t *testing.T, disk atomicfile.FS, dir, pattern string, policy ...retention.Policy) *saved.Store {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	childtest.Must(t, err)
+	t.Cleanup(func() { root.Close() })
+	return saved.New(root, pattern, saved.Options{FS: disk, Retention: policy})
+}
+
+// found returns a checkpoint of some name that a look has found at a moment.
+func found(t *testing.T, name string, at saved.Moment) saved.Checkpoint {
+	t.Helper()
+	dir := t.TempDir()
+	childtest.Write(t, filepath.Join(dir, name), "weights")
+	root, err := os.OpenRoot(dir)
+	childtest.Must(t, err)
+	defer root.Close()
+	s := saved.New(root, "*", saved.Options{Now: func() saved.Moment { return at }})
+	added, bad := s.Refresh(true)
+	if len(added) != 1 || bad != nil {
+		t.Fatalf("a look finds %v, and refuses %v", added, bad)
+	}
+	return added[0]
+}
+
+// swappable is a disk that becomes another one.
+type swappable struct{ atomicfile.FS }
+
+// Link lets it have links where that one has.
+func (d *swappable) Link(from, to string) error { return atomicfile.Link(d.FS, from, to) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // jobDisk tells when the chief tells the other nodes something.
@@ -40,9 +41,9 @@ func TestNodesLastIsMendedFirst(t *testing.T) {
 				return 0
 			}
 			p.say("step=20 loss=1")
-			writeFile(t, filepath.Join(dir, "ckpt-20.safetensors"), tensorsOf(20))
+			childtest.Write(t, filepath.Join(dir, "ckpt-20.safetensors"), childtest.TensorsOf(20))
 			p.sleep(10 * time.Second)
-			writeFile(t, filepath.Join(dir, "last.safetensors"), tensorsOf(21)[:100])
+			childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.TensorsOf(21)[:100])
 			return 1
 		})
 		sv.Nodes, sv.Checkpoints = 2, "ckpt-*.safetensors"
@@ -53,7 +54,7 @@ func TestNodesLastIsMendedFirst(t *testing.T) {
 				told = append(told, string(text))
 			}
 		}}
-		if _, err := sv.Run(t.Context()); err != nil || len(told) == 0 || told[len(told)-1] != tensorsOf(20) {
+		if _, err := sv.Run(t.Context()); err != nil || len(told) == 0 || told[len(told)-1] != childtest.TensorsOf(20) {
 			t.Errorf("Run = %v; before the second start it had %d states:\n%s", err, len(told), log)
 		}
 	})
@@ -69,16 +70,16 @@ func TestLastOfTheBest(t *testing.T) {
 				dir := p.variable("TRAINERD_LOGDIR")
 				if starts++; starts > 1 {
 					p.say("step=40 loss=0.7")
-					writeFile(t, filepath.Join(dir, "ckpt-40.safetensors"), tensorsOf(40))
+					childtest.Write(t, filepath.Join(dir, "ckpt-40.safetensors"), childtest.TensorsOf(40))
 					return 0
 				}
 				for i, loss := range []string{"0.1", "0.9", "0.5"} {
 					step := 10 * (i + 1)
 					p.say("step=%d loss=%s", step, loss)
-					writeFile(t, filepath.Join(dir, "ckpt-"+[]string{"10", "20", "30"}[i]+".safetensors"), tensorsOf(step))
+					childtest.Write(t, filepath.Join(dir, "ckpt-"+[]string{"10", "20", "30"}[i]+".safetensors"), childtest.TensorsOf(step))
 					p.sleep(10 * time.Second)
 				}
-				writeFile(t, filepath.Join(dir, "last.safetensors"), tensorsOf(30)[:100])
+				childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.TensorsOf(30)[:100])
 				return 1
 			})
 			sv.Checkpoints, sv.Retention = pattern, []retention.Policy{retention.Last(1), retention.Best{Metric: "loss", N: 1}}
@@ -90,7 +91,7 @@ func TestLastOfTheBest(t *testing.T) {
 			for i, name := range got {
 				got[i] = filepath.Base(name)
 			}
-			if !slices.Equal(got, want) || readFile(t, filepath.Join(sv.Logdir, "last.safetensors")) != tensorsOf(30) {
+			if !slices.Equal(got, want) || childtest.Read(t, filepath.Join(sv.Logdir, "last.safetensors")) != childtest.TensorsOf(30) {
 				t.Errorf("%s: left are %v, want %v\n%s", pattern, got, want, log)
 			}
 		})
@@ -104,22 +105,22 @@ func TestLastWhilePaused(t *testing.T) {
 		full, seen, started := time.Now(), "", time.Time{}
 		var last string
 		sv, log := simulate(t, func(*simProgram) int {
-			seen, started = readFile(t, last), time.Now()
+			seen, started = childtest.Read(t, last), time.Now()
 			return 0
 		})
 		sv.Checkpoints = "ckpt-*.safetensors"
 		last = filepath.Join(sv.Logdir, "last.safetensors")
-		writeFile(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), tensorsOf(10))
-		writeFile(t, last, tensorsOf(20)[:100])
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), childtest.TensorsOf(10))
+		childtest.Write(t, last, childtest.TensorsOf(20)[:100])
 		picky(sv, func(op, below string) bool {
 			return strings.HasPrefix(below, ".trainerd-") && time.Since(full) < time.Hour
 		})
 		_, end := begin(t, sv)
 		pass(time.Minute)
-		must(t, sv.Pause(t.Context()))
+		childtest.Must(t, sv.Pause(t.Context()))
 		pass(2 * time.Hour)
-		must(t, sv.Resume(t.Context()))
-		if _, err := end(); err != nil || seen != tensorsOf(10) || started.Sub(full) < 2*time.Hour {
+		childtest.Must(t, sv.Resume(t.Context()))
+		if _, err := end(); err != nil || seen != childtest.TensorsOf(10) || started.Sub(full) < 2*time.Hour {
 			t.Errorf("Run = %v; started after %v, with %d bytes\n%s", err, started.Sub(full), len(seen), log)
 		}
 	})
@@ -137,9 +138,9 @@ func TestRewindPastLast(t *testing.T) {
 				return 0
 			}
 			for _, step := range []string{"10", "20"} {
-				writeFile(t, filepath.Join(dir, "ckpt-"+step+".safetensors"), tensorsOf(len(step)))
-				writeFile(t, filepath.Join(dir, "last.safetensors"), tensorsOf(len(step)+1))
-				writeFile(t, filepath.Join(dir, "latest"), "ckpt-"+step+".safetensors\n")
+				childtest.Write(t, filepath.Join(dir, "ckpt-"+step+".safetensors"), childtest.TensorsOf(len(step)))
+				childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.TensorsOf(len(step)+1))
+				childtest.Write(t, filepath.Join(dir, "latest"), "ckpt-"+step+".safetensors\n")
 				if step == "10" {
 					p.say("step=10 loss=1")
 				}
@@ -161,7 +162,7 @@ func TestRewindPastLast(t *testing.T) {
 			t.Fatalf("Run = %v after %d starts\n%s", err, starts, log)
 		}
 		// The last two are told the end of the second start, and of the job; before that its begin.
-		if n := len(seen); n < 3 || seen[n-3] != tensorsOf(2) || names[n-3] != "ckpt-10.safetensors\n" {
+		if n := len(seen); n < 3 || seen[n-3] != childtest.TensorsOf(2) || names[n-3] != "ckpt-10.safetensors\n" {
 			t.Errorf("the nodes were told %d times; latest has %q\n%s", n, names, log)
 		}
 	})

@@ -13,13 +13,14 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestLastIsMended has a program's newest state under a name of its own, next to
 // checkpoints with a step. Where it was cut short and the program would load it, it is a copy
 // of the newest verified one then.
 func TestLastIsMended(t *testing.T) {
-	cut := tensorsOf(30)[:200]
+	cut := childtest.TensorsOf(30)[:200]
 	for _, tc := range []struct {
 		name, pattern, newest, last, text string
 		mended                            bool
@@ -29,8 +30,8 @@ func TestLastIsMended(t *testing.T) {
 		{"Lightning, another version", "*.safetensors", "step=20.safetensors", "last-v1.safetensors", cut, true},
 		{"fairseq", "checkpoint_*.safetensors", "checkpoint_1_20.safetensors", "checkpoint_last.safetensors", cut, true},
 		{"empty", "s-*.safetensors", "s-20.safetensors", "latest.safetensors", "", true},
-		{"intact", "s-*.safetensors", "s-20.safetensors", "last.safetensors", tensorsOf(30), false},
-		{"intact, the pattern means it", "*.safetensors", "s-20.safetensors", "last.safetensors", tensorsOf(30), false},
+		{"intact", "s-*.safetensors", "s-20.safetensors", "last.safetensors", childtest.TensorsOf(30), false},
+		{"intact, the pattern means it", "*.safetensors", "s-20.safetensors", "last.safetensors", childtest.TensorsOf(30), false},
 		{"of another kind", "s-*.safetensors", "s-20.safetensors", "last.json", `{"a`, false},
 		{"in another folder", "a/s-*.safetensors", "a/s-20.safetensors", "last.safetensors", cut, false},
 		{"next to a folder", "s-*", "s-20/a.safetensors", "last.safetensors", cut, false},
@@ -41,25 +42,25 @@ func TestLastIsMended(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			dir, log := t.TempDir(), newScreen()
 			if tc.newest != "" {
-				writeFile(t, filepath.Join(dir, strings.Replace(tc.newest, "20", "10", 1)), tensorsOf(10))
-				writeFile(t, filepath.Join(dir, tc.newest), tensorsOf(20))
+				childtest.Write(t, filepath.Join(dir, strings.Replace(tc.newest, "20", "10", 1)), childtest.TensorsOf(10))
+				childtest.Write(t, filepath.Join(dir, tc.newest), childtest.TensorsOf(20))
 			}
 			last := filepath.Join(dir, tc.last)
-			writeFile(t, last, tc.text)
+			childtest.Write(t, last, tc.text)
 			s := openShelf(t, dir, tc.pattern)
-			s.refresh(true)
+			s.Refresh(true)
 			r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}, ceiling: noCeiling}
 			r.mendLasts(t.Context())
 			r.quarantineDamaged(t.Context())
 			want := tc.text
 			if tc.mended {
-				want = tensorsOf(20)
+				want = childtest.TensorsOf(20)
 			}
-			if got := readFile(t, last); got != want {
+			if got := childtest.Read(t, last); got != want {
 				t.Errorf("it has %d bytes, want %d", len(got), len(want))
 			}
 			aside, err := filepath.Glob(filepath.Join(dir, "damaged", "*", filepath.Base(tc.last)))
-			if err != nil || (len(aside) == 1) != tc.mended || tc.mended && readFile(t, aside[0]) != tc.text {
+			if err != nil || (len(aside) == 1) != tc.mended || tc.mended && childtest.Read(t, aside[0]) != tc.text {
 				t.Errorf("aside are %v, %v\n%s", aside, err, log)
 			}
 			if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(last), ".trainerd-*")); temps != nil {
@@ -76,55 +77,16 @@ func TestLastIsMended(t *testing.T) {
 // newest state: that is a copy of the one before.
 func TestLastOfDamagedNewest(t *testing.T) {
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "s-10.safetensors"), tensorsOf(10))
-	writeFile(t, filepath.Join(dir, "s-20.safetensors"), tensorsOf(20)[:100])
-	writeFile(t, filepath.Join(dir, "last.safetensors"), tensorsOf(20)[:100])
+	childtest.Write(t, filepath.Join(dir, "s-10.safetensors"), childtest.TensorsOf(10))
+	childtest.Write(t, filepath.Join(dir, "s-20.safetensors"), childtest.TensorsOf(20)[:100])
+	childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.TensorsOf(20)[:100])
 	s := openShelf(t, dir, "s-*.safetensors")
-	s.refresh(true)
+	s.Refresh(true)
 	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling}
 	r.mendLasts(t.Context())
 	r.quarantineDamaged(t.Context())
-	if got := readFile(t, filepath.Join(dir, "last.safetensors")); got != tensorsOf(10) {
+	if got := childtest.Read(t, filepath.Join(dir, "last.safetensors")); got != childtest.TensorsOf(10) {
 		t.Errorf("it has %d bytes", len(got))
-	}
-}
-
-// TestLastIsNeverGone lets each operation of replacing it fail in turn: a file of the name
-// is there at each moment, nothing is left over, and the next try succeeds.
-func TestLastIsNeverGone(t *testing.T) {
-	for n := 0; ; n++ {
-		dir := t.TempDir()
-		last := filepath.Join(dir, "last.safetensors")
-		writeFile(t, filepath.Join(dir, "s-10.safetensors"), tensorsOf(10))
-		writeFile(t, last, tensorsOf(20)[:100])
-		s := openShelf(t, dir, "*.safetensors")
-		s.refresh(true)
-		from, _ := s.newest(noCeiling)
-		c, left := s.lasts(from)[0], n
-		whole := s.disk
-		s.disk = pickyDisk{whole, dir, func(string, string) bool {
-			if _, err := os.Lstat(last); err != nil {
-				t.Errorf("operation %d: %v", n-left, err)
-			}
-			left--
-			return left == -1
-		}}
-		_, err := s.replace(c, from, time.Now())
-		if left >= 0 {
-			if err != nil || n < 5 {
-				t.Errorf("after %d operations: %v", n-left, err)
-			}
-			return
-		}
-		s.disk = whole
-		if again := s.lasts(from)[0]; again.Size != int64(len(tensorsOf(10))) {
-			if _, err := s.replace(again, from, time.Now()); err != nil {
-				t.Errorf("operation %d has failed; the next try: %v", n, err)
-			}
-		}
-		if got := readFile(t, last); got != tensorsOf(10) {
-			t.Errorf("operation %d has failed: then it has %d bytes", n, len(got))
-		}
 	}
 }
 
@@ -135,17 +97,17 @@ func TestLastOnFullDisk(t *testing.T) {
 		full, seen := time.Now(), ""
 		var last string
 		sv, log := simulate(t, func(*simProgram) int {
-			seen = readFile(t, last)
+			seen = childtest.Read(t, last)
 			return 0
 		})
 		sv.Checkpoints = "s-*.safetensors"
 		last = filepath.Join(sv.Logdir, "last.safetensors")
-		writeFile(t, filepath.Join(sv.Logdir, "s-10.safetensors"), tensorsOf(10))
-		writeFile(t, last, tensorsOf(20)[:100])
+		childtest.Write(t, filepath.Join(sv.Logdir, "s-10.safetensors"), childtest.TensorsOf(10))
+		childtest.Write(t, last, childtest.TensorsOf(20)[:100])
 		picky(sv, func(op, below string) bool {
 			return strings.HasPrefix(below, ".trainerd-") && time.Since(full) < time.Hour
 		})
-		if _, err := sv.Run(t.Context()); err != nil || seen != tensorsOf(10) || time.Since(full) < time.Hour {
+		if _, err := sv.Run(t.Context()); err != nil || seen != childtest.TensorsOf(10) || time.Since(full) < time.Hour {
 			t.Errorf("Run = %v after %v; the program saw %d bytes\n%s", err, time.Since(full), len(seen), log)
 		}
 	})
@@ -159,7 +121,7 @@ func TestLastAfterKill(t *testing.T) {
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := readFile(t, filepath.Join(sv.Logdir, "last.safetensors")); got != tensorsOf(1) {
+	if got := childtest.Read(t, filepath.Join(sv.Logdir, "last.safetensors")); got != childtest.TensorsOf(1) {
 		t.Errorf("it has %q\n%s", got, out)
 	}
 }
@@ -170,21 +132,21 @@ func TestRewindTakesLast(t *testing.T) {
 	for _, pattern := range []string{"s-*.safetensors", "*.safetensors"} {
 		dir := t.TempDir()
 		for i, name := range []string{"s-10.safetensors", "s-20.safetensors", "last.safetensors"} {
-			writeFile(t, filepath.Join(dir, name), tensorsOf(10*(i+1)))
+			childtest.Write(t, filepath.Join(dir, name), childtest.TensorsOf(10*(i+1)))
 			at := time.Unix(int64(1_000_000+i), 0)
-			must(t, os.Chtimes(filepath.Join(dir, name), at, at))
+			childtest.Must(t, os.Chtimes(filepath.Join(dir, name), at, at))
 		}
 		s := openShelf(t, dir, pattern)
-		s.refresh(true)
+		s.Refresh(true)
 		r := &run{Supervisor: &Supervisor{MaxRewinds: 1}, log: discard, store: s, counts: &counts{}}
 		r.rewinds.good, r.rewinds.goodAt, r.attempt.nan = 15, time.Unix(1_000_000, 0), &trainerd.NaNError{Step: 21}
 		if err := r.rewind(); err != nil {
 			t.Fatal(err)
 		}
-		if got := readFile(t, filepath.Join(dir, "last.safetensors")); got != tensorsOf(10) {
+		if got := childtest.Read(t, filepath.Join(dir, "last.safetensors")); got != childtest.TensorsOf(10) {
 			t.Errorf("%s: it has another state", pattern)
 		}
-		if names := below(t, dir); slices.Contains(names, "s-20.safetensors") {
+		if names := childtest.Below(t, dir); slices.Contains(names, "s-20.safetensors") {
 			t.Errorf("%s: left %v", pattern, names)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -132,7 +133,7 @@ func TestLockOfOneThatEnds(t *testing.T) {
 	sv.Grace = -1
 	dir := t.TempDir()
 	held, err := logdir.HoldGroup(dir)
-	must(t, err)
+	childtest.Must(t, err)
 	time.AfterFunc(50*time.Millisecond, func() { held.Close() })
 	r := &run{Supervisor: sv, log: discard, logdir: dir, groupDir: dir}
 	lock, err := r.holdGroup(t.Context())

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // isLost reports whether the logdir has just been lost. That is so once.
@@ -30,10 +30,10 @@ func (r *run) follow() {
 		return
 	}
 	r.relocked, r.remade = times, time.Now()
-	r.prompter.covered = NoStep // the program may be asked for what it had
+	r.prompter.covered = saved.NoStep // the program may be asked for what it had
 	r.keepConfig()
 	if r.nodes != nil {
-		r.checkFolder(r.store.mkdirAll(path.Join(nodesDir, filepath.Base(r.groupDir))))
+		r.checkFolder(r.nodes.makeFolder())
 		r.publish(r.job.Phase, "")
 	}
 	if !r.events.HasFile() {
@@ -44,7 +44,7 @@ func (r *run) follow() {
 // renewEvents begins a new events file in place of those that are gone.
 func (r *run) renewEvents() {
 	if r.events.Dir() != r.logdir {
-		r.checkFolder(r.store.mkdirAll(ownRun))
+		r.checkFolder(atomicfile.MkdirSync(r.disk, r.abs(ownRun)))
 	}
 	r.events.Renew() // what it had is gone, but what waits
 	r.events.session(r.ectx, tfpb.SessionLog_START, "", max(r.attempt.step, 0)+1)
@@ -65,7 +65,7 @@ func (r *run) reopenLogdir() error {
 	}
 	r.endRefresh()
 	r.root.Close()
-	r.root, r.store = root, r.newStore(root)
+	r.useRoot(root)
 	r.aside = nil
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -28,14 +29,14 @@ func TestLogdirIsLost(t *testing.T) {
 		taken bool // by another run
 		saved bool // the program was given the time
 	}{
-		"moved": {func(t *testing.T, logdir string) { must(t, os.Rename(logdir, logdir+"2")) }, false, false},
+		"moved": {func(t *testing.T, logdir string) { childtest.Must(t, os.Rename(logdir, logdir+"2")) }, false, false},
 		"another run": {func(t *testing.T, dir string) {
 			// At once, or the run makes the lock file again first.
 			elsewhere := t.TempDir()
 			other, err := logdir.Acquire(elsewhere, nil)
-			must(t, err)
+			childtest.Must(t, err)
 			t.Cleanup(func() { other.Release() })
-			must(t, os.Rename(filepath.Join(elsewhere, lock), filepath.Join(dir, lock)))
+			childtest.Must(t, os.Rename(filepath.Join(elsewhere, lock), filepath.Join(dir, lock)))
 		}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,9 +75,9 @@ func TestLostOnce(t *testing.T) {
 		sv.Observer = ends
 		_, end := begin(t, sv)
 		time.Sleep(10 * time.Second)
-		must(t, os.Rename(sv.Logdir, sv.Logdir+"2"))
+		childtest.Must(t, os.Rename(sv.Logdir, sv.Logdir+"2"))
 		time.Sleep(10 * time.Second)
-		must(t, os.Mkdir(sv.Logdir, 0o777))
+		childtest.Must(t, os.Mkdir(sv.Logdir, 0o777))
 		if _, err := end(); !is[*logdir.LostError](err) {
 			t.Errorf("Run = %v", err)
 		}
@@ -94,7 +95,7 @@ func TestLostOnce(t *testing.T) {
 func TestLockFileIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int {
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1"), "weights")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-1"), "weights")
 			p.say("step=1")
 			p.sleep(time.Minute)
 			return 0
@@ -102,11 +103,11 @@ func TestLockFileIsRemoved(t *testing.T) {
 		sv.Config = []byte("# a config\n")
 		_, end := begin(t, sv)
 		time.Sleep(10 * time.Second)
-		must(t, os.Remove(filepath.Join(sv.Logdir, logdir.LockFile)))
+		childtest.Must(t, os.Remove(filepath.Join(sv.Logdir, logdir.LockFile)))
 		time.Sleep(10 * time.Second)
-		writeFile(t, filepath.Join(sv.Logdir, ConfigName), "# a note")
+		childtest.Write(t, filepath.Join(sv.Logdir, ConfigName), "# a note")
 		time.Sleep(10 * time.Second)
-		if got := readFile(t, filepath.Join(sv.Logdir, ConfigName)); got != "# a note" {
+		if got := childtest.Read(t, filepath.Join(sv.Logdir, ConfigName)); got != "# a note" {
 			t.Errorf("the config has %q", got)
 		}
 		if exit, err := end(); err != nil || exit.Cause != Completed || strings.Count(log.String(), "msg=saved") != 1 {
@@ -129,7 +130,7 @@ func TestLogdirDeletedWithoutReport(t *testing.T) {
 			return 1
 		})
 		sv.Restarts.Max = 2
-		writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
 		if _, err := sv.Run(t.Context()); !is[*ExitError](err) || starts != 3 {
 			t.Errorf("Run = %v after %d starts", err, starts)
 		}
@@ -148,7 +149,7 @@ func TestLostBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, _ := simulate(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
 		sv.Observer = whenStarted{nobody{}, func() {
-			writeFile(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"elsewhere","pid":1,"start":"2026-01-02T03:04:05Z"}`)
+			childtest.Write(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"elsewhere","pid":1,"start":"2026-01-02T03:04:05Z"}`)
 		}}
 		if exit, err := sv.Run(t.Context()); !is[*logdir.LostError](err) || exit.Cause != Stopped {
 			t.Errorf("Run = %+v, %v", exit, err)
@@ -161,13 +162,6 @@ func is[E error](err error) bool {
 	return ok
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A program whose logdir was deleted, or emptied, is asked at a stop for what it had
 // saved, and the config of the run and its events are there again.
 func TestLogdirDeleted(t *testing.T) {
@@ -175,9 +169,9 @@ func TestLogdirDeleted(t *testing.T) {
 		"deleted": func(_ *testing.T, dir string) { deleteLogdir(dir) },
 		"emptied": func(t *testing.T, dir string) {
 			entries, err := os.ReadDir(dir)
-			must(t, err)
+			childtest.Must(t, err)
 			for _, e := range entries {
-				must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
+				childtest.Must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
 			}
 		},
 	} {
@@ -245,7 +239,7 @@ func TestLogdirDeletedOnBadDisk(t *testing.T) {
 		_, err := os.Stat(filepath.Join(sv.Logdir, logdir.LockFile)) // the log may speak of a lock that was removed again
 		return err == nil && strings.Contains(log.String(), "config could not be kept")
 	})
-	writeFile(t, filepath.Join(sv.Logdir, "go"), "x")
+	childtest.Write(t, filepath.Join(sv.Logdir, "go"), "x")
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -278,7 +272,7 @@ func TestLogdirDeletedWithOwnRun(t *testing.T) {
 	await(t, "there is a run of its own", func() bool { return len(marks(t, filepath.Join(sv.Logdir, ownRun))) > 0 })
 	deleteLogdir(sv.Logdir)
 	await(t, "the logdir is made again", func() bool { return len(marks(t, filepath.Join(sv.Logdir, ownRun))) > 0 })
-	writeFile(t, filepath.Join(sv.Logdir, "go"), "x")
+	childtest.Write(t, filepath.Join(sv.Logdir, "go"), "x")
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -301,7 +295,7 @@ func TestNodesLogdirDeleted(t *testing.T) {
 	if got := n.job(); got.start != before.start {
 		t.Errorf("the start is %+v by now, was %+v", got.start, before.start)
 	}
-	writeFile(t, filepath.Join(logdir, "go"), "x")
+	childtest.Write(t, filepath.Join(logdir, "go"), "x")
 	if exit, err := chief.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 2 {
 		t.Errorf("Run = %+v, %v", exit, err)
 	}
@@ -312,7 +306,7 @@ func TestLogdirDeletedAndNoFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var deleted atomic.Bool
 		sv, log := simulate(t, func(p *simProgram) int {
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "events.out.tfevents.1.theirs"), "x")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "events.out.tfevents.1.theirs"), "x")
 			for step := 1; p.sleep(time.Second); step++ {
 				if p.say("step=%d", step); step == 5 {
 					deleted.Store(true)

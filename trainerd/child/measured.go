@@ -2,10 +2,13 @@ package child
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // maxRemembered bounds the reports that are remembered for a checkpoint of their
@@ -45,8 +48,8 @@ func (m *measured) forgetRepeated(given *Checkpoint) {
 	switch {
 	case given == nil:
 		m.forget(0)
-	case given.at() != NoStep:
-		m.forget(given.at() + 1)
+	case given.At() != saved.NoStep:
+		m.forget(given.At() + 1)
 	}
 }
 
@@ -54,11 +57,11 @@ func (m *measured) forgetRepeated(given *Checkpoint) {
 // that it has reported as the next one; values of the step itself win. Of an epoch,
 // or a save, the newest values count: they may have come some steps before its end.
 func (m *measured) of(c *Checkpoint) (all checkpoint.Measurements) {
-	step := c.at()
-	if step == NoStep {
+	step := c.At()
+	if step == saved.NoStep {
 		return nil
 	}
-	if c.countsEpochs() || c.counts {
+	if c.CountsOther() {
 		for i := range m.reports {
 			if r := m.reports[(m.next+i)%len(m.reports)]; r.Step <= step {
 				all = measurementsOf(r, c.Step, all)
@@ -84,19 +87,22 @@ func measurementsOf(r *Report, step int64, all checkpoint.Measurements) checkpoi
 	return all
 }
 
-// newStore returns the store of the checkpoints in a logdir.
-func (r *run) newStore(root *os.Root) *checkpointStore {
-	s := newCheckpointStore(root, r.Checkpoints, r.Retention)
-	if r.FS != nil {
-		s.disk = r.FS
+// useRoot takes a folder for the logdir.
+func (r *run) useRoot(root *os.Root) {
+	r.root, r.disk = root, r.FS
+	if r.disk == nil {
+		r.disk = atomicfile.InRoot(root)
 	}
-	s.metrics = r.measured.of
-	s.now = r.moment
-	s.isPast = r.isPast
+	options := saved.Options{FS: r.disk, Retention: r.Retention, Metrics: r.measured.of, Now: r.moment, IsPast: r.isPast}
 	if r.MaxRewinds > 0 {
-		s.spared = r.spared
+		options.Spared = r.spared
 	}
-	return s
+	r.store = saved.New(root, r.Checkpoints, options)
+}
+
+// abs returns the absolute name of a file below the logdir.
+func (r *run) abs(name string) string {
+	return filepath.Join(r.root.Name(), filepath.FromSlash(name))
 }
 
 // measure notes what the program reports, for the checkpoints of that step: one
@@ -106,7 +112,7 @@ func (r *run) measure(report *Report) {
 		return
 	}
 	r.measured.add(report)
-	if err := r.store.measure(report.Step, measurementsOf(report, report.Step, nil)); err != nil {
+	if err := r.store.Measure(report.Step, measurementsOf(report, report.Step, nil)); err != nil {
 		r.log.Warn("cannot record the metrics of a checkpoint", "step", report.Step, "err", err)
 	}
 }

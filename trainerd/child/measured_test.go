@@ -12,6 +12,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestBestOfRepeatedSteps has a program that reports a good value, ends before it has saved
@@ -30,7 +32,7 @@ func TestBestOfRepeatedSteps(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var sv *Supervisor
 				save := func(p *simProgram, step int) {
-					writeFile(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d", step)), p.variable("TRAINERD_ATTEMPT"))
+					childtest.Write(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d", step)), p.variable("TRAINERD_ATTEMPT"))
 					p.sleep(time.Minute)
 				}
 				sv, log := simulate(t, func(p *simProgram) int {
@@ -79,7 +81,7 @@ func TestBestOfAnotherBeginning(t *testing.T) {
 			if attempt == "1" {
 				p.say("step=10 val/loss=0.1")
 			}
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10"), "model "+attempt)
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10"), "model "+attempt)
 			p.sleep(time.Minute)
 			if attempt == "1" {
 				return 1
@@ -102,12 +104,12 @@ func TestBestOfAnotherBeginning(t *testing.T) {
 // TestForget has reports of steps that are made again: those before, and no others, are
 // still known, also where there were more than are remembered.
 func TestForget(t *testing.T) {
-	at := func(step int64) *Checkpoint { return &Checkpoint{Step: step, files: []string{"ckpt"}} }
+	at := func(step int64) *Checkpoint { return &Checkpoint{Step: step} }
 	for _, count := range []int64{30, maxRemembered + 30} {
 		for what, tc := range map[string]struct {
 			given *Checkpoint
 			left  int64
-		}{"from a checkpoint": {at(count - 10), count - 10}, "from the beginning": {nil, -1}, "from one without a step": {at(NoStep), count - 1}} {
+		}{"from a checkpoint": {at(count - 10), count - 10}, "from the beginning": {nil, -1}, "from one without a step": {at(saved.NoStep), count - 1}} {
 			var m measured
 			for step := range count {
 				m.add(&Report{Step: step, Values: []Value{{"loss", float64(step)}}})
@@ -122,6 +124,19 @@ func TestForget(t *testing.T) {
 			if got := m.of(at(count))["loss"].Value; got != 0.5 {
 				t.Errorf("%s, %d reports: the next one is %v", what, count, got)
 			}
+		}
+	}
+}
+
+// TestMeasuredIsLimited has more reports than are remembered: the newest are.
+func TestMeasuredIsLimited(t *testing.T) {
+	var m measured
+	for step := range int64(maxRemembered + 10) {
+		m.add(&Report{Step: step, Values: []Value{{"loss", float64(step)}}})
+	}
+	for step, want := range map[int64]int{5: 0, maxRemembered + 9: 1, 100: 1} {
+		if got := m.of(&Checkpoint{Step: step}); len(got) != want {
+			t.Errorf("step %d has %v", step, got)
 		}
 	}
 }

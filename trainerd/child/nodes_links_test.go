@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 const oldEvents, nextEvents = "events.out.tfevents.1700000000.h", "events.out.tfevents.1700000009.h"
@@ -27,8 +29,8 @@ func TestNodesLinkedEvents(t *testing.T) {
 			t.Parallel()
 			base := t.TempDir()
 			logdir := filepath.Join(base, "log")
-			must(t, errors.Join(os.MkdirAll(logdir, 0o777), os.MkdirAll(filepath.Join(logdir, tc.to), 0o777)))
-			must(t, os.Symlink(tc.to, filepath.Join(logdir, "tb")))
+			childtest.Must(t, errors.Join(os.MkdirAll(logdir, 0o777), os.MkdirAll(filepath.Join(logdir, tc.to), 0o777)))
+			childtest.Must(t, os.Symlink(tc.to, filepath.Join(logdir, "tb")))
 			chief := join(t, logdir, 0, "await there1;steps 1 2;write ckpt-2;await trainerd.manifests/2.json;steps 3 5;exit 1|await part1;resume 6")
 			await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
 			worker := join(t, logdir, 1, "write tb/"+oldEvents+" there1;sleep|write tb/"+nextEvents+" part1")
@@ -47,7 +49,7 @@ func TestNodesLinkedEvents(t *testing.T) {
 // marksBelow returns the folders with marks of restarts, once for each mark.
 func marksBelow(t *testing.T, base string) (dirs []string) {
 	t.Helper()
-	must(t, filepath.WalkDir(base, func(name string, _ os.DirEntry, err error) error {
+	childtest.Must(t, filepath.WalkDir(base, func(name string, _ os.DirEntry, err error) error {
 		if strings.Contains(name, purgeInfix) {
 			below, _ := filepath.Rel(base, filepath.Dir(name))
 			dirs = append(dirs, below)
@@ -62,28 +64,28 @@ func TestTakeOverLinkedEvents(t *testing.T) {
 	for own := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			sv, log := simulate(t, func(p *simProgram) int {
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "tb", "events.out.tfevents.0946684900.h"), "x")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "tb", "events.out.tfevents.0946684900.h"), "x")
 				p.say("step=5 loss=1")
 				p.sleep(time.Minute)
 				return 0
 			})
 			sv.Nodes, sv.Node = 2, own
-			writeFile(t, filepath.Join(sv.Logdir, "real", "events.out.tfevents.0946684000.h"), "x")
-			must(t, os.Symlink("real", filepath.Join(sv.Logdir, "tb")))
+			childtest.Write(t, filepath.Join(sv.Logdir, "real", "events.out.tfevents.0946684000.h"), "x")
+			childtest.Must(t, os.Symlink("real", filepath.Join(sv.Logdir, "tb")))
 			n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
 			tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
-			must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+			childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
 			w := forwarder{}
 			for step := range int64(6) {
 				w.add(&Report{Step: step + 1, Values: []Value{{"loss", 1}}})
 			}
-			must(t, w.send(n, before))
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-4"), "weights")
+			childtest.Must(t, w.send(n, before))
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-4"), "weights")
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if got := marksBelow(t, sv.Logdir); !slices.Equal(got, []string{"real"}) {
-				t.Errorf("node %d: marks in %v %v; log:\n%s", own, got, below(t, sv.Logdir), log)
+				t.Errorf("node %d: marks in %v %v; log:\n%s", own, got, childtest.Below(t, sv.Logdir), log)
 			}
 			if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, count(1, 5)) {
 				t.Errorf("node %d: the curve has the steps %v", own, got)

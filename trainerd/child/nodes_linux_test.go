@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -19,10 +20,10 @@ func TestNodesPause(t *testing.T) {
 	await(t, "the chief has started", func() bool { return (&nodes{dir: filepath.Join(logdir, nodesDir)}).job().Phase == nodeRunning })
 	worker := join(t, logdir, 0, "steps 1 5;await go;steps 6 9;write part1")
 	await(t, "the chief has the steps", func() bool { return len(curve(t, logdir, "loss")) == 5 })
-	must(t, chief.Pause(t.Context()))
+	childtest.Must(t, chief.Pause(t.Context()))
 	await(t, "the program is stopped on both nodes", func() bool { return isStopped(t, chief) && isStopped(t, worker) })
-	must(t, os.WriteFile(filepath.Join(logdir, "go"), nil, 0o666))
-	must(t, chief.Resume(t.Context()))
+	childtest.Must(t, os.WriteFile(filepath.Join(logdir, "go"), nil, 0o666))
+	childtest.Must(t, chief.Resume(t.Context()))
 	for _, n := range []*node{chief, worker} {
 		if exit, err := n.end(t); err != nil || exit.Cause != Completed || exit.Attempt != 1 {
 			t.Errorf("node %d: %+v, %v", n.Node, exit, err)
@@ -42,10 +43,10 @@ func TestPauseOfSessions(t *testing.T) {
 		sv.Command = []string{"/bin/sh", "-c", "setsid sh -c 'while ! [ -e $TRAINERD_LOGDIR/go ]; do sleep 0.01; done' & wait $!"}
 	})
 	await(t, "its session has begun", func() bool { return len(system.OS{}.Leftovers(group)) >= 2 })
-	must(t, chief.Pause(t.Context()))
+	childtest.Must(t, chief.Pause(t.Context()))
 	await(t, "all are stopped", func() bool { return isStopped(t, chief) })
-	must(t, os.WriteFile(filepath.Join(logdir, "go"), nil, 0o666))
-	must(t, chief.Resume(t.Context()))
+	childtest.Must(t, os.WriteFile(filepath.Join(logdir, "go"), nil, 0o666))
+	childtest.Must(t, chief.Resume(t.Context()))
 	if exit, err := chief.end(t); err != nil || exit.Cause != Completed {
 		t.Errorf("%+v, %v", exit, err)
 	}

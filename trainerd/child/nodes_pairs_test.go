@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -107,7 +108,7 @@ func TestNodesChiefOnTwoHosts(t *testing.T) {
 	first.await(t, "ready")
 	before := (&nodes{dir: filepath.Join(logdir, nodesDir)}).job()
 	other := []byte(`{"host":"elsewhere","pid":1,"start":"2026-01-02T03:04:05Z"}` + "\n")
-	must(t, os.WriteFile(filepath.Join(logdir, "trainerd.lock"), other, 0o666))
+	childtest.Must(t, os.WriteFile(filepath.Join(logdir, "trainerd.lock"), other, 0o666))
 	if exit, err := first.end(t); !is[*lock.LostError](err) || !is[*lock.LockedError](err) {
 		t.Errorf("%+v, %v; want that the other host has the logdir", exit, err)
 	}
@@ -177,7 +178,7 @@ func TestNodesChiefCannotStart(t *testing.T) {
 	t.Parallel()
 	logdir := filepath.Join(t.TempDir(), "log")
 	program := filepath.Join(filepath.Dir(logdir), "program")
-	must(t, os.Symlink(os.Args[0], program))
+	childtest.Must(t, os.Symlink(os.Args[0], program))
 	chief := join(t, logdir, 0, "await there1;remove ../program;exit 1", func(sv *Supervisor) {
 		sv.Command, sv.Grace = []string{program}, patience
 		sv.Restarts = Restarts{Max: 2, Backoff: 100 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}
@@ -247,7 +248,7 @@ func TestNodesFullDisk(t *testing.T) {
 			var refused atomic.Int32
 			onFull := func(sv *Supervisor) {
 				tries := 0
-				sv.FS = pickyDisk{atomicfile.OrOS(nil), logdir, func(op, below string) bool {
+				sv.FS = childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: logdir, Fails: func(op, below string) bool {
 					if op != "create" || !strings.HasPrefix(below, nodesDir) {
 						return false
 					}
@@ -280,7 +281,7 @@ func TestNodesBeginWhatIsKnown(t *testing.T) {
 	logdir := filepath.Join(t.TempDir(), "log")
 	refused := 0
 	onFull := func(sv *Supervisor) {
-		sv.FS = pickyDisk{atomicfile.OrOS(nil), logdir, func(op, below string) bool {
+		sv.FS = childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: logdir, Fails: func(op, below string) bool {
 			if op != "create" || !strings.HasPrefix(below, nodesDir) || refused == 8 {
 				return false
 			}
@@ -307,7 +308,7 @@ func TestNodesBeginWhatIsKnown(t *testing.T) {
 // The last state of a node is sent once the disk takes it, for a while.
 func TestNodesLastState(t *testing.T) {
 	dir, tries := t.TempDir(), 0
-	n := &nodes{dir: dir, states: map[string]any{}, unsent: map[string]bool{}, disk: pickyDisk{atomicfile.OrOS(nil), dir, func(string, string) bool {
+	n := &nodes{dir: dir, states: map[string]any{}, unsent: map[string]bool{}, disk: childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: dir, Fails: func(string, string) bool {
 		tries++
 		return tries <= 2
 	}}}

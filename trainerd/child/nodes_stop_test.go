@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestStopOfAllOneByOne has all nodes stopped, the chief last: before it has begun the next start,
@@ -37,7 +39,7 @@ func TestStopOfAllOneByOne(t *testing.T) {
 					for step := range 17 {
 						p.say("step=%d loss=1", step+1)
 					}
-					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-9.safetensors"), tensorsOf(9))
+					childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-9.safetensors"), childtest.TensorsOf(9))
 					tell(nodeState{Phase: nodeRunning})
 					p.sleep(10 * time.Second)
 					ends := nodeState{Phase: nodeEnding}
@@ -47,11 +49,11 @@ func TestStopOfAllOneByOne(t *testing.T) {
 					tell(ends)
 					p.sleep(time.Hour)
 					if tc.saves {
-						writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-17.safetensors"), tensorsOf(17))
+						childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-17.safetensors"), childtest.TensorsOf(17))
 					}
 					if tc.waits {
 						tell(nodeState{Phase: nodeEnded, Cause: Stopped, Code: 143})
-						writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "last.safetensors"), tensorsOf(9)[:100])
+						childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "last.safetensors"), childtest.TensorsOf(9)[:100])
 					}
 					return 143
 				})

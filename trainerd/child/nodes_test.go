@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -176,8 +177,8 @@ func TestFollowerAfterTheEnd(t *testing.T) {
 	}
 	r := &run{Supervisor: sv, log: discard, observer: nobody{}, logdir: sv.Logdir,
 		attempt: attempt{process: &process{listener: ln}, ending: &ending{stage: toldGroup, next: time.After(0)}}}
-	must(t, os.MkdirAll(sv.Logdir, 0o777))
-	must(t, r.joinNodes())
+	childtest.Must(t, os.MkdirAll(sv.Logdir, 0o777))
+	childtest.Must(t, r.joinNodes())
 	f := &follower{run: r, told: time.Now()}
 	f.ended(t.Context())
 	if f.ends() != nil {
@@ -189,12 +190,12 @@ func TestFollowerAfterTheEnd(t *testing.T) {
 // returns what ends it.
 func lead(t *testing.T, dir string) (release func()) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Join(dir, nodesDir), 0o777))
+	childtest.Must(t, os.MkdirAll(filepath.Join(dir, nodesDir), 0o777))
 	held, err := lock.Acquire(dir, nil)
-	must(t, err)
+	childtest.Must(t, err)
 	release = sync.OnceFunc(func() { held.Release() })
 	t.Cleanup(release)
-	must(t, writeJSON(nil, filepath.Join(dir, nodesDir, "job.json"), jobState{start: start{lifeOf(lock.Named(dir)), 1}, Phase: nodeRunning}))
+	childtest.Must(t, writeJSON(nil, filepath.Join(dir, nodesDir, "job.json"), jobState{start: start{lifeOf(lock.Named(dir)), 1}, Phase: nodeRunning}))
 	return release
 }
 
@@ -207,9 +208,9 @@ func TestFollowerCannotStart(t *testing.T) {
 		"no socket":  func(_ *testing.T, sv *Supervisor) { sv.System.(*simulated).noSocket = errNoSocket },
 		"another process has the lock": func(t *testing.T, sv *Supervisor) {
 			dir := filepath.Join(sv.Logdir, nodesDir, "node1")
-			must(t, os.MkdirAll(dir, 0o777))
+			childtest.Must(t, os.MkdirAll(dir, 0o777))
 			held, err := lock.HoldGroup(dir)
-			must(t, err)
+			childtest.Must(t, err)
 			t.Cleanup(func() { held.Close() })
 		},
 	} {
@@ -249,11 +250,11 @@ func TestFollowerComesAtTheEnd(t *testing.T) {
 		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 		job := n.job()
 		job.Ending = true
-		must(t, writeJSON(nil, n.jobFile(), job))
+		childtest.Must(t, writeJSON(nil, n.jobFile(), job))
 		stop, end := begin(t, sv)
 		time.Sleep(10 * time.Second)
 		job.Attempt, job.Ending = 2, false
-		must(t, writeJSON(nil, n.jobFile(), job))
+		childtest.Must(t, writeJSON(nil, n.jobFile(), job))
 		time.Sleep(10 * time.Second)
 		stop()
 		if exit, err := end(); err != nil || exit.Cause != Stopped {
@@ -271,7 +272,7 @@ func TestNodesEndedWell(t *testing.T) {
 	sv.Nodes, sv.Node = 2, 0
 	lead(t, sv.Logdir)
 	r := &run{Supervisor: sv, log: discard, logdir: sv.Logdir, attempts: 2}
-	must(t, r.joinNodes())
+	childtest.Must(t, r.joinNodes())
 	for _, tc := range []struct {
 		worker nodeState
 		well   bool
@@ -391,10 +392,10 @@ func TestNodesSweep(t *testing.T) {
 		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 		own, others, chiefs := left(n.folder(1)), left(n.folder(0)), left(n.dir)
 		for _, name := range []string{own, others, chiefs} {
-			must(t, os.MkdirAll(filepath.Dir(name), 0o777))
-			writeFile(t, name, "{")
+			childtest.Must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+			childtest.Write(t, name, "{")
 		}
-		must(t, (&run{Supervisor: sv, log: discard, logdir: sv.Logdir, follows: follows}).joinNodes())
+		childtest.Must(t, (&run{Supervisor: sv, log: discard, logdir: sv.Logdir, follows: follows}).joinNodes())
 		for name, want := range map[string]bool{own: false, others: true, chiefs: follows} {
 			if _, err := os.Stat(name); (err == nil) != want {
 				t.Errorf("follows %v: %s: %v", follows, name, err)
@@ -419,8 +420,8 @@ func testNodesAfterRemoval(t *testing.T, later time.Duration) {
 			return 0
 		}
 		p.sleep(10300 * time.Millisecond) // not when a node looks
-		must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
-		must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
+		childtest.Must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
+		childtest.Must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
 		p.sleep(later)
 		return 1
 	})

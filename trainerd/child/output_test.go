@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -83,7 +84,7 @@ func TestLines(t *testing.T) {
 			if first > 1 {
 				return 0
 			}
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
 			return 1
 		})
 		var begins []int64
@@ -169,7 +170,7 @@ func TestRate(t *testing.T) {
 // TestTooManyConnections has more programs that report at the same time than are heard.
 func TestTooManyConnections(t *testing.T) {
 	ln, err := system.OS{}.Listen()
-	must(t, err)
+	childtest.Must(t, err)
 	defer ln.Close()
 	a := &process{listener: ln, out: &output{}, reports: make(chan queued, maxConnections), conns: map[deadliner]struct{}{}}
 	accepted := make(chan struct{})
@@ -177,13 +178,13 @@ func TestTooManyConnections(t *testing.T) {
 	var conns []net.Conn
 	for n := range maxConnections {
 		conn, err := net.Dial("unix", ln.Addr().String())
-		must(t, err)
+		childtest.Must(t, err)
 		conns = append(conns, conn)
 		fmt.Fprintf(conn, "step=%d\n", n)
 		<-a.reports // it has its place
 	}
 	conn, err := net.Dial("unix", ln.Addr().String())
-	must(t, err)
+	childtest.Must(t, err)
 	defer conn.Close()
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Errorf("one more is heard: %d bytes", n)
@@ -193,7 +194,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	await(t, "another one is heard", func() bool { // once a place is free
 		conn, err := net.Dial("unix", ln.Addr().String())
-		must(t, err)
+		childtest.Must(t, err)
 		defer conn.Close()
 		fmt.Fprintln(conn, "step=1")
 		conn.(*net.UnixConn).CloseWrite()
@@ -220,7 +221,7 @@ func TestResumeArgs(t *testing.T) {
 				return 0
 			})
 			sv.ResumeArgs = []string{"--resume={checkpoint}", "--from", "{step}"}
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}

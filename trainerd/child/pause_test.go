@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -42,19 +43,19 @@ func TestPauseOutlivesProgram(t *testing.T) {
 		sv.Observer = seen
 		_, end := begin(t, sv)
 		pass(time.Second)
-		must(t, sv.Pause(t.Context()))
+		childtest.Must(t, sv.Pause(t.Context()))
 		program.end(-1, syscall.SIGKILL)
 		pass(10 * time.Minute)
 		if starts != 1 {
 			t.Errorf("%d starts during the pause", starts)
 		}
-		must(t, sv.Pause(t.Context()))
-		must(t, os.Remove(filepath.Join(sv.Logdir, lock.LockFile)))
+		childtest.Must(t, sv.Pause(t.Context()))
+		childtest.Must(t, os.Remove(filepath.Join(sv.Logdir, lock.LockFile)))
 		pass(time.Minute)
 		if err := lock.Check(sv.Logdir); !is[*lock.LockedError](err) {
 			t.Errorf("another process may take the logdir: %v", err)
 		}
-		must(t, sv.Resume(t.Context()))
+		childtest.Must(t, sv.Resume(t.Context()))
 		if exit, err := end(); err != nil || exit.Cause != Completed || starts != 2 {
 			t.Errorf("Run = %+v, %v after %d starts", exit, err, starts)
 		}
@@ -75,14 +76,14 @@ func TestPauseAndSaves(t *testing.T) {
 			for !slices.Contains(p.signals(), syscall.SIGUSR1) {
 				time.Sleep(time.Second)
 			}
-			writeFile(t, p.variable("TRAINERD_LOGDIR")+"/ckpt-7", "weights")
+			childtest.Write(t, p.variable("TRAINERD_LOGDIR")+"/ckpt-7", "weights")
 			p.sleep(time.Hour)
 			return 0
 		})
 		sv.SaveSignal = syscall.SIGUSR1
 		stop, end := begin(t, sv)
 		pass(time.Second)
-		must(t, sv.Pause(t.Context()))
+		childtest.Must(t, sv.Pause(t.Context()))
 		if _, err := sv.Save(t.Context()); !errors.Is(err, errPaused) {
 			t.Errorf("Save in a pause: %v", err)
 		}
@@ -118,7 +119,7 @@ func TestPauseOutlivesChief(t *testing.T) {
 		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 		job := n.job()
 		job.Paused = true
-		must(t, writeJSON(nil, n.jobFile(), job))
+		childtest.Must(t, writeJSON(nil, n.jobFile(), job))
 		pass(10 * time.Second)
 		if got := program.signals(); !slices.Equal(got, []syscall.Signal{system.SigStop}) {
 			t.Errorf("the worker's program got %v", got)
@@ -134,7 +135,7 @@ func TestPauseOutlivesChief(t *testing.T) {
 		if got := n.job(); !got.Paused || got.Phase != nodeEnded {
 			t.Errorf("the new chief says %+v", got)
 		}
-		must(t, sv.Resume(t.Context()))
+		childtest.Must(t, sv.Resume(t.Context()))
 		pass(time.Minute)
 		if got := n.job(); got.Paused || got.Phase != nodeRunning || got.Attempt != 1 {
 			t.Errorf("once it is resumed, the new chief says %+v", got)
@@ -158,15 +159,15 @@ func TestPauseOutlivesAll(t *testing.T) {
 			sv, log := simulate(t, func(*simProgram) int { starts++; return 0 })
 			sv.Nodes = 2
 			n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
-			must(t, os.MkdirAll(n.dir, 0o777))
-			must(t, writeJSON(nil, n.jobFile(), jobState{start: start{"elsewhere/7/1", 3}, Phase: left, Paused: true}))
+			childtest.Must(t, os.MkdirAll(n.dir, 0o777))
+			childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: start{"elsewhere/7/1", 3}, Phase: left, Paused: true}))
 			_, end := begin(t, sv)
 			pass(time.Hour)
 			if (starts == 0) != waits {
 				t.Errorf("after a chief that had %s the program was started %d times; log:\n%s", left, starts, log)
 			}
 			if waits {
-				must(t, sv.Resume(t.Context()))
+				childtest.Must(t, sv.Resume(t.Context()))
 			}
 			if exit, err := end(); err != nil || exit.Cause != Completed || starts != 1 {
 				t.Errorf("Run = %+v, %v after %d starts", exit, err, starts)
@@ -191,7 +192,7 @@ func TestPauseBetweenStarts(t *testing.T) {
 			sv.Observer = seen
 			stop, end := begin(t, sv)
 			pass(time.Second)
-			must(t, sv.Pause(t.Context()))
+			childtest.Must(t, sv.Pause(t.Context()))
 			pass(time.Hour)
 			if starts != 1 || !slices.Equal(seen.said, []bool{true}) {
 				t.Errorf("%d starts; the observer was told %v", starts, seen.said)
@@ -201,7 +202,7 @@ func TestPauseBetweenStarts(t *testing.T) {
 				want = Stopped
 				stop()
 			} else {
-				must(t, sv.Resume(t.Context()))
+				childtest.Must(t, sv.Resume(t.Context()))
 			}
 			if exit, err := end(); err != nil || exit.Cause != want {
 				t.Errorf("Run = %+v, %v", exit, err)
@@ -230,17 +231,17 @@ func TestPauseIsNoHang(t *testing.T) {
 				n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
 				job := n.job()
 				job.Paused = true
-				must(t, writeJSON(nil, n.jobFile(), job))
+				childtest.Must(t, writeJSON(nil, n.jobFile(), job))
 				pass(10 * time.Second)
 				release()
 			} else {
 				begin(t, sv)
 				pass(50 * time.Second)
-				must(t, sv.Pause(t.Context()))
+				childtest.Must(t, sv.Pause(t.Context()))
 			}
 			pass(10 * time.Minute)
 			before := starts.Load()
-			must(t, sv.Resume(t.Context()))
+			childtest.Must(t, sv.Resume(t.Context()))
 			pass(55 * time.Second)
 			if strings.Contains(log.String(), "reported no step for too long") || takesOver == (starts.Load() == before) {
 				t.Errorf("%d starts; the log:\n%s", starts.Load(), log)

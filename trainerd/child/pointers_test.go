@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestPointersFollow has a damaged checkpoint that a program's own file names: that
@@ -36,15 +36,15 @@ func TestPointersFollow(t *testing.T) {
 		{"TensorFlow", "model.ckpt-*", "model.ckpt-10", "model.ckpt-20.index", "checkpoint", state, "model_checkpoint_path: \"model.ckpt-10\"\nall_model_checkpoint_paths: \"model.ckpt-10\"\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir, st := t.TempDir(), tensorsFile()
+			dir, st := t.TempDir(), childtest.Tensors()
 			if tc.good != "" {
-				writeFile(t, filepath.Join(dir, tc.good), st)
+				childtest.Write(t, filepath.Join(dir, tc.good), st)
 			}
-			writeFile(t, filepath.Join(dir, tc.bad), st[:20])
+			childtest.Write(t, filepath.Join(dir, tc.bad), st[:20])
 			tc.text, tc.want = strings.ReplaceAll(tc.text, "LOGDIR", dir), strings.ReplaceAll(tc.want, "LOGDIR", dir)
-			writeFile(t, filepath.Join(dir, tc.file), tc.text)
+			childtest.Write(t, filepath.Join(dir, tc.file), tc.text)
 			s := openShelf(t, dir, tc.pattern)
-			s.refresh(true)
+			s.Refresh(true)
 			(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
 			if _, err := os.Stat(filepath.Join(dir, tc.bad)); !os.IsNotExist(err) {
 				t.Fatalf("the damaged one is still there: %v", err)
@@ -67,18 +67,18 @@ func TestPointerIsKept(t *testing.T) {
 		" s-20.safetensors\n":                       false,
 	} {
 		dir := t.TempDir()
-		writeFile(t, filepath.Join(dir, "s-20.safetensors"), tensorsFile()[:20])
-		writeFile(t, filepath.Join(dir, "latest.json"), text)
+		childtest.Write(t, filepath.Join(dir, "s-20.safetensors"), childtest.Tensors()[:20])
+		childtest.Write(t, filepath.Join(dir, "latest.json"), text)
 		s := openShelf(t, dir, "s-*")
-		s.refresh(true)
+		s.Refresh(true)
 		(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
 		_, err := os.Stat(filepath.Join(dir, "latest.json"))
 		aside, _ := filepath.Glob(filepath.Join(dir, "damaged", "latest.json-*", "latest.json"))
 		switch there := err == nil; {
 		case there != strings.HasPrefix(text, "20 "), !there && (len(aside) == 1) != kept:
 			t.Errorf("%q: there is %v, aside are %v", text, err, aside)
-		case len(aside) == 1 && readFile(t, aside[0]) != text:
-			t.Errorf("%q has become %q", text, readFile(t, aside[0]))
+		case len(aside) == 1 && childtest.Read(t, aside[0]) != text:
+			t.Errorf("%q has become %q", text, childtest.Read(t, aside[0]))
 		}
 	}
 }
@@ -99,24 +99,24 @@ func TestLinksFollow(t *testing.T) {
 		{"hard", "runs/epoch_*", "runs/epoch_1/a.safetensors", "runs/epoch_2/a.safetensors", "runs/last.safetensors", "", "runs/epoch_1/a.safetensors"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir, st := t.TempDir(), tensorsFile()
+			dir, st := t.TempDir(), childtest.Tensors()
 			for name := range strings.FieldsSeq(tc.good) {
-				writeFile(t, filepath.Join(dir, name), st)
+				childtest.Write(t, filepath.Join(dir, name), st)
 			}
 			for name := range strings.FieldsSeq(tc.bad) {
-				writeFile(t, filepath.Join(dir, name), st[:20])
+				childtest.Write(t, filepath.Join(dir, name), st[:20])
 			}
 			link := filepath.Join(dir, tc.link)
 			if filepath.IsAbs(tc.text) {
 				tc.text, tc.want = dir+tc.text, dir+tc.want
 			}
 			if tc.text == "" {
-				must(t, os.Link(filepath.Join(dir, tc.bad), link))
+				childtest.Must(t, os.Link(filepath.Join(dir, tc.bad), link))
 			} else {
-				must(t, os.Symlink(tc.text, link))
+				childtest.Must(t, os.Symlink(tc.text, link))
 			}
 			s := openShelf(t, dir, tc.pattern)
-			s.refresh(true)
+			s.Refresh(true)
 			(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
 			if tc.text == "" {
 				if a, b := stat(t, link), stat(t, filepath.Join(dir, tc.want)); !os.SameFile(a, b) {
@@ -134,25 +134,25 @@ func TestLinksFollow(t *testing.T) {
 // TestNoLinks has files next to a damaged checkpoint that look like second names of it and
 // are none: all stay as they are.
 func TestNoLinks(t *testing.T) {
-	dir, st := t.TempDir(), tensorsFile()
+	dir, st := t.TempDir(), childtest.Tensors()
 	damaged := filepath.Join(dir, "s-20.safetensors")
-	writeFile(t, damaged, st[:20])
-	must(t, os.Link(damaged, filepath.Join(dir, "s-last.safetensors"))) // another checkpoint
-	files := map[string]string{"s-10.safetensors": st, "a.txt": st[len(st)-20:], "latest": "s-20.safetensors" + strings.Repeat(" ", maxPointer), "s-last.safetensors": st[:20]}
+	childtest.Write(t, damaged, st[:20])
+	childtest.Must(t, os.Link(damaged, filepath.Join(dir, "s-last.safetensors"))) // another checkpoint
+	files := map[string]string{"s-10.safetensors": st, "a.txt": st[len(st)-20:], "latest": "s-20.safetensors" + strings.Repeat(" ", 64<<10), "s-last.safetensors": st[:20]}
 	for name, text := range files {
 		if name != "s-last.safetensors" {
-			writeFile(t, filepath.Join(dir, name), text)
+			childtest.Write(t, filepath.Join(dir, name), text)
 		}
 	}
-	must(t, syscall.Mkfifo(filepath.Join(dir, "last_checkpoint"), 0o666)) // nobody writes into it
+	childtest.Must(t, syscall.Mkfifo(filepath.Join(dir, "last_checkpoint"), 0o666)) // nobody writes into it
 	s := openShelf(t, dir, "s-*.safetensors")
-	s.refresh(true)
+	s.Refresh(true)
 	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
 	if _, err := os.Lstat(damaged); !os.IsNotExist(err) {
 		t.Fatalf("the damaged one is still there: %v", err)
 	}
 	for name, want := range files {
-		if got := readFile(t, filepath.Join(dir, name)); got != want {
+		if got := childtest.Read(t, filepath.Join(dir, name)); got != want {
 			t.Errorf("%s has %q, want %q", name, got, want)
 		}
 	}
@@ -162,17 +162,17 @@ func TestNoLinks(t *testing.T) {
 // are moved aside with that, and get no name of another.
 func TestBundleHasNoLinks(t *testing.T) {
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "m-10.index.safetensors"), tensorsFile())
+	childtest.Write(t, filepath.Join(dir, "m-10.index.safetensors"), childtest.Tensors())
 	for _, name := range []string{"m-20.index", "m-20.data-00000-of-00001"} {
-		writeFile(t, filepath.Join(dir, name), "x")
+		childtest.Write(t, filepath.Join(dir, name), "x")
 	}
 	s, log := openShelf(t, dir, "m-*.index*"), newScreen()
-	s.refresh(true)
+	s.Refresh(true)
 	(&run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}}).quarantineDamaged(t.Context())
 	if strings.Contains(log.String(), "cannot correct") {
 		t.Errorf("the log:\n%s", log)
 	}
-	if got := below(t, dir); slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "m-20") }) || len(got) != 3 {
+	if got := childtest.Below(t, dir); slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "m-20") }) || len(got) != 3 {
 		t.Errorf("left %v", got)
 	}
 }
@@ -182,13 +182,13 @@ func TestBundleHasNoLinks(t *testing.T) {
 func TestPointerToAnotherFolder(t *testing.T) {
 	for _, other := range []string{"b/s-10.safetensors", "a/best.safetensors"} {
 		dir := t.TempDir()
-		writeFile(t, filepath.Join(dir, other), tensorsFile())
-		must(t, os.Chtimes(filepath.Join(dir, other), time.Time{}, time.Unix(1_000_000, 0)))
-		writeFile(t, filepath.Join(dir, "a/s-20.safetensors"), "x")
+		childtest.Write(t, filepath.Join(dir, other), childtest.Tensors())
+		childtest.Must(t, os.Chtimes(filepath.Join(dir, other), time.Time{}, time.Unix(1_000_000, 0)))
+		childtest.Write(t, filepath.Join(dir, "a/s-20.safetensors"), "x")
 		name := filepath.Join(dir, "a/latest")
-		writeFile(t, name, "s-20.safetensors"+strings.Repeat(" ", maxPointer-len("s-20.safetensors")))
+		childtest.Write(t, name, "s-20.safetensors"+strings.Repeat(" ", 64<<10-len("s-20.safetensors")))
 		s := openShelf(t, dir, "*/*.safetensors")
-		s.refresh(true)
+		s.Refresh(true)
 		(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
 		if text, err := os.ReadFile(name); !os.IsNotExist(err) {
 			t.Errorf("next to %s it has %q, %v", other, text, err)
@@ -201,63 +201,21 @@ func TestPointerToAnotherFolder(t *testing.T) {
 func TestLinkToWhatIsBroughtBack(t *testing.T) {
 	dir := t.TempDir()
 	name, link := filepath.Join(dir, "last.safetensors"), filepath.Join(dir, "latest.link")
-	writeFile(t, name, tensorsFile())
-	must(t, os.Symlink("last.safetensors", link))
+	childtest.Write(t, name, childtest.Tensors())
+	childtest.Must(t, os.Symlink("last.safetensors", link))
 	s := openShelf(t, dir, "last.safetensors")
-	s.refresh(true)
-	writeFile(t, name, "x")
-	s.refresh(true)
+	s.Refresh(true)
+	childtest.Write(t, name, "x")
+	s.Refresh(true)
 	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(t.Context())
-	if got := readFile(t, link); got != tensorsFile() {
+	if got := childtest.Read(t, link); got != childtest.Tensors() {
 		t.Errorf("it has %q", got)
-	}
-}
-
-// TestLinksThatCannotBeMade: that is an error.
-func TestLinksThatCannotBeMade(t *testing.T) {
-	s := openShelf(t, logdirOf(t, "s-1"), "s-*")
-	c := s.find()[key{step: 1}]
-	for _, a := range []alias{{name: "none/hard", only: true}, {name: "none/soft", text: "s-2", only: true}, {name: "none", rest: "/x", only: true}, {name: "none", part: "t-#"}} {
-		if s.point(a, c) == nil {
-			t.Errorf("%+v is no error", a)
-		}
-	}
-	must(t, os.Symlink("s-2", filepath.Join(s.root.Name(), "latest")))
-	s.disk = pickyDisk{s.disk, s.root.Name(), func(op, _ string) bool { return op == "rename" }}
-	if s.point(alias{name: "latest", text: "s-2", part: "s-#"}, c) == nil {
-		t.Error("a link that cannot be replaced is no error")
-	}
-}
-
-// TestLinkKeeps has a checkpoint that a link is to, and that no policy keeps.
-func TestLinkKeeps(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"s-1.safetensors", "s-2.safetensors", "s-3.safetensors"} {
-		writeFile(t, filepath.Join(dir, name), tensorsFile())
-	}
-	must(t, os.Symlink("s-1.safetensors", filepath.Join(dir, "best")))
-	s := openShelf(t, dir, "s-*.safetensors")
-	s.policy = []retention.Policy{retention.Last(1)}
-	s.refresh(true)
-	deleted, err := s.rotate()
-	if err != nil || len(deleted) != 1 || deleted[0].Step != 2 {
-		t.Errorf("deleted %v, %v; want step 2 alone", deleted, err)
-	}
-	if why := s.kept()[0].Why; len(why) != 1 || why[0] != "the link best is to it" {
-		t.Errorf("step 1 is kept because %q", why)
-	}
-	other := openShelf(t, logdirOf(t, "s-1", "s-10", "s-11"), "s-*")
-	must(t, os.Symlink("s-10", filepath.Join(other.root.Name(), "best")))
-	other.policy = s.policy
-	other.refresh(true)
-	if deleted, err := other.rotate(); err != nil || !slices.Equal(steps(deleted), []int64{1}) {
-		t.Errorf("deleted %v, %v; want step 1, whose name the other begins with", deleted, err)
 	}
 }
 
 func stat(t *testing.T, name string) os.FileInfo {
 	t.Helper()
 	info, err := os.Stat(name)
-	must(t, err)
+	childtest.Must(t, err)
 	return info
 }

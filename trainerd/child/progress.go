@@ -5,6 +5,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // onReport takes what the program has said at a time.
@@ -43,15 +44,15 @@ func (r *run) checkResumed(first int64) {
 	if r.attempts == 1 && c == nil {
 		r.firstStep = first
 	}
-	if c == nil || c.at() == NoStep || first > max(r.firstStep, 1) || first >= c.at() {
+	if c == nil || c.At() == saved.NoStep || first > max(r.firstStep, 1) || first >= c.At() {
 		return
 	}
 	r.log.Warn("the program was given a checkpoint and has begun from the beginning; child.resume_args, or TRAINERD_CHECKPOINT in its environment, say what to load",
-		"checkpoint", c.Path, "step", c.at(), "first", first)
+		"checkpoint", c.Path, "step", c.At(), "first", first)
 }
 
 // skip logs and counts checkpoints that do not count.
-func (r *run) skip(bad []rejected) {
+func (r *run) skip(bad []saved.Rejected) {
 	for _, b := range bad {
 		r.log.Warn("skipping checkpoint", "err", b)
 		r.counts.refused(b)
@@ -67,7 +68,7 @@ func (r *run) writeRate() {
 
 // refresh finds new checkpoints and lets go of old ones, and waits for that.
 func (r *run) refresh(settled bool) {
-	r.onCheckpoints(r.store.refresh(settled))
+	r.onCheckpoints(r.store.Refresh(settled))
 }
 
 // beginRefresh begins a look whose verdicts come to loop: reading a large checkpoint
@@ -76,15 +77,15 @@ func (r *run) beginRefresh() {
 	if r.verdicts != nil {
 		return // the one before has not ended
 	}
-	all := r.store.candidates(false)
+	all := r.store.Candidates(false)
 	if len(all) == 0 {
 		return
 	}
-	verdicts, s := make(chan []verdict, 1), r.store
+	verdicts, s := make(chan []saved.Verdict, 1), r.store
 	r.verdicts = verdicts
 	go func() { // ends with the look: see endRefresh
 		defer logging.Waiting(r.log.Info, "checkpoint "+all[len(all)-1].Path+" to be verified")()
-		verdicts <- s.verify(r.ectx, all)
+		verdicts <- s.Verify(r.ectx, all)
 	}()
 }
 
@@ -96,18 +97,17 @@ func (r *run) endRefresh() {
 }
 
 // onVerdicts takes the verdicts of a refresh.
-func (r *run) onVerdicts(verdicts []verdict) {
+func (r *run) onVerdicts(verdicts []saved.Verdict) {
 	r.verdicts = nil
-	r.onCheckpoints(r.store.accept(verdicts))
+	r.onCheckpoints(r.store.Accept(verdicts))
 }
 
 // onCheckpoints takes over what a look has found.
-func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
+func (r *run) onCheckpoints(added []Checkpoint, bad []saved.Rejected) {
 	r.skip(bad)
-	for _, err := range r.store.unrecorded {
+	for _, err := range r.store.Unrecorded() {
 		r.log.Warn("checkpoint has no manifest, or no copy", "err", err) // it counts all the same
 	}
-	r.store.unrecorded = nil
 	r.counts.update(func(c *counts) {
 		c.saves += len(added)
 		c.stats.EventsDropped = r.events.Dropped()
@@ -122,7 +122,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 		}
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
-		r.log.Info("saved", c.attrs()...)
+		r.log.Info("saved", c.Attrs()...)
 		r.prompter.saved(c, r.lacksSteps(c, r.attempt.step), time.Now())
 		r.warnRisk()
 		r.savedAtTheEnd(c)
@@ -138,7 +138,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []rejected) {
 }
 
 func (r *run) rotate() {
-	deleted, err := r.store.rotate()
+	deleted, err := r.store.Rotate()
 	for _, c := range deleted {
 		r.log.Debug("deleted checkpoint", "step", c.Step, "path", c.Path)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestFirstReport has programs that begin at step 0 and at step 1, and say some steps twice:
@@ -52,7 +54,7 @@ func TestBegunAgain(t *testing.T) {
 		{{2, 1, true}, {1, 1, false}, {0, 0, false}},
 		{{10, 8, false}, {10, 7, false}},
 		{{-1, 1, false}, {-1, 8, false}, {10, 7, false}},
-		{{NoStep, 0, false}},
+		{{saved.NoStep, 0, false}},
 	} {
 		log := newScreen()
 		r := &run{log: logTo(log)}
@@ -77,7 +79,7 @@ func TestProgress(t *testing.T) {
 			begun, starts := time.Now(), 0
 			sv, _ := simulate(t, func(p *simProgram) int {
 				if starts++; silent {
-					writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", starts)), "weights")
+					childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", starts)), "weights")
 				} else {
 					p.say("step=%d loss=1", starts)
 				}
@@ -103,7 +105,7 @@ func TestProgressBySaving(t *testing.T) {
 			sv, _ := simulate(t, func(p *simProgram) int {
 				starts++
 				p.say("%s", tc.says)
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-90"), fmt.Sprint("weights of start ", starts))
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-90"), fmt.Sprint("weights of start ", starts))
 				return 1
 			})
 			sv.Restarts.Max = 2
@@ -154,7 +156,7 @@ func TestSaveAfterNaN(t *testing.T) {
 				return 0
 			}
 			for _, step := range []int{10, 21} {
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
 				p.say("step=%d loss=%s", step, map[int]string{10: "1", 21: "nan"}[step])
 				p.sleep(10 * time.Second)
 			}
@@ -178,7 +180,7 @@ func TestSavesAfterOneAskedFor(t *testing.T) {
 				p.sleep(time.Second)
 			}
 			for step := 1; step < 5; step++ {
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
 				p.sleep(5 * time.Second)
 			}
 			return 0

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // prompter decides when the program is asked to save. It counts what the program
@@ -40,9 +41,9 @@ func (p *prompter) trained(step int64, now time.Time) {
 // here on only its age counts. One of a program with one name for all says nothing
 // of its step: it may be older than the newest steps, and then lacks them.
 func (p *prompter) saved(c Checkpoint, lacks bool, now time.Time) {
-	begun, step := now.Add(-max(now.Sub(c.Saved), 0)), c.at()
+	begun, step := now.Add(-max(now.Sub(c.Saved), 0)), c.At()
 	switch {
-	case step != NoStep:
+	case step != saved.NoStep:
 	case !lacks:
 		step = p.step
 	case !p.asked.IsZero():

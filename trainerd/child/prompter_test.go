@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestPrompter gives a prompter what happens at certain seconds, and looks when
@@ -17,14 +18,14 @@ func TestPrompter(t *testing.T) {
 	at := func(second float64) time.Time { return time.Unix(1e9, 0).Add(time.Duration(second * float64(s))) }
 	type happens func(p *prompter)
 	step := func(n int64, second float64) happens { return func(p *prompter) { p.trained(n, at(second)) } }
-	saved := func(n int64, second float64) happens {
+	saves := func(n int64, second float64) happens {
 		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(second)}, false, at(second)) }
 	}
 	stamped := func(n int64, second, stamp float64) happens {
 		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(stamp)}, false, at(second)) }
 	}
 	lacking := func(second float64) happens {
-		return func(p *prompter) { p.saved(Checkpoint{Step: NoStep, Saved: at(second)}, true, at(second)) }
+		return func(p *prompter) { p.saved(Checkpoint{Step: saved.NoStep, Saved: at(second)}, true, at(second)) }
 	}
 	asked := func(second float64) happens { return func(p *prompter) { p.ask(at(second)) } }
 	start := func(p *prompter) { p.begin() }
@@ -38,50 +39,50 @@ func TestPrompter(t *testing.T) {
 		{"before the first report", prompter{every: s}, nil, 100, false},
 		{"too early", prompter{every: 10 * s}, []happens{step(1, 0)}, 9, false},
 		{"by the clock", prompter{every: 10 * s}, []happens{step(1, 0)}, 10, true},
-		{"nothing new", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 1)}, 20, false},
-		{"a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 5), step(2, 6)}, 14, false},
-		{"after a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saved(1, 5), step(2, 6)}, 15, true},
-		{"a save without a step", prompter{every: 10 * s}, []happens{step(7, 0), saved(NoStep, 5)}, 30, false},
+		{"nothing new", prompter{every: 10 * s}, []happens{step(1, 0), saves(1, 1)}, 20, false},
+		{"a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saves(1, 5), step(2, 6)}, 14, false},
+		{"after a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saves(1, 5), step(2, 6)}, 15, true},
+		{"a save without a step", prompter{every: 10 * s}, []happens{step(7, 0), saves(saved.NoStep, 5)}, 30, false},
 		{"an old save without a step", prompter{every: 10 * s}, []happens{step(7, 0), step(9, 4), lacking(5)}, 15, true},
 		{"a save without a step, asked for and late", prompter{every: 10 * s}, []happens{step(7, 0), asked(10), step(9, 11), lacking(12)}, 20, true},
 		{"a save without a step, as asked for", prompter{every: 10 * s}, []happens{step(7, 0), asked(10), lacking(12)}, 30, false},
 		{"asked", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 19, false},
 		{"not answered", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), step(2, 15)}, 20, true},
 		{"not answered, and no step since", prompter{every: 10 * s}, []happens{step(1, 0), asked(10)}, 30, false},
-		{"a save longer than the interval", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 27), step(2, 28)}, 43, false},
-		{"and as long for steps", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 27), step(2, 28)}, 44, true},
-		{"from the asking on", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 14), step(2, 15)}, 20, true},
+		{"a save longer than the interval", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saves(1, 27), step(2, 28)}, 43, false},
+		{"and as long for steps", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saves(1, 27), step(2, 28)}, 44, true},
+		{"from the asking on", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saves(1, 14), step(2, 15)}, 20, true},
 		{"the disk's clock is a day ahead", prompter{every: 10 * s}, []happens{step(1, 0), stamped(1, 5, 86400), step(2, 6)}, 15, true},
 		{"the disk's clock is a day ahead, asked", prompter{every: 10 * s, budget: trainerd.SaveBudget{MaxShare: .1}},
 			[]happens{step(1, 0), asked(1), stamped(1, 3, 86400), step(2, 4)}, 21, true}, // 2 s each 20
 		{"the disk's clock is a day behind", prompter{every: 10 * s}, []happens{step(1, 0), stamped(1, 5, -86400), step(2, 6)}, 9, false},
-		{"a save of its own after one asked for", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saved(1, 12), step(2, 13), saved(2, 30), step(3, 31)}, 40, true},
+		{"a save of its own after one asked for", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), saves(1, 12), step(2, 13), saves(2, 30), step(3, 31)}, 40, true},
 		{"the first step is 0", prompter{every: 10 * s}, []happens{step(0, 0)}, 10, true},
 		{"from step 0 on", prompter{every: 10 * s}, []happens{step(0, 0), step(1, 6)}, 10, true},
 		{"another start, from its first report on", prompter{every: 10 * s}, []happens{step(1, 0), start, step(1, 100)}, 109, false},
 		{"another start", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), start}, 50, false},
-		{"at each step", prompter{steps: 1}, []happens{step(1, 0), saved(1, 1), step(2, 2)}, 3, true},
+		{"at each step", prompter{steps: 1}, []happens{step(1, 0), saves(1, 1), step(2, 2)}, 3, true},
 		{"by steps, not yet", prompter{steps: 10}, []happens{step(1, 0), step(9, 1)}, 2, false},
 		{"by steps", prompter{steps: 10}, []happens{step(1, 0), step(11, 1)}, 2, true},
 		{"resumed at a multiple", prompter{steps: 10}, []happens{step(11, 0)}, 2, false},
-		{"saved the multiple itself", prompter{steps: 10}, []happens{step(1, 0), saved(10, 1), step(12, 1)}, 2, false},
+		{"saved the multiple itself", prompter{steps: 10}, []happens{step(1, 0), saves(10, 1), step(12, 1)}, 2, false},
 		{"asked for the multiple", prompter{steps: 10}, []happens{step(1, 0), step(10, 1), asked(1), step(19, 2)}, 2, false},
 		{"the next multiple", prompter{steps: 10}, []happens{step(1, 0), step(10, 1), asked(1), step(20, 2)}, 2, true},
 		{"share, too soon", prompter{every: s, budget: trainerd.SaveBudget{MaxShare: .1}},
-			[]happens{step(1, 0), asked(1), saved(1, 3), step(2, 4)}, 20, false}, // 2 s each 20
+			[]happens{step(1, 0), asked(1), saves(1, 3), step(2, 4)}, 20, false}, // 2 s each 20
 		{"share", prompter{every: s, budget: trainerd.SaveBudget{MaxShare: .1}},
-			[]happens{step(1, 0), asked(1), saved(1, 3), step(2, 4)}, 21, true},
+			[]happens{step(1, 0), asked(1), saves(1, 3), step(2, 4)}, 21, true},
 		{"share by steps", prompter{steps: 1, budget: trainerd.SaveBudget{MaxShare: .1}},
-			[]happens{step(1, 0), asked(1), saved(1, 3), step(2, 4)}, 20, false},
+			[]happens{step(1, 0), asked(1), saves(1, 3), step(2, 4)}, 20, false},
 		{"risk alone", prompter{budget: trainerd.SaveBudget{MaxRisk: 30 * s}}, []happens{step(1, 0)}, 30, true},
 		{"risk less the time of a save", prompter{budget: trainerd.SaveBudget{MaxRisk: 30 * s}},
-			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 26, true}, // 25 s after 1
+			[]happens{step(1, 0), asked(1), saves(1, 6), step(2, 7)}, 26, true}, // 25 s after 1
 		{"risk, not yet", prompter{budget: trainerd.SaveBudget{MaxRisk: 30 * s}},
-			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 25, false},
+			[]happens{step(1, 0), asked(1), saves(1, 6), step(2, 7)}, 25, false},
 		{"risk that cannot be had, too soon", prompter{budget: trainerd.SaveBudget{MaxRisk: 3 * s}},
-			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 10, false}, // 5 s each 10
+			[]happens{step(1, 0), asked(1), saves(1, 6), step(2, 7)}, 10, false}, // 5 s each 10
 		{"risk that cannot be had", prompter{budget: trainerd.SaveBudget{MaxRisk: 3 * s}},
-			[]happens{step(1, 0), asked(1), saved(1, 6), step(2, 7)}, 11, true},
+			[]happens{step(1, 0), asked(1), saves(1, 6), step(2, 7)}, 11, true},
 		{"nothing asks", prompter{}, []happens{step(1, 0), step(1000, 1)}, 1e6, false},
 	}
 	for _, tt := range tests {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // A program that is killed between two files of a folder leaves one in which each
@@ -19,56 +19,30 @@ import (
 // has written it is alive, if that makes no reports.
 const silentSave = time.Minute
 
-// moment is when a look takes place.
-type moment struct {
-	step    int64 // of the program's last report, 0 for none
-	attempt int   // the start of the program that was under way, 0 for none
-	at      time.Time
-}
-
 // moment returns the present one. What is found before the program has started is of
 // an earlier start, which may be that of another trainerd.
-func (r *run) moment() moment {
-	now := moment{step: max(r.attempt.step, 0), at: time.Now()}
+func (r *run) moment() saved.Moment {
+	now := saved.Moment{Step: max(r.attempt.step, 0), At: time.Now()}
 	if r.attempt.started {
-		now.attempt = r.attempts
+		now.Attempt = r.attempts
 	}
 	return now
-}
-
-// isProven reports whether the program has finished writing a checkpoint, as far as
-// that can be known. found are all that there are.
-func (s *checkpointStore) isProven(c *Checkpoint, found map[key]Checkpoint) bool {
-	switch {
-	case s.isPast == nil, c.record != nil, s.isPast(c):
-		return true
-	case s.maybeShort(c):
-		return false
-	case integrity.IsSealed(s.root, c.files), integrity.IsOfKind(c.files, s.markers):
-		return true
-	}
-	names := integrity.Markers(s.root, c.files)
-	for k, other := range found {
-		if k != c.key() && slices.Equal(integrity.Markers(s.root, other.files), names) {
-			return true
-		}
-	}
-	return false
 }
 
 // isPast reports whether the program has gone past a checkpoint: it has made a step
 // since; or this start of it has written the checkpoint, and has ended on its own will,
 // or makes no reports and was alive for long without changing it.
 func (r *run) isPast(c *Checkpoint) bool {
-	after := c.first.step
-	if !c.countsEpochs() && !c.counts {
+	first := c.FirstFound()
+	after := first.Step
+	if !c.CountsOther() {
 		after = max(after, c.Step)
 	}
 	if r.attempt.step > after {
 		return true
 	}
-	silent := r.attempt.step < 0 && !r.attempt.paused && time.Since(c.first.at) >= silentSave
-	return c.first.attempt == r.attempts && (r.attempt.endedWell || silent)
+	silent := r.attempt.step < 0 && !r.attempt.paused && time.Since(first.At) >= silentSave
+	return first.Attempt == r.attempts && (r.attempt.endedWell || silent)
 }
 
 // endsWell reports whether a program that has ended so was not in the middle of

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestFirstFolderIsProven has a program that ends after it has written the first of
@@ -53,28 +55,10 @@ func TestFirstFolderIsProven(t *testing.T) {
 			if strings.Contains(tc.script, "env STEP") && !strings.Contains(out.String(), "STEP is \"10\"") {
 				t.Errorf("the program was not given it: %q", out)
 			}
-			if left := below(t, sv.Logdir); !slices.Contains(left, filepath.Join(tc.left, "w")) {
+			if left := childtest.Below(t, sv.Logdir); !slices.Contains(left, filepath.Join(tc.left, "w")) {
 				t.Errorf("left: %v, want %s", left, tc.left)
 			}
 		})
-	}
-}
-
-// TestFoldersThatComeTogether has a first folder that the program has gone past when it
-// is killed in the second: what the first has shows that the second was cut short.
-func TestFoldersThatComeTogether(t *testing.T) {
-	dir := t.TempDir()
-	s := openShelf(t, dir, "c-*")
-	s.isPast = func(c *Checkpoint) bool { return c.Step == 10 }
-	for _, name := range []string{"c-10/w", "c-10/m", "c-20/w"} {
-		writeFile(t, filepath.Join(dir, name), "weights")
-	}
-	added, bad := s.refresh(true)
-	if !slices.Equal(steps(added), []int64{10}) || len(bad) != 1 || bad[0].Step != 20 {
-		t.Errorf("added %v, bad %v", added, bad)
-	}
-	if c, ok := s.newest(noCeiling); !ok || c.Step != 10 {
-		t.Errorf("the newest is %v", c)
 	}
 }
 
@@ -114,31 +98,31 @@ func TestIsPast(t *testing.T) {
 	const name, epoch = "c-10", "epoch_10"
 	for what, tc := range map[string]struct {
 		file  string
-		found moment // some time ago
+		found saved.Moment // some time ago
 		ago   time.Duration
 		now   attempt
 		want  bool
 	}{
-		"a step after it":              {name, moment{step: 10}, 0, attempt{step: 11}, true},
-		"its step":                     {name, moment{step: 10}, 0, attempt{step: 10}, false},
-		"a step before the name's":     {name, moment{step: 5}, 0, attempt{step: 9}, false},
-		"a step after an epoch":        {epoch, moment{step: 5}, 0, attempt{step: 6}, true},
-		"the step of an epoch":         {epoch, moment{step: 5}, 0, attempt{step: 5}, false},
-		"silent":                       {name, moment{attempt: 2}, silentSave, attempt{step: -1}, true},
-		"not silent for long":          {name, moment{attempt: 2}, silentSave - 1, attempt{step: -1}, false},
-		"silent, and suspended":        {name, moment{attempt: 2}, silentSave, attempt{step: -1, paused: true}, false},
-		"silent, of an earlier start":  {name, moment{attempt: 1}, silentSave, attempt{step: -1}, false},
-		"it reports":                   {epoch, moment{attempt: 2}, silentSave, attempt{step: 0}, false},
-		"it ended well":                {name, moment{attempt: 2}, 0, attempt{step: -1, endedWell: true}, true},
-		"a later one ended well":       {name, moment{attempt: 1}, 0, attempt{step: -1, endedWell: true}, false},
-		"it ended well after its step": {name, moment{step: 10, attempt: 2}, 0, attempt{step: 10, endedWell: true}, true},
+		"a step after it":              {name, saved.Moment{Step: 10}, 0, attempt{step: 11}, true},
+		"its step":                     {name, saved.Moment{Step: 10}, 0, attempt{step: 10}, false},
+		"a step before the name's":     {name, saved.Moment{Step: 5}, 0, attempt{step: 9}, false},
+		"a step after an epoch":        {epoch, saved.Moment{Step: 5}, 0, attempt{step: 6}, true},
+		"the step of an epoch":         {epoch, saved.Moment{Step: 5}, 0, attempt{step: 5}, false},
+		"silent":                       {name, saved.Moment{Attempt: 2}, silentSave, attempt{step: -1}, true},
+		"not silent for long":          {name, saved.Moment{Attempt: 2}, silentSave - 1, attempt{step: -1}, false},
+		"silent, and suspended":        {name, saved.Moment{Attempt: 2}, silentSave, attempt{step: -1, paused: true}, false},
+		"silent, of an earlier start":  {name, saved.Moment{Attempt: 1}, silentSave, attempt{step: -1}, false},
+		"it reports":                   {epoch, saved.Moment{Attempt: 2}, silentSave, attempt{step: 0}, false},
+		"it ended well":                {name, saved.Moment{Attempt: 2}, 0, attempt{step: -1, endedWell: true}, true},
+		"a later one ended well":       {name, saved.Moment{Attempt: 1}, 0, attempt{step: -1, endedWell: true}, false},
+		"it ended well after its step": {name, saved.Moment{Step: 10, Attempt: 2}, 0, attempt{step: 10, endedWell: true}, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &run{attempts: 2, attempt: tc.now}
-			c := &Checkpoint{Step: 10, files: []string{tc.file}, first: tc.found}
-			c.first.at = time.Now()
+			tc.found.At = time.Now()
+			c := found(t, tc.file, tc.found)
 			time.Sleep(tc.ago)
-			if got := r.isPast(c); got != tc.want {
+			if got := r.isPast(&c); got != tc.want {
 				t.Errorf("%s: %v", what, got)
 			}
 		})
@@ -153,20 +137,5 @@ func TestEndsWell(t *testing.T) {
 		if got := endsWell(e); got != want {
 			t.Errorf("%v: %v", e, got)
 		}
-	}
-}
-
-// Of several folders that are found at once, as where a full disk took no records, one
-// that lacks what the others have was cut.
-func TestCutFolderAmongNew(t *testing.T) {
-	dir := t.TempDir()
-	for step, files := range map[string][]string{"5": {"a", "b"}, "6": {"b"}, "7": {"a", "b"}, "8": {"a", "b", "c"}} {
-		for _, name := range files {
-			writeFile(t, filepath.Join(dir, "c-"+step, name), "weights")
-		}
-	}
-	added, bad := openShelf(t, dir, "c-*").refresh(true)
-	if !slices.Equal(steps(added), []int64{5, 7, 8}) || len(bad) != 1 || bad[0].Step != 6 {
-		t.Errorf("added %v, refused %v", steps(added), bad)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // naming is how a program gives its newest checkpoint a second name.
@@ -31,25 +32,25 @@ var namings = []naming{
 	{"TensorFlow's state", "s_*", "s_#.safetensors", "checkpoint", writeState},
 	{"a link", "s_*", "s_#.safetensors", "latest", linkTo},
 	{"a link to a folder", "out/s_*", "out/s_#/a.safetensors", "out/latest", func(t *testing.T, to, name string) { linkTo(t, filepath.Dir(to), name) }},
-	{"a hard link", "s_*", "s_#.safetensors", "latest", func(t *testing.T, to, name string) { must(t, os.Link(to, name)) }},
+	{"a hard link", "s_*", "s_#.safetensors", "latest", func(t *testing.T, to, name string) { childtest.Must(t, os.Link(to, name)) }},
 }
 
 func says(format string) func(t *testing.T, to, name string) {
 	return func(t *testing.T, to, name string) {
-		writeFile(t, name, strings.ReplaceAll(format, "NAME", filepath.Base(to)))
+		childtest.Write(t, name, strings.ReplaceAll(format, "NAME", filepath.Base(to)))
 	}
 }
 
 // writeState writes the state of a Saver, which lists the older checkpoint too.
 func writeState(t *testing.T, to, name string) {
 	text := "model_checkpoint_path: \"NAME\"\n"
-	if older := "s_10.safetensors"; slices.Contains(below(t, filepath.Dir(to)), older) {
+	if older := "s_10.safetensors"; slices.Contains(childtest.Below(t, filepath.Dir(to)), older) {
 		text += "all_model_checkpoint_paths: \"" + older + "\"\n"
 	}
 	says(text)(t, to, name)
 }
 
-func linkTo(t *testing.T, to, name string) { must(t, os.Symlink(filepath.Base(to), name)) }
+func linkTo(t *testing.T, to, name string) { childtest.Must(t, os.Symlink(filepath.Base(to), name)) }
 
 // leadsTo returns what a second name leads to, "" where there is no such name.
 func leadsTo(t *testing.T, name string) string {
@@ -58,9 +59,9 @@ func leadsTo(t *testing.T, name string) string {
 	if errors.Is(err, os.ErrNotExist) {
 		return ""
 	}
-	must(t, err)
+	childtest.Must(t, err)
 	if info.Mode().IsRegular() && info.Size() < 200 { // else it has weights
-		said := regexp.MustCompile(`(?:s_\d+|last)\.\w+`).FindString(readFile(t, name))
+		said := regexp.MustCompile(`(?:s_\d+|last)\.\w+`).FindString(childtest.Read(t, name))
 		name = filepath.Join(filepath.Dir(name), said)
 	} else if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "a.safetensors")
@@ -87,7 +88,7 @@ func TestKilledWhileMovingAside(t *testing.T) {
 
 func (n naming) killedAtEach(t *testing.T, left string) {
 	of := func(step string) string { return strings.ReplaceAll(n.file, "#", step) }
-	pattern, want := n.pattern, tensorsOf(10)
+	pattern, want := n.pattern, childtest.TensorsOf(10)
 	if left == "a copy" {
 		of = func(string) string { return strings.ReplaceAll(n.file, "s_#", "last") }
 		pattern = strings.ReplaceAll(n.pattern, "s_*", "last*")
@@ -95,39 +96,40 @@ func (n naming) killedAtEach(t *testing.T, left string) {
 	for at := 1; ; at++ {
 		dir := t.TempDir()
 		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}}
-		look := func() {
-			r.store = openShelf(t, dir, pattern)
-			if bad := r.store.readRecords(); bad != nil {
+		look := func(disk atomicfile.FS) {
+			r.store = shelfOn(t, disk, dir, pattern)
+			if bad := r.store.ReadRecords(); bad != nil {
 				t.Fatal(bad)
 			}
-			r.store.refresh(true)
+			r.store.Refresh(true)
 		}
 		if left != "nothing" {
-			writeFile(t, filepath.Join(dir, of("10")), want)
-			look()
+			childtest.Write(t, filepath.Join(dir, of("10")), want)
+			look(nil)
 		}
-		writeFile(t, filepath.Join(dir, of("20")), tensorsOf(20)[:300])
+		childtest.Write(t, filepath.Join(dir, of("20")), childtest.TensorsOf(20)[:300])
 		n.make(t, filepath.Join(dir, of("20")), filepath.Join(dir, n.name))
-		look()
+		swap := &swappable{atomicfile.OrOS(nil)}
+		look(swap)
 		disk := faultfs.NewFault(faultfs.Fault{At: at, Kill: true})
-		r.store.disk = disk
+		swap.FS = disk
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		r.quarantineDamaged(ctx)
 		cancel()
 
-		look()
+		look(nil)
 		r.bringBackGone(t.Context())
-		must(t, r.store.sweep())
+		childtest.Must(t, r.store.Sweep())
 		r.quarantineDamaged(t.Context())
 		got := leadsTo(t, filepath.Join(dir, n.name))
 		if left == "nothing" && got != "" || left != "nothing" && got != want {
 			t.Errorf("killed at %s: the name leads to %.80q", disk.Failed(), got)
 		}
-		files := below(t, dir)
+		files := childtest.Below(t, dir)
 		if slices.ContainsFunc(files, func(name string) bool { return atomicfile.IsTemp(filepath.Base(name)) }) {
 			t.Errorf("killed at %s: left are %v", disk.Failed(), files)
 		}
-		if c, ok := r.store.newest(noCeiling); ok != (left != "nothing") || ok && readFile(t, filepath.Join(dir, of("10"))) != want {
+		if c, ok := r.store.Newest(noCeiling); ok != (left != "nothing") || ok && childtest.Read(t, filepath.Join(dir, of("10"))) != want {
 			t.Errorf("killed at %s: the newest is %v, of %v", disk.Failed(), c, files)
 		}
 		if disk.Failed() == "" {
@@ -139,46 +141,33 @@ func (n naming) killedAtEach(t *testing.T, left string) {
 	}
 }
 
-// TestSweepFollowsNoLink has a link to a folder under a temporary name, as a kill leaves it: it
-// goes, and what is in the folder stays.
-func TestSweepFollowsNoLink(t *testing.T) {
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "s_10/a.safetensors"), tensorsFile())
-	must(t, os.Symlink("s_10", atomicfile.TempName(filepath.Join(dir, "latest"))))
-	s := openShelf(t, dir, "s_*")
-	s.refresh(true)
-	must(t, s.sweep())
-	if got := below(t, dir); !slices.Equal(got, []string{"s_10/a.safetensors"}) {
-		t.Errorf("left are %v", got)
-	}
-}
-
 // TestNamesAreCorrectedLater has a disk that does not take what is to name another checkpoint
 // than the damaged one: the next start tries again, but not once the checkpoint is back.
 func TestNamesAreCorrectedLater(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		dir := t.TempDir()
-		writeFile(t, filepath.Join(dir, "s_10.safetensors"), tensorsFile())
-		writeFile(t, filepath.Join(dir, "s_20.safetensors"), "x")
-		writeFile(t, filepath.Join(dir, "latest"), "s_20.safetensors")
-		s := openShelf(t, dir, "s_*")
-		s.refresh(true)
-		whole := s.disk
-		s.disk = pickyDisk{whole, dir, func(op, name string) bool { return op == "rename" && name == "latest" }}
+		childtest.Write(t, filepath.Join(dir, "s_10.safetensors"), childtest.Tensors())
+		childtest.Write(t, filepath.Join(dir, "s_20.safetensors"), "x")
+		childtest.Write(t, filepath.Join(dir, "latest"), "s_20.safetensors")
+		whole := atomicfile.OrOS(nil)
+		disk := &swappable{whole}
+		s := shelfOn(t, disk, dir, "s_*")
+		s.Refresh(true)
+		disk.FS = childtest.PickyDisk{FS: whole, Logdir: dir, Fails: func(op, name string) bool { return op == "rename" && name == "latest" }}
 		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
 		r.quarantineDamaged(t.Context())
-		if got := readFile(t, filepath.Join(dir, "latest")); got != "s_20.safetensors" {
+		if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s_20.safetensors" {
 			t.Fatalf("latest has %q", got)
 		}
 		want := "s_10.safetensors"
 		if back {
 			want = "s_20.safetensors"
-			writeFile(t, filepath.Join(dir, want), tensorsFile())
+			childtest.Write(t, filepath.Join(dir, want), childtest.Tensors())
 		}
-		s.disk = whole
-		s.refresh(true)
+		disk.FS = whole
+		s.Refresh(true)
 		r.quarantineDamaged(t.Context())
-		if got := readFile(t, filepath.Join(dir, "latest")); got != want {
+		if got := childtest.Read(t, filepath.Join(dir, "latest")); got != want {
 			t.Errorf("latest has %q, want %q", got, want)
 		}
 	}
@@ -198,21 +187,22 @@ func movedOnBadDisk(t *testing.T, pattern string, files []string) {
 	overwritten := strings.HasPrefix(files[0], "last")
 	for at := 1; ; at++ {
 		dir := t.TempDir()
-		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}, store: openShelf(t, dir, pattern)}
-		for _, text := range []string{tensorsOf(10), tensorsOf(20)[:300]} {
+		swap := &swappable{atomicfile.OrOS(nil)}
+		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}, store: shelfOn(t, swap, dir, pattern)}
+		for _, text := range []string{childtest.TensorsOf(10), childtest.TensorsOf(20)[:300]} {
 			for _, name := range files {
-				if text != tensorsOf(10) || overwritten {
-					writeFile(t, filepath.Join(dir, name), text)
+				if text != childtest.TensorsOf(10) || overwritten {
+					childtest.Write(t, filepath.Join(dir, name), text)
 				}
 			}
-			r.store.refresh(true)
+			r.store.Refresh(true)
 		}
 		disk := faultfs.NewFault(faultfs.Fault{At: at, Err: syscall.EIO})
-		r.store.disk = disk
+		swap.FS = disk
 		r.quarantineDamaged(t.Context())
 		for _, name := range files {
 			text, err := os.ReadFile(filepath.Join(dir, name))
-			if overwritten && string(text) != tensorsOf(10) || !overwritten && !errors.Is(err, os.ErrNotExist) {
+			if overwritten && string(text) != childtest.TensorsOf(10) || !overwritten && !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("failed at %s: %s has %d bytes, %v", disk.Failed(), name, len(text), err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -175,12 +176,12 @@ func (r *run) sendAll(sig syscall.Signal) error {
 // Keep protects the checkpoint of a step from being deleted.
 func (sv *Supervisor) Keep(ctx context.Context, step int64) (kept Checkpoint, err error) {
 	err = sv.ask(ctx, func(r *run) error {
-		i := slices.IndexFunc(r.store.known, func(c Checkpoint) bool { return c.Step == step })
-		if i < 0 || step == NoStep {
+		i := slices.IndexFunc(r.store.Known(), func(c Checkpoint) bool { return c.Step == step })
+		if i < 0 || step == saved.NoStep {
 			return fmt.Errorf("there is no checkpoint of step %d", step)
 		}
-		kept = r.store.known[i]
-		return r.store.pin(kept)
+		kept = r.store.Known()[i]
+		return r.store.Pin(kept)
 	})
 	return kept, err
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -41,7 +42,7 @@ func TestRequestsWithoutProgram(t *testing.T) {
 			p.sleep(time.Hour)
 			return 0
 		})
-		writeFile(t, sv.Logdir+"/ckpt-3", "weights")
+		childtest.Write(t, sv.Logdir+"/ckpt-3", "weights")
 		sv.SaveSignal, sv.Restarts.Backoff = syscall.SIGUSR1, time.Minute
 		if sv.Stats().Restarts != 0 {
 			t.Errorf("Stats before Run = %+v", sv.Stats())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // rewinds is what a run remembers of losses that were no numbers.
@@ -25,22 +26,22 @@ type rewinds struct {
 func (b *rewinds) begin(given *Checkpoint) {
 	b.given, b.good, b.proven = "", -1, false
 	if given != nil {
-		b.given, b.good, b.goodAt = given.Path, given.at(), given.Saved
+		b.given, b.good, b.goodAt = given.Path, given.At(), given.Saved
 	}
 }
 
 // trusts reports whether a finite loss has come after a checkpoint. One whose name has no step
 // of the reports may be of a step that had not been reported when it was found.
 func (b *rewinds) trusts(c *Checkpoint) bool {
-	switch at := c.at(); {
+	switch at := c.At(); {
 	case c.Path != "" && c.Path == b.given:
 		return true
-	case at == NoStep:
+	case at == saved.NoStep:
 		return !c.Saved.After(b.goodAt)
-	case c.namesStep() || c.countsEpochs() && at == c.Step:
+	case c.CountsSteps():
 		return at <= b.good
 	}
-	return c.reported() < b.good || !c.Saved.After(b.goodAt)
+	return c.Reported() < b.good || !c.Saved.After(b.goodAt)
 }
 
 // spared returns the checkpoints that a rewind may need: the newest after which the loss was
@@ -51,8 +52,8 @@ func (r *run) spared() (paths []string) {
 	if r.rewinds.proven {
 		n = 1
 	}
-	for _, c := range slices.Backward(r.store.known) {
-		if len(paths) < n && !c.onTrial && r.rewinds.trusts(&c) {
+	for _, c := range slices.Backward(r.store.Known()) {
+		if len(paths) < n && !c.OnTrial && r.rewinds.trusts(&c) {
 			paths = append(paths, c.Path)
 		}
 	}
@@ -94,7 +95,7 @@ func (sv *Supervisor) lossOf(report *Report) (v float64, ok bool) {
 // [*trainerd.NaNError] when there is none, or the limit is reached.
 func (r *run) rewind() error {
 	b, nan := &r.rewinds, r.attempt.nan
-	intact := slices.DeleteFunc(slices.Clone(r.store.known), func(c Checkpoint) bool { return !b.trusts(&c) })
+	intact := slices.DeleteFunc(slices.Clone(r.store.Known()), func(c Checkpoint) bool { return !b.trusts(&c) })
 	if len(intact) == 0 {
 		return nan // what there is may be good, and nothing else is there
 	}
@@ -104,8 +105,8 @@ func (r *run) rewind() error {
 		to = b.choose(intact, r.attempt.given)
 	}
 	r.rewindLasts(to)
-	for _, c := range slices.Clone(r.store.known) {
-		if c.key() == to.key() || !isNewer(c, to) {
+	for _, c := range slices.Clone(r.store.Known()) {
+		if c.Is(&to) || !c.IsNewer(&to) {
 			continue
 		}
 		if err := r.moveAside(c); err != nil {
@@ -129,7 +130,7 @@ func (r *run) rewind() error {
 // fault, by a run that was killed before it could be moved aside.
 func (b *rewinds) choose(intact []Checkpoint, given *Checkpoint) Checkpoint {
 	at := max(len(intact)-1-b.further, 0)
-	if at > 0 && !b.proven && given != nil && intact[at].key() == given.key() {
+	if at > 0 && !b.proven && given != nil && given.Is(&intact[at]) {
 		at--
 	}
 	return intact[at]
@@ -137,11 +138,11 @@ func (b *rewinds) choose(intact []Checkpoint, given *Checkpoint) Checkpoint {
 
 // moveAside moves an intact checkpoint to where the damaged ones go.
 func (r *run) moveAside(c Checkpoint) error {
-	m, err := r.store.quarantine(r.ectx, c, time.Now())
+	m, err := r.store.Quarantine(r.ectx, c, time.Now())
 	if err != nil {
 		return err
 	}
-	r.store.drop(c)
-	r.log.Info("moved a checkpoint that was saved after the fault aside", "checkpoint", c.Path, "to", m.dir)
-	return m.misnamed
+	r.store.Drop(c)
+	r.log.Info("moved a checkpoint that was saved after the fault aside", "checkpoint", c.Path, "to", m.Dir)
+	return m.Misnamed
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestRewind has programs whose loss is NaN at step 21, once or again and again.
@@ -137,13 +139,13 @@ func TestRewindToDamaged(t *testing.T) {
 		write := func(step int, text string) {
 			t.Helper()
 			name := filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d", step))
-			writeFile(t, name, text)
-			must(t, os.Chtimes(name, at, at))
+			childtest.Write(t, name, text)
+			childtest.Must(t, os.Chtimes(name, at, at))
 		}
 		for step := range 3 {
 			write(step+1, "weights")
 		}
-		openShelf(t, sv.Logdir, "ckpt-*").refresh(true)
+		openShelf(t, sv.Logdir, "ckpt-*").Refresh(true)
 		write(2, "WEIGHTS")
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -163,7 +165,7 @@ func TestRewindOnBadDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int {
 			for step, loss := range []string{"1", "1", "nan"} {
-				writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("ckpt-%d", step)), "weights")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("ckpt-%d", step)), "weights")
 				p.say("step=%d loss=%s", step, loss)
 			}
 			p.sleep(time.Hour)
@@ -186,7 +188,7 @@ func TestRewindAfterKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var given []string
 		save := func(p *simProgram, step int) {
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("ckpt-%d", step)), "weights")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("ckpt-%d", step)), "weights")
 		}
 		sv, _ := simulate(t, func(p *simProgram) int {
 			switch given = append(given, p.variable("TRAINERD_STEP")); len(given) {
@@ -218,4 +220,19 @@ func TestRewindAfterKill(t *testing.T) {
 			t.Errorf("the starts were given %q, want %q", given, want)
 		}
 	})
+}
+
+// TestTrustsEpoch has the checkpoint of an epoch of which no step is known: the times decide.
+func TestTrustsEpoch(t *testing.T) {
+	c := found(t, "epoch_010", saved.Moment{})
+	if got := c.At(); got != saved.NoStep {
+		t.Errorf("it is of step %d", got)
+	}
+	b := &rewinds{good: 1000}
+	if c.Saved = b.goodAt.Add(1); b.trusts(&c) {
+		t.Error("it is trusted, and came after the last finite loss")
+	}
+	if c.Saved = b.goodAt; !b.trusts(&c) {
+		t.Error("it is not trusted, and came before the last finite loss")
+	}
 }

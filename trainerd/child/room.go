@@ -1,26 +1,14 @@
 package child
 
-import "github.com/trainerd/trainerd/trainerd/logdir"
-
-// freeSpace returns how many bytes the disk of the checkpoints has left.
-func (s *checkpointStore) freeSpace() (int64, error) {
-	if sp, ok := s.disk.(interface {
-		FreeSpace(dir string) (int64, error)
-	}); ok {
-		return sp.FreeSpace(s.root.Name())
-	}
-	return logdir.FreeSpace(s.root.Name())
-}
-
 // isDiskFull reports whether the disk has less room than a checkpoint takes. A program fails
 // then when it saves, and will not once somebody has made room. For one that has trained it is
 // two checkpoints: room for one may have come after it had failed, from one that was deleted.
 func (r *run) isDiskFull(e *Exit) bool {
-	known := r.store.known
+	known := r.store.Known()
 	if len(known) == 0 {
 		return false
 	}
-	free, err := r.store.freeSpace()
+	free, err := r.store.FreeSpace()
 	needs := known[len(known)-1].Size
 	if e.Step >= 0 {
 		needs *= 2

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // smallDisk has only so many bytes left.
@@ -27,7 +28,7 @@ func (d smallDisk) FreeSpace(string) (int64, error) { return d.free(), nil }
 // that fails before its first step with room for a checkpoint.
 func TestFullDiskIsWaitedFor(t *testing.T) {
 	const full = 6 * time.Hour
-	size := int64(len(tensorsOf(20)))
+	size := int64(len(childtest.TensorsOf(20)))
 	for _, left := range []int64{10, size + 1, 1 << 20} {
 		synctest.Test(t, func(t *testing.T) {
 			begun, last := time.Now(), ""
@@ -39,7 +40,7 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 			})
 			sv.Checkpoints = "ckpt-*.safetensors"
 			for _, step := range []int{10, 20} {
-				writeFile(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d.safetensors", step)), tensorsOf(step))
+				childtest.Write(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d.safetensors", step)), childtest.TensorsOf(step))
 			}
 			sv.FS = smallDisk{atomicfile.OrOS(nil), func() int64 { return left }}
 			exit, err := sv.Run(t.Context())
@@ -60,7 +61,7 @@ func TestFullDiskAndStop(t *testing.T) {
 				return 1
 			})
 			sv.Checkpoints = "ckpt-*.safetensors"
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), tensorsOf(10))
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), childtest.TensorsOf(10))
 			sv.FS = smallDisk{atomicfile.OrOS(nil), func() int64 { return 10 }}
 			stop, end := begin(t, sv)
 			pass(time.Hour)
@@ -97,8 +98,8 @@ func TestFullDiskOnNodes(t *testing.T) {
 			sv.Nodes, sv.Checkpoints = 2, "ckpt-*.safetensors"
 			before := start{"elsewhere/7/1", 3}
 			tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded, Cause: Failed, Code: 1})
-			must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
-			writeFile(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), tensorsOf(10))
+			childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), childtest.TensorsOf(10))
 			sv.FS = smallDisk{atomicfile.OrOS(nil), func() int64 { return 10 }}
 			if exit, err := sv.Run(t.Context()); err != nil || time.Since(begun) < full {
 				t.Errorf("on node %d: Run = %+v, %v after %v\n%s", failing, exit, err, time.Since(begun), log)

@@ -11,6 +11,7 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 	runreport "github.com/trainerd/trainerd/trainerd/report"
 )
 
@@ -65,8 +66,8 @@ func (c *counts) begins(given *Checkpoint) {
 // start, furthest the highest step of all starts before.
 func (c *counts) trained(before, step, furthest int64, given *Checkpoint) {
 	if before < 0 {
-		if before = step - 1; given != nil && given.at() != NoStep {
-			before = min(given.at(), step)
+		if before = step - 1; given != nil && given.At() != saved.NoStep {
+			before = min(given.At(), step)
 		}
 	}
 	c.update(func(c *counts) {
@@ -79,10 +80,10 @@ func (c *counts) trained(before, step, furthest int64, given *Checkpoint) {
 }
 
 // refused counts a checkpoint that does not count.
-func (c *counts) refused(b rejected) {
+func (c *counts) refused(b saved.Rejected) {
 	c.update(func(c *counts) {
 		c.stats.FailedSaves++
-		if b.damaged() {
+		if b.Damaged() {
 			c.skipped = append(c.skipped, filepath.Base(b.Path))
 		}
 	})
@@ -108,7 +109,7 @@ func (r *run) writeReport(ctx context.Context, begun time.Time, exit Exit, failu
 	if failure != nil {
 		rep.Error = failure.Error()
 	}
-	return rep.Write(r.store.disk, r.logdir)
+	return rep.Write(r.disk, r.logdir)
 }
 
 // report returns the report of the run up to now.
@@ -140,8 +141,8 @@ func (r *run) lastStep() int64 {
 	if r.attempt.step >= 0 {
 		return r.attempt.step
 	}
-	if n := len(r.store.known); n > 0 && r.store.known[n-1].at() != NoStep {
-		return r.store.known[n-1].at()
+	if n := len(r.store.Known()); n > 0 && r.store.Known()[n-1].At() != saved.NoStep {
+		return r.store.Known()[n-1].At()
 	}
 	return r.maxStep
 }
@@ -164,7 +165,7 @@ func setRate(rep *runreport.Run) {
 
 // staying returns the checkpoints that stay.
 func (r *run) staying() (all []checkpoint.Kept) {
-	for _, k := range r.store.kept() {
+	for _, k := range r.store.Retained() {
 		if len(k.Why) > 0 {
 			all = append(all, k)
 		}

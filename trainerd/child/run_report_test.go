@@ -14,6 +14,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 	runreport "github.com/trainerd/trainerd/trainerd/report"
 )
 
@@ -80,7 +82,7 @@ func TestRunReportAfterRewind(t *testing.T) {
 // readReport reads the report of a run.
 func readReport(t *testing.T, logdir string) (r runreport.Run) {
 	t.Helper()
-	must(t, json.Unmarshal([]byte(readFile(t, filepath.Join(logdir, runreport.JSONName))), &r))
+	childtest.Must(t, json.Unmarshal([]byte(childtest.Read(t, filepath.Join(logdir, runreport.JSONName))), &r))
 	return r
 }
 
@@ -133,8 +135,8 @@ func TestRunReportTimes(t *testing.T) {
 func TestKnownAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(*simProgram) int { return 0 })
-		writeFile(t, filepath.Join(sv.Logdir, "ckpt-100"), "weights")
-		writeFile(t, filepath.Join(sv.Logdir, "ckpt-140.safetensors"), "no weights")
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-100"), "weights")
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-140.safetensors"), "no weights")
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +167,7 @@ func TestCountOfSteps(t *testing.T) {
 		{-1, 12, 14, at(10), 2, 2, 10},
 		{-1, 12, 11, at(10), 2, 1, 10},
 		{-1, 12, 20, at(20), 0, 0, 12},
-		{-1, 12, 20, at(NoStep), 1, 1, 11},
+		{-1, 12, 20, at(saved.NoStep), 1, 1, 11},
 	} {
 		c := &counts{first: -1}
 		if c.trained(tc.before, tc.step, tc.furthest, tc.given); c.steps != tc.steps || c.again != tc.again || c.first != tc.first {
@@ -193,7 +195,7 @@ func TestWhoHasStopped(t *testing.T) {
 func TestRunReportOfSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, _ := simulate(t, func(p *simProgram) int {
-			writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-5.json"), "{}")
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-5.json"), "{}")
 			p.sleep(10 * time.Second)
 			return 0
 		})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -94,9 +95,9 @@ func TestAskToSaveTwice(t *testing.T) {
 	sv.Nodes, sv.Node = 2, 0
 	lead(t, sv.Logdir)
 	r := &run{Supervisor: sv, log: discard, logdir: sv.Logdir}
-	must(t, r.joinNodes())
-	must(t, r.askToSave())
-	must(t, r.askToSave())
+	childtest.Must(t, r.joinNodes())
+	childtest.Must(t, r.askToSave())
+	childtest.Must(t, r.askToSave())
 	if got := r.nodes.job().Save.Number; got != 1 {
 		t.Errorf("request %d is published, want the first", got)
 	}
@@ -130,8 +131,8 @@ func TestNodesSaveBudget(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 					saved = append(saved, time.Since(begun))
 					name := fmt.Sprintf("%s/ckpt-%d", p.variable("TRAINERD_LOGDIR"), step)
-					writeFile(t, name, "weights")
-					must(t, os.Chtimes(name, time.Now(), time.Now())) // by the bubble's clock
+					childtest.Write(t, name, "weights")
+					childtest.Must(t, os.Chtimes(name, time.Now(), time.Now())) // by the bubble's clock
 				}
 				return 0
 			})

@@ -3,10 +3,8 @@
 package child
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -20,6 +18,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -263,79 +262,6 @@ func (l *silentListener) SetDeadline(time.Time) error {
 
 func (l *silentListener) Addr() net.Addr { return &net.UnixAddr{Name: "silent", Net: "unix"} }
 
-// pickyDisk is a disk on which some operations fail: "create", "write", "close", "rename", "remove",
-// "mkdir" and "sync" of names below the logdir.
-type pickyDisk struct {
-	atomicfile.FS
-	logdir string
-	fails  func(op, name string) bool
-}
-
 func picky(sv *Supervisor, fails func(op, name string) bool) {
-	sv.FS = pickyDisk{atomicfile.OrOS(nil), sv.Logdir, fails}
-}
-
-func (d pickyDisk) check(op, name string) error {
-	below, err := filepath.Rel(d.logdir, name)
-	if err == nil && d.fails(op, below) {
-		return &fs.PathError{Op: op, Path: name, Err: syscall.EIO}
-	}
-	return nil
-}
-
-func (d pickyDisk) Create(name string) (atomicfile.File, error) {
-	if err := d.check("create", name); err != nil {
-		return nil, err
-	}
-	f, err := d.FS.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	return pickyFile{f, d, name}, nil
-}
-
-// pickyFile is a file of a pickyDisk, on which "write" and "close" may fail.
-type pickyFile struct {
-	atomicfile.File
-	disk pickyDisk
-	name string
-}
-
-func (f pickyFile) Write(b []byte) (int, error) {
-	if err := f.disk.check("write", f.name); err != nil {
-		return 0, err
-	}
-	return f.File.Write(b)
-}
-
-func (f pickyFile) Close() error {
-	return errors.Join(f.File.Close(), f.disk.check("close", f.name))
-}
-
-func (d pickyDisk) Rename(from, to string) error {
-	if err := d.check("rename", to); err != nil {
-		return err
-	}
-	return d.FS.Rename(from, to)
-}
-
-func (d pickyDisk) Remove(name string) error {
-	if err := d.check("remove", name); err != nil {
-		return err
-	}
-	return d.FS.Remove(name)
-}
-
-func (d pickyDisk) Mkdir(name string) error {
-	if err := d.check("mkdir", name); err != nil {
-		return err
-	}
-	return d.FS.Mkdir(name)
-}
-
-func (d pickyDisk) SyncDir(name string) error {
-	if err := d.check("sync", name); err != nil {
-		return err
-	}
-	return d.FS.SyncDir(name)
+	sv.FS = childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: sv.Logdir, Fails: fails}
 }

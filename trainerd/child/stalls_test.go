@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
@@ -29,7 +30,7 @@ func TestHangingDiskIsNotSilent(t *testing.T) {
 				for step := from + 1; step <= 10*starts; step++ {
 					p.say("step=%d loss=1", step)
 					if step%5 == 0 {
-						writeFile(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-"+strconv.Itoa(step)), "weights")
+						childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-"+strconv.Itoa(step)), "weights")
 					}
 					if !p.sleep(time.Second) {
 						break

@@ -22,6 +22,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
@@ -34,10 +36,10 @@ type saving struct {
 
 var savings = []saving{
 	{"a file", "ckpt-*.safetensors", func(step int) map[string]string {
-		return map[string]string{fmt.Sprintf("ckpt-%d.safetensors", step): tensorsOf(step)}
+		return map[string]string{fmt.Sprintf("ckpt-%d.safetensors", step): childtest.TensorsOf(step)}
 	}, false},
 	{"a file, renamed", "ckpt-*.safetensors", func(step int) map[string]string {
-		return map[string]string{fmt.Sprintf("ckpt-%d.safetensors", step): tensorsOf(step)}
+		return map[string]string{fmt.Sprintf("ckpt-%d.safetensors", step): childtest.TensorsOf(step)}
 	}, true},
 	{"a folder", "checkpoint-*", folderOf, false},
 	{"a folder, renamed", "checkpoint-*", folderOf, true},
@@ -49,23 +51,16 @@ var savings = []saving{
 		return files
 	}, false},
 	{"one name, renamed", "last.safetensors", func(step int) map[string]string {
-		return map[string]string{"last.safetensors": tensorsOf(step)}
+		return map[string]string{"last.safetensors": childtest.TensorsOf(step)}
 	}, true},
 	{"several files", "step_*", func(step int) map[string]string {
-		return map[string]string{fmt.Sprintf("step_%d.safetensors", step): tensorsOf(step), fmt.Sprintf("step_%d.json", step): fmt.Sprintf(`{"step": %d}`, step)}
+		return map[string]string{fmt.Sprintf("step_%d.safetensors", step): childtest.TensorsOf(step), fmt.Sprintf("step_%d.json", step): fmt.Sprintf(`{"step": %d}`, step)}
 	}, false},
-}
-
-// tensorsOf returns a .safetensors file whose every sector tells its step.
-func tensorsOf(step int) string {
-	data := strings.Repeat(fmt.Sprintf("%08d", step), 160)
-	header := fmt.Sprintf(`{"w":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}`, len(data), len(data))
-	return string(append(fmt.Appendf(nil, "%c\x00\x00\x00\x00\x00\x00\x00", len(header)), header+data...))
 }
 
 func folderOf(step int) map[string]string {
 	dir := fmt.Sprintf("checkpoint-%d/", step)
-	return map[string]string{dir + "model.safetensors": tensorsOf(step), dir + "optim/optimizer.safetensors": tensorsOf(step + 1000),
+	return map[string]string{dir + "model.safetensors": childtest.TensorsOf(step), dir + "optim/optimizer.safetensors": childtest.TensorsOf(step + 1000),
 		dir + "trainer_state.json": fmt.Sprintf(`{"step": %d}`, step)}
 }
 
@@ -129,23 +124,23 @@ func (sv *saving) judge(dir string, announced int64) error {
 		return err
 	}
 	defer root.Close()
-	s := newCheckpointStore(root, sv.pattern, []retention.Policy{retention.Last(1)})
-	if bad := s.readRecords(); bad != nil {
+	s := saved.New(root, sv.pattern, saved.Options{Retention: []retention.Policy{retention.Last(1)}})
+	if bad := s.ReadRecords(); bad != nil {
 		return errors.Join(bad...)
 	}
-	s.refresh(true)
-	if err := s.sweep(); err != nil {
+	s.Refresh(true)
+	if err := s.Sweep(); err != nil {
 		return err
 	}
 	(&run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}).quarantineDamaged(context.Background())
-	if _, err := s.rotate(); err != nil {
+	if _, err := s.Rotate(); err != nil {
 		return err
 	}
-	c, ok := s.newest(noCeiling)
+	c, ok := s.Newest(noCeiling)
 	if !ok {
 		c.Step = 0
 	}
-	if c.Step == NoStep {
+	if c.Step == saved.NoStep {
 		if c.Step, err = stepIn(c.Path); err != nil {
 			return err
 		}
@@ -173,8 +168,7 @@ func (sv *saving) live(t *testing.T, dir string, disk atomicfile.FS, marks *faul
 		t.Fatal(err)
 	}
 	defer root.Close()
-	s := newCheckpointStore(root, sv.pattern, []retention.Policy{retention.Last(1)})
-	s.disk = disk
+	s := saved.New(root, sv.pattern, saved.Options{FS: disk, Retention: []retention.Policy{retention.Last(1)}})
 	for step := 1; step <= 3; step++ {
 		failed := sv.save(disk, dir, step) != nil // then the program has ended
 		for name := range sv.files(step) {
@@ -184,14 +178,14 @@ func (sv *saving) live(t *testing.T, dir string, disk atomicfile.FS, marks *faul
 			at := time.Unix(int64(1_000_000+step), 0) // saves come faster here than clocks tick
 			os.Chtimes(filepath.Join(dir, name), at, at)
 		}
-		added, _ := s.refresh(true)
+		added, _ := s.Refresh(true)
 		if len(added) > 0 {
 			marks.Mark(int64(step))
 		}
-		s.rotate() // again after the next one
+		s.Rotate() // again after the next one
 		if failed {
-			for _, c := range s.newestDamaged() {
-				s.quarantine(t.Context(), c, time.Unix(int64(step), 0))
+			for _, c := range s.NewestDamaged() {
+				s.Quarantine(t.Context(), c, time.Unix(int64(step), 0))
 			}
 		}
 	}

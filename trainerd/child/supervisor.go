@@ -21,6 +21,7 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -118,6 +119,9 @@ type Supervisor struct {
 	counts  *counts // of the run, or of the last one; nil before the first
 }
 
+// Checkpoint is what the program has written at one step.
+type Checkpoint = saved.Checkpoint
+
 // Observer follows a run. It is called in the goroutine of Run, which waits for it.
 type Observer interface {
 	// Started is called before a start; c is nil without a checkpoint.
@@ -206,7 +210,8 @@ type run struct {
 	earlier  *jobState // the start of an earlier chief whose reports are not all taken yet, nil for none
 	lock     *logdir.Lock
 	root     *os.Root
-	store    *checkpointStore
+	disk     atomicfile.FS // what changes the logdir
+	store    *saved.Store
 	events   *events
 	ectx     context.Context // for events, which a stop does not interrupt
 	out      *output
@@ -225,13 +230,13 @@ type run struct {
 	counts                 *counts
 	hangAfter              time.Duration
 	rewinds                rewinds
-	verdicts               <-chan []verdict // of the refresh under way, nil for none
-	lost                   error            // the logdir is not this run's any more
-	relocked               int              // how often the lock file was made again
-	remade                 time.Time        // when it last was, perhaps with the folder of the nodes, who tell their states again
-	paused                 bool             // until Resume; no start begins meanwhile
-	mixed                  bool             // the log has that its events cannot be separated from the program's
-	saidBeyond             []string         // links out of the logdir that the log has
+	verdicts               <-chan []saved.Verdict // of the refresh under way, nil for none
+	lost                   error                  // the logdir is not this run's any more
+	relocked               int                    // how often the lock file was made again
+	remade                 time.Time              // when it last was, perhaps with the folder of the nodes, who tell their states again
+	paused                 bool                   // until Resume; no start begins meanwhile
+	mixed                  bool                   // the log has that its events cannot be separated from the program's
+	saidBeyond             []string               // links out of the logdir that the log has
 	attempt                attempt
 
 	turns atomic.Int64 // of the loop while a program runs
@@ -242,7 +247,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	if len(sv.Command) == 0 || sv.Command[0] == "" {
 		return nil, errors.New("child: there is no command to run")
 	}
-	if why := CheckPattern(sv.Checkpoints); why != "" && sv.Checkpoints != "" {
+	if why := saved.CheckPattern(sv.Checkpoints); why != "" && sv.Checkpoints != "" {
 		return nil, errors.New("child: checkpoints: " + why)
 	}
 	r := sv.newRun(ctx)
@@ -308,11 +313,13 @@ func (r *run) openLogdir() (err error) {
 	}
 	if r.root != nil {
 		r.root.Close() // of a logdir that was deleted meanwhile
+		r.root = nil
 	}
-	if r.root, err = os.OpenRoot(r.logdir); err != nil {
+	root, err := os.OpenRoot(r.logdir)
+	if err != nil {
 		return err
 	}
-	r.store = r.newStore(r.root)
+	r.useRoot(root)
 	r.events, err = r.openEvents()
 	return err
 }
@@ -335,18 +342,18 @@ func (r *run) joinNodes() (err error) {
 
 // scan looks at what an earlier run has left.
 func (r *run) scan(ctx context.Context) error {
-	for _, err := range r.store.readRecords() {
+	for _, err := range r.store.ReadRecords() {
 		if errors.Is(err, ckptfmt.ErrVersion) { // what it says would be lost
 			return fmt.Errorf("%w; a newer trainerd has trained here: continue with that", err)
 		}
 		r.log.Warn("skipping manifest", "err", err)
 	}
-	known, bad := r.store.refresh(true)
+	known, bad := r.store.Refresh(true)
 	r.skip(bad)
 	if r.lock.TakenOver() { // or the user has removed it, to begin from the beginning
 		r.bringBackGone(ctx)
 	}
-	if err := r.store.sweep(); err != nil {
+	if err := r.store.Sweep(); err != nil {
 		r.log.Warn("cannot remove what a killed run has left", "err", err)
 	}
 	if n := len(known); n > 0 {

@@ -20,10 +20,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -348,7 +348,7 @@ func TestRetention(t *testing.T) {
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	left := below(t, sv.Logdir)
+	left := childtest.Below(t, sv.Logdir)
 	left = slices.DeleteFunc(left, func(name string) bool { return strings.Contains(name, "tfevents") })
 	if diff := cmp.Diff([]string{"ckpt-3", "ckpt-4", "notes", "run-report.json", "run-report.md", "trainerd.group.lock", "trainerd.lock"}, left); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

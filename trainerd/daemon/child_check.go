@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/trainerd/trainerd/internal/shell"
-	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -43,13 +43,13 @@ func describeChild(c *config.Config, w io.Writer) error {
 	}
 	row("logdir", "%s", config.Absolute(c.Logdir))
 	state := "fresh"
-	found, err := child.Look(c.Logdir, c.Child.Checkpoints)
+	found, err := saved.Look(c.Logdir, c.Child.Checkpoints)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if n := len(found); n > 0 {
 		state = "resumes from " + found[n-1].Path
-		if step := found[n-1].Step; step != child.NoStep {
+		if step := found[n-1].Step; step != saved.NoStep {
 			state += fmt.Sprintf(" (step %d)", step)
 		}
 	}

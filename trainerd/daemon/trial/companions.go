@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
-	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // A program may write several files at each step: weights_5.npz, optim_5.npz and
@@ -76,7 +76,7 @@ func companions(main group, changed []string) (found []group) {
 			all[pattern] = &group{pattern: pattern, steps: map[int64]bool{}}
 		}
 		all[pattern].names = append(all[pattern].names, name)
-		all[pattern].steps[child.StepOf(name)] = true
+		all[pattern].steps[saved.StepOf(name)] = true
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(all)) {
 		if sameSteps(main.steps, all[pattern].steps) {
@@ -98,7 +98,7 @@ func mayAccompany(pattern, name string) bool {
 	if filepath.Dir(name) != filepath.Dir(pattern) || unfinished().MatchString(base) || isOutput(name) || hasWord(record, base) {
 		return false
 	}
-	hasStep := child.StepOf(name) != child.NoStep
+	hasStep := saved.StepOf(name) != saved.NoStep
 	if strings.Contains(filepath.Base(pattern), "*") {
 		return hasStep && (checkpointFile().MatchString(base) || stateFile().MatchString(base))
 	}
@@ -108,7 +108,7 @@ func mayAccompany(pattern, name string) bool {
 // sameSteps reports whether files come at the same steps, but for the newest, of which
 // a program that was ended may have written a part.
 func sameSteps(a, b map[int64]bool) bool {
-	newest, common := int64(child.NoStep), false
+	newest, common := int64(saved.NoStep), false
 	for _, steps := range []map[int64]bool{a, b} {
 		for step := range steps {
 			newest = max(newest, step)

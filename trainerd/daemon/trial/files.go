@@ -13,7 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
-	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // maxFiles bounds how many files of the folders are looked at, and maxOutside of those that
@@ -162,16 +162,16 @@ func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 	})
 	main := group{pattern: best, names: slices.Sorted(maps.Keys(groups[best])), steps: map[int64]bool{}}
 	for _, name := range main.names {
-		main.steps[child.StepOf(name)] = true
+		main.steps[saved.StepOf(name)] = true
 	}
 	all := append([]group{main}, companions(main, changed)...)
 	p := places{dir: dir, trial: logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists, files: changed}
-	return saved(p.logdirOf(best), all)
+	return ofGroups(p.logdirOf(best), all)
 }
 
-// saved returns the checkpoints that have files of each group.
-func saved(logdir string, groups []group) *Saved {
-	s := &Saved{Logdir: logdir, Step: child.StepOf(groups[0].names[0]) != child.NoStep}
+// ofGroups returns the checkpoints that have files of each group.
+func ofGroups(logdir string, groups []group) *Saved {
+	s := &Saved{Logdir: logdir, Step: saved.StepOf(groups[0].names[0]) != saved.NoStep}
 	var patterns []string
 	for _, g := range groups {
 		patterns = append(patterns, everyRun(below(s.Logdir, g.pattern)))
@@ -181,7 +181,7 @@ func saved(logdir string, groups []group) *Saved {
 	}
 	s.Pattern = braces.Join(patterns)
 	slices.SortStableFunc(s.Names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(child.StepOf(a), child.StepOf(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(saved.StepOf(a), saved.StepOf(b)), cmp.Compare(a, b))
 	})
 	return s
 }
@@ -193,7 +193,7 @@ func (s *Saved) count() int {
 	}
 	steps := map[int64]bool{}
 	for _, name := range s.Names {
-		steps[child.StepOf(name)] = true
+		steps[saved.StepOf(name)] = true
 	}
 	return len(steps)
 }

@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"cmp"
@@ -17,32 +17,32 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// verdict is what was found out about a checkpoint; a nil error is a verified and
+// Verdict is what was found out about a checkpoint; a nil error is a verified and
 // durable one.
-type verdict struct {
-	rejected
+type Verdict struct {
+	Rejected
 	unrecorded error // why an intact one has no record; it is intact all the same
 }
 
-// verify looks into checkpoints. It may last as long as reading them does, and
+// Verify looks into checkpoints. It may last as long as reading them does, and
 // changes nothing of the store, so that another goroutine may do it.
 //
 // The newest one that is intact is read whole. Older ones are not if they have a
 // record of the same files, by size and time: those were read when that was
 // written.
-func (s *checkpointStore) verify(ctx context.Context, all []Checkpoint) (verdicts []verdict) {
+func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdict) {
 	intact, markers := false, s.markers
 	if markers == nil {
 		markers = s.usualMarkers(all)
 	}
 	for _, c := range slices.Backward(all) {
-		v := verdict{rejected: rejected{Checkpoint: c}}
+		v := Verdict{Rejected: Rejected{Checkpoint: c}}
 		if v.record, v.unread, v.err = s.verifyOne(ctx, c, markers, intact); ctx.Err() != nil {
 			continue // nothing was found out
 		}
 		v.untried = v.record != c.record
 		switch {
-		case c.onTrial:
+		case c.OnTrial:
 			v.record = nil
 		case v.err == nil && v.untried && !s.readOnly:
 			v.record, v.unrecorded = s.enter(ctx, c, v.record)
@@ -56,7 +56,7 @@ func (s *checkpointStore) verify(ctx context.Context, all []Checkpoint) (verdict
 
 // usualMarkers returns what most of several new checkpoints have: where a crash has cut one
 // of them and no record tells what it should have, the others do.
-func (s *checkpointStore) usualMarkers(all []Checkpoint) (usual []string) {
+func (s *Store) usualMarkers(all []Checkpoint) (usual []string) {
 	if len(all) < knownSizes {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s *checkpointStore) usualMarkers(all []Checkpoint) (usual []string) {
 // enter records a checkpoint, with a copy of one that the program overwrites. It
 // returns what is recorded then, nil for nothing. The copy before that goes once the
 // record names the new one; without a new one, both stay.
-func (s *checkpointStore) enter(ctx context.Context, c Checkpoint, r *manifest.Record) (recorded *manifest.Record, err error) {
+func (s *Store) enter(ctx context.Context, c Checkpoint, r *manifest.Record) (recorded *manifest.Record, err error) {
 	var uncopied error
 	old := copied(c.record)
 	if c.only {
@@ -96,14 +96,14 @@ func (s *checkpointStore) enter(ctx context.Context, c Checkpoint, r *manifest.R
 
 // mayName reports whether a record names a copy, as far as is known. One that could not be
 // written may be in its place all the same, where only the sync of its folder has failed.
-func (s *checkpointStore) mayName(dir string) bool {
+func (s *Store) mayName(dir string) bool {
 	records, bad := manifest.Records(s.root.Name())
 	return bad != nil || slices.ContainsFunc(records, func(r *manifest.Record) bool { return r.Copy == dir })
 }
 
 // verifyOne makes a checkpoint durable, looks for damage, and records that there is
 // none, in this order: only then is there anything to rely on.
-func (s *checkpointStore) verifyOne(ctx context.Context, c Checkpoint, markers []string, quick bool) (r *manifest.Record, unread bool, err error) {
+func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, quick bool) (r *manifest.Record, unread bool, err error) {
 	if c.Size == 0 {
 		return nil, false, errEmpty
 	}
@@ -139,7 +139,7 @@ var errEmpty = errors.New("it is empty")
 // describe returns what is to be recorded of an intact checkpoint. Where its files
 // are those of its record but for their times, as in a logdir that was copied, the
 // record's metrics and time stay.
-func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []string) (*manifest.Record, error) {
+func (s *Store) describe(ctx context.Context, c Checkpoint, files []string) (*manifest.Record, error) {
 	rel, err := filepath.Rel(s.root.Name(), c.Path)
 	if err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 	}
 	r := &manifest.Record{Name: filepath.ToSlash(rel), Format: integrity.Format(files), Step: c.Step, WallTime: c.Saved.UTC(),
 		Verified: time.Now().UTC(), Parts: c.files, Files: described}
-	if !c.namesStep() {
-		r.Reported, r.Counted = c.first.step, c.counts
+	if !c.NamesStep() {
+		r.Reported, r.Counted = c.first.Step, c.counts
 	}
 	measured := c.metrics
 	if old := c.record; old != nil && old.SameContent(described) {
@@ -163,8 +163,8 @@ func (s *checkpointStore) describe(ctx context.Context, c Checkpoint, files []st
 	return r, nil
 }
 
-// readRecords reads what an earlier run has recorded.
-func (s *checkpointStore) readRecords() (bad []error) {
+// ReadRecords reads what an earlier run has recorded.
+func (s *Store) ReadRecords() (bad []error) {
 	all, bad := manifest.Records(s.root.Name())
 	s.blind = len(bad) > 0
 	for _, r := range all {
@@ -180,10 +180,10 @@ func (s *checkpointStore) readRecords() (bad []error) {
 }
 
 // markersOf returns which files that programs write last a checkpoint has.
-func (s *checkpointStore) markersOf(c Checkpoint) []string { return integrity.Markers(s.root, c.files) }
+func (s *Store) markersOf(c Checkpoint) []string { return integrity.Markers(s.root, c.files) }
 
 // sync makes a checkpoint durable: its files, its folders, and its names.
-func (s *checkpointStore) sync(c Checkpoint, files []string) error {
+func (s *Store) sync(c Checkpoint, files []string) error {
 	if s.readOnly {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (s *checkpointStore) sync(c Checkpoint, files []string) error {
 
 // foldersOf returns the folders of a checkpoint, empty ones too, and those above
 // them up to the logdir, innermost first.
-func (s *checkpointStore) foldersOf(c Checkpoint) (dirs []string, err error) {
+func (s *Store) foldersOf(c Checkpoint) (dirs []string, err error) {
 	for _, top := range c.files {
 		err := fs.WalkDir(s.root.FS(), top, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
@@ -235,7 +235,7 @@ func (s *checkpointStore) foldersOf(c Checkpoint) (dirs []string, err error) {
 }
 
 // abs returns the absolute name of a file below the logdir.
-func (s *checkpointStore) abs(name string) string {
+func (s *Store) abs(name string) string {
 	return filepath.Join(s.root.Name(), filepath.FromSlash(name))
 }
 

@@ -1,7 +1,6 @@
-package child
+package saved
 
 import (
-	"encoding/binary"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,13 +8,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 func TestStepOfName(t *testing.T) {
@@ -89,13 +87,13 @@ func TestNameOf(t *testing.T) {
 // TestRunFolders has the same step in the folders of two starts, and in those of
 // two workers: the newest start has it, and all workers do.
 func TestRunFolders(t *testing.T) {
-	dir := logdirOf(t, "version_0/c/step=5.pt", "version_0/c/step=9.pt", "version_1/c/step=9.pt", "rank0/c/step=7.pt", "rank1/c/step=7.pt")
+	dir := childtest.Logdir(t, "version_0/c/step=5.pt", "version_0/c/step=9.pt", "version_1/c/step=9.pt", "rank0/c/step=7.pt", "rank1/c/step=7.pt")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	found := newCheckpointStore(root, "*/c/*.pt", nil).find()
+	found := New(root, "*/c/*.pt", Options{}).find()
 	for step, want := range map[int64]string{
 		5: "version_0/c/step=5.pt", 9: "version_1/c/step=9.pt", 7: "rank0/c/step=7.pt rank1/c/step=7.pt",
 	} {
@@ -105,65 +103,113 @@ func TestRunFolders(t *testing.T) {
 	}
 }
 
-// logdirOf makes a folder with files, each with its name as content, the later
-// ones younger.
-func logdirOf(t *testing.T, names ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for i, name := range names {
-		writeFile(t, filepath.Join(dir, name), name)
-		at := time.Unix(1_000_000+int64(i)*60, 0)
-		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func writeFile(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// tensorsFile returns a .safetensors file of one tensor.
-func tensorsFile() string {
-	header := `{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
-	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "12345678"
-}
-
-func openShelf(t *testing.T, dir, pattern string, policy ...retention.Policy) *checkpointStore {
+func openStore(t *testing.T, dir, pattern string, policy ...retention.Policy) *Store {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	return newCheckpointStore(root, pattern, policy)
+	return New(root, pattern, Options{Retention: policy})
 }
 
-// below returns the paths of all files in dir but the manifests.
-func below(t *testing.T, dir string) []string {
-	t.Helper()
-	var names []string
-	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() && d.Name() == manifest.RecordsDir {
-			return filepath.SkipDir
+// TestRotateStaysInside has links from the logdir to the outside: neither they
+// nor what they name may go.
+func TestRotateStaysInside(t *testing.T) {
+	outside := childtest.Logdir(t, "ckpt-1.pt", "dir/ckpt-1.pt")
+	dir := childtest.Logdir(t, "ckpt-2.pt", "ckpt-3.pt")
+	for link, target := range map[string]string{"ckpt-1.pt": "ckpt-1.pt", "sub": "dir"} {
+		if err := os.Symlink(filepath.Join(outside, target), filepath.Join(dir, link)); err != nil {
+			t.Skip(err)
 		}
-		if err == nil && !d.IsDir() {
-			rel, _ := filepath.Rel(dir, name)
-			names = append(names, filepath.ToSlash(rel))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return names
+	for _, pattern := range []string{"ckpt-*", "sub/ckpt-*", "*/ckpt-*"} {
+		s := openStore(t, dir, pattern, retention.Last(1))
+		s.Refresh(true)
+		if _, err := s.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := childtest.Below(t, outside); len(got) != 2 {
+		t.Errorf("outside is left %v", got)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "ckpt-1.pt")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckPattern(t *testing.T) {
+	for pattern, ok := range map[string]bool{
+		"ckpt-*": true, "a/*.pt": true, "../x": false, "/tmp/x": false, "a/../../x": false, "[": false, "": false,
+	} {
+		if got := CheckPattern(pattern) == ""; got != ok {
+			t.Errorf("CheckPattern(%q) is fine: %v, want %v", pattern, got, ok)
+		}
+	}
+}
+
+// TestLookWaitsForTheEnd has a file that is still being written.
+func TestLookWaitsForTheEnd(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-1")
+	s := openStore(t, dir, "ckpt-*")
+	if added, _ := s.Refresh(true); !slices.Equal(steps(added), []int64{1}) {
+		t.Fatalf("at first: %v", added)
+	}
+	for _, text := range []string{"a", "ab", "abc"} {
+		childtest.Write(t, filepath.Join(dir, "ckpt-2"), text)
+		if added, _ := s.Refresh(false); added != nil {
+			t.Fatalf("while it grows: %v", added)
+		}
+	}
+	if added, _ := s.Refresh(false); !slices.Equal(steps(added), []int64{2}) {
+		t.Fatalf("once it is still: %v", added)
+	}
+	if added, _ := s.Refresh(false); added != nil {
+		t.Fatalf("again: %v", added)
+	}
+	if c, ok := s.Newest(2); !ok || c.Path != filepath.Join(s.root.Name(), "ckpt-1") {
+		t.Errorf("before step 2 there is %v", c)
+	}
+}
+
+// TestLookDecidesNothingElse has a file that grows next to one that is damaged, and next to
+// a folder on trial: verdicts about these do not let it count.
+func TestLookDecidesNothingElse(t *testing.T) {
+	for name, text := range map[string]string{"ckpt-1.safetensors": "x", "ckpt-1/model.safetensors": childtest.Tensors()} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "ckpt-*")
+		childtest.Write(t, filepath.Join(dir, name), text)
+		if name != "ckpt-1.safetensors" {
+			s.opts.IsPast = func(c *Checkpoint) bool { return c.Step == 2 }
+			s.Refresh(true)
+		}
+		for i := range 3 {
+			childtest.Write(t, filepath.Join(dir, "ckpt-2"), strings.Repeat("x", i+1))
+			if added, _ := s.Refresh(false); added != nil {
+				t.Errorf("next to %s: added %v while it grows", name, added)
+			}
+		}
+	}
+}
+
+// TestRejectedForTheSystem tells damage from what the system did not let happen: only the
+// first may be moved aside.
+func TestRejectedForTheSystem(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{errEmpty, true},
+		{&ckptfmt.CorruptError{Err: fs.ErrNotExist}, true},
+		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
+		{fs.ErrPermission, false},
+		{fs.ErrNotExist, false},
+		{&notDurableError{errEmpty}, false},
+	} {
+		if got := (Rejected{err: tc.err}).Damaged(); got != tc.want {
+			t.Errorf("%v: damaged = %v", tc.err, got)
+		}
+	}
 }
 
 func TestRotate(t *testing.T) {
@@ -186,127 +232,21 @@ func TestRotate(t *testing.T) {
 		{"union", "ckpt-*", []retention.Policy{retention.Last(1), retention.Steps{1}}, "ckpt-1 ckpt-2 ckpt-3", "ckpt-1 ckpt-3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir := logdirOf(t, strings.Fields(tc.files)...)
-			s := openShelf(t, dir, tc.pattern, tc.policy...)
-			if _, broken := s.refresh(true); broken != nil {
+			dir := childtest.Logdir(t, strings.Fields(tc.files)...)
+			s := openStore(t, dir, tc.pattern, tc.policy...)
+			if _, broken := s.Refresh(true); broken != nil {
 				t.Fatal(broken)
 			}
-			if _, err := s.rotate(); err != nil {
+			if _, err := s.Rotate(); err != nil {
 				t.Fatal(err)
 			}
 			if records, bad := manifest.Records(dir); len(records) != len(s.known) || bad != nil {
 				t.Errorf("%d manifests of %d checkpoints, %v", len(records), len(s.known), bad)
 			}
-			if diff := cmp.Diff(strings.Fields(tc.want), below(t, dir)); diff != "" {
+			if diff := cmp.Diff(strings.Fields(tc.want), childtest.Below(t, dir)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestRotateStaysInside has links from the logdir to the outside: neither they
-// nor what they name may go.
-func TestRotateStaysInside(t *testing.T) {
-	outside := logdirOf(t, "ckpt-1.pt", "dir/ckpt-1.pt")
-	dir := logdirOf(t, "ckpt-2.pt", "ckpt-3.pt")
-	for link, target := range map[string]string{"ckpt-1.pt": "ckpt-1.pt", "sub": "dir"} {
-		if err := os.Symlink(filepath.Join(outside, target), filepath.Join(dir, link)); err != nil {
-			t.Skip(err)
-		}
-	}
-	for _, pattern := range []string{"ckpt-*", "sub/ckpt-*", "*/ckpt-*"} {
-		s := openShelf(t, dir, pattern, retention.Last(1))
-		s.refresh(true)
-		if _, err := s.rotate(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := below(t, outside); len(got) != 2 {
-		t.Errorf("outside is left %v", got)
-	}
-	if _, err := os.Lstat(filepath.Join(dir, "ckpt-1.pt")); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestCheckPattern(t *testing.T) {
-	for pattern, ok := range map[string]bool{
-		"ckpt-*": true, "a/*.pt": true, "../x": false, "/tmp/x": false, "a/../../x": false, "[": false, "": false,
-	} {
-		if got := CheckPattern(pattern) == ""; got != ok {
-			t.Errorf("CheckPattern(%q) is fine: %v, want %v", pattern, got, ok)
-		}
-	}
-}
-
-func steps(all []Checkpoint) (steps []int64) {
-	for _, c := range all {
-		steps = append(steps, c.Step)
-	}
-	return steps
-}
-
-// TestLookWaitsForTheEnd has a file that is still being written.
-func TestLookWaitsForTheEnd(t *testing.T) {
-	dir := logdirOf(t, "ckpt-1")
-	s := openShelf(t, dir, "ckpt-*")
-	if added, _ := s.refresh(true); !slices.Equal(steps(added), []int64{1}) {
-		t.Fatalf("at first: %v", added)
-	}
-	for _, text := range []string{"a", "ab", "abc"} {
-		writeFile(t, filepath.Join(dir, "ckpt-2"), text)
-		if added, _ := s.refresh(false); added != nil {
-			t.Fatalf("while it grows: %v", added)
-		}
-	}
-	if added, _ := s.refresh(false); !slices.Equal(steps(added), []int64{2}) {
-		t.Fatalf("once it is still: %v", added)
-	}
-	if added, _ := s.refresh(false); added != nil {
-		t.Fatalf("again: %v", added)
-	}
-	if c, ok := s.newest(2); !ok || c.Path != filepath.Join(s.root.Name(), "ckpt-1") {
-		t.Errorf("before step 2 there is %v", c)
-	}
-}
-
-// TestLookDecidesNothingElse has a file that grows next to one that is damaged, and next to
-// a folder on trial: verdicts about these do not let it count.
-func TestLookDecidesNothingElse(t *testing.T) {
-	for name, text := range map[string]string{"ckpt-1.safetensors": "x", "ckpt-1/model.safetensors": tensorsFile()} {
-		dir := t.TempDir()
-		s := openShelf(t, dir, "ckpt-*")
-		writeFile(t, filepath.Join(dir, name), text)
-		if name != "ckpt-1.safetensors" {
-			s.isPast = func(c *Checkpoint) bool { return c.Step == 2 }
-			s.refresh(true)
-		}
-		for i := range 3 {
-			writeFile(t, filepath.Join(dir, "ckpt-2"), strings.Repeat("x", i+1))
-			if added, _ := s.refresh(false); added != nil {
-				t.Errorf("next to %s: added %v while it grows", name, added)
-			}
-		}
-	}
-}
-
-// TestRejectedForTheSystem tells damage from what the system did not let happen: only the
-// first may be moved aside.
-func TestRejectedForTheSystem(t *testing.T) {
-	for _, tc := range []struct {
-		err  error
-		want bool
-	}{
-		{errEmpty, true},
-		{&ckptfmt.CorruptError{Err: fs.ErrNotExist}, true},
-		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}, false},
-		{fs.ErrPermission, false},
-		{fs.ErrNotExist, false},
-		{&notDurableError{errEmpty}, false},
-	} {
-		if got := (rejected{err: tc.err}).damaged(); got != tc.want {
-			t.Errorf("%v: damaged = %v", tc.err, got)
-		}
 	}
 }
 
@@ -328,8 +268,8 @@ func TestSound(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
-			writeFile(t, filepath.Join(dir, tc.file), tc.text)
-			added, broken := openShelf(t, dir, "c-*").refresh(true)
+			childtest.Write(t, filepath.Join(dir, tc.file), tc.text)
+			added, broken := openStore(t, dir, "c-*").Refresh(true)
 			if got := len(added) == 1 && broken == nil; got != tc.sound {
 				t.Errorf("sound: %v, %v; want %v", added, broken, tc.sound)
 			}

@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"errors"
@@ -18,9 +18,9 @@ import (
 // Kept is a checkpoint that is kept, and why.
 type Kept = checkpoint.Kept
 
-// kept returns the checkpoints that count, oldest first, and why each stays; no
+// Retained returns the checkpoints that count, oldest first, and why each stays; no
 // reason for those that are to go. Those without a step are nobody's to delete.
-func (s *checkpointStore) kept() []Kept {
+func (s *Store) Retained() []Kept {
 	all := make([]Kept, 0, len(s.known))
 	var numbered []retention.Checkpoint
 	var at []int // of those in all
@@ -29,18 +29,18 @@ func (s *checkpointStore) kept() []Kept {
 		switch {
 		case c.Step == NoStep:
 			k.Why = []string{"its name has no step"}
-		case c.onTrial:
+		case c.OnTrial:
 			k.Why = []string{"the program has not continued from it yet"}
-		case len(s.policy) == 0:
+		case len(s.opts.Retention) == 0:
 			k.Why = []string{"all are kept"}
 		default:
 			numbered, at = append(numbered, k.Checkpoint), append(at, i)
 		}
 		all = append(all, k)
 	}
-	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, named(s.named()), s.notedBest()}, s.policy...)
-	if s.spared != nil {
-		policies = append(policies, spared(s.spared()))
+	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, named(s.named()), s.notedBest()}, s.opts.Retention...)
+	if s.opts.Spared != nil {
+		policies = append(policies, spared(s.opts.Spared()))
 	}
 	for i, why := range checkpoint.Reasons(policies, numbered) {
 		all[at[i]].Why = why
@@ -86,7 +86,7 @@ func (n named) Keep(all []retention.Checkpoint) []string {
 }
 
 // pinNames returns the names of a checkpoint's files, any of which may be pinned.
-func (s *checkpointStore) pinNames(path string) (names []string) {
+func (s *Store) pinNames(path string) (names []string) {
 	for _, c := range s.known {
 		for _, name := range c.files {
 			if c.Path == path {
@@ -97,10 +97,10 @@ func (s *checkpointStore) pinNames(path string) (names []string) {
 	return names
 }
 
-// rotate deletes what no policy keeps, and returns it. The newest stays.
-func (s *checkpointStore) rotate() (deleted []Checkpoint, err error) {
+// Rotate deletes what no policy keeps, and returns it. The newest stays.
+func (s *Store) Rotate() (deleted []Checkpoint, err error) {
 	known := slices.Clone(s.known)
-	for i, k := range s.kept() {
+	for i, k := range s.Retained() {
 		if len(k.Why) > 0 {
 			continue
 		}
@@ -116,7 +116,7 @@ func (s *checkpointStore) rotate() (deleted []Checkpoint, err error) {
 // remove deletes a checkpoint. Each of its files and folders gets a temporary name
 // first, so that a crash leaves no part of it under its own; its record goes last,
 // for that says what is missing where a crash leaves some of several files.
-func (s *checkpointStore) remove(c Checkpoint) error {
+func (s *Store) remove(c Checkpoint) error {
 	for _, name := range slices.Backward(c.files) { // an index before its data
 		temp := atomicfile.TempName(s.abs(name))
 		if err := s.disk.Rename(s.abs(name), temp); err != nil {
@@ -134,7 +134,7 @@ func (s *checkpointStore) remove(c Checkpoint) error {
 }
 
 // forget removes the record of a checkpoint that is gone.
-func (s *checkpointStore) forget(c Checkpoint) error {
+func (s *Store) forget(c Checkpoint) error {
 	r := s.records[c.key()]
 	if r == nil {
 		return nil
@@ -153,7 +153,7 @@ func (s *checkpointStore) forget(c Checkpoint) error {
 }
 
 // removeAll deletes a file, or a folder with all in it. Links are not followed.
-func (s *checkpointStore) removeAll(name string) error {
+func (s *Store) removeAll(name string) error {
 	rel, err := filepath.Rel(s.root.Name(), name)
 	if err != nil {
 		return err
@@ -177,9 +177,9 @@ func (s *checkpointStore) removeAll(name string) error {
 	return nil
 }
 
-// sweep removes what a crash has left: checkpoints that were being deleted, records
+// Sweep removes what a crash has left: checkpoints that were being deleted, records
 // that were being written, and those of checkpoints that are gone.
-func (s *checkpointStore) sweep() error {
+func (s *Store) Sweep() error {
 	var errs []error
 	dirs := map[string]bool{".": true}
 	for _, c := range s.seen {
@@ -211,5 +211,5 @@ func (s *checkpointStore) sweep() error {
 	return errors.Join(errs...)
 }
 
-// pin protects a checkpoint.
-func (s *checkpointStore) pin(c Checkpoint) error { return checkpoint.Pin(s.disk, c.Path) }
+// Pin protects a checkpoint.
+func (s *Store) Pin(c Checkpoint) error { return checkpoint.Pin(s.disk, c.Path) }

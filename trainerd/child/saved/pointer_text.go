@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ type pointer struct {
 }
 
 // readPointer returns the pointer that a file is, if it is one.
-func (s *checkpointStore) readPointer(name string) (p pointer, ok bool) {
+func (s *Store) readPointer(name string) (p pointer, ok bool) {
 	base := path.Base(name)
 	if !pointerName().MatchString(base) || integrity.IsUnfinished(base) || atomicfile.IsTemp(base) {
 		return pointer{}, false
@@ -69,7 +69,7 @@ type mention struct {
 
 // mentions returns where a pointer names a checkpoint. One that the pattern means, and that may
 // be a checkpoint, does so by a path alone.
-func (s *checkpointStore) mentions(p pointer, c Checkpoint) (all []mention) {
+func (s *Store) mentions(p pointer, c Checkpoint) (all []mention) {
 	word := strings.TrimSpace(p.text)
 	from := strings.Index(p.text, word)
 	if say := s.pathSaying(c, word); say != nil {
@@ -91,7 +91,7 @@ func (s *checkpointStore) mentions(p pointer, c Checkpoint) (all []mention) {
 }
 
 // sayingAt returns how the value of a key names a checkpoint, nil for not at all.
-func (s *checkpointStore) sayingAt(c Checkpoint, key, value string) saying {
+func (s *Store) sayingAt(c Checkpoint, key, value string) saying {
 	if strings.HasPrefix(key, "all_") { // of TensorFlow's state, which names the newest once more
 		return nil
 	}
@@ -122,7 +122,7 @@ func numberSaying(c Checkpoint, word string) saying {
 
 // pathSaying returns how a word is the last parts of the path of a checkpoint, or of a file of
 // it, nil for not at all.
-func (s *checkpointStore) pathSaying(c Checkpoint, word string) saying {
+func (s *Store) pathSaying(c Checkpoint, word string) saying {
 	slashed := filepath.ToSlash(word)
 	for end := len(slashed); end > 0; end = strings.LastIndexByte(slashed[:end], '/') {
 		head, rest := slashed[:end], slashed[end:]
@@ -146,7 +146,7 @@ func (s *checkpointStore) pathSaying(c Checkpoint, word string) saying {
 }
 
 // endsIn reports whether the path of a file ends in some of its parts, or is an absolute one.
-func (s *checkpointStore) endsIn(name, parts string) bool {
+func (s *Store) endsIn(name, parts string) bool {
 	whole := filepath.ToSlash(s.abs(name))
 	if !filepath.IsAbs(parts) {
 		return strings.HasSuffix(whole, "/"+path.Clean(parts))
@@ -159,7 +159,7 @@ func (s *checkpointStore) endsIn(name, parts string) bool {
 }
 
 // below returns a path below the logdir, as checkpoints have those of their files.
-func (s *checkpointStore) below(name string) string {
+func (s *Store) below(name string) string {
 	rel, err := filepath.Rel(s.root.Name(), name)
 	if err != nil {
 		return ""

@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func partsOf(pattern string) []string {
 
 // lacksPart returns an error when a checkpoint has nothing of one of the pattern's
 // alternatives: the program was killed between two files, or is between them now.
-func (s *checkpointStore) lacksPart(c Checkpoint) error {
+func (s *Store) lacksPart(c Checkpoint) error {
 	if s.partial || len(s.parts) < 2 {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (s *checkpointStore) lacksPart(c Checkpoint) error {
 
 // isBetweenFiles reports whether the program may have written some of a checkpoint's
 // files and not yet the others.
-func (s *checkpointStore) isBetweenFiles(c Checkpoint) bool {
+func (s *Store) isBetweenFiles(c Checkpoint) bool {
 	n := len(s.known)
 	fewer := n > 0 && s.known[n-1].Step < c.Step && len(c.files) < len(s.known[n-1].files)
 	return fewer || s.lacksPart(c) != nil || s.isHalfReplaced(c) != nil || s.isShort(c) != nil
@@ -60,7 +60,7 @@ var errHalfReplaced = errors.New("the file that the program writes last is still
 // isHalfReplaced returns an error when a program that overwrites the files of its
 // checkpoint was killed between two of them: each is intact, but they are not of one
 // save. What was written last of all then has not been written now.
-func (s *checkpointStore) isHalfReplaced(c Checkpoint) error {
+func (s *Store) isHalfReplaced(c Checkpoint) error {
 	if c.Step != NoStep || c.record == nil || len(c.files) < 2 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s *checkpointStore) isHalfReplaced(c Checkpoint) error {
 
 // nameOf returns what names a checkpoint: as nameOf for its files, but of those that
 // begin with nothing common the one that the pattern means first.
-func (s *checkpointStore) nameOf(files []string) string {
+func (s *Store) nameOf(files []string) string {
 	name := nameOf(files)
 	if len(s.parts) < 2 || !slices.Contains(files, name) {
 		return name

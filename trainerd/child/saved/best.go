@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func (b programsBest) Keep(all []retention.Checkpoint) []string {
 
 // notedBest returns what the newest checkpoint says is the best, by its base name, "" for
 // nothing.
-func (s *checkpointStore) notedBest() programsBest {
+func (s *Store) notedBest() programsBest {
 	if len(s.known) == 0 {
 		return ""
 	}

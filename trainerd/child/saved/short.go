@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func sizesOf(known []Checkpoint) sizes {
 // name before, by what least says of these. One that has the size of the last such file
 // is not: once may be a cut, twice in a row is how the program writes. Forms that show
 // whether anything is missing at their end may be shorter, pickles too by their last byte.
-func (s *checkpointStore) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name string, bytes int64, of sizeOf)) {
+func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name string, bytes int64, of sizeOf)) {
 	if len(s.sizes) == 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func (s *checkpointStore) eachShort(c *Checkpoint, least func(sizeOf) int64, f f
 
 // isShort returns an error when a file of a checkpoint was cut, as far as its size
 // shows that.
-func (s *checkpointStore) isShort(c Checkpoint) (err error) {
+func (s *Store) isShort(c Checkpoint) (err error) {
 	s.eachShort(&c, sizeOf.least, func(name string, bytes int64, of sizeOf) {
 		err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, slices.Min(of.last), integrity.ErrUnmarked)
 	})
@@ -98,7 +98,7 @@ func (s *checkpointStore) isShort(c Checkpoint) (err error) {
 
 // maybeShort reports whether a file of a checkpoint may have been cut. In a folder with
 // the mark of its framework, none was.
-func (s *checkpointStore) maybeShort(c *Checkpoint) (maybe bool) {
+func (s *Store) maybeShort(c *Checkpoint) (maybe bool) {
 	if !c.isOfFiles(s.root) && integrity.IsSealed(s.root, c.files) {
 		return false
 	}
@@ -115,7 +115,7 @@ func (c *Checkpoint) isOfFiles(root *os.Root) bool {
 }
 
 // noteShort remembers the sizes of a checkpoint that does not count.
-func (s *checkpointStore) noteShort(c Checkpoint) {
+func (s *Store) noteShort(c Checkpoint) {
 	s.eachShort(&c, sizeOf.least, func(name string, bytes int64, of sizeOf) {
 		of.short = bytes
 		s.sizes[integrity.General(name)] = of

@@ -1,27 +1,30 @@
 //go:build unix
 
-package child
+package saved
 
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestLooksUntilItCounts has what a program may still be writing: a file counts once two
 // looks have found it the same, all else after four.
 func TestLooksUntilItCounts(t *testing.T) {
 	for want, names := range map[int][]string{2: {"ckpt-1"}, 4: {"ckpt-1/w"}, -4: {"ckpt-1.a", "ckpt-1.b"}} {
-		dir := logdirOf(t, names...)
-		s := openShelf(t, dir, "ckpt-*")
+		dir := childtest.Logdir(t, names...)
+		s := openStore(t, dir, "ckpt-*")
 		want = max(want, -want)
 		for look := 1; look <= want; look++ {
-			if added, bad := s.refresh(false); (len(added) == 1) != (look == want) || bad != nil {
+			if added, bad := s.Refresh(false); (len(added) == 1) != (look == want) || bad != nil {
 				t.Errorf("%v, look %d: added %v, bad %v; want it at look %d", names, look, added, bad, want)
 			}
 		}
@@ -31,14 +34,14 @@ func TestLooksUntilItCounts(t *testing.T) {
 // TestNothingIsOnTrialMeanwhile has a first folder of a program that is alive: as long as
 // nothing shows that it is finished, it is not known.
 func TestNothingIsOnTrialMeanwhile(t *testing.T) {
-	s := openShelf(t, logdirOf(t, "ckpt-1/w"), "ckpt-*")
-	s.isPast = func(*Checkpoint) bool { return false }
+	s := openStore(t, childtest.Logdir(t, "ckpt-1/w"), "ckpt-*")
+	s.opts.IsPast = func(*Checkpoint) bool { return false }
 	for range 9 {
-		if added, bad := s.refresh(false); added != nil || bad != nil || len(s.known) > 0 {
+		if added, bad := s.Refresh(false); added != nil || bad != nil || len(s.known) > 0 {
 			t.Fatalf("added %v, bad %v, known %v", added, bad, s.known)
 		}
 	}
-	if added, _ := s.refresh(true); added != nil || len(s.known) != 1 || s.known[0].record != nil {
+	if added, _ := s.Refresh(true); added != nil || len(s.known) != 1 || s.known[0].record != nil {
 		t.Errorf("at the end: added %v, known %v", added, s.known)
 	}
 }
@@ -51,10 +54,10 @@ func TestRefusedIsReadAgain(t *testing.T) {
 		err  error
 		want bool
 	}{{errEmpty, false}, {&notDurableError{eio}, false}, {eio, true}} {
-		s := openShelf(t, logdirOf(t, "ckpt-1"), "ckpt-*")
+		s := openStore(t, childtest.Logdir(t, "ckpt-1"), "ckpt-*")
 		c := s.find()[key{step: 1}]
-		s.refused[c.key()] = rejected{c, tc.err}
-		if added, bad := s.refresh(true); (len(added) == 1) != tc.want || bad != nil || len(s.refused) > 0 == tc.want {
+		s.refused[c.key()] = Rejected{c, tc.err}
+		if added, bad := s.Refresh(true); (len(added) == 1) != tc.want || bad != nil || len(s.refused) > 0 == tc.want {
 			t.Errorf("%v: added %v, bad %v, refused %v", tc.err, added, bad, s.refused)
 		}
 	}
@@ -63,14 +66,14 @@ func TestRefusedIsReadAgain(t *testing.T) {
 // TestRefusedIsSaidOnce has a checkpoint that cannot be read: that is said again only when
 // it was written again.
 func TestRefusedIsSaidOnce(t *testing.T) {
-	dir := logdirOf(t, "ckpt-1")
-	s := openShelf(t, dir, "ckpt-*")
+	dir := childtest.Logdir(t, "ckpt-1")
+	s := openStore(t, dir, "ckpt-*")
 	for i, want := range []int{1, 0, 1, 0} {
 		if i == 2 {
-			writeFile(t, filepath.Join(dir, "ckpt-1"), "other weights")
+			childtest.Write(t, filepath.Join(dir, "ckpt-1"), "other weights")
 		}
 		c := s.find()[key{step: 1}]
-		if _, bad := s.accept([]verdict{{rejected: rejected{c, errors.New("it cannot be read")}}}); len(bad) != want {
+		if _, bad := s.Accept([]Verdict{{Rejected: Rejected{c, errors.New("it cannot be read")}}}); len(bad) != want {
 			t.Errorf("look %d: bad %v, want %d", i, bad, want)
 		}
 	}
@@ -87,11 +90,11 @@ func TestChangedSinceItWasRead(t *testing.T) {
 		"its time": func(name string) error { return os.Chtimes(name, at, at.Add(time.Second)) },
 		"it goes":  os.Remove,
 	} {
-		dir := logdirOf(t, "ckpt-1")
-		s := openShelf(t, dir, "ckpt-*")
-		verdicts := s.verify(t.Context(), s.candidates(true))
-		must(t, change(filepath.Join(dir, "ckpt-1")))
-		if added, bad := s.accept(verdicts); added != nil || bad != nil || len(s.known) > 0 {
+		dir := childtest.Logdir(t, "ckpt-1")
+		s := openStore(t, dir, "ckpt-*")
+		verdicts := s.Verify(t.Context(), s.Candidates(true))
+		childtest.Must(t, change(filepath.Join(dir, "ckpt-1")))
+		if added, bad := s.Accept(verdicts); added != nil || bad != nil || len(s.known) > 0 {
 			t.Errorf("%s: added %v, bad %v, known %v", what, added, bad, s.known)
 		}
 	}
@@ -101,12 +104,12 @@ func TestChangedSinceItWasRead(t *testing.T) {
 // any more.
 func TestIntactAgain(t *testing.T) {
 	dir := t.TempDir()
-	s := openShelf(t, dir, "ckpt-*")
-	for _, text := range []string{"x", tensorsFile()} {
-		writeFile(t, filepath.Join(dir, "ckpt-1.safetensors"), text)
-		s.refresh(true)
+	s := openStore(t, dir, "ckpt-*")
+	for _, text := range []string{"x", childtest.Tensors()} {
+		childtest.Write(t, filepath.Join(dir, "ckpt-1.safetensors"), text)
+		s.Refresh(true)
 	}
-	if c, ok := s.newest(noCeiling); !ok || !slices.Equal(c.files, []string{"ckpt-1.safetensors"}) || len(s.refused) > 0 {
+	if c, ok := s.Newest(math.MaxInt64); !ok || !slices.Equal(c.files, []string{"ckpt-1.safetensors"}) || len(s.refused) > 0 {
 		t.Errorf("the newest is %v, refused are %v", c, s.refused)
 	}
 }
@@ -114,8 +117,8 @@ func TestIntactAgain(t *testing.T) {
 // TestFilesOfBundles has a pattern that means one file of each bundle: the others belong to
 // it, and those of other bundles, and files of like names, do not.
 func TestFilesOfBundles(t *testing.T) {
-	dir := logdirOf(t, "m-1.index", "m-1.meta", "m-1.data-00000-of-00001", "n-1.index", "m-1.txt", "a/m-2.data-00000-of-00001", "a/m-2.index", "m-3.data-00000-of-00001")
-	found := openShelf(t, dir, "{m-*.index,a/m-*.index}").find()
+	dir := childtest.Logdir(t, "m-1.index", "m-1.meta", "m-1.data-00000-of-00001", "n-1.index", "m-1.txt", "a/m-2.data-00000-of-00001", "a/m-2.index", "m-3.data-00000-of-00001")
+	found := openStore(t, dir, "{m-*.index,a/m-*.index}").find()
 	for step, want := range map[int64][]string{
 		1: {"m-1.data-00000-of-00001", "m-1.index", "m-1.meta"}, 2: {"a/m-2.data-00000-of-00001", "a/m-2.index"},
 	} {

@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ type alias struct {
 
 // aliases returns the second names of a checkpoint, next to it and in the folder above.
 // The file `checkpoint` of TensorFlow is another, see [ckptdir.Forget].
-func (s *checkpointStore) aliases(c Checkpoint) (all []alias) {
+func (s *Store) aliases(c Checkpoint) (all []alias) {
 	own := s.infosOf(c)
 	for _, dir := range foldersWithNames(c) {
 		entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
@@ -53,7 +53,7 @@ func foldersWithNames(c Checkpoint) []string {
 }
 
 // aliasIn returns the alias that an entry of a folder is, if it is one of a checkpoint.
-func (s *checkpointStore) aliasIn(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
+func (s *Store) aliasIn(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
 	if p, ok := s.readPointer(name); ok && !p.isState() {
 		if at := s.mentions(p, c); at != nil {
 			more := p.text[at[0].from:at[0].to] != strings.TrimSpace(p.text)
@@ -65,7 +65,7 @@ func (s *checkpointStore) aliasIn(c Checkpoint, own map[string]fs.FileInfo, name
 
 // named returns which checkpoints that count have second names, by their paths, and which:
 // symbolic links, and files that name them, next to them and in the folder above.
-func (s *checkpointStore) named() map[string]string {
+func (s *Store) named() map[string]string {
 	names, seen := map[string]string{}, map[string]bool{}
 	for _, c := range s.known {
 		for _, dir := range foldersWithNames(c) {
@@ -79,7 +79,7 @@ func (s *checkpointStore) named() map[string]string {
 }
 
 // addNamed adds those that have them in a folder.
-func (s *checkpointStore) addNamed(names map[string]string, dir string) {
+func (s *Store) addNamed(names map[string]string, dir string) {
 	entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 	for _, entry := range entries {
 		name := path.Join(dir, entry.Name())
@@ -91,7 +91,7 @@ func (s *checkpointStore) addNamed(names map[string]string, dir string) {
 	}
 }
 
-func (s *checkpointStore) addLinked(names map[string]string, link string) {
+func (s *Store) addLinked(names map[string]string, link string) {
 	for _, c := range s.known {
 		if _, ok := s.symlinkTo(c, link); ok {
 			names[c.Path] = "the link " + path.Base(link) + " is to it"
@@ -99,7 +99,7 @@ func (s *checkpointStore) addLinked(names map[string]string, link string) {
 	}
 }
 
-func (s *checkpointStore) addPointed(names map[string]string, p pointer) {
+func (s *Store) addPointed(names map[string]string, p pointer) {
 	for _, c := range s.known {
 		if s.mentions(p, c) != nil {
 			names[c.Path] = "the file " + path.Base(p.name) + " names it"
@@ -108,7 +108,7 @@ func (s *checkpointStore) addPointed(names map[string]string, p pointer) {
 }
 
 // infosOf returns what is known of the files of a checkpoint, by their names.
-func (s *checkpointStore) infosOf(c Checkpoint) map[string]fs.FileInfo {
+func (s *Store) infosOf(c Checkpoint) map[string]fs.FileInfo {
 	own := map[string]fs.FileInfo{}
 	files, err := integrity.Files(s.root, c.files)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *checkpointStore) infosOf(c Checkpoint) map[string]fs.FileInfo {
 }
 
 // linkTo returns the alias that an entry of a folder is, if it is a link to a checkpoint.
-func (s *checkpointStore) linkTo(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
+func (s *Store) linkTo(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
 	switch {
 	case entry.Type()&fs.ModeSymlink != 0:
 		return s.symlinkTo(c, name)
@@ -143,7 +143,7 @@ func (s *checkpointStore) linkTo(c Checkpoint, own map[string]fs.FileInfo, name 
 }
 
 // symlinkTo returns the alias that a symbolic link is, if it is to a checkpoint.
-func (s *checkpointStore) symlinkTo(c Checkpoint, name string) (alias, bool) {
+func (s *Store) symlinkTo(c Checkpoint, name string) (alias, bool) {
 	text, err := s.root.Readlink(name)
 	if err != nil {
 		return alias{}, false
@@ -152,7 +152,7 @@ func (s *checkpointStore) symlinkTo(c Checkpoint, name string) (alias, bool) {
 }
 
 // target returns what a symbolic link is to, as a name below the logdir.
-func (s *checkpointStore) target(name, text string) string {
+func (s *Store) target(name, text string) string {
 	if !filepath.IsAbs(text) {
 		return path.Join(path.Dir(name), filepath.ToSlash(text))
 	}
@@ -164,7 +164,7 @@ func (s *checkpointStore) target(name, text string) string {
 }
 
 // aliasOf returns the alias that a link to a file is, if that is one of a checkpoint.
-func (s *checkpointStore) aliasOf(c Checkpoint, name, file, text string) (alias, bool) {
+func (s *Store) aliasOf(c Checkpoint, name, file, text string) (alias, bool) {
 	for _, part := range c.files {
 		if rest, ok := strings.CutPrefix(file, part); ok && (rest == "" || rest[0] == '/') {
 			return alias{name: name, part: integrity.General(part), only: len(c.files) == 1, rest: rest, file: file, text: text}, true
@@ -174,7 +174,7 @@ func (s *checkpointStore) aliasOf(c Checkpoint, name, file, text string) (alias,
 }
 
 // point has an alias name another checkpoint. Where that has no such file, it is removed.
-func (s *checkpointStore) point(a alias, to Checkpoint) error {
+func (s *Store) point(a alias, to Checkpoint) error {
 	if a.says != nil {
 		if text := a.says(to); text != "" {
 			return atomicfile.WriteFile(s.disk, s.abs(a.name), []byte(text))
@@ -189,7 +189,7 @@ func (s *checkpointStore) point(a alias, to Checkpoint) error {
 }
 
 // lead has a link lead to a file. Where there is no such, it is removed.
-func (s *checkpointStore) lead(a alias, file string) error {
+func (s *Store) lead(a alias, file string) error {
 	if _, err := s.root.Lstat(file); err != nil {
 		return s.unlink(a)
 	}
@@ -201,7 +201,7 @@ func (s *checkpointStore) lead(a alias, file string) error {
 }
 
 // link makes a link of the kind of an alias.
-func (s *checkpointStore) link(a alias, file, temp string) error {
+func (s *Store) link(a alias, file, temp string) error {
 	if a.text == "" {
 		return atomicfile.Link(s.disk, s.abs(file), temp)
 	}
@@ -217,7 +217,7 @@ func (s *checkpointStore) link(a alias, file, temp string) error {
 }
 
 // unlink removes an alias. A file that has more than the name goes to the damaged ones.
-func (s *checkpointStore) unlink(a alias) error {
+func (s *Store) unlink(a alias) error {
 	if a.more {
 		_, err := checkpoint.MoveAside(s.disk, s.root.Name(), path.Base(a.name), []string{s.abs(a.name)}, time.Now())
 		return err
@@ -228,7 +228,7 @@ func (s *checkpointStore) unlink(a alias) error {
 // repoint has the aliases of a checkpoint that is to be moved aside name the newest verified
 // one before it in the same folder. Where there is none they are removed, so that the program
 // starts from the beginning.
-func (s *checkpointStore) repoint(gone Checkpoint, names []alias) error {
+func (s *Store) repoint(gone Checkpoint, names []alias) error {
 	to, ok := s.newestBefore(gone)
 	var errs []error
 	for _, a := range names {
@@ -242,9 +242,9 @@ func (s *checkpointStore) repoint(gone Checkpoint, names []alias) error {
 }
 
 // newestBefore returns the newest verified checkpoint in the folder of one, and before it.
-func (s *checkpointStore) newestBefore(c Checkpoint) (newest Checkpoint, ok bool) {
+func (s *Store) newestBefore(c Checkpoint) (newest Checkpoint, ok bool) {
 	for _, k := range s.known {
-		if k.Step != NoStep && path.Dir(k.files[0]) == path.Dir(c.files[0]) && k.key() != c.key() && !isNewer(k, c) {
+		if k.Step != NoStep && path.Dir(k.files[0]) == path.Dir(c.files[0]) && k.key() != c.key() && !k.IsNewer(&c) {
 			newest, ok = k, true
 		}
 	}
@@ -253,7 +253,7 @@ func (s *checkpointStore) newestBefore(c Checkpoint) (newest Checkpoint, ok bool
 
 // keep has the aliases of a checkpoint that is to be moved aside lead to its copy, which comes
 // in its place: but for hard links, they do.
-func (s *checkpointStore) keep(names []alias, copyOf *manifest.Record) error {
+func (s *Store) keep(names []alias, copyOf *manifest.Record) error {
 	var errs []error
 	for _, a := range names {
 		if a.says == nil && a.text == "" {

@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 // find returns all that the pattern means, by step. Files that come and go
 // meanwhile are not an error. Of a step that several starts of the program have saved,
 // each in a folder of its own, the newest counts.
-func (s *checkpointStore) find() map[key]Checkpoint {
+func (s *Store) find() map[key]Checkpoint {
 	byRun := map[key]map[string]Checkpoint{}
 	joint := map[string]key{} // of files without a step that are one checkpoint, by run
 	for _, name := range s.names() {
@@ -54,7 +54,7 @@ func (s *checkpointStore) find() map[key]Checkpoint {
 
 // names returns all names that the pattern means, and those of the other files
 // of bundles.
-func (s *checkpointStore) names() []string {
+func (s *Store) names() []string {
 	var matches []string
 	for _, p := range s.parts {
 		found, _ := fs.Glob(s.root.FS(), p) // CheckPattern has seen the pattern
@@ -82,7 +82,7 @@ func (s *checkpointStore) names() []string {
 }
 
 // measureAll returns the size of several files, and when one was last written.
-func (s *checkpointStore) measureAll(names []string) (size int64, saved time.Time, err error) {
+func (s *Store) measureAll(names []string) (size int64, saved time.Time, err error) {
 	for _, name := range names {
 		n, at, err := s.measureFile(name)
 		if err != nil {
@@ -97,7 +97,7 @@ func (s *checkpointStore) measureAll(names []string) (size int64, saved time.Tim
 
 // measureFile returns the size of a file, or of all in a folder, and when it was
 // last written.
-func (s *checkpointStore) measureFile(name string) (size int64, saved time.Time, err error) {
+func (s *Store) measureFile(name string) (size int64, saved time.Time, err error) {
 	info, err := s.root.Lstat(name)
 	if err != nil {
 		return 0, time.Time{}, err

@@ -1,4 +1,4 @@
-package child
+package saved
 
 import (
 	"context"
@@ -16,21 +16,21 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// copiesDir is the folder of a logdir with copies of checkpoints. A program that
+// CopiesDir is the folder of a logdir with copies of checkpoints. A program that
 // saves to one name again and again has no checkpoint while it writes: killed then,
 // it would have to start from the beginning.
-const copiesDir = "trainerd.copies"
+const CopiesDir = "trainerd.copies"
 
 // copyAside makes a copy of a checkpoint that the program will overwrite, verifies
 // it, and returns its name below the logdir. Only the record makes it count.
-func (s *checkpointStore) copyAside(ctx context.Context, c Checkpoint, r *manifest.Record) (name string, err error) {
-	if free, err := s.freeSpace(); err == nil && free < 2*c.Size {
+func (s *Store) copyAside(ctx context.Context, c Checkpoint, r *manifest.Record) (name string, err error) {
+	if free, err := s.FreeSpace(); err == nil && free < 2*c.Size {
 		return "", fmt.Errorf("no copy of %s, which the program overwrites: it takes %d bytes, and %d are left", c.Path, c.Size, free)
 	}
-	if err := s.mkdirAll(copiesDir); err != nil {
+	if err := s.mkdirAll(CopiesDir); err != nil {
 		return "", err
 	}
-	name = path.Join(copiesDir, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(atomicfile.TempName("x")), ".trainerd-"), ".tmp"))
+	name = path.Join(CopiesDir, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(atomicfile.TempName("x")), ".trainerd-"), ".tmp"))
 	dir := s.abs(name)
 	defer func() {
 		if err != nil {
@@ -58,7 +58,7 @@ func (s *checkpointStore) copyAside(ctx context.Context, c Checkpoint, r *manife
 }
 
 // copyFile copies a regular file, and makes the copy durable.
-func (s *checkpointStore) copyFile(from, to string) error {
+func (s *Store) copyFile(from, to string) error {
 	info, err := s.root.Lstat(from)
 	if err != nil || !info.Mode().IsRegular() {
 		return err // a link is not part of a checkpoint
@@ -85,7 +85,7 @@ func (s *checkpointStore) copyFile(from, to string) error {
 }
 
 // mkdirAll makes a folder below the logdir, durably.
-func (s *checkpointStore) mkdirAll(name string) error {
+func (s *Store) mkdirAll(name string) error {
 	if name == "." {
 		return nil
 	}
@@ -95,15 +95,53 @@ func (s *checkpointStore) mkdirAll(name string) error {
 	return atomicfile.MkdirSync(s.disk, s.abs(name))
 }
 
+// Gone returns the only checkpoint of the program, if it has a copy and is not there: the
+// program was killed after it had removed that, and before the next was complete.
+func (s *Store) Gone() (all []Checkpoint) {
+	if len(s.seen) > 0 {
+		return nil
+	}
+	for _, r := range s.records {
+		if copied(r) != "" && s.means(r.Parts) {
+			all = append(all, Checkpoint{Path: s.abs(r.Name), Step: r.Step, files: r.Parts})
+		}
+	}
+	return all
+}
+
+// Lost returns the only checkpoint of the program, if it has a copy and the disk has not
+// taken what it was overwritten with.
+func (s *Store) Lost() (all []Checkpoint) {
+	if len(s.known) > 0 {
+		return nil
+	}
+	for k, b := range s.refused {
+		if b.lost() && same(s.seen[k], b.Checkpoint) && copied(s.records[k]) != "" {
+			all = append(all, b.Checkpoint)
+		}
+	}
+	return all
+}
+
+// BringBack gives a checkpoint that was damaged its copy, if it has one. again reports that
+// the copy is intact and could not be brought back: else it is forgotten.
+func (s *Store) BringBack(ctx context.Context, c Checkpoint) (restored, again bool, err error) {
+	restored, again, err = s.restore(ctx, s.records[c.key()])
+	if !again {
+		err = errors.Join(err, s.forget(c))
+	}
+	return restored, again, err
+}
+
 // restore gives a checkpoint that was damaged its copy, if there is one. The copy
 // stays, whole, until its record is forgotten: a crash or a disk that fails in between
 // must not take it apart. needed says that it is not to be forgotten yet.
-func (s *checkpointStore) restore(ctx context.Context, r *manifest.Record) (restored, needed bool, err error) {
+func (s *Store) restore(ctx context.Context, r *manifest.Record) (restored, needed bool, err error) {
 	if r == nil || r.Copy == "" {
 		return false, false, nil
 	}
 	if err := r.VerifyCopy(ctx, s.root); err != nil {
-		return false, !(rejected{err: err}).damaged() && !isGoneFile(err), err
+		return false, !(Rejected{err: err}).Damaged() && !isGoneFile(err), err
 	}
 	for _, file := range r.Files {
 		if err := s.linkFile(path.Join(r.Copy, file.Name), file.Name); err != nil {
@@ -115,7 +153,7 @@ func (s *checkpointStore) restore(ctx context.Context, r *manifest.Record) (rest
 
 // linkFile gives a file a second name, durably. Where the file system has no links, it
 // makes a copy.
-func (s *checkpointStore) linkFile(from, to string) error {
+func (s *Store) linkFile(from, to string) error {
 	if err := s.mkdirAll(path.Dir(to)); err != nil {
 		return err
 	}
@@ -126,14 +164,14 @@ func (s *checkpointStore) linkFile(from, to string) error {
 }
 
 // sweepCopies removes copies that no record names.
-func (s *checkpointStore) sweepCopies() error {
-	entries, err := fs.ReadDir(s.root.FS(), copiesDir)
+func (s *Store) sweepCopies() error {
+	entries, err := fs.ReadDir(s.root.FS(), CopiesDir)
 	if err != nil || s.blind {
 		return nil // there are none, or one may be named by the record that cannot be read
 	}
 	var errs []error
 	for _, e := range entries {
-		name := path.Join(copiesDir, e.Name())
+		name := path.Join(CopiesDir, e.Name())
 		named := false
 		for _, r := range s.records {
 			named = named || r != nil && r.Copy == name
@@ -165,6 +203,6 @@ func copied(r *manifest.Record) string {
 }
 
 // ownFolders are the folders in a logdir that are trainerd's.
-var ownFolders = []string{copiesDir, manifest.RecordsDir}
+var ownFolders = []string{CopiesDir, manifest.RecordsDir}
 
 func isOwnFolder(part string) bool { return slices.Contains(ownFolders, part) }

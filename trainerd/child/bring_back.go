@@ -1,0 +1,109 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/saved"
+)
+
+// How long a disk that does not take a copy back is left alone before it is asked again.
+const (
+	firstBringBack = time.Second
+	lastBringBack  = 20 * time.Second
+)
+
+// bringBack gives a program that overwrites its checkpoint the copy of it. It waits for a
+// disk that does not take that: the program would begin from the beginning, and in the end
+// overwrite what the copy is of. Meanwhile the run does what it is asked, as between two starts.
+func (r *run) bringBack(ctx context.Context, c Checkpoint) {
+	r.awaitDisk(ctx, func() bool { return r.tryBringBack(ctx, c) })
+}
+
+// awaitDisk tries something until the disk takes it, or the run is to end.
+func (r *run) awaitDisk(ctx context.Context, try func() bool) {
+	for pause := firstBringBack; !try(); pause = min(2*pause, lastBringBack) {
+		if r.wait(ctx, pause); ctx.Err() != nil || r.lost != nil {
+			return
+		}
+	}
+}
+
+// tryBringBack reports false for a copy that is not damaged and cannot be brought back.
+func (r *run) tryBringBack(ctx context.Context, c Checkpoint) bool {
+	restored, again, err := r.store.BringBack(ctx, c)
+	if err != nil {
+		r.log.Warn("cannot bring back the copy of the checkpoint", "checkpoint", c.Path, "err", err)
+	}
+	if restored {
+		r.log.Warn("brought back the last verified copy of the checkpoint", "checkpoint", c.Path)
+		_, bad := r.store.Refresh(true)
+		r.skip(bad)
+	}
+	return !again
+}
+
+// bringBackGone gives a program its only checkpoint back, which is not there.
+func (r *run) bringBackGone(ctx context.Context) {
+	for _, c := range r.store.Gone() {
+		r.log.Warn("the checkpoint is gone; the program was killed before it had written the next", "checkpoint", c.Path)
+		r.bringBack(ctx, c)
+	}
+}
+
+// bringBackLost gives a program its only checkpoint back if the disk has not taken what it
+// was overwritten with.
+func (r *run) bringBackLost(ctx context.Context) {
+	for _, c := range r.store.Lost() {
+		r.bringBack(ctx, c)
+	}
+}
+
+// quarantineDamaged moves damaged checkpoints aside before a start. A disk that has failed once
+// is asked again: a program that picks its newest checkpoint would begin with the damaged one.
+func (r *run) quarantineDamaged(ctx context.Context) {
+	if !r.moveDamaged(ctx) {
+		r.wait(ctx, firstBringBack)
+		_, bad := r.store.Refresh(true) // a part of one may have been moved
+		r.skip(bad)
+		r.moveDamaged(ctx)
+		r.bringBackGone(ctx)
+	}
+	if err := r.store.Correct(); err != nil {
+		r.log.Warn("cannot correct what names a checkpoint that was moved aside", "err", err)
+	}
+}
+
+// moveDamaged reports whether the disk has taken all.
+func (r *run) moveDamaged(ctx context.Context) (all bool) {
+	all = true
+	moved := false
+	for _, c := range r.store.NewestDamaged() {
+		m, err := r.store.Quarantine(ctx, c, time.Now())
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			all = false
+			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
+		default:
+			moved = true
+			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", m.Dir)
+			r.bringBack(ctx, c)
+		}
+		r.warnMisnamed(c, m)
+	}
+	if moved { // it may have been what a move that failed had left of one of several files
+		r.bringBackGone(ctx)
+	}
+	return all
+}
+
+// warnMisnamed logs that something still names a checkpoint which was moved aside.
+func (r *run) warnMisnamed(c Checkpoint, m saved.Moved) {
+	if m.Misnamed != nil {
+		r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", m.Misnamed)
+	}
+}
