@@ -28,6 +28,8 @@ const layers = `
 	trainerd/internal/sessiontest
 	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
 	trainerd/checkpoint | trainerd/hook | trainerd/variables
+	trainerd/child/internal/childtest
+	trainerd/child/saved
 	trainerd/report
 	trainerd
 	trainerd/dataset/table | trainerd/dataset/crossval | trainerd/child/system

@@ -78,8 +78,8 @@ func CheckPattern(pattern string) string {
 	return ""
 }
 
-// New returns the store of the checkpoints in a logdir that match a pattern, of which
-// nothing is known yet: see ReadRecords and Refresh.
+// New returns the store of the checkpoints in a logdir that match a pattern. It knows none
+// yet: see ReadRecords and Refresh.
 func New(root *os.Root, pattern string, opts Options) *Store {
 	disk := opts.FS
 	if disk == nil {
