@@ -77,6 +77,13 @@ func TestAlike(t *testing.T) {
 		"the storage replaced":    func(i int, call string) string { return replaced(i, call, "ctorch\nHalfStorage\n", 4) },
 		"a value out of order":    func(i int, call string) string { return replaced(i, call, "X\x01\x00\x00\x00z", 6000) },
 		"a shape that is fetched": func(i int, call string) string { return fetching(i, call, 14+placesOfCall*530+3) },
+		"a name that is fetched":  func(i int, call string) string { return fetching(i, call, 14+placesOfCall*538) },
+		"a tensor fetched":        func(i int, call string) string { return fetching(i, call, 14+placesOfCall*538+7) },
+		"an early name fetched":   func(i int, call string) string { return fetching(i, call, 14+placesOfCall*500) },
+		"a name that is replaced": func(i int, call string) string { return replaced(i, call, "X\x01\x00\x00\x00z", 14+placesOfCall*538) },
+		"a name of other bytes":   replace(540, "name540", "na\xffe540"),
+		"a name that is cut off":  replace(540, "X\x07\x00\x00\x00name540", "X\x07\x00\x00\x7fname540"),
+		"another place of a name": replace(540, "name540r", "name540r\x00\x00\x00\x00r"),
 	} {
 		short, long, _ := loadBoth(likes(calls, change))
 		if len(long) > 1<<16 {

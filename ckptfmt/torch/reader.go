@@ -343,7 +343,7 @@ func (r *Reader) Part(i int) ckptfmt.Part {
 }
 
 func (r *Reader) openEntry(e *entry) (io.ReadCloser, error) {
-	s, err := r.storage(e.tensor.storage.key)
+	s, err := r.storage(e.tensor.key)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func describe(b *strings.Builder, v any, depth int) {
 			describe(b, x, depth+1)
 		}
 	case *tensor:
-		fmt.Fprintln(b, v.storage.key, *v.storage.of, v.storage.numel, *v.of, v.offset, v.shape, v.stride)
+		fmt.Fprintln(b, v.key, *v.storage.of, v.storage.numel, *v.of, v.offset, v.shape, v.stride)
 	default:
 		fmt.Fprintf(b, "%T\n", v)
 	}
