@@ -170,6 +170,9 @@ func (r *Reader) storageBytes(key string) (int64, error) {
 		}
 		return s.bytes, nil
 	}
+	if n := r.members.bytes(key); n >= 0 && n <= r.size {
+		return n, nil
+	}
 	f, err := r.stored(r.members.storage(key), storageFolder, key)
 	if err != nil {
 		return 0, err
