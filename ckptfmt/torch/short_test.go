@@ -95,6 +95,7 @@ func FuzzShort(f *testing.F) {
 	f.Add("\x80\x02}q\x00(" + firstCall + secondCall + "X\x01\x00\x00\x00ch\x15u.")
 	f.Add("\x80\x04}\x94(" + strings.ReplaceAll(secondCall, "h\x04", "ctorch\nIntStorage\n") + "u.")
 	f.Add(likes(9, func(_ int, call string) string { return call }))
+	f.Add(likes(9, func(i int, call string) string { return unnoted(i, call, 0, 5) }))
 	f.Fuzz(func(t *testing.T, text string) {
 		if short, long, _ := loadBoth(text); short != long {
 			t.Errorf("%q: got %s, want %s", text, short, long)

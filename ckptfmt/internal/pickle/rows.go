@@ -2,13 +2,18 @@ package pickle
 
 import "unicode/utf8"
 
-// What comes between two calls that make values of a dict:
+// item is an item of a dict whose value is made by a call like an earlier one. It follows the
+// call of the item before it:
 //
-//	r place | X length | name | r place | h place of the callee
-const (
-	toName   = 2 + placeSize + 4
-	fromName = 1 + placeSize + 2
-)
+//	r place | X length | name | r place | h place of the callee | ( ... R
+//
+// torch notes in the memo what the call before it has made, and the name; others need not.
+type item struct {
+	name, own    string
+	call         *alike
+	noted, named bool // the value before it, and the name, are noted
+	size         int  // before the call
+}
 
 // rowsKept is how many items of a row the memo keeps. Few have names or values that are
 // fetched: words that dicts of an optimizer share, which are short, and tied weights.
@@ -21,47 +26,75 @@ func (u *unpickler) rows(callee Global, v any) error {
 		if err := u.push(v); err != nil {
 			return err
 		}
-		name, x, own := u.row(callee)
-		if x == nil {
+		x, ok := u.item(callee)
+		if !ok {
 			return nil
 		}
-		if err := u.spend(2 * memoSize); err != nil {
+		name := any(u.kept(x.name))
+		if err := u.note(v, x.noted, n); err != nil {
 			return err
 		}
-		text := any(u.kept(name))
-		if n < u.rowsKept || u.memo.next < earlyPlaces {
-			u.memo.put(v)
-			u.memo.put(text)
-		} else {
-			u.memo.skip(2)
-			u.leftOut = true
+		if err := u.note(name, x.named, n); err != nil {
+			return err
 		}
-		u.at += toName + len(name) + fromName
-		v = u.alikes.do(x, own, u)
-		if err := u.push(text); err != nil {
+		u.at += x.size
+		v = u.alikes.do(x.call, x.own, u)
+		if err := u.push(name); err != nil {
 			return err
 		}
 	}
 }
 
-// row returns the next item, if it is as rows expects it: its name, the call that its own is
-// like, nil if it is like none, and the text of its own.
-func (u *unpickler) row(callee Global) (name string, x *alike, own string) {
+// note puts a value of item n of a row into the memo, if the pickle does.
+func (u *unpickler) note(v any, does bool, n int) error {
+	switch {
+	case !does:
+		return nil
+	case n < u.rowsKept || u.memo.next < earlyPlaces:
+		u.memo.put(v)
+	default:
+		u.memo.skip(1)
+		u.leftOut = true
+	}
+	return u.spend(memoSize)
+}
+
+// item returns the next item, if it is as rows expects it.
+func (u *unpickler) item(callee Global) (x item, ok bool) {
 	b, place := u.b[u.at:], u.memo.next
-	if len(b) < toName || b[0] != 'r' || u32(b[1:]) != uint32(place) || b[1+placeSize] != 'X' {
-		return "", nil, ""
+	if len(u.alikes.list) == 0 || len(u.memo.rest) > 0 {
+		return x, false
 	}
-	n := int(u32(b[toName-4:]))
-	if b = b[toName:]; n < 0 || len(b)-fromName < n {
-		return "", nil, ""
+	b, x.noted = withoutPut(b, place)
+	if x.noted {
+		place++
 	}
-	name, b = b[:n], b[n:]
-	if b[0] != 'r' || u32(b[1:]) != uint32(place+1) || b[1+placeSize] != 'h' || !utf8.ValidString(name) {
-		return "", nil, ""
+	const head = 5
+	if len(b) < head || b[0] != 'X' {
+		return x, false
 	}
-	if at := int(b[fromName-1]); at >= len(u.memo.early) || u.memo.early[at] != any(callee) || len(u.alikes.list) == 0 || len(u.memo.rest) > 0 {
-		return "", nil, ""
+	n := int(u32(b[1:]))
+	if b = b[head:]; n < 0 || len(b) < n || !utf8.ValidString(b[:n]) {
+		return x, false
 	}
-	x, own = u.alikes.find(b[fromName:], place+2, callee)
-	return name, x, own
+	x.name = b[:n]
+	if b, x.named = withoutPut(b[n:], place); x.named {
+		place++
+	}
+	if len(b) < 2 || b[0] != 'h' || int(b[1]) >= len(u.memo.early) || u.memo.early[b[1]] != any(callee) {
+		return x, false
+	}
+	b = b[2:]
+	x.size = len(u.b) - u.at - len(b)
+	x.call, x.own = u.alikes.find(b, place, callee)
+	return x, x.call != nil
+}
+
+// withoutPut returns what comes after the opcode that notes a value in the next place, if
+// there is one.
+func withoutPut(b string, place int) (rest string, is bool) {
+	if len(b) > placeSize && b[0] == 'r' && u32(b[1:]) == uint32(place) {
+		return b[1+placeSize:], true
+	}
+	return b, false
 }
