@@ -77,6 +77,15 @@ func TestAlike(t *testing.T) {
 		"the storage replaced":    func(i int, call string) string { return replaced(i, call, "ctorch\nHalfStorage\n", 4) },
 		"a value out of order":    func(i int, call string) string { return replaced(i, call, "X\x01\x00\x00\x00z", 6000) },
 		"a shape that is fetched": func(i int, call string) string { return fetching(i, call, 14+placesOfCall*530+3) },
+		"a name that is fetched":  func(i int, call string) string { return fetching(i, call, 14+placesOfCall*538) },
+		"a tensor fetched":        func(i int, call string) string { return fetching(i, call, 14+placesOfCall*538+7) },
+		"an early name fetched":   func(i int, call string) string { return fetching(i, call, 14+placesOfCall*500) },
+		"a name that is replaced": func(i int, call string) string { return replaced(i, call, "X\x01\x00\x00\x00z", 14+placesOfCall*538) },
+		"a name of other bytes":   replace(540, "name540", "na\xffe540"),
+		"a name that is cut off":  replace(540, "X\x07\x00\x00\x00name540", "X\x07\x00\x00\x7fname540"),
+		"nothing is noted":        func(i int, call string) string { return unnoted(i, call, 540, calls) },
+		"from some item on":       func(i int, call string) string { return unnoted(i, call, 0, 540) },
+		"another place of a name": replace(540, "name540r", "name540r\x00\x00\x00\x00r"),
 	} {
 		short, long, _ := loadBoth(likes(calls, change))
 		if len(long) > 1<<16 {
@@ -105,6 +114,20 @@ func counted(i int, call string) string {
 		call = strings.Replace(call, "r"+string(binary.LittleEndian.AppendUint32(nil, uint32(place+n))), "\x94", 1)
 	}
 	return fetching(i, call, 14+placesOfCall*535+7)
+}
+
+// unnoted is a call none of whose values is noted: but for those of items begin to end, whose
+// places come first.
+func unnoted(i int, call string, begin, end int) string {
+	place := 14 + placesOfCall*i
+	for n := range placesOfCall {
+		put := "r"
+		if begin <= i && i < end {
+			put += string(binary.LittleEndian.AppendUint32(nil, uint32(place+n-placesOfCall*begin)))
+		}
+		call = strings.Replace(call, "r"+string(binary.LittleEndian.AppendUint32(nil, uint32(place+n))), strings.TrimSuffix(put, "r"), 1)
+	}
+	return call
 }
 
 // more is the last call, after which there is one more value, which is fetched.

@@ -150,12 +150,12 @@ func (r *Reader) addOther(p ckptfmt.Part) {
 }
 
 func (r *Reader) addTensor(name string, t *tensor) error {
-	have, err := r.storageBytes(t.storage.key)
+	have, err := r.storageBytes(t.key)
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
 	if want := t.storage.bytes(); want != have {
-		return r.corrupt(storageFolder+t.storage.key, r.members.storage(t.storage.key), fmt.Errorf("it has %d bytes, tensor %q needs %d", have, name, want))
+		return r.corrupt(storageFolder+t.key, r.members.storage(t.key), fmt.Errorf("it has %d bytes, tensor %q needs %d", have, name, want))
 	}
 	r.entries = append(r.entries, entry{name, t})
 	return nil
@@ -169,6 +169,9 @@ func (r *Reader) storageBytes(key string) (int64, error) {
 			return 0, err
 		}
 		return s.bytes, nil
+	}
+	if n := r.members.bytes(key); n >= 0 && n <= r.size {
+		return n, nil
 	}
 	f, err := r.stored(r.members.storage(key), storageFolder, key)
 	if err != nil {

@@ -14,46 +14,58 @@ const storageFolder = "data/"
 // numbers for names, from 0 on: a list finds them, where a map of a hundred thousand
 // would take longer than all the rest.
 type members struct {
-	list     []zipdir.Member
-	byNumber []int32 // places of storages, from 1 on; 0 where there is none
+	folder   string
+	numbered []numbered // storages that are stored
 	byName   map[string]*zipdir.Member
 	twice    *zipdir.Member // the second one of a name, if there is one
+	pickle   *zipdir.Member // the second pickle, if there is one
 }
 
-func newMembers(archive *zipdir.Archive, folder string) members {
-	list := archive.Members
-	m := members{list: list, byNumber: make([]int32, 0, len(list)), byName: make(map[string]*zipdir.Member)}
-	for i := range list {
-		member := &list[i]
-		name, ok := strings.CutPrefix(member.Name, folder)
-		if !ok {
-			continue
-		}
-		n := m.number(name)
-		if m.at(n, name) != nil && m.twice == nil {
-			m.twice = member
-		}
-		if n < 0 {
-			m.byName[name] = member
-			continue
-		}
-		if n >= len(m.byNumber) { // as a rule the next one
-			m.byNumber = m.byNumber[:n+1]
-		}
-		m.byNumber[n] = int32(i + 1)
+// numbered is a member that is stored, under a number.
+type numbered struct {
+	header, bytes int64
+	crc           uint32
+	isThere       bool
+}
+
+// readMembers reads the directory of an archive whose pickle is in a folder.
+func readMembers(archive *zipdir.Archive, folder string) (members, error) {
+	m := members{folder: folder, numbered: make([]numbered, 0, archive.Most()), byName: make(map[string]*zipdir.Member)}
+	err := archive.Each(m.add)
+	return m, err
+}
+
+// add notes a member, whose name it does not keep.
+func (m *members) add(member *zipdir.Member) {
+	name, ok := strings.CutPrefix(member.Name, m.folder)
+	if isPickle(member.Name) && (!ok || name != pickleName) && m.pickle == nil {
+		m.pickle = member.Clone()
 	}
-	return m
+	if !ok {
+		return
+	}
+	n := m.number(name)
+	if m.at(n, name) != nil && m.twice == nil {
+		m.twice = member.Clone()
+	}
+	if n < 0 || member.Method != zipdir.Stored || member.Packed != member.Size {
+		kept := member.Clone()
+		m.byName[kept.Name[len(m.folder):]] = kept
+		return
+	}
+	if n >= len(m.numbered) { // as a rule the next one
+		m.numbered = m.numbered[:n+1]
+	}
+	m.numbered[n] = numbered{member.Header, member.Size, member.CRC32, true}
 }
 
-// at returns the member with a number, or with a name if that is none; nil where there is none.
+// at returns the member with a number, or with a name; nil where there is none.
 func (m *members) at(n int, name string) *zipdir.Member {
-	switch {
-	case n < 0:
+	if n < 0 || n >= len(m.numbered) || !m.numbered[n].isThere {
 		return m.byName[name]
-	case n >= len(m.byNumber) || m.byNumber[n] == 0:
-		return nil
 	}
-	return &m.list[m.byNumber[n]-1]
+	x := &m.numbered[n]
+	return &zipdir.Member{Name: m.folder + name, Method: zipdir.Stored, CRC32: x.crc, Size: x.bytes, Packed: x.bytes, Header: x.header}
 }
 
 // find returns a member, or nil.
@@ -68,10 +80,16 @@ func (m *members) script() *zipdir.Member {
 
 // storage returns the member that is a storage, or nil.
 func (m *members) storage(key string) *zipdir.Member {
-	if n := m.keyNumber(key); n >= 0 {
-		return m.at(n, "")
+	return m.at(m.keyNumber(key), storageFolder+key)
+}
+
+// bytes returns the size of a storage, -1 of one that has no number or is not stored.
+func (m *members) bytes(key string) int64 {
+	n := m.keyNumber(key)
+	if n < 0 || n >= len(m.numbered) || !m.numbered[n].isThere {
+		return -1
 	}
-	return m.byName[storageFolder+key]
+	return m.numbered[n].bytes
 }
 
 // number returns the number of a storage by its name, -1 of what has none.
@@ -96,7 +114,7 @@ func (m *members) keyNumber(key string) int {
 		}
 		n = 10*n + int(key[i]-'0')
 	}
-	if n >= len(m.list) {
+	if n >= cap(m.numbered) {
 		return -1
 	}
 	return n

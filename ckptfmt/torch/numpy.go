@@ -122,7 +122,7 @@ func turnBytes(data []byte, d tfpb.DataType) {
 // rowMajor puts elements in Fortran's order, the first index fastest, into that of
 // tensors.
 func rowMajor(data []byte, d tfpb.DataType, shape []int64) ([]byte, error) {
-	t := &tensor{form: &form{shape, make([]int64, len(shape))}}
+	t := &tensor{form: &form{shape: shape, stride: make([]int64, len(shape))}}
 	n := int64(1)
 	for i, dim := range shape {
 		t.stride[i] = n

@@ -86,19 +86,20 @@ func next[T any](slab *[]T) *T {
 }
 
 // form returns a form that is not changed: most tensors have that of another one.
-func (m *maker) form(shape, stride []int64) *form {
-	h := uint64(len(shape))
+func (m *maker) form(in content, of *element, offset int64, shape, stride []int64) *form {
+	h := uint64(len(shape)) ^ uint64(offset)
 	for _, dims := range [2][]int64{shape, stride} {
 		for _, d := range dims {
 			h = (h ^ uint64(d)) * 0x9e3779b97f4a7c15
 		}
 	}
 	place := &m.known[h>>58]
-	if known := *place; known != nil && slices.Equal(known.shape, shape) && slices.Equal(known.stride, stride) {
-		return known
+	if f := *place; f != nil && f.storage == in && f.of == of && f.offset == offset &&
+		slices.Equal(f.shape, shape) && slices.Equal(f.stride, stride) {
+		return f
 	}
 	*place = next(&m.forms)
-	**place = form{slab.Copy(&m.numbers, shape), slab.Copy(&m.numbers, stride)}
+	**place = form{in, of, offset, slab.Copy(&m.numbers, shape), slab.Copy(&m.numbers, stride)}
 	return *place
 }
 
@@ -153,7 +154,7 @@ func (m *maker) storage(kind pickle.Global, key string, numel int64) (storageRef
 	if m.types != nil {
 		m.types[key] = m.of
 	}
-	return storageRef{key, m.of, numel}, nil
+	return storageRef{key, content{m.of, numel}}, nil
 }
 
 // short reads the arguments of _rebuild_tensor_v2, which nearly all tensors are made by.
@@ -184,23 +185,21 @@ func (m *maker) short(callee pickle.Global, c *pickle.Cursor) any {
 	if err != nil {
 		return nil
 	}
-	t := tensor{s, s.of, offset, m.form(shape, stride)}
-	if t.check() != nil {
+	f := m.form(s.content, s.of, offset, shape, stride)
+	if f.check() != nil {
 		return nil
 	}
-	t.storage.key = m.keys.KeepString(key)
 	to := next(&m.tensors)
-	*to = t
+	*to = tensor{m.keys.KeepString(key), f}
 	return to
 }
 
 // alike is short of a call that differs from another one in the key of the storage alone.
 func (m *maker) alike(like any, key string) any {
 	to := next(&m.tensors)
-	*to = *like.(*tensor)
-	to.storage.key = m.keys.KeepString(key)
+	*to = tensor{m.keys.KeepString(key), like.(*tensor).form}
 	if m.types != nil {
-		m.types[to.storage.key] = to.storage.of
+		m.types[to.key] = to.storage.of
 	}
 	return to
 }
@@ -300,7 +299,7 @@ func (m *maker) tensorOf(args pickle.Tuple, of *element) (*tensor, error) {
 		of = s.of
 	}
 	t := next(&m.tensors)
-	*t = tensor{*s, of, offset, m.form(shape, stride)}
+	*t = tensor{s.key, m.form(s.content, of, offset, shape, stride)}
 	return t, t.check()
 }
 

@@ -119,14 +119,16 @@ func isPickle(name string) bool {
 
 // readMembers reads the directory, and what it has besides the pickle and the storages.
 func (r *Reader) readMembers() error {
-	if err := r.archive.ReadMembers(); err != nil {
-		return r.corruptArchive(err)
-	}
 	folder, err := r.folder()
 	if err != nil {
 		return err
 	}
-	r.members = newMembers(r.archive, folder)
+	if r.members, err = readMembers(r.archive, folder); err != nil {
+		return r.corruptArchive(err)
+	}
+	if second := r.members.pickle; second != nil {
+		return r.corrupt(second.Name, second, errors.New("it is the second pickle"))
+	}
 	if twice := r.members.twice; twice != nil {
 		return r.corrupt(twice.Name, twice, errors.New("there are two of that name"))
 	}
@@ -139,23 +141,24 @@ func (r *Reader) readMembers() error {
 	return r.checkOrder()
 }
 
-// folder returns the folder of the only pickle.
+// folder returns the folder of the first pickle.
 func (r *Reader) folder() (string, error) {
-	var found *zipdir.Member
-	for i := range r.archive.Members {
-		m := &r.archive.Members[i]
-		if !isPickle(m.Name) {
-			continue
+	first := r.archive.First()
+	if first == nil || !isPickle(first.Name) {
+		first = nil
+		err := r.archive.Each(func(m *zipdir.Member) {
+			if first == nil && isPickle(m.Name) {
+				first = m.Clone()
+			}
+		})
+		if err != nil {
+			return "", r.corruptArchive(err)
 		}
-		if found != nil {
-			return "", r.corrupt(m.Name, m, errors.New("it is the second pickle"))
-		}
-		found = m
 	}
-	if found == nil {
+	if first == nil {
 		return "", r.corrupt(pickleName, nil, errMissing)
 	}
-	return strings.TrimSuffix(found.Name, pickleName), nil
+	return strings.TrimSuffix(first.Name, pickleName), nil
 }
 
 var errMissing = errors.New("there is none")
@@ -343,7 +346,7 @@ func (r *Reader) Part(i int) ckptfmt.Part {
 }
 
 func (r *Reader) openEntry(e *entry) (io.ReadCloser, error) {
-	s, err := r.storage(e.tensor.storage.key)
+	s, err := r.storage(e.tensor.key)
 	if err != nil {
 		return nil, err
 	}

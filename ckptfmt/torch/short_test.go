@@ -55,7 +55,7 @@ func describe(b *strings.Builder, v any, depth int) {
 			describe(b, x, depth+1)
 		}
 	case *tensor:
-		fmt.Fprintln(b, v.storage.key, *v.storage.of, v.storage.numel, *v.of, v.offset, v.shape, v.stride)
+		fmt.Fprintln(b, v.key, *v.storage.of, v.storage.numel, *v.of, v.offset, v.shape, v.stride)
 	default:
 		fmt.Fprintf(b, "%T\n", v)
 	}
@@ -95,6 +95,7 @@ func FuzzShort(f *testing.F) {
 	f.Add("\x80\x02}q\x00(" + firstCall + secondCall + "X\x01\x00\x00\x00ch\x15u.")
 	f.Add("\x80\x04}\x94(" + strings.ReplaceAll(secondCall, "h\x04", "ctorch\nIntStorage\n") + "u.")
 	f.Add(likes(9, func(_ int, call string) string { return call }))
+	f.Add(likes(9, func(i int, call string) string { return unnoted(i, call, 0, 5) }))
 	f.Fuzz(func(t *testing.T, text string) {
 		if short, long, _ := loadBoth(text); short != long {
 			t.Errorf("%q: got %s, want %s", text, short, long)

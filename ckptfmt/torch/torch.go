@@ -150,68 +150,76 @@ func DType(name string) (tfpb.DataType, bool) {
 	return e.dtype, true
 }
 
-// storageRef is a storage as the pickle names it. For an untyped one numel is
-// the number of bytes.
+// storageRef is a storage as the pickle names it.
 type storageRef struct {
-	key   string
+	key string
+	content
+}
+
+// content is what is in a storage. For an untyped one numel is the number of bytes.
+type content struct {
 	of    *element
 	numel int64
 }
 
-func (s *storageRef) bytes() int64 { return s.numel * s.of.size }
+func (c *content) bytes() int64 { return c.numel * c.of.size }
 
 // refused is a tensor that has no array of elements.
 type refused struct{ kind, why string }
 
-// tensor is a tensor as the pickle describes it, all in elements.
+// tensor is a tensor as the pickle describes it: the key of its storage, and what many
+// others have too.
 type tensor struct {
-	storage storageRef
-	of      *element
-	offset  int64
-	*form   // which others may have too
+	key string
+	*form
 }
 
-// form is how the elements of a tensor lie in its storage.
-type form struct{ shape, stride []int64 }
+// form is how the elements of a tensor lie in its storage, all in elements.
+type form struct {
+	storage       content
+	of            *element
+	offset        int64
+	shape, stride []int64
+}
 
 // check insists that a tensor lies within its storage.
-func (t *tensor) check() error {
-	if len(t.shape) != len(t.stride) {
-		return fmt.Errorf("a tensor of shape %v has strides %v", t.shape, t.stride)
+func (f *form) check() error {
+	if len(f.shape) != len(f.stride) {
+		return fmt.Errorf("a tensor of shape %v has strides %v", f.shape, f.stride)
 	}
-	n, err := dtype.NumElements(t.shape)
+	n, err := dtype.NumElements(f.shape)
 	if err != nil {
 		return err
 	}
-	numel := t.numel()
+	numel := f.numel()
 	if n > max(numel, maxExpanded) {
-		return fmt.Errorf("a tensor of shape %v has more elements than its storage of %d", t.shape, numel)
+		return fmt.Errorf("a tensor of shape %v has more elements than its storage of %d", f.shape, numel)
 	}
-	if t.offset < 0 || t.offset > numel {
-		return fmt.Errorf("a tensor begins at %d of a storage of %d", t.offset, numel)
+	if f.offset < 0 || f.offset > numel {
+		return fmt.Errorf("a tensor begins at %d of a storage of %d", f.offset, numel)
 	}
-	left := numel - t.offset - 1 // the largest index of the last element
-	for i, d := range t.shape {
-		if t.stride[i] < 0 {
-			return fmt.Errorf("a tensor has strides %v", t.stride)
+	left := numel - f.offset - 1 // the largest index of the last element
+	for i, d := range f.shape {
+		if f.stride[i] < 0 {
+			return fmt.Errorf("a tensor has strides %v", f.stride)
 		}
-		if n == 0 || d < 2 || t.stride[i] == 0 {
+		if n == 0 || d < 2 || f.stride[i] == 0 {
 			continue
 		}
-		if t.stride[i] > left/(d-1) {
-			return fmt.Errorf("a tensor of shape %v and strides %v at %d is larger than its storage of %d", t.shape, t.stride, t.offset, numel)
+		if f.stride[i] > left/(d-1) {
+			return fmt.Errorf("a tensor of shape %v and strides %v at %d is larger than its storage of %d", f.shape, f.stride, f.offset, numel)
 		}
-		left -= t.stride[i] * (d - 1)
+		left -= f.stride[i] * (d - 1)
 	}
 	if n > 0 && left < 0 {
-		return fmt.Errorf("a tensor begins at %d of a storage of %d", t.offset, numel)
+		return fmt.Errorf("a tensor begins at %d of a storage of %d", f.offset, numel)
 	}
 	return nil
 }
 
 // numel returns the number of the tensor's elements that fit into the storage.
-func (t *tensor) numel() int64 {
-	return t.storage.bytes() / t.of.size
+func (f *form) numel() int64 {
+	return f.storage.bytes() / f.of.size
 }
 
 // contiguous reports whether the elements lie in row-major order.

@@ -40,23 +40,38 @@ func (a *alikes) call(u *unpickler, callee Global) any {
 	if len(a.list) == 0 || len(u.memo.rest) > 0 || a.missed > mostMissed {
 		return nil
 	}
+	x, own := a.find(u.b[u.at:], u.memo.next, callee)
+	if x == nil {
+		a.missed++
+		return nil
+	}
+	return a.do(x, own, u)
+}
+
+// find returns the call that b begins with, whose first value has a place, nil if it is like
+// none, and its own text.
+func (a *alikes) find(b string, place int, callee Global) (x *alike, own string) {
 	n := a.list[a.last].next
 	for range a.list {
 		if n >= len(a.list) {
 			n = 0
 		}
 		x := &a.list[n]
-		if own, ok := x.matches(u.b[u.at:], u.memo.next); ok && x.callee == callee {
+		if own, ok := x.matches(b, place); ok && x.callee == callee {
 			a.met(n)
 			a.missed = max(a.missed-1, 0)
-			u.at += len(x.call)
-			u.memo.skip(len(x.holes) - 1)
-			return u.rules.Alike(x.value, own)
+			return x, own
 		}
 		n++
 	}
-	a.missed++
-	return nil
+	return nil, ""
+}
+
+// do does a call that was found.
+func (a *alikes) do(x *alike, own string, u *unpickler) any {
+	u.at += len(x.call)
+	u.memo.skip(len(x.holes) - 1)
+	return u.rules.Alike(x.value, own)
 }
 
 func (a *alikes) met(n int) { a.list[a.last].next, a.last = n, n }

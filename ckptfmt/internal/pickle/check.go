@@ -1,10 +1,6 @@
 package pickle
 
-import (
-	"hash/maphash"
-
-	"github.com/trainerd/trainerd/ckptfmt/internal/radix"
-)
+import "hash/maphash"
 
 // A dict of very many texts, as that of a model is, gets them without a look for each: a
 // table of a hundred thousand takes a tenth of the time in which a file is read. When all
@@ -49,21 +45,24 @@ func (d *Dict) check() error {
 	return nil
 }
 
-// hasTwice reports whether a list of texts has one more than once.
+// hasTwice reports whether a list of texts has one more than once. It may be wrong about a list
+// in which two have the same hash, which check then looks through for nothing.
 func hasTwice(keys []any) bool {
-	const place = 1<<32 - 1
-	seed := maphash.MakeSeed()
-	list := make([]uint64, len(keys)) // half of a hash, and the place of the key
-	for i, key := range keys {
-		list[i] = maphash.String(seed, key.(string))&^place | uint64(i)
+	size := 1
+	for size < 2*len(keys) {
+		size *= 2
 	}
-	radix.Sort(list, func(x *uint64) uint64 { return *x >> 32 })
-	for i := range list {
-		for j := i + 1; j < len(list) && list[j]>>32 == list[i]>>32; j++ {
-			if keys[list[i]&place] == keys[list[j]&place] {
+	seed, last := maphash.MakeSeed(), uint64(size-1)
+	halves := make([]uint32, size) // of hashes, by the other halves; 0 where there is none
+	for _, key := range keys {
+		hash := maphash.String(seed, key.(string))
+		half, at := uint32(hash>>32)|1, hash&last
+		for ; halves[at] != 0; at = (at + 1) & last {
+			if halves[at] == half {
 				return true
 			}
 		}
+		halves[at] = half
 	}
 	return false
 }

@@ -8,8 +8,9 @@ import (
 
 // memo has the values that a pickle may fetch again, by their places. Python puts every
 // text, tuple and object into it, one place after the other, and fetches few. So what a
-// [Cursor] reads is not kept in it, but for names and words; the pickle that fetches such
-// a value all the same is read again, opcode by opcode.
+// [Cursor] reads is not kept in it, but for names and words, nor the items of a long row; the
+// pickle that fetches such a value all the same is read again: with all items, then opcode by
+// opcode.
 type memo struct {
 	next  int            // the place after those that were taken one after the other
 	early []any          // of the first places, where most of what is fetched is

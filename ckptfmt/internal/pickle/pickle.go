@@ -86,6 +86,9 @@ type unpickler struct {
 	cursor Cursor
 	alikes alikes
 
+	rowsKept int  // how many of a row of items the memo keeps, after its first places
+	leftOut  bool // it does not have some
+
 	globals map[string]any // those that were named, by module, line feed and name
 	words   [64]any        // short strings that were met lately
 }
@@ -99,16 +102,25 @@ func Load(b string, rules Rules) (value any, end int, err error) {
 	if rules.MaxValues == 0 {
 		rules.MaxValues = maxValues
 	}
-	value, end, err = load(b, rules)
+	u := newUnpickler(b, rules)
+	value, end, err = u.load()
+	if errors.Is(err, errDropped) && u.leftOut {
+		u = newUnpickler(b, rules)
+		u.rowsKept = math.MaxInt
+		value, end, err = u.load()
+	}
 	if errors.Is(err, errDropped) {
 		rules.Short = nil
-		value, end, err = load(b, rules)
+		value, end, err = newUnpickler(b, rules).load()
 	}
 	return value, end, err
 }
 
-func load(b string, rules Rules) (value any, end int, err error) {
-	u := &unpickler{rules: rules, b: b, memo: memo{rest: make(map[uint32]any), expected: 2 * rules.Expected}, globals: make(map[string]any)}
+func newUnpickler(b string, rules Rules) *unpickler {
+	return &unpickler{rules: rules, rowsKept: rowsKept, b: b, memo: memo{rest: make(map[uint32]any), expected: 2 * rules.Expected}, globals: make(map[string]any)}
+}
+
+func (u *unpickler) load() (value any, end int, err error) {
 	for {
 		at := u.at
 		op, err := u.next(1)

@@ -73,7 +73,7 @@ func (u *unpickler) spend(n int) error {
 func (u *unpickler) pushCall(v any) error {
 	if g, ok := v.(Global); ok {
 		if made, done := u.shortcut(g); done {
-			v = made
+			return u.rows(g, made)
 		}
 	}
 	return u.push(v)

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	digit = 11 // bits
-	few   = 256
+	digit  = 11 // bits
+	digits = (64 + digit - 1) / digit
+	few    = 256
 )
 
 // Sort sorts a list by the keys of its elements. Those of one key stay in their order.
@@ -19,23 +20,26 @@ func Sort[T any](list []T, key func(x *T) uint64) {
 		return
 	}
 	var differ uint64 // the bits in which keys do
+	var counts [digits][1 << digit]int32
+	first := key(&list[0])
 	for i := range list {
-		differ |= key(&list[i]) ^ key(&list[0])
+		k := key(&list[i])
+		differ |= k ^ first
+		for d := range counts {
+			counts[d][k>>(d*digit)&(1<<digit-1)]++
+		}
 	}
 	from, to := list, make([]T, len(list))
-	for shift := 0; differ>>shift != 0; shift += digit {
-		if differ>>shift&(1<<digit-1) == 0 {
+	for d := range counts {
+		if differ>>(d*digit)&(1<<digit-1) == 0 {
 			continue
 		}
-		var ends [1<<digit + 1]int32
-		for i := range from {
-			ends[key(&from[i])>>shift&(1<<digit-1)+1]++
-		}
-		for i := 1; i < len(ends); i++ {
-			ends[i] += ends[i-1]
+		begins, sum := &counts[d], int32(0)
+		for i, n := range begins {
+			begins[i], sum = sum, sum+n
 		}
 		for i := range from {
-			at := &ends[key(&from[i])>>shift&(1<<digit-1)]
+			at := &begins[key(&from[i])>>(d*digit)&(1<<digit-1)]
 			to[*at] = from[i]
 			*at++
 		}

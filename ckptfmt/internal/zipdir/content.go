@@ -24,18 +24,18 @@ func (a *Archive) DataOffset(m *Member) (int64, error) {
 // DataOffsetBy is [Archive.DataOffset] by way of a function that returns n bytes of the
 // archive, and may read ahead.
 func (a *Archive) DataOffsetBy(read func(at int64, n int) ([]byte, error), m *Member) (int64, error) {
-	if m.header > a.size-memberSize {
-		return 0, fmt.Errorf("%w: the member is at %d, in a file of %d bytes", ErrFormat, m.header, a.size)
+	if m.Header > a.size-memberSize {
+		return 0, fmt.Errorf("%w: the member is at %d, in a file of %d bytes", ErrFormat, m.Header, a.size)
 	}
-	b, err := read(m.header, memberSize)
+	b, err := read(m.Header, memberSize)
 	if err != nil {
 		return 0, noEOF(err)
 	}
 	if binary.LittleEndian.Uint32(b) != sigMember {
-		return 0, fmt.Errorf("%w: there is no member at %d", ErrFormat, m.header)
+		return 0, fmt.Errorf("%w: there is no member at %d", ErrFormat, m.Header)
 	}
 	names := b[nameLengthAt:]
-	start := m.header + memberSize + int64(binary.LittleEndian.Uint16(names)) + int64(binary.LittleEndian.Uint16(names[2:]))
+	start := m.Header + memberSize + int64(binary.LittleEndian.Uint16(names)) + int64(binary.LittleEndian.Uint16(names[2:]))
 	if m.Packed > a.size-start {
 		return start, fmt.Errorf("%w: the member has %d bytes at %d, the file has %d", ErrFormat, m.Packed, start, a.size)
 	}

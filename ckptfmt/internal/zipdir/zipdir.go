@@ -25,6 +25,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
+	"unsafe"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/readahead"
 	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
@@ -68,7 +70,7 @@ type Member struct {
 	// Size is that of the content, Packed that of the bytes in the archive.
 	Size, Packed int64
 
-	header int64
+	Header int64 // where its own header is
 }
 
 // Archive is a zip archive.
@@ -88,12 +90,18 @@ func Read(from io.ReaderAt, size int64) (*Archive, error) {
 	return a, a.ReadMembers()
 }
 
-// Each calls f with each member of an archive, and keeps none.
+// Each calls f with each member of an archive, and keeps none: f may not keep the name and the
+// comment of one, which are views of what is read.
 func Each(from io.ReaderAt, size int64, f func(m *Member)) error {
 	a, err := Open(from, size)
 	if err != nil {
 		return err
 	}
+	return a.Each(f)
+}
+
+// Each is the function of that name, of an open archive.
+func (a *Archive) Each(f func(m *Member)) error {
 	return a.each(func(m *Member) bool { f(m); return true })
 }
 
@@ -111,7 +119,7 @@ func Open(from io.ReaderAt, size int64) (*Archive, error) {
 
 // First returns the first member, nil where there is none.
 func (a *Archive) First() (first *Member) {
-	_ = a.each(func(m *Member) bool { first = m; return false }) // ReadMembers says what is wrong
+	_ = a.each(func(m *Member) bool { first = m.Clone(); return false }) // Each says what is wrong
 	return first
 }
 
@@ -121,10 +129,20 @@ func (a *Archive) Most() int { return int(min(a.end.members, uint64(a.end.size/d
 // ReadMembers makes Members of the directory. All but these can be used meanwhile.
 func (a *Archive) ReadMembers() error {
 	a.Members = make([]Member, 0, a.Most())
+	var texts slab.Texts
 	return a.each(func(m *Member) bool {
 		a.Members = append(a.Members, *m)
+		last := &a.Members[len(a.Members)-1]
+		last.Name, last.Comment = texts.KeepString(m.Name), texts.KeepString(m.Comment)
 		return true
 	})
+}
+
+// Clone returns a copy of a member that can be kept.
+func (m *Member) Clone() *Member {
+	c := *m
+	c.Name, c.Comment = strings.Clone(m.Name), strings.Clone(m.Comment)
+	return &c
 }
 
 func noEOF(err error) error {
@@ -238,10 +256,9 @@ func (e *end) place(from io.ReaderAt, offset int64) error {
 }
 
 // each calls f with each member in the directory, which f may not keep: all of them
-// have the same memory. It ends where f returns false. The number of members is one of 16
+// have the same memory, and their texts that of what is read. It ends where f returns false. The number of members is one of 16
 // bits in the archives of some programs, however many there are.
 func (a *Archive) each(f func(m *Member) bool) error {
-	var texts slab.Texts
 	ahead := readahead.New(a.from, a.size)
 	m, count, end := new(Member), uint64(0), a.end.at+a.end.size
 	for at := a.end.at; end-at >= directorySize; count++ {
@@ -260,10 +277,10 @@ func (a *Archive) each(f func(m *Member) bool) error {
 		if n > end-at {
 			return fmt.Errorf("%w: member %d: %w", ErrFormat, count, io.ErrUnexpectedEOF)
 		}
-		if *m, err = parseMember(entry, &texts); err != nil {
+		if *m, err = parseMember(entry); err != nil {
 			return fmt.Errorf("%w: member %d: %w", ErrFormat, count, err)
 		}
-		m.header += a.end.base
+		m.Header += a.end.base
 		if !f(m) {
 			return nil
 		}
@@ -285,18 +302,21 @@ func memberLength(b []byte) int64 {
 }
 
 // parseMember reads an entry of the directory.
-func parseMember(b []byte, texts *slab.Texts) (Member, error) {
+func parseMember(b []byte) (Member, error) {
 	name, extra := u16(b[28:]), u16(b[30:])
 	rest := b[directorySize:]
 	m := Member{
-		Method: uint16(u16(b[10:])), CRC32: u32(b[16:]), Packed: int64(u32(b[20:])), Size: int64(u32(b[24:])), header: int64(u32(b[42:])),
-		Name: texts.Keep(rest[:name]), Comment: texts.Keep(rest[name+extra:]),
+		Method: uint16(u16(b[10:])), CRC32: u32(b[16:]), Packed: int64(u32(b[20:])), Size: int64(u32(b[24:])), Header: int64(u32(b[42:])),
+		Name: view(rest[:name]), Comment: view(rest[name+extra:]),
 	}
-	if m.Packed == none32 || m.Size == none32 || m.header == none32 {
+	if m.Packed == none32 || m.Size == none32 || m.Header == none32 {
 		return m, m.parse64(rest[name : name+extra])
 	}
 	return m, nil
 }
+
+// view returns bytes as a text that is valid as long as they are.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // parse64 takes from the extra fields what does not fit into 32 bits.
 func (m *Member) parse64(extra []byte) error {
@@ -310,7 +330,7 @@ func (m *Member) parse64(extra []byte) error {
 		if kind != extra64 {
 			continue
 		}
-		for _, v := range []*int64{&m.Size, &m.Packed, &m.header} {
+		for _, v := range []*int64{&m.Size, &m.Packed, &m.Header} {
 			if *v != none32 {
 				continue
 			}
