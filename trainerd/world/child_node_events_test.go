@@ -93,6 +93,24 @@ func (n *childNode) refuses(name string) error {
 	return &fs.PathError{Op: "write", Path: name, Err: syscall.ENOSPC}
 }
 
+// toldWithin is how long it takes until a node has told its state once its disk takes it.
+const toldWithin = 5 * time.Second
+
+// judgeWait judges that a chief has waited in vain for a node to end the program. One whose
+// program has ended tells it, as soon as its disk takes that.
+func (l *childLife) judgeWait(node int) error {
+	n := l.now(node)
+	if n == nil || !n.runs() || n.fs.Failed() != "" || len(n.host.processes()) > 0 || n.host.wasFrozen(toldWithin) {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ended := n.saying.endedFor(); !n.removed && min(ended, time.Since(n.refused), time.Since(n.begun)) > toldWithin {
+		return broke("the chief was not told that the program has ended on node %d, %v ago", node, ended)
+	}
+	return nil
+}
+
 // removeLogdir removes the logdir with all that is in it. The chief makes it again.
 func (n *childNode) removeLogdir(context.Context) error {
 	n.set(func() {

@@ -421,6 +421,7 @@ type saying struct {
 	last   time.Time // of a line, or the end of the program
 	said   string
 	trains bool      // the program runs
+	ended  time.Time // when it did so last
 	until  time.Time // when a pause ends that was announced
 }
 
@@ -456,5 +457,15 @@ func (l *childLife) hasPause() bool {
 func (s *saying) setTrains(is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trains, s.last = is, time.Now()
+	s.trains, s.last, s.ended = is, time.Now(), time.Now()
+}
+
+// endedFor returns for how long the program has run no more, 0 while it does.
+func (s *saying) endedFor() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trains {
+		return 0
+	}
+	return time.Since(s.ended)
 }

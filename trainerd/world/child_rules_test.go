@@ -32,6 +32,8 @@ func (n *childNode) noteAnnounced(ctx context.Context, r slog.Record) error {
 			n.set(func() { n.lost = true })
 		case strings.HasPrefix(r.Message, "logdir was deleted"):
 			n.set(func() { n.homeless = false })
+		case strings.HasPrefix(r.Message, "a node has not ended the program in time"):
+			n.note(n.judgeWait(int(attrs["node"].Int64())))
 		case r.Message == "saved":
 			n.promise(n.stepOfSaved(attrs))
 		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):

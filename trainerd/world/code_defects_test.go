@@ -54,7 +54,7 @@ var codeDefects = []codeDefect{
 			}
 			f.told = time.Now()
 `},
-	{name: "the state of a node is not sent again", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 49,
+	{name: "the state of a node is not sent again", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 39009,
 		old: "	if n == nil {\n		return true", new: `	if n == nil || planted("the state of a node is not sent again") {
 		return true`},
 	{name: "a chief does not wait for the other nodes", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 2,

@@ -70,7 +70,7 @@
 //     so does a copy of it, which a kill may have cut short
 //   - a disk that is full for hours does not end a run
 //   - on several nodes a pause outlives its chief, and a worker that is stopped: no start
-//     begins before it is resumed
+//     begins before it is resumed; and no chief waits in vain for a node whose program has ended
 //
 // and of jobs on servers:
 //

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
@@ -158,7 +159,7 @@ func (p *place) setTimes() error {
 			return err
 		}
 		info, err := d.Info()
-		if err != nil || !info.ModTime().After(now) {
+		if err != nil || d.Type() == os.ModeSymlink || !info.ModTime().After(now) { // a link's would be that of what it leads to
 			return err
 		}
 		return os.Chtimes(name, now, now)
@@ -248,4 +249,24 @@ func (p *place) recorded() ([]ckptdir.Checkpoint, error) {
 func isData(name string) bool {
 	base := filepath.Base(name)
 	return strings.Contains(base, ".data-") || !strings.Contains(strings.TrimPrefix(base, "model.ckpt"), ".")
+}
+
+// A link is later than the history's clock, and what it leads to keeps its time.
+func TestLinksKeepTimes(t *testing.T) {
+	p := newPlace(t)
+	defer p.leave()
+	file, later := filepath.Join(p.dir, "ckpt-20"), filepath.Join(p.dir, "later")
+	synctest.Test(t, func(t *testing.T) {
+		then, now := time.Now().Add(-time.Hour), time.Now()
+		err := errors.Join(os.WriteFile(file, nil, 0o666), os.Chtimes(file, then, then), os.WriteFile(later, nil, 0o666),
+			os.Symlink("ckpt-20", filepath.Join(p.dir, "latest")), p.setTimes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]time.Time{file: then, later: now} {
+			if info, err := os.Stat(name); err != nil || !info.ModTime().Equal(want) {
+				t.Errorf("%s has another time than %v: %v, %v", name, want, info, err)
+			}
+		}
+	})
 }
