@@ -208,11 +208,11 @@ func (r *Reader) typeOf(d *dataset) *datatype {
 
 // opaque takes bfloat16 as h5py stores it: two bytes. Keras writes the type's name
 // next to them; where there is none, it is the only type of NumPy that is stored
-// so.
+// so, but for those that a tag names.
 func (r *Reader) opaque(d *dataset, t *datatype) {
 	names, err := r.Attr(d.path, "dtype")
 	if err != nil || len(names) != 1 {
-		if t.size == 2 {
+		if t.size == 2 && t.tag == "" {
 			t.dtype = tfpb.DataType_DT_BFLOAT16
 		}
 		return

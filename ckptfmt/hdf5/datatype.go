@@ -97,6 +97,9 @@ func (c *cursor) datatype(depth int) datatype {
 	case classOpaque:
 		t.tag = trimZeros(c.bytes(int(bits & 0xff)))
 		t.why = fmt.Sprintf("elements are %d opaque bytes", t.size)
+		if t.tag != "" {
+			t.why += fmt.Sprintf(", %q", t.tag)
+		}
 	case classCompound:
 		t.complex(c, version, int(bits&0xffff), depth)
 	case classEnum:

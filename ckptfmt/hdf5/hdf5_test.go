@@ -91,6 +91,7 @@ func TestWhatIsNotSupportedIsNamedAndHindersNothing(t *testing.T) {
 	for file, want := range map[string]map[string]string{
 		"old.h5":    {"reference": "references", "elsewhere": "another file"},
 		"latest.h5": {"scaled": "scale-offset"},
+		"opaque.h5": {"half": `2 opaque bytes, "NUMPY:<f2"`, "short": `"NUMPY:<i2"`, "swapped": `"NUMPY:>u2"`},
 	} {
 		r, err := open(fixture(t, file))
 		if err != nil {
