@@ -1,6 +1,10 @@
 package tfevents
 
-import tfpb "github.com/trainerd/trainerd/proto"
+import (
+	"google.golang.org/protobuf/proto"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
 
 // EventHead is an event without its values.
 type EventHead struct {
@@ -22,9 +26,9 @@ func (h *HeadScanner) Scan(data []byte) (EventHead, error) {
 	if h.scan.parse(data) {
 		return EventHead{WallTime: h.scan.wallTime, Step: h.scan.step, Kind: "summary"}, nil
 	}
-	e, err := decodeEvent("", 0, data)
-	if err != nil {
-		return EventHead{}, err
+	e := new(tfpb.Event)
+	if err := proto.Unmarshal(data, e); err != nil {
+		return EventHead{}, err // the caller knows where the record is
 	}
 	return EventHead{
 		WallTime: e.GetWallTime(), Step: e.GetStep(), Kind: kindOf(e), Version: e.GetFileVersion(),

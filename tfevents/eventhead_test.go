@@ -1,6 +1,7 @@
 package tfevents
 
 import (
+	"errors"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -8,6 +9,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // TestHeadScanner reads the heads of events of every kind, one scanner after the other.
@@ -35,7 +37,12 @@ func TestHeadScanner(t *testing.T) {
 			t.Errorf("%v: got %+v, %v; want %+v", tc.e, got, err, tc.want)
 		}
 	}
-	if got, err := h.Scan([]byte{0x0a}); err == nil {
+	got, err := h.Scan([]byte{0x0a})
+	if err == nil {
 		t.Errorf("half an event: %+v and no error", got)
+	}
+	var placed *tfrecord.CorruptError
+	if errors.As(err, &placed) {
+		t.Errorf("the error names a place, which only the caller knows: %v", err)
 	}
 }

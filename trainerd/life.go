@@ -154,7 +154,7 @@ func (sv *Supervisor) begin(ctx context.Context, r *run) error {
 // abandon undoes a preparation that failed half-way.
 func (sv *Supervisor) abandon(r *run) error {
 	err := sv.coord.Join(sv.stopGrace())
-	if r.writer != nil && r.writer != sv.SummaryWriter {
+	if r.writer != nil && !(sv.KeepSummaryWriter && r.writer == sv.SummaryWriter) {
 		err = errors.Join(err, r.writer.Close())
 		sv.kept = nil
 	}

@@ -2,6 +2,7 @@ package trainerd
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +65,29 @@ func TestST4ExplicitSummaryWriter(t *testing.T) {
 	}
 	if len(sessiontest.Files(t, dir, "graph.pbtxt")) > 0 {
 		t.Error("EV7: graph.pbtxt without a logdir")
+	}
+}
+
+// A preparation that fails after it has taken the given writer closes that as a run does, unless
+// the writer is to be kept. So what it holds is written, and its goroutine ends.
+func TestGivenWriterAfterFailedPreparation(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		w, err := tfevents.NewFileWriter(t.TempDir(), nil)
+		sessiontest.MustNoErr(t, err)
+		sessiontest.MustNoErr(t, w.Close()) // as an earlier run leaves it
+		sv := newSupervisor(sessiontest.Counter(), t.TempDir(), 0)
+		sv.SummaryWriter, sv.KeepSummaryWriter = w, keep
+		sv.SaveModelEvery, sv.MaxSaveFailures = time.Hour, 1
+		refused := errors.New("refused")
+		sv.Listeners = []CheckpointListener{ListenerFuncs{BeforeSaveFunc: func(context.Context, session.Session) error { return refused }}}
+		if _, err := sv.PrepareOrWaitForSession(t.Context()); !errors.Is(err, refused) {
+			t.Fatalf("the preparation returns %v", err)
+		}
+		err = w.AddSummary(t.Context(), summary.New(summary.Scalar("a", 1)), 1)
+		if open := err == nil; open != keep {
+			t.Errorf("KeepSummaryWriter %v: the writer is open: %v (%v)", keep, open, err)
+		}
+		sessiontest.MustNoErr(t, w.Close())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
@@ -81,7 +82,8 @@ func (s *selection) otherPlugins() (names []string) {
 	return names
 }
 
-// elementRow is one element of a tensor: a number, a text, or bytes in a file.
+// elementRow is one element of a tensor: a number, a text, or bytes in a file. A value that has
+// neither is one row, with the Summary.Value in the file.
 type elementRow struct {
 	pointRow
 	Index int64   `parquet:"index"` // row by row
@@ -91,12 +93,17 @@ type elementRow struct {
 }
 
 func elementsOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []elementRow, ok bool) {
-	if v.GetTensor().GetDtype() != tfpb.DataType_DT_STRING {
-		numbers, ok := decode.Numbers(v.GetTensor())
+	switch t := v.GetTensor(); {
+	case v.GetValue() == nil:
+		return nil, true
+	case decode.IsNumeric(t.GetDtype()):
+		numbers, ok := decode.Numbers(t)
 		for i := range numbers {
 			rows = append(rows, elementRow{pointRow: at, Index: int64(i), Value: (*number)(&numbers[i])})
 		}
-		return rows, ok || v.GetValue() == nil
+		return rows, ok
+	case t.GetDtype() != tfpb.DataType_DT_STRING: // complex numbers, or no tensor
+		return []elementRow{{pointRow: at, File: s.write(at, 0, tfproto.Marshal(v))}}, true
 	}
 	for i, data := range v.GetTensor().GetStringVal() {
 		row := elementRow{pointRow: at, Index: int64(i)}

@@ -112,7 +112,7 @@ func chiefClient(logdir string) *control.Client {
 // workerClient returns a client for a worker of a cluster, or for a node of a program. Close it.
 func workerClient(logdir string, task int) *control.Client {
 	if task == 0 && child.HasNodes(logdir) {
-		return control.NewClient(logdir) // where it listens, although another node may be the chief
+		return control.NewFirstNodeClient(logdir) // another node may be the chief
 	}
 	return control.NewWorkerClient(logdir, task)
 }
@@ -246,8 +246,9 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 		st, err := client.Status(ctx)
 		var gone *control.NotRunningError
 		var silent *control.SilentError
+		var unreachable *control.UnreachableError
 		switch {
-		case errors.As(err, &silent) && !asJSON:
+		case (errors.As(err, &silent) || errors.As(err, &unreachable) && !first) && !asJSON:
 			_, err = fmt.Fprintf(w, "%v\n", err)
 		case errors.As(err, &gone) && !first:
 			if redraw {

@@ -187,8 +187,7 @@ func inOneUnit(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d/day))
 }
 
-// showLast prints what is left of a run that cannot be asked, and returns that
-// nothing runs. What is wrong with the socket is said if the run has it locked.
+// showLast prints what is left of a run, and returns that nothing runs.
 func showLast(w io.Writer, dir string, asJSON bool, cause error) error {
 	last, err := report.ReadLast(dir)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -14,7 +15,8 @@ import (
 )
 
 // NoSpaceError says that a checkpoint was not started because it would not fit
-// on the disk. Nothing is damaged: the next save may succeed.
+// on the disk. Nothing is damaged: the next save may succeed. It matches syscall.ENOSPC, as the
+// error of a write that began does.
 type NoSpaceError struct {
 	Dir        string
 	Need, Free int64 // bytes
@@ -24,6 +26,8 @@ func (e *NoSpaceError) Error() string {
 	return fmt.Sprintf("a checkpoint of about %d bytes does not fit on the disk of %s, which has %d left; make room, or keep fewer checkpoints",
 		e.Need, e.Dir, e.Free)
 }
+
+func (e *NoSpaceError) Unwrap() error { return syscall.ENOSPC }
 
 // spaceFS is a file system that knows how many bytes are free in a directory.
 type spaceFS interface {

@@ -21,6 +21,7 @@ import (
 // Client talks to the daemon that trains in a logdir.
 type Client struct {
 	logdir string
+	chief  bool // it is the one that has the logdir locked
 	http   *http.Client
 	wait   time.Duration // for the status
 }
@@ -30,17 +31,21 @@ type Client struct {
 const answerTime = 15 * time.Second
 
 // NewClient returns a client for the socket in a logdir. Close it.
-func NewClient(dir string) *Client { return newClient(dir, SocketName) }
+func NewClient(dir string) *Client { return newClient(dir, SocketName, true) }
+
+// NewFirstNodeClient returns a client for the first node of a program that runs on several,
+// which need not be the chief, but listens where a chief does. Close it.
+func NewFirstNodeClient(dir string) *Client { return newClient(dir, SocketName, false) }
 
 // NewWorkerClient returns a client for the socket of a worker that is not the
 // chief of its logdir. Close it.
 func NewWorkerClient(dir string, task int) *Client {
-	return newClient(dir, WorkerSocketName(task))
+	return newClient(dir, WorkerSocketName(task), false)
 }
 
-func newClient(dir, name string) *Client {
+func newClient(dir, name string, chief bool) *Client {
 	path := filepath.Join(dir, name)
-	return &Client{dir, &http.Client{Transport: &http.Transport{
+	return &Client{dir, chief, &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(path) },
 	}}, answerTime}
 }
@@ -61,6 +66,18 @@ func (e *NotRunningError) Error() string {
 // Unwrap returns the error of the socket.
 func (e *NotRunningError) Unwrap() error { return e.Err }
 
+// UnreachableError says that a process has a logdir locked, but nothing listens at its socket:
+// the process is on another host, the socket was removed, or the process has none.
+type UnreachableError struct {
+	Logdir string
+	Holder logdir.Holder // the process, as far as known
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("the training in %s cannot be asked: %v has it, but does not listen at %s here; type the command on its host, or stop it with kill -TERM",
+		e.Logdir, e.Holder, SocketName)
+}
+
 // SilentError says that the daemon of a logdir does not answer, for example
 // because it was stopped by SIGSTOP or waits for a disk.
 type SilentError struct {
@@ -75,7 +92,8 @@ func (e *SilentError) Error() string {
 }
 
 // Status returns the state of the training. The error is a [*NotRunningError] if
-// there is none, and a [*SilentError] if it does not answer.
+// there is none, a [*SilentError] if it does not answer, and an [*UnreachableError] if it
+// cannot be asked.
 func (c *Client) Status(ctx context.Context) (*Status, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
@@ -173,9 +191,18 @@ func (c *Client) send(ctx context.Context, method, action string, args map[strin
 	}
 	w, err := c.http.Do(r)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, &NotRunningError{c.logdir, err}
+		return nil, c.nobody(err)
 	}
 	return w, err
+}
+
+// nobody returns what it means that nothing listens at the socket.
+func (c *Client) nobody(err error) error {
+	var locked *logdir.LockedError
+	if c.chief && errors.As(logdir.Check(c.logdir), &locked) {
+		return &UnreachableError{c.logdir, locked.Holder}
+	}
+	return &NotRunningError{c.logdir, err}
 }
 
 // failure returns the error that an answer describes.

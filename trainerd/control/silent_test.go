@@ -42,3 +42,29 @@ func TestSilent(t *testing.T) {
 		}
 	}
 }
+
+// A logdir that is locked has a training, also where nothing listens at its socket.
+func TestUnreachable(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := logdir.Acquire(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := NewClient(dir)
+	defer client.Close()
+	var there *UnreachableError
+	if _, err := client.Status(t.Context()); !errors.As(err, &there) || there.Holder != logdir.Named(dir) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("the chief of a locked logdir: %v", err)
+	}
+	var gone *NotRunningError
+	for _, worker := range []*Client{NewFirstNodeClient(dir), NewWorkerClient(dir, 1)} {
+		defer worker.Close()
+		if _, err := worker.Status(t.Context()); !errors.As(err, &gone) {
+			t.Errorf("a worker that does not run: %v", err) // the lock is the chief's
+		}
+	}
+	lock.Release()
+	if _, err := client.Status(t.Context()); !errors.As(err, &gone) {
+		t.Errorf("nobody has the logdir: %v", err)
+	}
+}

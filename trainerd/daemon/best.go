@@ -188,9 +188,17 @@ func (b *bestCheckpoints) save(ctx context.Context, sess session.Session, step i
 	for _, name := range e.names {
 		cut.Measured[name] = manifest.Measurement{Step: step, Source: manifest.SourceEval}
 	}
-	_, err = b.saver.Write(ctx, cut, filepath.Join(b.dir, b.base), step)
-	return err
+	if _, err = b.saver.Write(ctx, cut, filepath.Join(b.dir, b.base), step); err != nil {
+		return &unwrittenError{err}
+	}
+	return nil
 }
+
+// unwrittenError says that a checkpoint could not be written, here or by the servers.
+type unwrittenError struct{ err error }
+
+func (e *unwrittenError) Error() string { return e.err.Error() }
+func (e *unwrittenError) Unwrap() error { return e.err }
 
 // publish makes files and record agree with what is kept: first the record, so
 // that it never names what is gone, then the checkpoints that it left out.

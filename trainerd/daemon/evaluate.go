@@ -259,9 +259,12 @@ func (e *evaluator) record(ctx context.Context, sv *trainerd.Supervisor, what st
 }
 
 // isDiskFailure reports whether an error is of a file that cannot be written at the
-// moment.
+// moment. A session that is lost meanwhile is another matter.
 func isDiskFailure(err error) bool {
-	return !is[*linkError](err) && (is[*fs.PathError](err) || is[syscall.Errno](err) || errors.Is(err, io.ErrShortWrite))
+	if is[*linkError](err) || errors.Is(err, session.ErrAborted) || errors.Is(err, session.ErrUnavailable) {
+		return false
+	}
+	return is[*unwrittenError](err) || is[*fs.PathError](err) || is[syscall.Errno](err) || errors.Is(err, io.ErrShortWrite)
 }
 
 // write enters the result of a step in the events file. One that was deleted

@@ -367,6 +367,7 @@ func TestExitCode(t *testing.T) {
 		{&fs.PathError{Op: "open", Err: syscall.EACCES}, 74},
 		{&trainerd.SaveFailedError{Err: errors.New("x")}, 74},
 		{&os.LinkError{Err: syscall.ENOSPC}, 74},
+		{fmt.Errorf("final checkpoint: %w", &checkpoint.NoSpaceError{Dir: "/log"}), 74},
 	}
 	for _, tt := range tests {
 		if got := ExitCode(tt.err); got != tt.want {

@@ -56,6 +56,9 @@ var sizes = map[tfpb.DataType]int64{
 	tfpb.DataType_DT_BOOL: 1,
 }
 
+// IsNumeric reports whether the elements of a type are numbers or bools, as [Numbers] returns them.
+func IsNumeric(d tfpb.DataType) bool { return sizes[d] != 0 }
+
 // largestFill bounds what a few listed values may stand for: a shape alone costs
 // nothing to write.
 const largestFill = 1 << 20
