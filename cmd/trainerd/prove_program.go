@@ -32,7 +32,7 @@ func isUnknown(job *config.Config, name string) bool {
 func learn(ctx context.Context, c *cli.Context, job *config.Config, scratch string) (name string, err error) {
 	here := config.Absolute(job.Child.Dir)
 	words, dir := job.Child.Command, filepath.Join(scratch, "trial")
-	if err := (&prove.Workdir{Dir: here, Output: "."}).Make(dir); err != nil {
+	if err := (&prove.Workdir{Dir: here, Output: ".", Command: words}).Make(dir); err != nil {
 		return "", err
 	}
 	fmt.Fprintf(c.App.ErrWriter, "trial: running %s for up to %v from its first report, to see what it saves\n", shell.Join(words), trialLimit)

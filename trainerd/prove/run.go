@@ -87,7 +87,7 @@ func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, err
 		d.Lost = max(d.Step-d.Resumed, 0)
 	}
 	if code != 0 && o.failure == nil {
-		o.failure = &FailedError{Run: name, Code: code, Output: p.tail(s, o)}
+		o.failure = &FailedError{Run: name, Code: code, Output: p.tail(s, o), LeftOut: p.leftOut()}
 	}
 	o.curves = curvesIn(o.logdir)
 	o.first, o.last = extentOf(o.curves)
@@ -355,4 +355,12 @@ func (p *proof) tail(s *session, o *outcome) string {
 		text = strings.ReplaceAll(text, o.dir, p.Workdir.Dir)
 	}
 	return text
+}
+
+// leftOut returns the checkpoints that the copies of the working directory do not have.
+func (p *proof) leftOut() []string {
+	if p.Workdir == nil {
+		return nil
+	}
+	return p.Workdir.leftOut
 }
