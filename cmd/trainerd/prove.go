@@ -33,7 +33,8 @@ few steps: what shows in a hundred shows in a million.
 
 A program that is given alone is first run for a while, as ` + "`trainerd init`" + `
 does, to see what it saves, and where. If that is below the current folder, each run
-has a copy: links to all that is there, but for what the program saves.
+has a copy of the folder: without checkpoints that are there already, and with links to
+large files of data. Nothing in the folder itself is changed.
 
 EXAMPLES:
    trainerd prove -- python3 train.py --steps 100
@@ -128,7 +129,7 @@ func jobToProve(c *cli.Context, name string) (job *config.Config, workdir *prove
 	if err != nil || !filepath.IsLocal(output) {
 		return job, nil, nil
 	}
-	return job, &prove.Workdir{Dir: dir, Output: output, Pattern: job.Child.Checkpoints}, nil
+	return job, &prove.Workdir{Dir: dir, Output: output, Pattern: job.Child.Checkpoints, Command: job.Child.Command}, nil
 }
 
 // errNotExact is the error of a proof that has found a difference, which the report

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/internal/shell"
+	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/trial"
 	"github.com/trainerd/trainerd/trainerd/prove"
@@ -29,16 +32,16 @@ func isUnknown(job *config.Config, name string) bool {
 func learn(ctx context.Context, c *cli.Context, job *config.Config, scratch string) (name string, err error) {
 	here := config.Absolute(job.Child.Dir)
 	words, dir := job.Child.Command, filepath.Join(scratch, "trial")
-	if err := (&prove.Workdir{Dir: here, Output: "."}).Make(dir); err != nil {
+	if err := (&prove.Workdir{Dir: here, Output: ".", Command: words}).Make(dir); err != nil {
 		return "", err
 	}
 	fmt.Fprintf(c.App.ErrWriter, "trial: running %s for up to %v from its first report, to see what it saves\n", shell.Join(words), trialLimit)
 	f, err := trial.Run(ctx, trial.Options{Command: words, Dir: dir, Logdir: filepath.Join(dir, "logs", jobName(words)), Limit: trialLimit})
 	if err != nil {
-		return "", err
+		return "", startOutOfCopy(here, dir, err)
 	}
 	for _, line := range f.Story() {
-		fmt.Fprintln(c.App.ErrWriter, " ", strings.ReplaceAll(line, filepath.ToSlash(dir)+"/", ""))
+		fmt.Fprintln(c.App.ErrWriter, " ", strings.ReplaceAll(strings.ReplaceAll(line, filepath.ToSlash(dir)+"/", ""), filepath.ToSlash(dir), "."))
 	}
 	f.Logdir = outOfCopy(here, dir, f.Logdir)
 	if f.Saved != nil {
@@ -58,4 +61,15 @@ func outOfCopy(here, copied, name string) string {
 		return filepath.Join(here, below)
 	}
 	return name
+}
+
+// startOutOfCopy has the error of a program that cannot be started name the file in the
+// working directory.
+func startOutOfCopy(here, copied string, err error) error {
+	start, isStart := errors.AsType[*child.StartError](err)
+	file, isFile := errors.AsType[*fs.PathError](err)
+	if !isStart || !isFile {
+		return err
+	}
+	return &child.StartError{Command: start.Command, Err: &fs.PathError{Op: file.Op, Path: outOfCopy(here, copied, file.Path), Err: file.Err}}
 }

@@ -127,6 +127,31 @@ func TestForgiveReports(t *testing.T) {
 	}
 }
 
+// TestForgiveOtherSteps has curves of parts of the state: points at other steps show how the
+// lines were read where all checkpoints are the same, and another value shows the part.
+func TestForgiveOtherSteps(t *testing.T) {
+	tenth := every(10, 10, 70, 1)
+	for _, tag := range []string{"epoch", "learning_rate", "grad_scale", "ema_loss"} {
+		for name, tc := range map[string]struct {
+			points, run map[int64]float64
+			compared    bool
+			want        int
+		}{
+			"the end, some steps late":     {with(tenth, 75, 3), with(tenth, 77, 3), true, 0},
+			"the end, another value":       {with(tenth, 75, 3), with(tenth, 75, 2), true, 1},
+			"each step, the last is late":  {every(1, 1, 75, 1), with(every(1, 1, 74, 1), 77, 3), true, 1},
+			"nothing that can be compared": {with(tenth, 75, 3), with(tenth, 77, 3), false, 1},
+		} {
+			c, _ := diffCurve(tc.points, tc.run)
+			c.Tag = tag
+			r := &Result{Difference: Difference{Curves: []Curve{c}}, restarts: []restart{{0, 10}, {20, 30}}, compared: tc.compared}
+			if r.forgiveReports(curves{tag: tc.points}); len(r.Difference.Curves) != tc.want {
+				t.Errorf("%s, %s: %d curves differ, want %d", tag, name, len(r.Difference.Curves), tc.want)
+			}
+		}
+	}
+}
+
 // TestForgiveClosingMean has single points that differ though the checkpoints are the same.
 func TestForgiveClosingMean(t *testing.T) {
 	for tag, want := range map[string]bool{

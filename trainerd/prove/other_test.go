@@ -3,6 +3,7 @@ package prove
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -21,5 +22,25 @@ func TestFoundOther(t *testing.T) {
 		if got := r.foundOther(p); got != want {
 			t.Errorf("a run that begins at step %d has found another's step %d, want %d", first, got, want)
 		}
+	}
+}
+
+// TestCauseOfFailure has programs that fail after a restart.
+func TestCauseOfFailure(t *testing.T) {
+	for output, want := range map[string]string{
+		"    raise EOFError\nEOFError": "a file that is cut short",
+		"RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory": "a file that is cut short",
+		"KeyError: 'optimizer'":                                "the program does not get through a restart",
+		"RuntimeError: the epoch of the checkpoint is missing": "the program does not get through a restart",
+	} {
+		failure := &FailedError{Run: "kill-1", Code: 1, Output: output}
+		r := &Report{Runs: []*Result{{Disturbance: &Disturbance{Kind: Kill, Step: 7, Resumed: 5}, Failure: failure.Error()}}}
+		r.judge(&proof{reference: &outcome{logdir: t.TempDir(), first: 1, last: 20}, report: r})
+		if r.Verdict != Fails || len(r.Causes) != 1 || r.Causes[0].Name != want {
+			t.Errorf("%s: %s, %+v; want %s", output, r.Verdict, r.Causes, want)
+		}
+	}
+	if text := (&FailedError{Run: "undisturbed", Code: 1, Output: "no", LeftOut: []string{"out/ckpt-1.pt"}}).Error(); !strings.HasSuffix(text, "an earlier training: out/ckpt-1.pt") {
+		t.Error(text)
 	}
 }

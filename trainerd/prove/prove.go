@@ -24,6 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -90,6 +91,8 @@ type FailedError struct {
 	Output string // the end of what it printed
 	// Limit is the time after which it was ended, because it hung; 0 if it was not.
 	Limit time.Duration
+	// LeftOut are checkpoints of the working directory that its copy does not have.
+	LeftOut []string
 }
 
 // Error implements error.
@@ -97,7 +100,12 @@ func (e *FailedError) Error() string {
 	if e.Limit > 0 {
 		return fmt.Sprintf("%s has not ended within %v, many times what it takes undisturbed:\n%s", e.Run, e.Limit.Round(time.Second), e.Output)
 	}
-	return fmt.Sprintf("%s ended with exit code %d:\n%s", e.Run, e.Code, e.Output)
+	const few = 5
+	text := fmt.Sprintf("%s ended with exit code %d:\n%s", e.Run, e.Code, e.Output)
+	if len(e.LeftOut) > 0 {
+		text += "\nit ran in a copy of the folder, without what looks like checkpoints of an earlier training: " + strings.Join(e.LeftOut[:min(few, len(e.LeftOut))], ", ")
+	}
+	return text
 }
 
 // Run proves a training. The report has the result; an error means that the

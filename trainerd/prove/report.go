@@ -158,7 +158,7 @@ func (r *Report) judge(p *proof) {
 	case r.Verdict == Differs:
 		r.explain(p, worst)
 	case worst.Disturbance != nil:
-		r.Causes = []Cause{{"the program does not get through a restart", fmt.Sprintf("it failed after %s", worst.Disturbance.text())}}
+		r.Causes = []Cause{causeOfFailure(worst)}
 	}
 }
 

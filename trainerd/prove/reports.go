@@ -130,13 +130,13 @@ func (r *Result) forgiveReports(reference curves) (tags []string) {
 	}
 	begin := r.restarts[len(r.restarts)-1].first
 	r.Difference.Curves = slices.DeleteFunc(r.Difference.Curves, func(c Curve) bool {
-		if partOf(path.Base(c.Tag)) != partWeights {
+		moved := c.Differ == 0 && countsFromStart(c, reference[c.Tag])
+		if partOf(path.Base(c.Tag)) != partWeights && !moved {
 			return false
 		}
-		moved := countsFromStart(c, reference[c.Tag])
 		first := c.First == begin && c.Differ == 1 && len(c.Missing) == 0 && len(c.Extra) == 0 && spacing(sortedSteps(reference[c.Tag])) > 1
 		unwritten := strings.Contains(c.Tag, "*/") && c.Differ == 0 && len(c.Extra) == 0 // of a start's own folder, which the start had not written yet
-		if moved && c.Differ == 0 || first || unwritten || isClosingMean(c, reference[c.Tag]) {
+		if moved || first || unwritten || isClosingMean(c, reference[c.Tag]) {
 			tags = append(tags, c.Tag)
 			return true
 		}

@@ -75,7 +75,7 @@ func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, err
 	}
 	if hung := within.Err() != nil && ctx.Err() == nil; hung {
 		s.end()
-		o.failure, err = &FailedError{Run: name, Code: code, Output: s.tail(), Limit: limit}, nil
+		o.failure, err = &FailedError{Run: name, Code: code, Output: p.tail(s, o), Limit: limit}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (p *proof) run(ctx context.Context, name string, plan *plan) (*outcome, err
 		d.Lost = max(d.Step-d.Resumed, 0)
 	}
 	if code != 0 && o.failure == nil {
-		o.failure = &FailedError{Run: name, Code: code, Output: s.tail()}
+		o.failure = &FailedError{Run: name, Code: code, Output: p.tail(s, o), LeftOut: p.leftOut()}
 	}
 	o.curves = curvesIn(o.logdir)
 	o.first, o.last = extentOf(o.curves)
@@ -345,4 +345,22 @@ func (s *session) tail() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(slices.Clone(s.lines), "\n")
+}
+
+// tail returns the end of what a run has said, with the names of the folder that its own is
+// a copy of.
+func (p *proof) tail(s *session, o *outcome) string {
+	text := s.tail()
+	if p.Workdir != nil {
+		text = strings.ReplaceAll(text, o.dir, p.Workdir.Dir)
+	}
+	return text
+}
+
+// leftOut returns the checkpoints that the copies of the working directory do not have.
+func (p *proof) leftOut() []string {
+	if p.Workdir == nil {
+		return nil
+	}
+	return p.Workdir.leftOut
 }

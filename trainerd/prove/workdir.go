@@ -13,14 +13,18 @@ import (
 )
 
 // Workdir is the working directory of a program that writes into a fixed folder
-// below it. Each run gets a copy, so that no run finds the files of another: links
-// to everything in it except that folder, which is empty.
+// below it. Each run gets a copy, so that no run finds the files of another, and none
+// changes what is there: a training of weeks may have saved in it.
 type Workdir struct {
 	Dir    string // absolute
-	Output string // the logdir, below Dir
+	Output string // the logdir, below Dir, which is empty in the copy
 	// Pattern is that of the checkpoints below the logdir. If the logdir is Dir
-	// itself, the copy has no links to them, nor to trainerd's files there.
+	// itself, the copy has none of them, nor trainerd's files there.
 	Pattern string
+	// Command is that of the program. What it names is in the copy.
+	Command []string
+
+	leftOut []string // earlier checkpoints that are not in the copies
 }
 
 // Make makes the copy for a run, unless it is there already.
@@ -30,25 +34,24 @@ func (w *Workdir) Make(dir string) error {
 	} else if err != nil {
 		return err
 	}
-	if filepath.Clean(w.Output) == "." {
-		return w.makeBeside(dir)
+	c := &copier{files: maxFiles, bytes: maxBytes, command: w.Command}
+	if output := filepath.ToSlash(filepath.Clean(w.Output)); output == "." {
+		c.emptied = w.emptied()
+	} else {
+		c.emptied = func(name string) (empty, folder bool) { return name == output, true }
 	}
-	parts := strings.Split(filepath.ToSlash(w.Output), "/")
-	for i, part := range parts {
-		above := filepath.Join(parts[:i]...)
-		if err := linkAll(filepath.Join(w.Dir, above), filepath.Join(dir, above), func(name string) bool { return name == part }); err != nil {
-			return err
-		}
-		if err := os.Mkdir(filepath.Join(dir, above, part), 0o777); err != nil {
-			return err
+	err := c.folder(w.Dir, dir, ".")
+	for _, name := range c.leftOut {
+		if !slices.Contains(w.leftOut, name) {
+			w.leftOut = append(w.leftOut, name)
 		}
 	}
-	return nil
+	return errors.Join(err, os.MkdirAll(filepath.Join(dir, w.Output), 0o777)) // it may come with the first run
 }
 
-// makeBeside makes the copy where the program saves in its working directory, or in
+// emptied says what is left out where the program saves in its working directory, or in
 // folders there, which are empty in the copy.
-func (w *Workdir) makeBeside(dir string) error {
+func (w *Workdir) emptied() func(name string) (empty, folder bool) {
 	const most = 64 // alternatives of a pattern
 	tops, folders := []string{"damaged", "trainerd.*", "*tfevents*", "run-report.*", "checkpoint"}, map[string]bool{}
 	for _, pattern := range braces.Expand(filepath.ToSlash(w.Pattern), most) {
@@ -56,35 +59,10 @@ func (w *Workdir) makeBeside(dir string) error {
 		tops = append(tops, top)
 		folders[top] = isFolder
 	}
-	var made []string
-	err := linkAll(w.Dir, dir, func(name string) bool {
+	return func(name string) (empty, folder bool) {
 		is := slices.IndexFunc(tops, func(top string) bool { ok, _ := path.Match(top, name); return ok })
-		if is >= 0 && folders[tops[is]] {
-			made = append(made, name)
-		}
-		return is >= 0
-	})
-	for _, name := range made {
-		err = errors.Join(err, os.Mkdir(filepath.Join(dir, name), 0o777))
+		return is >= 0, is >= 0 && folders[tops[is]]
 	}
-	return err
-}
-
-// linkAll links what is in one folder into another, but for some names.
-func linkAll(from, to string, but func(name string) bool) error {
-	entries, err := os.ReadDir(from)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it comes with the first run
-		return err
-	}
-	for _, e := range entries {
-		if but(e.Name()) {
-			continue
-		}
-		if err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // workdir returns the working directory of a run, "" where all have the same, and

@@ -24,8 +24,12 @@ const (
 	manyOutliers = 3
 )
 
-// mostDigits is how many digits transformers prints.
-const mostDigits = 4
+// transformers prints so many digits, in older versions so many decimals, and leaves out
+// zeros at the end: 0.4 is 0.40.
+const (
+	mostDigits    = 4
+	leastDecimals = 2
+)
 
 // correct returns the step of a point, which a bar says, or the nearest one that the epoch in
 // the point allows.
@@ -45,7 +49,7 @@ func (c *pace) correct(step int64, p *Point) int64 {
 		c.low, c.high, c.outliers = max(low, c.low), min(high, c.high), 0
 		c.agreed++
 		return step
-	case c.agreed >= fewAgree && c.outliers+1 < manyOutliers:
+	case (c.agreed >= fewAgree || c.agreed > 0 && low > c.high) && c.outliers+1 < manyOutliers: // a bar is rather too late than too early
 		c.outliers++
 		return nearest(step, (epoch-half)*c.low, (epoch+half)*c.high)
 	}
@@ -55,10 +59,8 @@ func (c *pace) correct(step int64, p *Point) int64 {
 
 // halfUnit returns how far an epoch may be from what was printed.
 func (c *pace) halfUnit(epoch float64) float64 {
-	text := strconv.FormatFloat(epoch, 'f', -1, 64)
-	if _, decimals, ok := strings.Cut(text, "."); ok {
-		c.decimals = max(c.decimals, min(len(decimals), mostDigits))
-	}
+	_, printed, _ := strings.Cut(strconv.FormatFloat(epoch, 'f', -1, 64), ".")
+	c.decimals = max(c.decimals, leastDecimals, min(len(printed), mostDigits))
 	before := max(int(math.Floor(math.Log10(epoch)))+1, 0)
 	return math.Pow10(-max(min(c.decimals, mostDigits-before), 0)) / 2
 }

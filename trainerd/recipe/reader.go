@@ -184,7 +184,7 @@ func (r *Reader) take(m *match) *Point {
 			break // there is no bar
 		}
 		if r.redrawn && len(r.pending) == 0 {
-			p.Step, r.redrawn = r.learned.correct(r.step, p), false
+			p.Step, r.redrawn = r.corrected(r.step, p), false
 			return p
 		}
 		if r.pending = append(r.pending, &waiting{p, noStep}); len(r.pending) > maxPending {
@@ -331,8 +331,18 @@ func (r *Reader) release(step int64) *Point {
 	}
 	p := r.pending[0].Point
 	r.pending = r.pending[1:]
-	p.Step = r.learned.correct(max(step, 0), p)
+	p.Step = r.corrected(max(step, 0), p)
 	return p
+}
+
+// corrected returns the step of a point, which a bar says, as the epoch in it allows: not
+// after the end of the bar.
+func (r *Reader) corrected(step int64, p *Point) int64 {
+	step = r.learned.correct(step, p)
+	if r.main > 0 {
+		step = min(step, r.main)
+	}
+	return step
 }
 
 // stepOf returns the step of a line with numbers. An epoch alone counts as one

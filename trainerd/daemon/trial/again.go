@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/recipe"
@@ -24,22 +23,24 @@ type Again struct {
 // startAgain starts the program again, as a run does after a kill, until its first
 // report says where it continues.
 func (f *Findings) startAgain(ctx context.Context, auto *recipe.Recipe, before snapshot) (*Again, error) {
+	held := f.statesSince(before)
 	trying, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &witness{recipes: map[string]int{}}
 	o := f.Options
 	o.Logdir = f.Saved.Logdir
 	sv := o.supervisor(auto, w)
-	sv.Checkpoints, sv.ResumeArgs = f.Saved.Pattern, f.Resume.Args
+	if f.Resumes {
+		sv.Checkpoints, sv.ResumeArgs = f.Saved.Pattern, f.Resume.Args
+	} else { // and so the program alone reads what it has saved
+		sv.Env = append(sv.Env, "TRAINERD_CHECKPOINT="+f.Saved.newest())
+	}
 	seen := &firstReport{witness: w, said: make(chan struct{}, 1)}
 	sv.Observer = seen
 	var waiting sync.WaitGroup
+	var loaded []string
 	waiting.Go(func() {
-		select {
-		case <-trying.Done():
-		case <-seen.said:
-		case <-time.After(startFactor * f.Limit):
-		}
+		loaded = held.loadedUntil(trying, seen.said, startFactor*f.Limit)
 		f.awaitQuiet(trying, before)
 		stop()
 	})
@@ -58,6 +59,8 @@ func (f *Findings) startAgain(ctx context.Context, auto *recipe.Recipe, before s
 	case err != nil && !errors.As(err, &failed) && !errors.As(err, &lost):
 		return nil, err
 	}
+	f.Again = a
+	f.preferLoaded(before, loaded)
 	return a, nil
 }
 

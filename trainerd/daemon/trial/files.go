@@ -247,6 +247,9 @@ func starred(base string) string {
 // newest are words in the names of files that a program replaces at each save.
 var newest = wordsOf("last latest current snapshot resume train(?:ing)?")
 
+// rankOne is the rank of a name that a program replaces at each save.
+const rankOne = 2
+
 // rank puts the patterns that are most likely checkpoints to resume from first: those
 // with a step, but not the best, or the last of all. A name begins with its folder.
 func rank(name string) int {
@@ -258,7 +261,7 @@ func rank(name string) int {
 	case !strings.Contains(pattern, "*") && (hasWord(record, pattern) || !hasWord(resumable, pattern) && !hasWord(newest, pattern)):
 		return 3
 	case !strings.Contains(pattern, "*"):
-		return 2
+		return rankOne
 	case !strings.Contains(lower, "ckpt") && !strings.Contains(lower, "checkpoint") && !strings.Contains(lower, "step") && !strings.Contains(lower, "epoch"):
 		return 1
 	}

@@ -106,7 +106,11 @@ func (f *Findings) Story() (lines []string) {
 		say("the time was over before a line was understood: --limit %v gives it more", 5*f.Limit.Seconds())
 	}
 	whose := "reports of its own"
-	if f.Recipe != "" {
+	switch f.Recipe {
+	case "":
+	case recipe.Auto:
+		whose = "lines of several kinds"
+	default:
 		whose = "lines of " + f.Recipe
 	}
 	switch {

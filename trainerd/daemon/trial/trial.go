@@ -253,12 +253,7 @@ func (w *witness) tell(f *Findings) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f.Reports, f.First, f.Last, f.Tags, f.Lines = w.reports, w.first, w.last, w.tags, w.lines
-	most := 0
-	for _, name := range recipe.Names() {
-		if n := w.recipes[name]; n > most {
-			most, f.Recipe = n, name
-		}
-	}
+	f.Recipe = kindOf(w.recipes)
 	f.Counted = w.reader != nil && w.reader.Counted()
 }
 

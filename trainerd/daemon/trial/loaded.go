@@ -1,0 +1,90 @@
+package trial
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A program may save in two places: what it continues from under one name, as
+// recipe_state.pt, and a model for each epoch. Which it loads shows when it is started
+// again, if nothing of its source says it: most file systems keep when a file was read for
+// the first time after it had been written (relatime).
+
+// loadedUntil returns which files of a look are read, and have not been written before that,
+// until a program has said where it is, its end, or a time is over.
+func (s snapshot) loadedUntil(ctx context.Context, said <-chan struct{}, limit time.Duration) []string {
+	const between = 100 * time.Millisecond
+	begun, over, tick := time.Now(), time.After(limit), time.NewTicker(between)
+	defer tick.Stop()
+	loaded := map[string]bool{}
+	for ended := false; !ended; {
+		select {
+		case <-ctx.Done():
+			ended = true
+		case <-said:
+			ended = true
+		case <-over:
+			ended = true
+		case <-tick.C:
+		}
+		for name, f := range s {
+			info, err := os.Stat(name)
+			if err == nil && info.Size() == f.size && info.ModTime().Equal(f.at) && !readAt(info).Before(begun) {
+				loaded[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(loaded))
+}
+
+// preferLoaded has the checkpoints be those that the other start has loaded, where it has
+// loaded none of those that were found, nor one next to them.
+func (f *Findings) preferLoaded(before snapshot, loaded []string) {
+	if f.Resumes || !f.Again.resumes(f) || slices.ContainsFunc(loaded, f.isSaved) {
+		return
+	}
+	groups := map[string]bool{}
+	for _, name := range loaded {
+		if key := f.groupOf(name); key != "" && rank(key) <= rankOne {
+			groups[key] = true
+		}
+	}
+	changed := slices.DeleteFunc(f.look().since(before), func(name string) bool {
+		key := f.groupOf(name)
+		return key != "" && !groups[key]
+	})
+	if saved := savedIn(f.Dir, f.Logdir, changed, false); saved != nil && len(groups) > 0 {
+		f.Saved = saved
+	}
+}
+
+// isSaved reports whether a file is one of the checkpoints that were found, or next to one.
+func (f *Findings) isSaved(name string) bool {
+	return slices.ContainsFunc(f.Saved.Names, func(saved string) bool {
+		abs, err := filepath.Abs(filepath.Join(f.Saved.Logdir, saved))
+		return err == nil && (filepath.Dir(name) == filepath.Dir(abs) || strings.HasPrefix(name, abs+string(filepath.Separator)))
+	})
+}
+
+// newest returns the absolute name of the newest checkpoint.
+func (s *Saved) newest() string {
+	name := filepath.Join(s.Logdir, s.Names[len(s.Names)-1])
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
+}
+
+// groupOf returns the pattern of the checkpoint that a file is, "" for none.
+func (o Options) groupOf(name string) string {
+	root, base := checkpointOf(name, o.Dir, o.Logdir)
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(root, starred(base))
+}
