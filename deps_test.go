@@ -29,7 +29,7 @@ const layers = `
 	trainerd/coord | trainerd/logdir | trainerd/eventlog | trainerd/savedmodel
 	trainerd/checkpoint | trainerd/hook | trainerd/variables
 	trainerd/child/internal/childtest
-	trainerd/child/saved
+	trainerd/child/found
 	trainerd/report
 	trainerd
 	trainerd/dataset/table | trainerd/dataset/crossval | trainerd/child/system

@@ -14,7 +14,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd/child"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 const (
@@ -139,7 +139,7 @@ func checkProgram(name string, step int64) error {
 // judgeProgram finds the newest verified checkpoint whole, and of the promised step
 // or a later one.
 func judgeProgram(dir string, promised int64) error {
-	found, err := saved.Look(dir, programPattern)
+	found, err := found.Look(dir, programPattern)
 	if err != nil {
 		return err
 	}

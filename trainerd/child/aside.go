@@ -3,14 +3,14 @@ package child
 import (
 	"time"
 
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // aside is a checkpoint that was moved to the damaged ones because the program failed
 // with it. Whether it was to blame shows the next start, which does without it.
 type aside struct {
 	Checkpoint
-	saved.Moved
+	found.Moved
 }
 
 // setAside moves a checkpoint to the damaged ones with which the program fails, and

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // seesEnds is an observer that keeps the ends of starts.
@@ -186,7 +186,7 @@ func TestCanSaveFirst(t *testing.T) {
 		"no checkpoints":     func(r *run) { r.Checkpoints = "" },
 		"no grace":           func(r *run) { r.Grace = -1 },
 		"it hung":            func(r *run) { r.attempt.hung = true },
-		"it reports nothing": func(r *run) { r.attempt.step, r.prompter.covered = -1, saved.NoStep },
+		"it reports nothing": func(r *run) { r.attempt.step, r.prompter.covered = -1, found.NoStep },
 		"it has saved":       func(r *run) { r.prompter.covered = 0 },
 	} {
 		r := base()
@@ -200,10 +200,10 @@ func TestCanSaveFirst(t *testing.T) {
 func TestSaveLostTexts(t *testing.T) {
 	const end = "; have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs"
 	for want, err := range map[string]*SaveLostError{
-		"the program was stopped and has saved nothing":                                            {Step: -1, Saved: saved.NoStep},
+		"the program was stopped and has saved nothing":                                            {Step: -1, Saved: found.NoStep},
 		"the program was stopped at step 0 and has saved nothing":                                  {Step: 0},
 		"the program was stopped at step 7 without saving; it continues from step 3 (/log/ckpt-3)": {Step: 7, Newest: "/log/ckpt-3", Saved: 3},
-		"the program was stopped at step 7 without saving; it continues from /log/last":            {Step: 7, Newest: "/log/last", Saved: saved.NoStep},
+		"the program was stopped at step 7 without saving; it continues from /log/last":            {Step: 7, Newest: "/log/last", Saved: found.NoStep},
 	} {
 		if got := err.Error(); got != want+end {
 			t.Errorf("got  %s\nwant %s", got, want+end)

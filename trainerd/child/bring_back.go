@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // How long a disk that does not take a copy back is left alone before it is asked again.
@@ -102,7 +102,7 @@ func (r *run) moveDamaged(ctx context.Context) (all bool) {
 }
 
 // warnMisnamed logs that something still names a checkpoint which was moved aside.
-func (r *run) warnMisnamed(c Checkpoint, m saved.Moved) {
+func (r *run) warnMisnamed(c Checkpoint, m found.Moved) {
 	if m.Misnamed != nil {
 		r.log.Warn("cannot correct what names the damaged checkpoint", "checkpoint", c.Path, "err", m.Misnamed)
 	}

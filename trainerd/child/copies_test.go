@@ -14,8 +14,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -59,7 +59,7 @@ func TestCopyOfOverwritten(t *testing.T) {
 					t.Fatalf("life %d: added %v, bad %v", life, added, bad)
 				}
 			}
-			if copies, err := os.ReadDir(filepath.Join(dir, saved.CopiesDir)); err != nil || len(copies) != 1 {
+			if copies, err := os.ReadDir(filepath.Join(dir, found.CopiesDir)); err != nil || len(copies) != 1 {
 				t.Errorf("life %d: copies %v, %v", life, copies, err)
 			}
 			write(childtest.TensorsOf(99)[:100])
@@ -83,7 +83,7 @@ func TestCopyOfOneThatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sv, out := supervise(t, "")
 			sv.Checkpoints = "last*"
-			script := "write last;steps 1 3;await " + manifest.RecordName("last", saved.NoStep) + ";remove last;" + tc.end
+			script := "write last;steps 1 3;await " + manifest.RecordName("last", found.NoStep) + ";remove last;" + tc.end
 			sv.Env = []string{"CHILD_SCRIPT=" + script + "|list last*"}
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)

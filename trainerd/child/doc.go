@@ -67,7 +67,7 @@
 //
 // # Checkpoints
 //
-// Package saved finds the checkpoints that match [Supervisor.Checkpoints], verifies them,
+// Package found finds the checkpoints that match [Supervisor.Checkpoints], verifies them,
 // deletes those that [Supervisor.Retention] does not keep, and moves damaged ones out of
 // the way before a start. Only a checkpoint that is verified and durable is logged as
 // "saved", and survives a crash at any later moment.

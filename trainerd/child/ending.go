@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -182,7 +182,7 @@ func (e *SaveLostError) Error() string {
 	}
 	lost := " and has saved nothing"
 	switch {
-	case e.Newest != "" && e.Saved == saved.NoStep:
+	case e.Newest != "" && e.Saved == found.NoStep:
 		lost = fmt.Sprintf(" without saving; it continues from %s", e.Newest)
 	case e.Newest != "":
 		lost = fmt.Sprintf(" without saving; it continues from step %d (%s)", e.Saved, e.Newest)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -65,7 +65,7 @@ func (r *run) environment(socket string) []string {
 	}
 	if r.attempt.given != nil {
 		set("CHECKPOINT", r.attempt.given.Path)
-		if r.attempt.given.Step != saved.NoStep {
+		if r.attempt.given.Step != found.NoStep {
 			set("STEP", r.attempt.given.Step)
 		}
 	}

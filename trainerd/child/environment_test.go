@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestCommand has names of programs: those with a slash are relative to the folder in which
@@ -57,7 +57,7 @@ func TestWhatProgramsAreTold(t *testing.T) {
 		{&run{Supervisor: sv(0), nodes: &nodes{count: 3, own: 2}, job: jobState{Host: "h"}}, "NODES=3 NODE=2 CHIEF=h"},
 		{&run{Supervisor: sv(0), attempt: attempt{given: &Checkpoint{Path: "c", Step: 7}}}, "CHECKPOINT=c STEP=7 from=7"},
 		{&run{Supervisor: sv(0), attempt: attempt{given: &Checkpoint{Path: "c", Step: 0}}}, "CHECKPOINT=c STEP=0 from=0"},
-		{&run{Supervisor: sv(0), attempt: attempt{given: &Checkpoint{Path: "c", Step: saved.NoStep}}}, "CHECKPOINT=c from=0"},
+		{&run{Supervisor: sv(0), attempt: attempt{given: &Checkpoint{Path: "c", Step: found.NoStep}}}, "CHECKPOINT=c from=0"},
 	} {
 		if got := of(tc.r); got != tc.want {
 			t.Errorf("told %q, want %q", got, tc.want)

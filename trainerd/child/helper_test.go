@@ -19,8 +19,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestMain lets the test binary be the program that is looked after: with
@@ -173,29 +173,29 @@ func steps(all []Checkpoint) (steps []int64) {
 }
 
 // openShelf returns the store of the checkpoints in a folder, without a program.
-func openShelf(t *testing.T, dir, pattern string, policy ...retention.Policy) *saved.Store {
+func openShelf(t *testing.T, dir, pattern string, policy ...retention.Policy) *found.Store {
 	t.Helper()
 	return shelfOn(t, nil, dir, pattern, policy...)
 }
 
 // shelfOn is openShelf with a disk; nil is the real one.
-func shelfOn(t *testing.T, disk atomicfile.FS, dir, pattern string, policy ...retention.Policy) *saved.Store {
+func shelfOn(t *testing.T, disk atomicfile.FS, dir, pattern string, policy ...retention.Policy) *found.Store {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	childtest.Must(t, err)
 	t.Cleanup(func() { root.Close() })
-	return saved.New(root, pattern, saved.Options{FS: disk, Retention: policy})
+	return found.New(root, pattern, found.Options{FS: disk, Retention: policy})
 }
 
-// found returns a checkpoint of some name that a look has found at a moment.
-func found(t *testing.T, name string, at saved.Moment) saved.Checkpoint {
+// foundAt returns a checkpoint of some name that a look has found at a moment.
+func foundAt(t *testing.T, name string, at found.Moment) found.Checkpoint {
 	t.Helper()
 	dir := t.TempDir()
 	childtest.Write(t, filepath.Join(dir, name), "weights")
 	root, err := os.OpenRoot(dir)
 	childtest.Must(t, err)
 	defer root.Close()
-	s := saved.New(root, "*", saved.Options{Now: func() saved.Moment { return at }})
+	s := found.New(root, "*", found.Options{Now: func() found.Moment { return at }})
 	added, bad := s.Refresh(true)
 	if len(added) != 1 || bad != nil {
 		t.Fatalf("a look finds %v, and refuses %v", added, bad)

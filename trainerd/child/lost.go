@@ -8,7 +8,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // isLost reports whether the logdir has just been lost. That is so once.
@@ -30,7 +30,7 @@ func (r *run) follow() {
 		return
 	}
 	r.relocked, r.remade = times, time.Now()
-	r.prompter.covered = saved.NoStep // the program may be asked for what it had
+	r.prompter.covered = found.NoStep // the program may be asked for what it had
 	r.keepConfig()
 	if r.nodes != nil {
 		r.checkFolder(r.nodes.makeFolder())

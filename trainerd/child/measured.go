@@ -8,7 +8,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // maxRemembered bounds the reports that are remembered for a checkpoint of their
@@ -48,7 +48,7 @@ func (m *measured) forgetRepeated(given *Checkpoint) {
 	switch {
 	case given == nil:
 		m.forget(0)
-	case given.At() != saved.NoStep:
+	case given.At() != found.NoStep:
 		m.forget(given.At() + 1)
 	}
 }
@@ -58,7 +58,7 @@ func (m *measured) forgetRepeated(given *Checkpoint) {
 // or a save, the newest values count: they may have come some steps before its end.
 func (m *measured) of(c *Checkpoint) (all checkpoint.Measurements) {
 	step := c.At()
-	if step == saved.NoStep {
+	if step == found.NoStep {
 		return nil
 	}
 	if c.CountsOther() {
@@ -93,11 +93,11 @@ func (r *run) useRoot(root *os.Root) {
 	if r.disk == nil {
 		r.disk = atomicfile.InRoot(root)
 	}
-	options := saved.Options{FS: r.disk, Retention: r.Retention, Metrics: r.measured.of, Now: r.moment, IsPast: r.isPast}
+	options := found.Options{FS: r.disk, Retention: r.Retention, Metrics: r.measured.of, Now: r.moment, IsPast: r.isPast}
 	if r.MaxRewinds > 0 {
 		options.Spared = r.spared
 	}
-	r.store = saved.New(root, r.Checkpoints, options)
+	r.store = found.New(root, r.Checkpoints, options)
 }
 
 // abs returns the absolute name of a file below the logdir.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestBestOfRepeatedSteps has a program that reports a good value, ends before it has saved
@@ -109,7 +109,7 @@ func TestForget(t *testing.T) {
 		for what, tc := range map[string]struct {
 			given *Checkpoint
 			left  int64
-		}{"from a checkpoint": {at(count - 10), count - 10}, "from the beginning": {nil, -1}, "from one without a step": {at(saved.NoStep), count - 1}} {
+		}{"from a checkpoint": {at(count - 10), count - 10}, "from the beginning": {nil, -1}, "from one without a step": {at(found.NoStep), count - 1}} {
 			var m measured
 			for step := range count {
 				m.add(&Report{Step: step, Values: []Value{{"loss", float64(step)}}})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // TestCountsSaves has a program whose checkpoints are numbered by its saves, as those of
@@ -34,7 +34,7 @@ func TestCountsSaves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	known, err := saved.Look(sv.Logdir, sv.Checkpoints)
+	known, err := found.Look(sv.Logdir, sv.Checkpoints)
 	if err != nil || len(known) != 1 {
 		t.Fatalf("got %v, %v", known, err)
 	}
@@ -61,7 +61,7 @@ func TestTrustsNumberOfSave(t *testing.T) {
 		{"epoch_3", 3, 30, "", false}, {"epoch_3", 3, 29, "", true}, {"epoch_30", 30, 30, "", true}, {"w-31", 31, 30, "", false},
 	} {
 		b := &rewinds{good: 30, given: tc.given}
-		c := found(t, tc.name, saved.Moment{Step: tc.reported})
+		c := foundAt(t, tc.name, found.Moment{Step: tc.reported})
 		if c.Path = tc.name; c.Step != tc.step {
 			t.Fatalf("%s has the step %d", tc.name, c.Step)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // onReport takes what the program has said at a time.
@@ -44,7 +44,7 @@ func (r *run) checkResumed(first int64) {
 	if r.attempts == 1 && c == nil {
 		r.firstStep = first
 	}
-	if c == nil || c.At() == saved.NoStep || first > max(r.firstStep, 1) || first >= c.At() {
+	if c == nil || c.At() == found.NoStep || first > max(r.firstStep, 1) || first >= c.At() {
 		return
 	}
 	r.log.Warn("the program was given a checkpoint and has begun from the beginning; child.resume_args, or TRAINERD_CHECKPOINT in its environment, say what to load",
@@ -52,7 +52,7 @@ func (r *run) checkResumed(first int64) {
 }
 
 // skip logs and counts checkpoints that do not count.
-func (r *run) skip(bad []saved.Rejected) {
+func (r *run) skip(bad []found.Rejected) {
 	for _, b := range bad {
 		r.log.Warn("skipping checkpoint", "err", b)
 		r.counts.refused(b)
@@ -81,7 +81,7 @@ func (r *run) beginRefresh() {
 	if len(all) == 0 {
 		return
 	}
-	verdicts, s := make(chan []saved.Verdict, 1), r.store
+	verdicts, s := make(chan []found.Verdict, 1), r.store
 	r.verdicts = verdicts
 	go func() { // ends with the look: see endRefresh
 		defer logging.Waiting(r.log.Info, "checkpoint "+all[len(all)-1].Path+" to be verified")()
@@ -97,13 +97,13 @@ func (r *run) endRefresh() {
 }
 
 // onVerdicts takes the verdicts of a refresh.
-func (r *run) onVerdicts(verdicts []saved.Verdict) {
+func (r *run) onVerdicts(verdicts []found.Verdict) {
 	r.verdicts = nil
 	r.onCheckpoints(r.store.Accept(verdicts))
 }
 
 // onCheckpoints takes over what a look has found.
-func (r *run) onCheckpoints(added []Checkpoint, bad []saved.Rejected) {
+func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 	r.skip(bad)
 	for _, err := range r.store.Unrecorded() {
 		r.log.Warn("checkpoint has no manifest, or no copy", "err", err) // it counts all the same

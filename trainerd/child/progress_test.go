@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestFirstReport has programs that begin at step 0 and at step 1, and say some steps twice:
@@ -54,7 +54,7 @@ func TestBegunAgain(t *testing.T) {
 		{{2, 1, true}, {1, 1, false}, {0, 0, false}},
 		{{10, 8, false}, {10, 7, false}},
 		{{-1, 1, false}, {-1, 8, false}, {10, 7, false}},
-		{{saved.NoStep, 0, false}},
+		{{found.NoStep, 0, false}},
 	} {
 		log := newScreen()
 		r := &run{log: logTo(log)}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // prompter decides when the program is asked to save. It counts what the program
@@ -43,7 +43,7 @@ func (p *prompter) trained(step int64, now time.Time) {
 func (p *prompter) saved(c Checkpoint, lacks bool, now time.Time) {
 	begun, step := now.Add(-max(now.Sub(c.Saved), 0)), c.At()
 	switch {
-	case step != saved.NoStep:
+	case step != found.NoStep:
 	case !lacks:
 		step = p.step
 	case !p.asked.IsZero():

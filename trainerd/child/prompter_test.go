@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // TestPrompter gives a prompter what happens at certain seconds, and looks when
@@ -25,7 +25,7 @@ func TestPrompter(t *testing.T) {
 		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(stamp)}, false, at(second)) }
 	}
 	lacking := func(second float64) happens {
-		return func(p *prompter) { p.saved(Checkpoint{Step: saved.NoStep, Saved: at(second)}, true, at(second)) }
+		return func(p *prompter) { p.saved(Checkpoint{Step: found.NoStep, Saved: at(second)}, true, at(second)) }
 	}
 	asked := func(second float64) happens { return func(p *prompter) { p.ask(at(second)) } }
 	start := func(p *prompter) { p.begin() }
@@ -42,7 +42,7 @@ func TestPrompter(t *testing.T) {
 		{"nothing new", prompter{every: 10 * s}, []happens{step(1, 0), saves(1, 1)}, 20, false},
 		{"a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saves(1, 5), step(2, 6)}, 14, false},
 		{"after a save of its own", prompter{every: 10 * s}, []happens{step(1, 0), saves(1, 5), step(2, 6)}, 15, true},
-		{"a save without a step", prompter{every: 10 * s}, []happens{step(7, 0), saves(saved.NoStep, 5)}, 30, false},
+		{"a save without a step", prompter{every: 10 * s}, []happens{step(7, 0), saves(found.NoStep, 5)}, 30, false},
 		{"an old save without a step", prompter{every: 10 * s}, []happens{step(7, 0), step(9, 4), lacking(5)}, 15, true},
 		{"a save without a step, asked for and late", prompter{every: 10 * s}, []happens{step(7, 0), asked(10), step(9, 11), lacking(12)}, 20, true},
 		{"a save without a step, as asked for", prompter{every: 10 * s}, []happens{step(7, 0), asked(10), lacking(12)}, 30, false},

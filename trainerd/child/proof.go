@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // A program that is killed between two files of a folder leaves one in which each
@@ -21,8 +21,8 @@ const silentSave = time.Minute
 
 // moment returns the present one. What is found before the program has started is of
 // an earlier start, which may be that of another trainerd.
-func (r *run) moment() saved.Moment {
-	now := saved.Moment{Step: max(r.attempt.step, 0), At: time.Now()}
+func (r *run) moment() found.Moment {
+	now := found.Moment{Step: max(r.attempt.step, 0), At: time.Now()}
 	if r.attempt.started {
 		now.Attempt = r.attempts
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestFirstFolderIsProven has a program that ends after it has written the first of
@@ -98,29 +98,29 @@ func TestIsPast(t *testing.T) {
 	const name, epoch = "c-10", "epoch_10"
 	for what, tc := range map[string]struct {
 		file  string
-		found saved.Moment // some time ago
+		found found.Moment // some time ago
 		ago   time.Duration
 		now   attempt
 		want  bool
 	}{
-		"a step after it":              {name, saved.Moment{Step: 10}, 0, attempt{step: 11}, true},
-		"its step":                     {name, saved.Moment{Step: 10}, 0, attempt{step: 10}, false},
-		"a step before the name's":     {name, saved.Moment{Step: 5}, 0, attempt{step: 9}, false},
-		"a step after an epoch":        {epoch, saved.Moment{Step: 5}, 0, attempt{step: 6}, true},
-		"the step of an epoch":         {epoch, saved.Moment{Step: 5}, 0, attempt{step: 5}, false},
-		"silent":                       {name, saved.Moment{Attempt: 2}, silentSave, attempt{step: -1}, true},
-		"not silent for long":          {name, saved.Moment{Attempt: 2}, silentSave - 1, attempt{step: -1}, false},
-		"silent, and suspended":        {name, saved.Moment{Attempt: 2}, silentSave, attempt{step: -1, paused: true}, false},
-		"silent, of an earlier start":  {name, saved.Moment{Attempt: 1}, silentSave, attempt{step: -1}, false},
-		"it reports":                   {epoch, saved.Moment{Attempt: 2}, silentSave, attempt{step: 0}, false},
-		"it ended well":                {name, saved.Moment{Attempt: 2}, 0, attempt{step: -1, endedWell: true}, true},
-		"a later one ended well":       {name, saved.Moment{Attempt: 1}, 0, attempt{step: -1, endedWell: true}, false},
-		"it ended well after its step": {name, saved.Moment{Step: 10, Attempt: 2}, 0, attempt{step: 10, endedWell: true}, true},
+		"a step after it":              {name, found.Moment{Step: 10}, 0, attempt{step: 11}, true},
+		"its step":                     {name, found.Moment{Step: 10}, 0, attempt{step: 10}, false},
+		"a step before the name's":     {name, found.Moment{Step: 5}, 0, attempt{step: 9}, false},
+		"a step after an epoch":        {epoch, found.Moment{Step: 5}, 0, attempt{step: 6}, true},
+		"the step of an epoch":         {epoch, found.Moment{Step: 5}, 0, attempt{step: 5}, false},
+		"silent":                       {name, found.Moment{Attempt: 2}, silentSave, attempt{step: -1}, true},
+		"not silent for long":          {name, found.Moment{Attempt: 2}, silentSave - 1, attempt{step: -1}, false},
+		"silent, and suspended":        {name, found.Moment{Attempt: 2}, silentSave, attempt{step: -1, paused: true}, false},
+		"silent, of an earlier start":  {name, found.Moment{Attempt: 1}, silentSave, attempt{step: -1}, false},
+		"it reports":                   {epoch, found.Moment{Attempt: 2}, silentSave, attempt{step: 0}, false},
+		"it ended well":                {name, found.Moment{Attempt: 2}, 0, attempt{step: -1, endedWell: true}, true},
+		"a later one ended well":       {name, found.Moment{Attempt: 1}, 0, attempt{step: -1, endedWell: true}, false},
+		"it ended well after its step": {name, found.Moment{Step: 10, Attempt: 2}, 0, attempt{step: 10, endedWell: true}, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &run{attempts: 2, attempt: tc.now}
 			tc.found.At = time.Now()
-			c := found(t, tc.file, tc.found)
+			c := foundAt(t, tc.file, tc.found)
 			time.Sleep(tc.ago)
 			if got := r.isPast(&c); got != tc.want {
 				t.Errorf("%s: %v", what, got)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestBestStays keeps the newest checkpoint and the one with the lowest loss, also
@@ -111,8 +111,8 @@ func TestNewerRecord(t *testing.T) {
 	for text, code := range map[string]bool{`{"version": 2, "name": "last"}`: false, `{"version": `: true} {
 		synctest.Test(t, func(t *testing.T) {
 			sv, log := simulate(t, func(*simProgram) int { return 0 })
-			record := filepath.Join(sv.Logdir, manifest.RecordName("last", saved.NoStep))
-			copied := filepath.Join(sv.Logdir, saved.CopiesDir, "x", "last")
+			record := filepath.Join(sv.Logdir, manifest.RecordName("last", found.NoStep))
+			copied := filepath.Join(sv.Logdir, found.CopiesDir, "x", "last")
 			childtest.Write(t, record, text)
 			childtest.Write(t, copied, "weights")
 			_, err := sv.Run(t.Context())

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -177,7 +177,7 @@ func (r *run) sendAll(sig syscall.Signal) error {
 func (sv *Supervisor) Keep(ctx context.Context, step int64) (kept Checkpoint, err error) {
 	err = sv.ask(ctx, func(r *run) error {
 		i := slices.IndexFunc(r.store.Known(), func(c Checkpoint) bool { return c.Step == step })
-		if i < 0 || step == saved.NoStep {
+		if i < 0 || step == found.NoStep {
 			return fmt.Errorf("there is no checkpoint of step %d", step)
 		}
 		kept = r.store.Known()[i]

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // rewinds is what a run remembers of losses that were no numbers.
@@ -36,7 +36,7 @@ func (b *rewinds) trusts(c *Checkpoint) bool {
 	switch at := c.At(); {
 	case c.Path != "" && c.Path == b.given:
 		return true
-	case at == saved.NoStep:
+	case at == found.NoStep:
 		return !c.Saved.After(b.goodAt)
 	case c.CountsSteps():
 		return at <= b.good

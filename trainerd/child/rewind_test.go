@@ -17,8 +17,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestRewind has programs whose loss is NaN at step 21, once or again and again.
@@ -224,8 +224,8 @@ func TestRewindAfterKill(t *testing.T) {
 
 // TestTrustsEpoch has the checkpoint of an epoch of which no step is known: the times decide.
 func TestTrustsEpoch(t *testing.T) {
-	c := found(t, "epoch_010", saved.Moment{})
-	if got := c.At(); got != saved.NoStep {
+	c := foundAt(t, "epoch_010", found.Moment{})
+	if got := c.At(); got != found.NoStep {
 		t.Errorf("it is of step %d", got)
 	}
 	b := &rewinds{good: 1000}

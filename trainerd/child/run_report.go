@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	runreport "github.com/trainerd/trainerd/trainerd/report"
 )
 
@@ -66,7 +66,7 @@ func (c *counts) begins(given *Checkpoint) {
 // start, furthest the highest step of all starts before.
 func (c *counts) trained(before, step, furthest int64, given *Checkpoint) {
 	if before < 0 {
-		if before = step - 1; given != nil && given.At() != saved.NoStep {
+		if before = step - 1; given != nil && given.At() != found.NoStep {
 			before = min(given.At(), step)
 		}
 	}
@@ -80,7 +80,7 @@ func (c *counts) trained(before, step, furthest int64, given *Checkpoint) {
 }
 
 // refused counts a checkpoint that does not count.
-func (c *counts) refused(b saved.Rejected) {
+func (c *counts) refused(b found.Rejected) {
 	c.update(func(c *counts) {
 		c.stats.FailedSaves++
 		if b.Damaged() {
@@ -141,7 +141,7 @@ func (r *run) lastStep() int64 {
 	if r.attempt.step >= 0 {
 		return r.attempt.step
 	}
-	if n := len(r.store.Known()); n > 0 && r.store.Known()[n-1].At() != saved.NoStep {
+	if n := len(r.store.Known()); n > 0 && r.store.Known()[n-1].At() != found.NoStep {
 		return r.store.Known()[n-1].At()
 	}
 	return r.maxStep

@@ -14,8 +14,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 	runreport "github.com/trainerd/trainerd/trainerd/report"
 )
 
@@ -167,7 +167,7 @@ func TestCountOfSteps(t *testing.T) {
 		{-1, 12, 14, at(10), 2, 2, 10},
 		{-1, 12, 11, at(10), 2, 1, 10},
 		{-1, 12, 20, at(20), 0, 0, 12},
-		{-1, 12, 20, at(saved.NoStep), 1, 1, 11},
+		{-1, 12, 20, at(found.NoStep), 1, 1, 11},
 	} {
 		c := &counts{first: -1}
 		if c.trained(tc.before, tc.step, tc.furthest, tc.given); c.steps != tc.steps || c.again != tc.again || c.first != tc.first {

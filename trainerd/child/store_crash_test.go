@@ -22,8 +22,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
@@ -124,7 +124,7 @@ func (sv *saving) judge(dir string, announced int64) error {
 		return err
 	}
 	defer root.Close()
-	s := saved.New(root, sv.pattern, saved.Options{Retention: []retention.Policy{retention.Last(1)}})
+	s := found.New(root, sv.pattern, found.Options{Retention: []retention.Policy{retention.Last(1)}})
 	if bad := s.ReadRecords(); bad != nil {
 		return errors.Join(bad...)
 	}
@@ -140,7 +140,7 @@ func (sv *saving) judge(dir string, announced int64) error {
 	if !ok {
 		c.Step = 0
 	}
-	if c.Step == saved.NoStep {
+	if c.Step == found.NoStep {
 		if c.Step, err = stepIn(c.Path); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (sv *saving) live(t *testing.T, dir string, disk atomicfile.FS, marks *faul
 		t.Fatal(err)
 	}
 	defer root.Close()
-	s := saved.New(root, sv.pattern, saved.Options{FS: disk, Retention: []retention.Policy{retention.Last(1)}})
+	s := found.New(root, sv.pattern, found.Options{FS: disk, Retention: []retention.Policy{retention.Last(1)}})
 	for step := 1; step <= 3; step++ {
 		failed := sv.save(disk, dir, step) != nil // then the program has ended
 		for name := range sv.files(step) {

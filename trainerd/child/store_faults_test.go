@@ -13,8 +13,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
 )
 
 // TestDamagedWithoutStep has damaged checkpoints without a step, of which one is newer than
@@ -105,7 +105,7 @@ func TestCopyIsBroughtBack(t *testing.T) {
 			file := filepath.Join(sv.Logdir, name)
 			childtest.Write(t, file, childtest.Tensors())
 			openShelf(t, sv.Logdir, "last*").Refresh(true)
-			copies, err := filepath.Glob(filepath.Join(sv.Logdir, saved.CopiesDir, "*", name))
+			copies, err := filepath.Glob(filepath.Join(sv.Logdir, found.CopiesDir, "*", name))
 			if err != nil || len(copies) != 1 {
 				t.Fatal(copies, err)
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -120,7 +120,7 @@ type Supervisor struct {
 }
 
 // Checkpoint is what the program has written at one step.
-type Checkpoint = saved.Checkpoint
+type Checkpoint = found.Checkpoint
 
 // Observer follows a run. It is called in the goroutine of Run, which waits for it.
 type Observer interface {
@@ -211,7 +211,7 @@ type run struct {
 	lock     *logdir.Lock
 	root     *os.Root
 	disk     atomicfile.FS // what changes the logdir
-	store    *saved.Store
+	store    *found.Store
 	events   *events
 	ectx     context.Context // for events, which a stop does not interrupt
 	out      *output
@@ -230,7 +230,7 @@ type run struct {
 	counts                 *counts
 	hangAfter              time.Duration
 	rewinds                rewinds
-	verdicts               <-chan []saved.Verdict // of the refresh under way, nil for none
+	verdicts               <-chan []found.Verdict // of the refresh under way, nil for none
 	lost                   error                  // the logdir is not this run's any more
 	relocked               int                    // how often the lock file was made again
 	remade                 time.Time              // when it last was, perhaps with the folder of the nodes, who tell their states again
@@ -247,7 +247,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	if len(sv.Command) == 0 || sv.Command[0] == "" {
 		return nil, errors.New("child: there is no command to run")
 	}
-	if why := saved.CheckPattern(sv.Checkpoints); why != "" && sv.Checkpoints != "" {
+	if why := found.CheckPattern(sv.Checkpoints); why != "" && sv.Checkpoints != "" {
 		return nil, errors.New("child: checkpoints: " + why)
 	}
 	r := sv.newRun(ctx)

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/trainerd/trainerd/internal/shell"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -43,13 +43,13 @@ func describeChild(c *config.Config, w io.Writer) error {
 	}
 	row("logdir", "%s", config.Absolute(c.Logdir))
 	state := "fresh"
-	found, err := saved.Look(c.Logdir, c.Child.Checkpoints)
+	there, err := found.Look(c.Logdir, c.Child.Checkpoints)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if n := len(found); n > 0 {
-		state = "resumes from " + found[n-1].Path
-		if step := found[n-1].Step; step != saved.NoStep {
+	if n := len(there); n > 0 {
+		state = "resumes from " + there[n-1].Path
+		if step := there[n-1].Step; step != found.NoStep {
 			state += fmt.Sprintf(" (step %d)", step)
 		}
 	}

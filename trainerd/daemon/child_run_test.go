@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd/child"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/control"
 )
 
@@ -21,7 +21,7 @@ func TestChildWatchSays(t *testing.T) {
 		{"reported more than saved", childWatch{step: 150, saved: child.Checkpoint{Step: 100}, reported: true}, " at step 150", false},
 		{"saved alone", childWatch{saved: child.Checkpoint{Step: 300}}, " at step 300", true},
 		{"nothing left to do", childWatch{resumed: true}, "", false},
-		{"a checkpoint without a step", childWatch{saved: child.Checkpoint{Step: saved.NoStep}}, "", true},
+		{"a checkpoint without a step", childWatch{saved: child.Checkpoint{Step: found.NoStep}}, "", true},
 	} {
 		if got := tc.w.at(); got != tc.at {
 			t.Errorf("%s: at() = %q, want %q", tc.name, got, tc.at)

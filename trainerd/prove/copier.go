@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // A program that is run in a copy of its folder may write over any file in it, through a
@@ -100,7 +100,7 @@ func (c *copier) entry(from, to, below string, info fs.FileInfo, siblings []fs.D
 
 // isNamed reports whether the command names a checkpoint, to begin with.
 func (c *copier) isNamed(name string) bool {
-	return saved.StepOf(name) != saved.NoStep && slices.ContainsFunc(c.command, func(word string) bool {
+	return found.StepOf(name) != found.NoStep && slices.ContainsFunc(c.command, func(word string) bool {
 		if _, value, ok := strings.Cut(word, "="); ok {
 			word = value
 		}
@@ -134,7 +134,7 @@ var (
 func isEarlier(name string, info fs.FileInfo, siblings []fs.DirEntry) bool {
 	base := filepath.Base(name)
 	switch {
-	case saved.StepOf(base) == saved.NoStep:
+	case found.StepOf(base) == found.NoStep:
 		return false
 	case info.IsDir():
 		return countedBy().MatchString(base) && hasModel(name)

@@ -14,7 +14,7 @@ import (
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // Curve is a curve that differs between two runs.
@@ -116,7 +116,7 @@ var versionFolder = lazyregexp.New(`^version_\d+$`)
 func everyStart(run string) string {
 	parts := strings.Split(run, "/")
 	for i, part := range parts {
-		if saved.NamesTime(part) || versionFolder().MatchString(part) {
+		if found.NamesTime(part) || versionFolder().MatchString(part) {
 			parts[i] = "*"
 		}
 	}

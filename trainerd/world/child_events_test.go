@@ -16,7 +16,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -186,7 +186,7 @@ func (h *childHistory) damageNewest(rnd *rand.Rand) error {
 	if h.plan.way == nil || !h.plan.way.hasSteps() {
 		return nil
 	}
-	all, err := saved.Look(h.dir, h.plan.way.pattern)
+	all, err := found.Look(h.dir, h.plan.way.pattern)
 	if err != nil || len(all) < 2 || h.stepOf(all[len(all)-1]) > h.announced {
 		return err // nothing has been recorded of that one, by which damage could be found
 	}

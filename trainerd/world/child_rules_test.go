@@ -17,7 +17,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -215,7 +215,7 @@ func (h *childHistory) judgeLogdir(context.Context) error {
 	if h.announced <= 0 || h.plan.way == nil || !h.plan.way.hasSteps() {
 		return nil // the next start of the program shows
 	}
-	all, err := saved.Look(h.dir, h.plan.way.pattern)
+	all, err := found.Look(h.dir, h.plan.way.pattern)
 	if err != nil || len(all) == 0 {
 		return broke("step %d was announced, and there is no intact checkpoint: %v", h.announced, err)
 	}
@@ -263,7 +263,7 @@ func (h *childHistory) judgeCheckpoints() error {
 	if h.plan.way == nil {
 		return nil
 	}
-	all, err := saved.Look(h.dir, h.plan.way.pattern)
+	all, err := found.Look(h.dir, h.plan.way.pattern)
 	if err != nil || len(all) == 0 {
 		return broke("the program has ended, and there is no intact checkpoint: %v", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
@@ -16,7 +16,7 @@ func (v *Validator) child() {
 	v.Require(v.config.Master == "", "master", "is set together with [child]", "remove it")
 	v.Require(v.config.Train.Steps >= 0, "train.steps", fmt.Sprintf("want 0 (not known) or more, got %d", v.config.Train.Steps), "")
 	v.Require(len(c.Command) > 0, at+"command", "is missing", `set it to the program and its arguments, as in ["python3", "train.py"]`)
-	if why := saved.CheckPattern(c.Checkpoints); c.Checkpoints != "" {
+	if why := found.CheckPattern(c.Checkpoints); c.Checkpoints != "" {
 		v.Require(why == "", at+"checkpoints", why, `want a pattern below the logdir, as in "ckpt-*.pt"`)
 	}
 	v.Require(c.KeepBest >= 0 && c.KeepBest <= maxKeepBest, at+"keep_best", fmt.Sprintf("want 0 (none) to %d, got %d", maxKeepBest, c.KeepBest), "")

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // A program may write several files at each step: weights_5.npz, optim_5.npz and
@@ -65,7 +65,7 @@ type group struct {
 // companions returns the files that a program writes at the same steps as those of a
 // group of files, by pattern. Where none has a step, they are those next to them
 // whose names say that they are of the same kind.
-func companions(main group, changed []string) (found []group) {
+func companions(main group, changed []string) (others []group) {
 	all := map[string]*group{}
 	for _, name := range changed {
 		pattern := patternOf(name)
@@ -76,14 +76,14 @@ func companions(main group, changed []string) (found []group) {
 			all[pattern] = &group{pattern: pattern, steps: map[int64]bool{}}
 		}
 		all[pattern].names = append(all[pattern].names, name)
-		all[pattern].steps[saved.StepOf(name)] = true
+		all[pattern].steps[found.StepOf(name)] = true
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(all)) {
 		if sameSteps(main.steps, all[pattern].steps) {
-			found = append(found, *all[pattern])
+			others = append(others, *all[pattern])
 		}
 	}
-	return found
+	return others
 }
 
 // patternOf returns a name with * for its numbers, below its folder.
@@ -98,7 +98,7 @@ func mayAccompany(pattern, name string) bool {
 	if filepath.Dir(name) != filepath.Dir(pattern) || unfinished().MatchString(base) || isOutput(name) || hasWord(record, base) {
 		return false
 	}
-	hasStep := saved.StepOf(name) != saved.NoStep
+	hasStep := found.StepOf(name) != found.NoStep
 	if strings.Contains(filepath.Base(pattern), "*") {
 		return hasStep && (checkpointFile().MatchString(base) || stateFile().MatchString(base))
 	}
@@ -108,7 +108,7 @@ func mayAccompany(pattern, name string) bool {
 // sameSteps reports whether files come at the same steps, but for the newest, of which
 // a program that was ended may have written a part.
 func sameSteps(a, b map[int64]bool) bool {
-	newest, common := int64(saved.NoStep), false
+	newest, common := int64(found.NoStep), false
 	for _, steps := range []map[int64]bool{a, b} {
 		for step := range steps {
 			newest = max(newest, step)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // maxFiles bounds how many files of the folders are looked at, and maxOutside of those that
@@ -162,7 +162,7 @@ func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 	})
 	main := group{pattern: best, names: slices.Sorted(maps.Keys(groups[best])), steps: map[int64]bool{}}
 	for _, name := range main.names {
-		main.steps[saved.StepOf(name)] = true
+		main.steps[found.StepOf(name)] = true
 	}
 	all := append([]group{main}, companions(main, changed)...)
 	p := places{dir: dir, trial: logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists, files: changed}
@@ -171,7 +171,7 @@ func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 
 // ofGroups returns the checkpoints that have files of each group.
 func ofGroups(logdir string, groups []group) *Saved {
-	s := &Saved{Logdir: logdir, Step: saved.StepOf(groups[0].names[0]) != saved.NoStep}
+	s := &Saved{Logdir: logdir, Step: found.StepOf(groups[0].names[0]) != found.NoStep}
 	var patterns []string
 	for _, g := range groups {
 		patterns = append(patterns, everyRun(below(s.Logdir, g.pattern)))
@@ -181,7 +181,7 @@ func ofGroups(logdir string, groups []group) *Saved {
 	}
 	s.Pattern = braces.Join(patterns)
 	slices.SortStableFunc(s.Names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(saved.StepOf(a), saved.StepOf(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(found.StepOf(a), found.StepOf(b)), cmp.Compare(a, b))
 	})
 	return s
 }
@@ -193,7 +193,7 @@ func (s *Saved) count() int {
 	}
 	steps := map[int64]bool{}
 	for _, name := range s.Names {
-		steps[saved.StepOf(name)] = true
+		steps[found.StepOf(name)] = true
 	}
 	return len(steps)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
-	"github.com/trainerd/trainerd/trainerd/child/saved"
+	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
 // storeFolder are names of folders that hold nothing but checkpoints, and runFolder, like
@@ -62,7 +62,7 @@ func (p places) logdirOf(pattern string) string {
 
 // isRun reports whether a program makes a folder for each of its starts.
 func isRun(folder string) bool {
-	return runFolder().MatchString(folder) || saved.NamesTime(folder)
+	return runFolder().MatchString(folder) || found.NamesTime(folder)
 }
 
 // hasEventsIn reports whether a folder has all events files that the program writes below

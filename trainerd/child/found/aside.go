@@ -1,0 +1,52 @@
+package found
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// SetAside moves a checkpoint with which the program fails to the damaged ones. Where that
+// fails, it has its second names again.
+func (s *Store) SetAside(ctx context.Context, c Checkpoint, now time.Time) (Moved, error) {
+	m, err := s.Quarantine(ctx, c, now)
+	if err != nil {
+		m.Misnamed = errors.Join(m.Misnamed, s.pointBack(m.names, c))
+		return m, err
+	}
+	s.Drop(c)
+	s.sizes = sizesOf(s.known) // without its own
+	return m, nil
+}
+
+// PutBack moves a checkpoint from the damaged ones to where it was, and gives it its
+// second names back.
+func (s *Store) PutBack(m Moved) error {
+	var errs []error
+	taken := map[string]bool{}
+	for i, name := range m.of.files {
+		base := filepath.Base(name)
+		from := filepath.Join(m.Dir, base)
+		if taken[base] { // as checkpoint.MoveAside names it
+			from = filepath.Join(m.Dir, strconv.Itoa(i), base)
+		}
+		taken[base] = true
+		errs = append(errs, s.disk.Rename(from, s.abs(name)), s.disk.SyncDir(filepath.Dir(s.abs(name))))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	errs = []error{s.removeAll(m.Dir), s.disk.SyncDir(filepath.Dir(m.Dir))}
+	return errors.Join(append(errs, s.pointBack(m.names, m.of))...)
+}
+
+// pointBack gives a checkpoint its second names back.
+func (s *Store) pointBack(names []alias, c Checkpoint) error {
+	var errs []error
+	for _, a := range names {
+		errs = append(errs, s.point(a, c))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,133 @@
+package found
+
+import (
+	"cmp"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/session"
+)
+
+// NoStep is the step of a checkpoint whose name has none.
+const NoStep = session.NoStep
+
+// Checkpoint is what the program has written at one step.
+type Checkpoint struct {
+	Path  string // its name: a file or folder, or the common prefix of its files; absolute
+	Step  int64  // NoStep for none
+	Saved time.Time
+	Size  int64
+	// OnTrial says that nothing shows, not even the files, that the program had finished
+	// it: it does not count yet.
+	OnTrial bool
+
+	files   []string                // below the logdir, with slashes
+	still   int                     // how many looks have found it unchanged
+	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
+	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
+	first   Moment                  // when a look has found it so
+	untried bool                    // nothing shows yet that the program had finished it
+	counts  bool                    // the number in its name counts something else than the reports
+	only    bool                    // of a candidate: there are none with a step
+	unread  bool                    // it is as its record says by size and time, and was not read since the start
+}
+
+// key tells checkpoints apart: by their step, and those without one by name.
+type key struct {
+	step int64
+	name string // of one without a step
+}
+
+// Attrs returns what the log says of a checkpoint.
+func (c *Checkpoint) Attrs() []any {
+	attrs := []any{"checkpoint", c.Path, "bytes", c.Size}
+	if c.Step == NoStep {
+		return attrs
+	}
+	return append([]any{"step", c.Step}, attrs...)
+}
+
+// At returns the step of the program's reports at which it was written, NoStep
+// where that is not known: a name may count epochs, or saves.
+func (c *Checkpoint) At() int64 {
+	switch {
+	case !c.CountsOther():
+		return c.Step
+	case c.Reported() > 0:
+		return c.inReports(c.Reported())
+	}
+	return NoStep
+}
+
+// inReports returns the step of an epoch, which was found when a step had been reported.
+// If there are less than two for each epoch, the reports count epochs, too, and some may
+// have come before the checkpoint was found.
+func (c *Checkpoint) inReports(reported int64) int64 {
+	if reported < 2*c.Step {
+		return c.Step
+	}
+	return reported
+}
+
+// countsEpochs reports whether the number in the name is that of an epoch.
+func (c *Checkpoint) countsEpochs() bool {
+	return len(c.files) > 0 && countsEpochs(path.Base(c.files[0]))
+}
+
+// CountsOther reports whether the number in the name is none of the program's steps.
+func (c *Checkpoint) CountsOther() bool { return c.countsEpochs() || c.counts }
+
+// CountsSteps reports whether the number in the name of a checkpoint is as good as a step
+// of the reports: it is one, or that of an epoch of a program whose reports count those.
+func (c *Checkpoint) CountsSteps() bool {
+	return c.NamesStep() || c.countsEpochs() && c.At() == c.Step
+}
+
+// FirstFound returns when a look has found the checkpoint as it is.
+func (c *Checkpoint) FirstFound() Moment { return c.first }
+
+// MayBeUnfinished reports whether the program has done nothing since the checkpoint was
+// written, and nothing in its form shows that it was finished.
+func (c *Checkpoint) MayBeUnfinished(root *os.Root) bool {
+	return c.untried && (c.OnTrial || !integrity.IsWhole(root, c.files))
+}
+
+// Is reports whether two are the same checkpoint, perhaps at different times.
+func (c *Checkpoint) Is(other *Checkpoint) bool { return c.key() == other.key() }
+
+// IsNewer compares checkpoints by their steps, or by time where one has none.
+func (c *Checkpoint) IsNewer(than *Checkpoint) bool {
+	if c.Step == NoStep || than.Step == NoStep {
+		return c.Saved.After(than.Saved)
+	}
+	return c.Step > than.Step
+}
+
+func (c *Checkpoint) key() key {
+	if len(c.files) == 0 {
+		return key{c.Step, c.Path}
+	}
+	return keyOf(c.files[0])
+}
+
+// keyOf returns the key of the checkpoint that a file belongs to.
+func keyOf(name string) key {
+	if step := stepOfName(path.Base(name)); step != NoStep {
+		return key{step: step}
+	}
+	return key{NoStep, shardTail().ReplaceAllString(name, "")}
+}
+
+func byStep(a, b Checkpoint) int {
+	return cmp.Or(cmp.Compare(a.Step, b.Step), a.Saved.Compare(b.Saved))
+}
+
+// same reports whether nothing has changed between two looks.
+func same(a, b Checkpoint) bool {
+	return a.Size == b.Size && a.Saved.Equal(b.Saved) && slices.Equal(a.files, b.files)
+}

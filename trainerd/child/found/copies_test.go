@@ -1,0 +1,157 @@
+//go:build unix
+
+package found
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+)
+
+// TestNoCopyWithSteps has a program whose checkpoints have steps: none is copied.
+func TestNoCopyWithSteps(t *testing.T) {
+	dir := childtest.Logdir(t, "last.pt", "ckpt-1.pt")
+	s := openStore(t, dir, "*.pt")
+	if added, _ := s.Refresh(true); len(added) != 2 {
+		t.Fatal(added)
+	}
+	if records, _ := manifest.Records(dir); len(records) != 2 || records[0].Copy != "" || records[1].Copy != "" {
+		t.Errorf("records %+v", records)
+	}
+}
+
+// TestCopyOfOneThatChanges has a program that overwrites its checkpoint while that is
+// being verified: what is known of it names the copy that there is.
+func TestCopyOfOneThatChanges(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "last.safetensors")
+	s := openStore(t, dir, "last*")
+	for save := range 3 {
+		childtest.Write(t, name, childtest.TensorsOf(10+save))
+		verdicts := s.Verify(t.Context(), s.Candidates(true))
+		if save == 1 {
+			childtest.Write(t, name, childtest.TensorsOf(99)[:100+save])
+		}
+		s.Accept(verdicts)
+		for _, err := range s.unrecorded {
+			t.Errorf("save %d: %v", save, err)
+		}
+	}
+	for k, r := range s.records {
+		if _, err := os.Stat(filepath.Join(dir, r.Copy)); err != nil {
+			t.Errorf("the record of %v names a copy that is not there: %v", k, err)
+		}
+	}
+}
+
+// TestCopyOnBadDisk lets each operation fail of making a copy, and of bringing it back: each
+// is an error, no half of a copy is left, and the copy that there is stays needed.
+func TestCopyOnBadDisk(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, "last.bin"), "weights")
+		s := openStore(t, dir, "last.bin")
+		whole := s.disk
+		s.Refresh(true)
+		r := s.records[keyOf("last.bin")]
+		if restored, needed, err := s.restore(t.Context(), nil); restored || needed || err != nil {
+			t.Errorf("without a record: %v, %v, %v", restored, needed, err)
+		}
+
+		making := faultfs.NewFault(faultfs.Fault{At: n})
+		s.disk = making
+		_, err := s.copyAside(t.Context(), s.known[0], r)
+		if copies, _ := os.ReadDir(filepath.Join(dir, CopiesDir)); err == nil != (making.Failed() == "") || err != nil && len(copies) != 1 {
+			t.Errorf("making it, %s: %v, copies %v", making.Failed(), err, copies)
+		}
+
+		childtest.Must(t, os.Remove(filepath.Join(dir, "last.bin")))
+		bringing := faultfs.NewFault(faultfs.Fault{At: n})
+		s.disk = bringing
+		restored, needed, err := s.restore(t.Context(), r)
+		failed := bringing.Failed() != "" && !strings.HasPrefix(bringing.Failed(), "link ") // else it is copied
+		if restored == failed || needed != failed || (err != nil) != failed {
+			t.Errorf("bringing it back, %s: %v, %v, %v", bringing.Failed(), restored, needed, err)
+		}
+		s.disk = whole
+		childtest.Must(t, s.forget(s.known[0]))
+		records, bad := manifest.Records(dir)
+		if _, err := os.Stat(s.abs(r.Copy)); err == nil || len(records) > 0 || bad != nil {
+			t.Errorf("once it is forgotten: records %v, %v, and a copy", records, bad)
+		}
+		if making.Failed() == "" && bringing.Failed() == "" {
+			if n < 6 {
+				t.Errorf("only %d operations", n)
+			}
+			break
+		}
+	}
+}
+
+// TestCopyStaysOnBadDisk lets each operation fail of recording a checkpoint that was written
+// over another: whatever fails, a verified copy of one of the two is recorded.
+func TestCopyStaysOnBadDisk(t *testing.T) {
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, "last.bin"), "weights")
+		s := openStore(t, dir, "last.bin")
+		s.Refresh(true)
+		childtest.Write(t, filepath.Join(dir, "last.bin"), "newer weights")
+		disk := faultfs.NewFault(faultfs.Fault{At: n})
+		s.disk = disk
+		s.Refresh(true)
+		records, bad := manifest.Records(dir)
+		if len(records) != 1 || bad != nil {
+			t.Fatalf("%s: records %v, %v", disk.Failed(), records, bad)
+		}
+		for _, r := range records {
+			if r.Copy == "" {
+				t.Errorf("%s: no copy is recorded", disk.Failed())
+			} else if err := r.VerifyCopy(t.Context(), s.root); err != nil {
+				t.Errorf("%s: %v", disk.Failed(), err)
+			}
+		}
+		if disk.Failed() == "" {
+			if n < 8 {
+				t.Errorf("only %d operations", n)
+			}
+			break
+		}
+	}
+}
+
+// TestCopyIsVerified has a disk that takes other bytes for a copy than those that it was
+// given: the checkpoint has no copy then.
+func TestCopyIsVerified(t *testing.T) {
+	dir := t.TempDir()
+	childtest.Write(t, filepath.Join(dir, "last.bin"), "weights")
+	s := openStore(t, dir, "last.bin")
+	s.disk = lyingDisk{s.disk}
+	if added, bad := s.Refresh(true); len(added) != 1 || bad != nil || len(s.unrecorded) != 1 || copied(added[0].record) != "" {
+		t.Errorf("added %v, bad %v, unrecorded %v", added, bad, s.unrecorded)
+	}
+	if copies, err := os.ReadDir(filepath.Join(dir, CopiesDir)); err != nil || len(copies) != 0 {
+		t.Errorf("copies %v, %v", copies, err)
+	}
+}
+
+// lyingDisk keeps "WEIGHTS" for "weights".
+type lyingDisk struct{ atomicfile.FS }
+
+func (d lyingDisk) Create(name string) (atomicfile.File, error) {
+	f, err := d.FS.Create(name)
+	return lyingFile{f}, err
+}
+
+type lyingFile struct{ atomicfile.File }
+
+func (f lyingFile) Write(b []byte) (int, error) {
+	return f.File.Write(bytes.ReplaceAll(b, []byte("weights"), []byte("WEIGHTS")))
+}

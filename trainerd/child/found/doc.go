@@ -1,0 +1,53 @@
+// Package found keeps the checkpoints that another program writes into a logdir: it finds
+// them, verifies them, makes them durable, deletes old ones and moves damaged ones out of
+// the way. It knows nothing of processes: package child, which runs the program, says in
+// [Options] what that has reported.
+//
+// # What a checkpoint is
+//
+// A [Store] has a pattern of file or folder names below the logdir. The step is the
+// number after "step" in a name, or else the last one before the extension:
+// ckpt-120.pt, epoch=3-step=120.ckpt, step_120/. Files of the same step are one
+// checkpoint, such as model.ckpt-120.index and model.ckpt-120.data-00000-of-00001,
+// which is then named model.ckpt-120. With alternatives in the pattern,
+// {weights,optim}_*.npz, a checkpoint without files for all of them is not finished,
+// unless two in a row lack the same; if the names have no common prefix, it has the name
+// of the first. Files without a step that match such a pattern are one checkpoint, too.
+//
+// # When it counts
+//
+// A checkpoint counts once it has stopped changing, is synced to the disk with its
+// folders, is verified by package integrity, and has a [manifest.Record] in the
+// folder [manifest.RecordsDir]: then it survives a crash at any later moment. It must
+// have everything that the previous one has (trainer_state.json, _SUCCESS, an
+// optimizer), unless the next one lacks it too. A later run compares checkpoints with
+// their records: the newest byte by byte, older ones by size and time until one of them
+// is needed. A program that writes to a name of another kind (beginning with "." or
+// ending in .tmp, .part or ~) and renames the file when it is complete is always safe.
+//
+// A raw file that is shorter, by more than a tenth, than those of the first one or two
+// checkpoints may have been cut: its checkpoint counts once the program has gone past it.
+//
+// If no checkpoint has a step, the program overwrites its only one. Then the folder
+// [CopiesDir] has a copy of the last verified one, which replaces it when a start finds
+// it damaged.
+//
+// # Damage
+//
+// Before a start, damaged checkpoints that are newer than all verified ones are moved to
+// the folder "damaged" below the logdir, so that a program that picks its own newest
+// checkpoint finds one that it can load. A link to such a checkpoint, and a file that
+// names it, as those of TensorFlow, DeepSpeed, detectron2 and Megatron-LM do, is changed
+// first to name the newest verified one. A checkpoint that cannot be read for lack of
+// permission, or because of the device, is not damaged: it stays, and does not count.
+//
+// # What stays
+//
+// [Options.Retention] decides which checkpoints are kept. The newest verified one always
+// is, and so are those with a file NAME.pin next to them, and those that such a link or
+// file names. Nothing outside the logdir is ever deleted, nor targets of symbolic links,
+// nor a file without a step.
+//
+// A Store is for one goroutine, but for [Store.Verify], which reads for as long as that
+// takes and changes nothing of it.
+package found

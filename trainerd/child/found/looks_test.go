@@ -1,0 +1,132 @@
+//go:build unix
+
+package found
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+)
+
+// TestLooksUntilItCounts has what a program may still be writing: a file counts once two
+// looks have found it the same, all else after four.
+func TestLooksUntilItCounts(t *testing.T) {
+	for want, names := range map[int][]string{2: {"ckpt-1"}, 4: {"ckpt-1/w"}, -4: {"ckpt-1.a", "ckpt-1.b"}} {
+		dir := childtest.Logdir(t, names...)
+		s := openStore(t, dir, "ckpt-*")
+		want = max(want, -want)
+		for look := 1; look <= want; look++ {
+			if added, bad := s.Refresh(false); (len(added) == 1) != (look == want) || bad != nil {
+				t.Errorf("%v, look %d: added %v, bad %v; want it at look %d", names, look, added, bad, want)
+			}
+		}
+	}
+}
+
+// TestNothingIsOnTrialMeanwhile has a first folder of a program that is alive: as long as
+// nothing shows that it is finished, it is not known.
+func TestNothingIsOnTrialMeanwhile(t *testing.T) {
+	s := openStore(t, childtest.Logdir(t, "ckpt-1/w"), "ckpt-*")
+	s.opts.IsPast = func(*Checkpoint) bool { return false }
+	for range 9 {
+		if added, bad := s.Refresh(false); added != nil || bad != nil || len(s.known) > 0 {
+			t.Fatalf("added %v, bad %v, known %v", added, bad, s.known)
+		}
+	}
+	if added, _ := s.Refresh(true); added != nil || len(s.known) != 1 || s.known[0].record != nil {
+		t.Errorf("at the end: added %v, known %v", added, s.known)
+	}
+}
+
+// TestRefusedIsReadAgain has checkpoints that do not count: they are read again only if the
+// system was why, and may let it be read by now.
+func TestRefusedIsReadAgain(t *testing.T) {
+	eio := &fs.PathError{Op: "read", Path: "ckpt-1", Err: syscall.EIO}
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{{errEmpty, false}, {&notDurableError{eio}, false}, {eio, true}} {
+		s := openStore(t, childtest.Logdir(t, "ckpt-1"), "ckpt-*")
+		c := s.find()[key{step: 1}]
+		s.refused[c.key()] = Rejected{c, tc.err}
+		if added, bad := s.Refresh(true); (len(added) == 1) != tc.want || bad != nil || len(s.refused) > 0 == tc.want {
+			t.Errorf("%v: added %v, bad %v, refused %v", tc.err, added, bad, s.refused)
+		}
+	}
+}
+
+// TestRefusedIsSaidOnce has a checkpoint that cannot be read: that is said again only when
+// it was written again.
+func TestRefusedIsSaidOnce(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-1")
+	s := openStore(t, dir, "ckpt-*")
+	for i, want := range []int{1, 0, 1, 0} {
+		if i == 2 {
+			childtest.Write(t, filepath.Join(dir, "ckpt-1"), "other weights")
+		}
+		c := s.find()[key{step: 1}]
+		if _, bad := s.Accept([]Verdict{{Rejected: Rejected{c, errors.New("it cannot be read")}}}); len(bad) != want {
+			t.Errorf("look %d: bad %v, want %d", i, bad, want)
+		}
+	}
+}
+
+// TestChangedSinceItWasRead has checkpoints that change while they are verified: the verdict
+// is about nothing that is there.
+func TestChangedSinceItWasRead(t *testing.T) {
+	at := time.Unix(1_000_000, 0)
+	for what, change := range map[string]func(name string) error{
+		"its size": func(name string) error {
+			return errors.Join(os.WriteFile(name, []byte("longer weights"), 0o666), os.Chtimes(name, at, at))
+		},
+		"its time": func(name string) error { return os.Chtimes(name, at, at.Add(time.Second)) },
+		"it goes":  os.Remove,
+	} {
+		dir := childtest.Logdir(t, "ckpt-1")
+		s := openStore(t, dir, "ckpt-*")
+		verdicts := s.Verify(t.Context(), s.Candidates(true))
+		childtest.Must(t, change(filepath.Join(dir, "ckpt-1")))
+		if added, bad := s.Accept(verdicts); added != nil || bad != nil || len(s.known) > 0 {
+			t.Errorf("%s: added %v, bad %v, known %v", what, added, bad, s.known)
+		}
+	}
+}
+
+// TestIntactAgain has a damaged checkpoint that is written again: nothing calls it damaged
+// any more.
+func TestIntactAgain(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "ckpt-*")
+	for _, text := range []string{"x", childtest.Tensors()} {
+		childtest.Write(t, filepath.Join(dir, "ckpt-1.safetensors"), text)
+		s.Refresh(true)
+	}
+	if c, ok := s.Newest(math.MaxInt64); !ok || !slices.Equal(c.files, []string{"ckpt-1.safetensors"}) || len(s.refused) > 0 {
+		t.Errorf("the newest is %v, refused are %v", c, s.refused)
+	}
+}
+
+// TestFilesOfBundles has a pattern that means one file of each bundle: the others belong to
+// it, and those of other bundles, and files of like names, do not.
+func TestFilesOfBundles(t *testing.T) {
+	dir := childtest.Logdir(t, "m-1.index", "m-1.meta", "m-1.data-00000-of-00001", "n-1.index", "m-1.txt", "a/m-2.data-00000-of-00001", "a/m-2.index", "m-3.data-00000-of-00001")
+	found := openStore(t, dir, "{m-*.index,a/m-*.index}").find()
+	for step, want := range map[int64][]string{
+		1: {"m-1.data-00000-of-00001", "m-1.index", "m-1.meta"}, 2: {"a/m-2.data-00000-of-00001", "a/m-2.index"},
+	} {
+		if got := found[key{step: step}]; !slices.Equal(got.files, want) {
+			t.Errorf("step %d has %v, want %v", step, got.files, want)
+		}
+	}
+	if len(found) != 2 {
+		t.Errorf("found %v", found)
+	}
+}

@@ -1,0 +1,102 @@
+package found
+
+import (
+	"path"
+	"time"
+)
+
+// What the number in the name of a checkpoint counts is not always known: "ckpt-3" may be
+// the third save of tf.train.CheckpointManager, and "checkpoint3.pt" the third epoch of
+// fairseq, while the program reports steps by the hundred.
+
+// Reported returns the step that the program had reported when a checkpoint was found, 0
+// where that is not known.
+func (c *Checkpoint) Reported() int64 {
+	if c.record != nil && c.record.Reported > 0 {
+		return c.record.Reported
+	}
+	return c.first.Step
+}
+
+// Reached returns the step that the program had come to in its reports when it wrote the
+// checkpoint, as far as that is known, else [NoStep].
+func (c *Checkpoint) Reached() int64 {
+	if at := c.At(); at != NoStep {
+		return at
+	}
+	if step := c.Reported(); step > 0 {
+		return step
+	}
+	return NoStep
+}
+
+// NamesStep reports whether the number in its name is a step of the program's reports, for
+// all that is known. It may be none if many more had been reported; but a fast program may
+// have come so far until the checkpoint was found.
+func (c *Checkpoint) NamesStep() bool {
+	if c.Step == NoStep || c.countsEpochs() || c.counts {
+		return false
+	}
+	says := len(c.files) == 0 || namedStep().MatchString(path.Base(c.files[0]))
+	return says || c.Reported() < 2*(c.Step+1)
+}
+
+// learnNumbers finds out whether the numbers in the names count something else than the
+// reports do: from one checkpoint to the next these rise much more than the numbers. The
+// metrics of checkpoints are then those of other steps, and their records say so.
+func (s *Store) learnNumbers() {
+	for i := 0; i < len(s.known) && !s.counts; i++ {
+		r := s.known[i].record
+		s.counts = r != nil && r.Counted || i > 0 && countOther(&s.known[i-1], &s.known[i])
+	}
+	for i := range s.known {
+		if s.known[i].counts != s.counts {
+			s.known[i].counts = s.counts
+			s.recordCount(&s.known[i])
+		}
+	}
+}
+
+// NoteReported notes what the program had reported, on another node, when it wrote checkpoints
+// that were found before these reports were taken. reached returns the highest step that it
+// had reported when it had written one.
+func (s *Store) NoteReported(reached func(saved time.Time) int64) {
+	for i := range s.known {
+		c := &s.known[i]
+		if c.Reported() > 0 {
+			continue
+		}
+		c.first.Step = max(c.first.Step, reached(c.Saved))
+		if c.record == nil || c.NamesStep() {
+			continue
+		}
+		r := *c.record
+		r.Reported = c.first.Step
+		if err := s.amend(c, r, nil); err != nil {
+			s.unrecorded = append(s.unrecorded, err)
+		}
+	}
+	s.learnNumbers()
+}
+
+// recordCount records that the number in a name counts something else.
+func (s *Store) recordCount(c *Checkpoint) {
+	if c.record == nil || c.record.Counted || s.opts.Metrics == nil {
+		return
+	}
+	r := *c.record
+	r.Reported, r.Counted = c.Reported(), true
+	if err := s.amend(c, r, s.opts.Metrics(c)); err != nil {
+		s.unrecorded = append(s.unrecorded, err)
+	}
+}
+
+// countOther reports whether the numbers of two checkpoints, one after the other, count
+// something else than the reports do.
+func countOther(a, b *Checkpoint) bool {
+	const much = 4
+	if a.Step == NoStep || a.Step == b.Step || a.NamesStep() || b.NamesStep() || a.Reported() <= 0 {
+		return false
+	}
+	return b.Reported() >= much*b.Step && b.Reported()-a.Reported() >= much*(b.Step-a.Step)
+}

@@ -1,0 +1,110 @@
+package found
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/internal/braces"
+)
+
+// maxParts bounds the alternatives of a pattern.
+const maxParts = 64
+
+// partsOf returns the alternatives of a pattern of checkpoints, as in
+// {weights,optim}_*.npz, which are files of one checkpoint.
+func partsOf(pattern string) []string {
+	all := braces.Expand(filepath.ToSlash(pattern), maxParts+1)
+	for i, p := range all {
+		all[i] = path.Clean(p)
+	}
+	return all
+}
+
+// lacksPart returns an error when a checkpoint has nothing of one of the pattern's
+// alternatives: the program was killed between two files, or is between them now.
+func (s *Store) lacksPart(c Checkpoint) error {
+	if s.partial || len(s.parts) < 2 {
+		return nil
+	}
+	for _, part := range s.parts {
+		if !slices.ContainsFunc(c.files, func(name string) bool { return isPart(part, name) }) {
+			return fmt.Errorf("it has no %s, %w", part, integrity.ErrUnmarked)
+		}
+	}
+	return nil
+}
+
+// isBetweenFiles reports whether the program may have written some of a checkpoint's
+// files and not yet the others.
+func (s *Store) isBetweenFiles(c Checkpoint) bool {
+	n := len(s.known)
+	fewer := n > 0 && s.known[n-1].Step < c.Step && len(c.files) < len(s.known[n-1].files)
+	return fewer || s.lacksPart(c) != nil || s.isHalfReplaced(c) != nil || s.isShort(c) != nil
+}
+
+// isPart reports whether an alternative means a file, or the bundle that it is of.
+func isPart(part, name string) bool {
+	whole, _ := path.Match(part, name)
+	bundle, _ := path.Match(part, shardTail().ReplaceAllString(name, ""))
+	return whole || bundle
+}
+
+var errHalfReplaced = errors.New("the file that the program writes last is still that of the save before")
+
+// isHalfReplaced returns an error when a program that overwrites the files of its
+// checkpoint was killed between two of them: each is intact, but they are not of one
+// save. What was written last of all then has not been written now.
+func (s *Store) isHalfReplaced(c Checkpoint) error {
+	if c.Step != NoStep || c.record == nil || len(c.files) < 2 {
+		return nil
+	}
+	var last time.Time
+	for _, f := range c.record.Files {
+		if f.Modified.After(last) {
+			last = f.Modified
+		}
+	}
+	replaced, kept := false, false
+	for _, f := range c.record.Files {
+		info, err := s.root.Lstat(f.Name)
+		same := err == nil && info.Size() == f.Bytes && info.ModTime().Equal(f.Modified)
+		replaced = replaced || !same && !f.Modified.Equal(last)
+		kept = kept || same && f.Modified.Equal(last)
+	}
+	if replaced && kept {
+		return errHalfReplaced
+	}
+	return nil
+}
+
+// nameOf returns what names a checkpoint: as nameOf for its files, but of those that
+// begin with nothing common the one that the pattern means first.
+func (s *Store) nameOf(files []string) string {
+	name := nameOf(files)
+	if len(s.parts) < 2 || !slices.Contains(files, name) {
+		return name
+	}
+	for _, part := range s.parts {
+		for _, f := range files {
+			if isPart(part, f) {
+				return strings.TrimSuffix(f, shardTail().FindString(f))
+			}
+		}
+	}
+	return name
+}
+
+// lastStep returns the highest step of all that was found.
+func lastStep(found map[key]Checkpoint) int64 {
+	last := int64(NoStep)
+	for k := range found {
+		last = max(last, k.step)
+	}
+	return last
+}

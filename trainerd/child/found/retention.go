@@ -1,0 +1,215 @@
+package found
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
+)
+
+// Kept is a checkpoint that is kept, and why.
+type Kept = checkpoint.Kept
+
+// Retained returns the checkpoints that count, oldest first, and why each stays; no
+// reason for those that are to go. Those without a step are nobody's to delete.
+func (s *Store) Retained() []Kept {
+	all := make([]Kept, 0, len(s.known))
+	var numbered []retention.Checkpoint
+	var at []int // of those in all
+	for i, c := range s.known {
+		k := Kept{Checkpoint: c.stored()}
+		switch {
+		case c.Step == NoStep:
+			k.Why = []string{"its name has no step"}
+		case c.OnTrial:
+			k.Why = []string{"the program has not continued from it yet"}
+		case len(s.opts.Retention) == 0:
+			k.Why = []string{"all are kept"}
+		default:
+			numbered, at = append(numbered, k.Checkpoint), append(at, i)
+		}
+		all = append(all, k)
+	}
+	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, named(s.named()), s.notedBest()}, s.opts.Retention...)
+	if s.opts.Spared != nil {
+		policies = append(policies, spared(s.opts.Spared()))
+	}
+	for i, why := range checkpoint.Reasons(policies, numbered) {
+		all[at[i]].Why = why
+	}
+	return all
+}
+
+// stored is a checkpoint as policies see it.
+func (c *Checkpoint) stored() retention.Checkpoint {
+	x := retention.Checkpoint{Prefix: c.Path, Step: c.Step, Saved: c.Saved}
+	if c.record != nil {
+		x.Saved = c.record.WallTime
+		x.Metrics, x.Sources = metricsOf(c.record).Of(c.Step)
+	}
+	return x
+}
+
+// spared is a policy that keeps what a rewind may need, by path.
+type spared []string
+
+// Keep implements [retention.Policy].
+func (s spared) Keep(all []retention.Checkpoint) []string {
+	why := make([]string, len(all))
+	for i, c := range all {
+		if slices.Contains(s, c.Prefix) {
+			why[i] = "the loss was finite after it"
+		}
+	}
+	return why
+}
+
+// named is a policy that keeps checkpoints with second names: without them, the program's `best`
+// or `latest` would lead nowhere. It has for each path what names it.
+type named map[string]string
+
+// Keep implements [retention.Policy].
+func (n named) Keep(all []retention.Checkpoint) []string {
+	why := make([]string, len(all))
+	for i, c := range all {
+		why[i] = n[c.Prefix]
+	}
+	return why
+}
+
+// pinNames returns the names of a checkpoint's files, any of which may be pinned.
+func (s *Store) pinNames(path string) (names []string) {
+	for _, c := range s.known {
+		for _, name := range c.files {
+			if c.Path == path {
+				names = append(names, s.abs(name))
+			}
+		}
+	}
+	return names
+}
+
+// Rotate deletes what no policy keeps, and returns it. The newest stays.
+func (s *Store) Rotate() (deleted []Checkpoint, err error) {
+	known := slices.Clone(s.known)
+	for i, k := range s.Retained() {
+		if len(k.Why) > 0 {
+			continue
+		}
+		if e := s.remove(known[i]); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		deleted = append(deleted, known[i])
+	}
+	return deleted, err
+}
+
+// remove deletes a checkpoint. Each of its files and folders gets a temporary name
+// first, so that a crash leaves no part of it under its own; its record goes last,
+// for that says what is missing where a crash leaves some of several files.
+func (s *Store) remove(c Checkpoint) error {
+	for _, name := range slices.Backward(c.files) { // an index before its data
+		temp := atomicfile.TempName(s.abs(name))
+		if err := s.disk.Rename(s.abs(name), temp); err != nil {
+			return err
+		}
+		if err := s.disk.SyncDir(filepath.Dir(temp)); err != nil && !atomicfile.CannotSync(err) {
+			return err
+		}
+		if err := s.removeAll(temp); err != nil {
+			return err
+		}
+	}
+	s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
+	return s.forget(c)
+}
+
+// forget removes the record of a checkpoint that is gone.
+func (s *Store) forget(c Checkpoint) error {
+	r := s.records[c.key()]
+	if r == nil {
+		return nil
+	}
+	delete(s.records, c.key())
+	if r.Copy != "" {
+		if err := s.removeAll(s.abs(r.Copy)); err != nil && !isGoneFile(err) {
+			return err
+		}
+	}
+	name := filepath.Join(s.root.Name(), manifest.RecordName(r.Name, r.Step))
+	if err := s.disk.Remove(name); err != nil && !isGoneFile(err) {
+		return err
+	}
+	return s.disk.SyncDir(filepath.Dir(name))
+}
+
+// removeAll deletes a file, or a folder with all in it. Links are not followed.
+func (s *Store) removeAll(name string) error {
+	rel, err := filepath.Rel(s.root.Name(), name)
+	if err != nil {
+		return err
+	}
+	if info, err := s.root.Lstat(rel); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return s.disk.Remove(name) // fs.WalkDir would follow it
+	}
+	var all []string
+	err = fs.WalkDir(s.root.FS(), filepath.ToSlash(rel), func(name string, _ fs.DirEntry, err error) error {
+		all = append(all, name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(all) {
+		if err := s.disk.Remove(s.abs(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep removes what a crash has left: checkpoints that were being deleted, records
+// that were being written, and those of checkpoints that are gone.
+func (s *Store) Sweep() error {
+	var errs []error
+	dirs := map[string]bool{".": true}
+	for _, c := range s.seen {
+		for _, name := range c.files {
+			dirs[path.Dir(name)], dirs[path.Dir(path.Dir(name))] = true, true // which may have second names
+		}
+	}
+	for dir := range dirs {
+		entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
+		for _, e := range entries {
+			if atomicfile.IsTemp(e.Name()) {
+				errs = append(errs, s.removeAll(s.abs(dir+"/"+e.Name())))
+			}
+		}
+	}
+	for k, r := range s.records {
+		if _, there := s.seen[k]; !there && !slices.ContainsFunc(r.Parts, func(name string) bool {
+			_, err := s.root.Lstat(name)
+			return !errors.Is(err, fs.ErrNotExist)
+		}) {
+			errs = append(errs, s.forget(Checkpoint{files: r.Parts}))
+		}
+	}
+	errs = append(errs, s.sweepCopies())
+	_, err := ckptdir.SweepTemps(filepath.Join(s.root.Name(), manifest.RecordsDir), 0, &ckptfmt.FileOptions{FS: s.disk})
+	if err != nil && !isGoneFile(err) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Pin protects a checkpoint.
+func (s *Store) Pin(c Checkpoint) error { return checkpoint.Pin(s.disk, c.Path) }

@@ -1,0 +1,96 @@
+//go:build unix
+
+package found
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+)
+
+// TestShortSince has a checkpoint that is cut after the run that recorded it: what it and
+// others recorded says how long it was.
+func TestShortSince(t *testing.T) {
+	dir := t.TempDir()
+	for step := range knownSizes {
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("w-%d.bin", step+1)), "weights of a fixed size")
+	}
+	s := openStore(t, dir, "w-*")
+	s.Refresh(true)
+	childtest.Write(t, filepath.Join(dir, "w-3.bin"), "weights")
+	s = openStore(t, dir, "w-*")
+	s.ReadRecords()
+	if added, bad := s.Refresh(true); len(added) != knownSizes-1 || len(bad) != 1 {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+}
+
+// TestLeastSizes has the sizes of files, and below which one counts as cut, or may.
+func TestLeastSizes(t *testing.T) {
+	for _, tc := range []struct {
+		last       []int64
+		cut, maybe int64
+	}{
+		{nil, 0, 0}, {[]int64{1000}, 0, 900}, {[]int64{1000, 990}, 0, 891},
+		{[]int64{1000, 1000, 1000}, 1000, 0}, {[]int64{1000, 990, 980}, 940, 0},
+	} {
+		of := sizeOf{last: tc.last}
+		if cut, maybe := of.least(), of.leastOfFew(); cut != tc.cut || maybe != tc.maybe {
+			t.Errorf("%d: cut below %d, want %d; maybe below %d, want %d", tc.last, cut, tc.cut, maybe, tc.maybe)
+		}
+	}
+}
+
+// TestShortFiles has checkpoints of a form that does not say how long it is: a file that
+// is shorter than those before it was cut, unless their sizes differ by as much.
+func TestShortFiles(t *testing.T) {
+	whole := func(int) string { return "weights of a fixed size" }
+	for name, tc := range map[string]struct {
+		name   string // with the step
+		before func(step int) string
+		then   string
+		cut    bool
+	}{
+		"a cut one":          {"w-%d.bin", whole, "weights", true},
+		"in a folder":        {"w-%d/model.bin", whole, "weights", true},
+		"of a process":       {"w-%d-rank0.bin", whole, "weights", true},
+		"a text":             {"w-%d.txt", whole, "weights", true},
+		"a text in a folder": {"w-%d/log.txt", whole, "weights", false},
+		"a longer one":       {"w-%d.bin", whole, "weights of a fixed size, and more", false},
+		"sizes that vary":    {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights", true},
+		"as they vary":       {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights of a fixed siz", false},
+		"sizes that grow":    {"w-%d.bin", func(step int) string { return strings.Repeat("weights", step) }, "weights", false},
+		"a form with length": {"w-%d.safetensors", func(int) string { return childtest.Tensors() }, "\x02\x00\x00\x00\x00\x00\x00\x00{}", false},
+		"a pickle":           {"w-%d.pkl", func(int) string { return "\x80\x04of a fixed size." }, "\x80\x04.", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := openStore(t, dir, "w-*", retention.Last(1))
+			for step := 1; step <= knownSizes; step++ {
+				childtest.Write(t, filepath.Join(dir, fmt.Sprintf(tc.name, step)), tc.before(step))
+				if added, bad := s.Refresh(true); len(added) != 1 || bad != nil {
+					t.Fatalf("added %v, bad %v", added, bad)
+				}
+				s.Rotate()
+			}
+			childtest.Write(t, filepath.Join(dir, fmt.Sprintf(tc.name, 4)), tc.then)
+			if tc.cut { // or about to be written
+				for range 9 {
+					if added, bad := s.Refresh(false); added != nil || bad != nil {
+						t.Fatalf("while it is written: added %v, bad %v", added, bad)
+					}
+				}
+			}
+			if added, bad := s.Refresh(true); len(bad) == 1 != tc.cut || len(added) == 1 == tc.cut {
+				t.Errorf("added %v, bad %v", added, bad)
+			}
+			if got := len(s.NewestDamaged()) == 1; got != tc.cut {
+				t.Errorf("it is moved aside: %v, want %v", got, tc.cut)
+			}
+		})
+	}
+}

@@ -1,0 +1,368 @@
+package found
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/braces"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
+)
+
+// Options say how checkpoints are judged. The zero value is for a logdir without a program.
+type Options struct {
+	// FS changes the logdir; nil is the disk.
+	FS atomicfile.FS
+	// Retention says which checkpoints stay, besides the newest; nil keeps all.
+	Retention []retention.Policy
+	// Metrics returns what the program has reported of a checkpoint; nil for nothing.
+	Metrics func(c *Checkpoint) checkpoint.Measurements
+	// Now returns the moment of a look, and IsPast reports whether the program has
+	// finished writing a checkpoint; nil where there is no program.
+	Now    func() Moment
+	IsPast func(c *Checkpoint) bool
+	// Spared returns the paths of those that a rewind may need; nil where there is none.
+	Spared func() []string
+}
+
+// A Store is the checkpoints of the program in a logdir: a source of the
+// same engine that keeps those of a session. What a checkpoint is and which files
+// it has is found here, by a pattern; whether it is intact is for package
+// integrity, what is known of it for its [manifest.Record], and which ones stay,
+// how they are pinned and where damaged ones go for package checkpoint.
+type Store struct {
+	root    *os.Root
+	disk    atomicfile.FS // what changes the logdir
+	pattern string
+	parts   []string // the alternatives of the pattern, each of which a checkpoint has
+	opts    Options
+	// readOnly leaves the logdir as it is: nothing is made durable or recorded.
+	readOnly bool
+	known    []Checkpoint       // that are verified and durable, by step
+	seen     map[key]Checkpoint // as the last look found them
+	refused  map[key]Rejected   // that do not count
+	markers  []string           // files that the newest known folder got last
+	records  map[key]*manifest.Record
+	sizes    sizes
+	blind    bool // a record cannot be read
+	counts   bool // the numbers in the names count something else than the reports
+	partial  bool // the program does without some of parts
+	// unrecorded are failures to write records, for the log.
+	unrecorded []error
+	misnamed   []Checkpoint // that were moved aside, and that something may name still
+}
+
+// CheckPattern returns what is wrong with a pattern of checkpoints, or "".
+func CheckPattern(pattern string) string {
+	all := braces.Expand(filepath.ToSlash(pattern), maxParts+1)
+	if len(all) > maxParts {
+		return fmt.Sprintf("%q has more than %d alternatives", pattern, maxParts)
+	}
+	for _, p := range all {
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Sprintf("%q is not a pattern", pattern)
+		}
+		if !filepath.IsLocal(filepath.FromSlash(p)) {
+			return fmt.Sprintf("%q leads out of the logdir", pattern)
+		}
+	}
+	return ""
+}
+
+// New returns the store of the checkpoints in a logdir that match a pattern. It knows none
+// yet: see ReadRecords and Refresh.
+func New(root *os.Root, pattern string, opts Options) *Store {
+	disk := opts.FS
+	if disk == nil {
+		disk = atomicfile.InRoot(root)
+	}
+	return &Store{root: root, disk: disk, pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), opts: opts,
+		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}}
+}
+
+// Known returns the checkpoints that are verified and durable, by step.
+func (s *Store) Known() []Checkpoint { return s.known }
+
+// Unrecorded returns the failures to write records since the last call.
+func (s *Store) Unrecorded() []error {
+	errs := s.unrecorded
+	s.unrecorded = nil
+	return errs
+}
+
+// Trust notes that the program has done something since its newest checkpoints: it has
+// finished them.
+func (s *Store) Trust() {
+	for i := len(s.known) - 1; i >= 0 && s.known[i].untried; i-- {
+		s.known[i].untried = false
+	}
+}
+
+// Refresh finds checkpoints that are new and verified, oldest first, and those that
+// are damaged. settled says that nothing is being written any more, so that one
+// look is enough.
+func (s *Store) Refresh(settled bool) (added []Checkpoint, bad []Rejected) {
+	added, bad = s.Accept(s.Verify(context.Background(), s.Candidates(settled)))
+	if settled && s.markers == nil && len(bad) > 0 { // which may have been all that they lacked
+		more, worse := s.Accept(s.Verify(context.Background(), s.Candidates(true)))
+		bad = slices.DeleteFunc(bad, func(b Rejected) bool { return s.isKnown(b.key()) })
+		return append(added, more...), append(bad, worse...)
+	}
+	if settled && len(added) > 0 && slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial }) { // which the new ones may decide
+		more, worse := s.Accept(s.Verify(context.Background(), s.Candidates(true)))
+		return append(added, more...), append(bad, worse...)
+	}
+	return added, bad
+}
+
+// Candidates returns what is new and does not change any more.
+func (s *Store) Candidates(settled bool) (all []Checkpoint) {
+	if s.pattern == "." {
+		return nil
+	}
+	found := s.find()
+	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return !same(found[c.key()], c) })
+	only, last := isOnly(found), lastStep(found)
+	for k, c := range found {
+		if same(s.seen[k], c) {
+			c.still, c.first = s.seen[k].still+1, s.seen[k].first
+		} else if s.opts.Now != nil {
+			c.first = s.opts.Now()
+		}
+		found[k] = c
+		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
+			c.record = r
+		}
+		if s.isKnown(k) && !s.isOnTrial(k) || !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
+			continue
+		}
+		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || s.isKnown(k)) {
+			continue
+		}
+		c.only, c.counts = only, s.counts
+		if s.opts.Metrics != nil {
+			c.metrics = s.opts.Metrics(&c)
+		}
+		all = append(all, c)
+	}
+	s.seen = found
+	slices.SortFunc(all, byStep)
+	return all
+}
+
+// isOnTrial reports whether a checkpoint is known, and does not count yet.
+func (s *Store) isOnTrial(k key) bool {
+	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial && c.key() == k })
+}
+
+func (s *Store) isKnown(k key) bool {
+	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.key() == k })
+}
+
+// countLooks returns how many looks in a row must find a checkpoint as it was. A
+// program may well pause between two files of a folder.
+func (s *Store) countLooks(c Checkpoint) int {
+	if info, err := s.root.Lstat(c.files[0]); len(c.files) == 1 && err == nil && info.Mode().IsRegular() {
+		return 1
+	}
+	return 3
+}
+
+// isRefused reports whether a checkpoint is known not to count, until it is written
+// again. One that could not be read is tried again: rights come without a trace on
+// the file.
+func (s *Store) isRefused(c Checkpoint) bool {
+	r, ok := s.refused[c.key()]
+	return ok && (r.Damaged() || r.lost()) && same(r.Checkpoint, c)
+}
+
+// Accept takes over verdicts: a checkpoint that has changed meanwhile is left to
+// the next look, and what has been said of one is not said again.
+func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) {
+	for _, v := range verdicts {
+		k := v.key()
+		if size, saved, err := s.measureAll(v.files); err != nil || size != v.Size || !saved.Equal(v.Saved) {
+			if v.err == nil && v.record != nil {
+				s.records[k] = v.record // it names the copy that is there now
+			}
+			continue
+		}
+		s.Drop(v.Checkpoint) // it may have been on trial
+		if v.err == nil && v.OnTrial {
+			s.known = append(s.known, v.Checkpoint)
+			continue
+		}
+		if v.err == nil {
+			delete(s.refused, k)
+			if v.unrecorded != nil {
+				s.unrecorded = append(s.unrecorded, v.unrecorded)
+			}
+			s.records[k] = v.record
+			s.sizes.add(v.record)
+			added = append(added, v.Checkpoint)
+			s.markers = s.markersOf(v.Checkpoint)
+			continue
+		}
+		if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
+			bad = append(bad, v.Rejected)
+		}
+		s.noteShort(v.Checkpoint)
+		s.refused[k] = v.Rejected
+	}
+	s.known = append(s.known, added...)
+	slices.SortFunc(s.known, byStep)
+	s.learnNumbers()
+	s.forgetMarkers()
+	for i := range added {
+		added[i].counts = s.counts
+		s.measureAgain(added[i])
+	}
+	return added, bad
+}
+
+// forgetMarkers lets a program do without a file that its folders had once: where
+// two of them lack it, that is no accident. Those from before this start do not count
+// where a newer one has everything: one crash may have cut them.
+func (s *Store) forgetMarkers() {
+	var lack []key
+	for k, b := range s.refused {
+		old := b.first.Attempt == 0 && len(s.known) > 0 && byStep(b.Checkpoint, s.known[len(s.known)-1]) < 0
+		if errors.Is(b.err, integrity.ErrUnmarked) && !old && same(s.seen[k], b.Checkpoint) {
+			lack = append(lack, k)
+		}
+	}
+	if len(lack) < 2 {
+		return
+	}
+	s.markers, s.partial, s.sizes = nil, true, sizes{}
+	for _, k := range lack {
+		delete(s.refused, k)
+	}
+}
+
+// Newest returns the newest checkpoint below a step.
+func (s *Store) Newest(below int64) (Checkpoint, bool) {
+	for _, c := range slices.Backward(s.known) {
+		if c.Step < below {
+			return c, true
+		}
+	}
+	return Checkpoint{}, false
+}
+
+// NewestRead is newest for a checkpoint that is about to be used: one that was not
+// read since the start is read now. bad are those that turn out to be damaged.
+func (s *Store) NewestRead(ctx context.Context, below int64) (c Checkpoint, ok bool, bad []Rejected) {
+	for {
+		c, ok = s.Newest(below)
+		if !ok || !c.unread {
+			return c, ok, bad
+		}
+		s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
+		_, more := s.Accept(s.Verify(ctx, []Checkpoint{c}))
+		if bad = append(bad, more...); ctx.Err() != nil {
+			return Checkpoint{}, false, bad
+		}
+	}
+}
+
+// Drop forgets a checkpoint that was moved away.
+func (s *Store) Drop(c Checkpoint) {
+	s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
+}
+
+// measureAgain notes what the program has reported while a checkpoint was verified.
+func (s *Store) measureAgain(c Checkpoint) {
+	if s.opts.Metrics == nil || c.record == nil || c.Step == NoStep {
+		return
+	}
+	if now := s.opts.Metrics(&c); len(now) > len(c.metrics) {
+		if err := s.Measure(c.At(), now); err != nil {
+			s.unrecorded = append(s.unrecorded, err)
+		}
+	}
+}
+
+// Measure notes values of metrics of the model of a step: in the record of its
+// checkpoint, if there is one already, and in that of the next step, as measured.of has it.
+func (s *Store) Measure(step int64, values checkpoint.Measurements) error {
+	if step == NoStep {
+		return nil
+	}
+	var errs []error
+	for i := range s.known {
+		switch c := &s.known[i]; {
+		case c.record == nil:
+		case c.At() == step:
+			errs = append(errs, s.amend(c, *c.record, values))
+		case c.Step == step+1 && c.At() == c.Step:
+			if lacking := lackingIn(c.record, values); len(lacking) > 0 {
+				errs = append(errs, s.amend(c, *c.record, lacking))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lackingIn returns the values of metrics that a record does not have.
+func lackingIn(r *manifest.Record, values checkpoint.Measurements) checkpoint.Measurements {
+	lacking := maps.Clone(values)
+	maps.DeleteFunc(lacking, func(name string, _ checkpoint.Measurement) bool {
+		_, has := r.Metrics[name]
+		return has
+	})
+	return lacking
+}
+
+// amend writes another record of a checkpoint, with further metrics.
+func (s *Store) amend(c *Checkpoint, r manifest.Record, values checkpoint.Measurements) error {
+	measured := metricsOf(&r)
+	for name, v := range values {
+		v.Step = r.Step
+		measured = measured.With(name, v)
+	}
+	r.Metrics, r.Measured = measured.InManifest()
+	c.record, s.records[c.key()] = &r, &r
+	return r.Write(s.disk, s.root.Name())
+}
+
+// metricsOf returns the metrics in a record, in a map that is not nil.
+func metricsOf(r *manifest.Record) checkpoint.Measurements {
+	all := make(checkpoint.Measurements, len(r.Metrics))
+	for name, v := range r.Metrics {
+		m := r.Measured[name]
+		all = all.With(name, checkpoint.Measurement{Value: float64(v), Step: m.Step, Source: m.Source})
+	}
+	return all
+}
+
+// Look returns the verified checkpoints in a logdir that match a pattern, oldest
+// first. It changes nothing there.
+func Look(logdir, pattern string) ([]Checkpoint, error) {
+	if pattern == "" {
+		return nil, nil
+	}
+	abs, err := filepath.Abs(logdir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(abs)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	s := New(root, pattern, Options{})
+	s.readOnly = true
+	s.ReadRecords()
+	found, _ := s.Refresh(true)
+	return found, nil
+}

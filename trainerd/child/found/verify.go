@@ -1,0 +1,243 @@
+package found
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+)
+
+// Verdict is what was found out about a checkpoint; a nil error is a verified and
+// durable one.
+type Verdict struct {
+	Rejected
+	unrecorded error // why an intact one has no record; it is intact all the same
+}
+
+// Verify looks into checkpoints. It may last as long as reading them does, and
+// changes nothing of the store, so that another goroutine may do it.
+//
+// The newest one that is intact is read whole. Older ones are not if they have a
+// record of the same files, by size and time: those were read when that was
+// written.
+func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdict) {
+	intact, markers := false, s.markers
+	if markers == nil {
+		markers = s.usualMarkers(all)
+	}
+	for _, c := range slices.Backward(all) {
+		v := Verdict{Rejected: Rejected{Checkpoint: c}}
+		if v.record, v.unread, v.err = s.verifyOne(ctx, c, markers, intact); ctx.Err() != nil {
+			continue // nothing was found out
+		}
+		v.untried = v.record != c.record
+		switch {
+		case c.OnTrial:
+			v.record = nil
+		case v.err == nil && v.untried && !s.readOnly:
+			v.record, v.unrecorded = s.enter(ctx, c, v.record)
+		}
+		intact = intact || v.err == nil
+		verdicts = append(verdicts, v)
+	}
+	slices.Reverse(verdicts)
+	return verdicts
+}
+
+// usualMarkers returns what most of several new checkpoints have: where a crash has cut one
+// of them and no record tells what it should have, the others do.
+func (s *Store) usualMarkers(all []Checkpoint) (usual []string) {
+	if len(all) < knownSizes {
+		return nil
+	}
+	count := map[string]int{}
+	for _, c := range all {
+		for _, name := range s.markersOf(c) {
+			if count[name]++; count[name] == len(all)/2+1 {
+				usual = append(usual, name)
+			}
+		}
+	}
+	return usual
+}
+
+// enter records a checkpoint, with a copy of one that the program overwrites. It
+// returns what is recorded then, nil for nothing. The copy before that goes once the
+// record names the new one; without a new one, both stay.
+func (s *Store) enter(ctx context.Context, c Checkpoint, r *manifest.Record) (recorded *manifest.Record, err error) {
+	var uncopied error
+	old := copied(c.record)
+	if c.only {
+		if r.Copy, uncopied = s.copyAside(ctx, c, r); uncopied != nil && old != "" {
+			return c.record, uncopied
+		}
+	}
+	if err := r.Write(s.disk, s.root.Name()); err != nil {
+		if r.Copy != "" && !s.mayName(r.Copy) {
+			err = errors.Join(err, s.removeAll(s.abs(r.Copy)))
+		}
+		return c.record, err
+	}
+	if old != "" {
+		uncopied = errors.Join(uncopied, s.removeAll(s.abs(old)))
+	}
+	return r, uncopied
+}
+
+// mayName reports whether a record names a copy, as far as is known. One that could not be
+// written may be in its place all the same, where only the sync of its folder has failed.
+func (s *Store) mayName(dir string) bool {
+	records, bad := manifest.Records(s.root.Name())
+	return bad != nil || slices.ContainsFunc(records, func(r *manifest.Record) bool { return r.Copy == dir })
+}
+
+// verifyOne makes a checkpoint durable, looks for damage, and records that there is
+// none, in this order: only then is there anything to rely on.
+func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, quick bool) (r *manifest.Record, unread bool, err error) {
+	if c.Size == 0 {
+		return nil, false, errEmpty
+	}
+	files, err := integrity.Files(s.root, c.files)
+	if err != nil {
+		return nil, false, err
+	}
+	if r := c.record; r != nil {
+		switch err := r.Compare(s.root, files); {
+		case err == nil && quick:
+			return r, true, nil
+		case err == nil:
+			return r, false, r.Verify(ctx, s.root)
+		case !errors.Is(err, manifest.ErrOutdated):
+			return nil, false, err
+		}
+	}
+	if err := s.sync(c, files); err != nil {
+		return nil, false, &notDurableError{err}
+	}
+	if err := integrity.Check(ctx, s.root, c.files, markers); err != nil {
+		return nil, false, err
+	}
+	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c), s.isShort(c)); err != nil {
+		return nil, false, err
+	}
+	r, err = s.describe(ctx, c, files)
+	return r, false, err
+}
+
+var errEmpty = errors.New("it is empty")
+
+// describe returns what is to be recorded of an intact checkpoint. Where its files
+// are those of its record but for their times, as in a logdir that was copied, the
+// record's metrics and time stay.
+func (s *Store) describe(ctx context.Context, c Checkpoint, files []string) (*manifest.Record, error) {
+	rel, err := filepath.Rel(s.root.Name(), c.Path)
+	if err != nil {
+		return nil, err
+	}
+	described, err := manifest.Describe(ctx, s.root, files)
+	if err != nil {
+		return nil, err
+	}
+	r := &manifest.Record{Name: filepath.ToSlash(rel), Format: integrity.Format(files), Step: c.Step, WallTime: c.Saved.UTC(),
+		Verified: time.Now().UTC(), Parts: c.files, Files: described}
+	if !c.NamesStep() {
+		r.Reported, r.Counted = c.first.Step, c.counts
+	}
+	measured := c.metrics
+	if old := c.record; old != nil && old.SameContent(described) {
+		r.WallTime, r.Reported, r.Counted = old.WallTime, cmp.Or(old.Reported, r.Reported), old.Counted || r.Counted
+		measured = metricsOf(old)
+		maps.Copy(measured, c.metrics)
+	}
+	r.Metrics, r.Measured = measured.InManifest()
+	return r, nil
+}
+
+// ReadRecords reads what an earlier run has recorded.
+func (s *Store) ReadRecords() (bad []error) {
+	all, bad := manifest.Records(s.root.Name())
+	s.blind = len(bad) > 0
+	for _, r := range all {
+		s.sizes.add(r) // a file may have been cut since
+		if len(r.Parts) > 0 {
+			s.records[keyOf(r.Parts[0])] = r
+			if markers := integrity.Markers(s.root, r.Parts); markers != nil {
+				s.markers = markers
+			}
+		}
+	}
+	return bad
+}
+
+// markersOf returns which files that programs write last a checkpoint has.
+func (s *Store) markersOf(c Checkpoint) []string { return integrity.Markers(s.root, c.files) }
+
+// sync makes a checkpoint durable: its files, its folders, and its names.
+func (s *Store) sync(c Checkpoint, files []string) error {
+	if s.readOnly {
+		return nil
+	}
+	for _, name := range files {
+		if info, err := s.root.Lstat(name); err != nil || !info.Mode().IsRegular() {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := atomicfile.SyncFile(s.disk, s.abs(name)); err != nil && !atomicfile.CannotSync(err) {
+			return err
+		}
+	}
+	folders, err := s.foldersOf(c)
+	if err != nil {
+		return err
+	}
+	for _, dir := range folders {
+		if err := s.disk.SyncDir(s.abs(dir)); err != nil && !atomicfile.CannotSync(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldersOf returns the folders of a checkpoint, empty ones too, and those above
+// them up to the logdir, innermost first.
+func (s *Store) foldersOf(c Checkpoint) (dirs []string, err error) {
+	for _, top := range c.files {
+		err := fs.WalkDir(s.root.FS(), top, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for dir := path.Dir(top); ; dir = path.Dir(dir) {
+			dirs = append(dirs, dir)
+			if dir == "." {
+				break
+			}
+		}
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(dirs), nil
+}
+
+// abs returns the absolute name of a file below the logdir.
+func (s *Store) abs(name string) string {
+	return filepath.Join(s.root.Name(), filepath.FromSlash(name))
+}
+
+// isGoneFile reports whether a file is not there.
+func isGoneFile(err error) bool { return errors.Is(err, os.ErrNotExist) }

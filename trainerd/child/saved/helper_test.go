@@ -1,8 +1,0 @@
-package saved
-
-func steps(all []Checkpoint) (steps []int64) {
-	for _, c := range all {
-		steps = append(steps, c.Step)
-	}
-	return steps
-}
