@@ -105,11 +105,14 @@ func findRuns(ctx context.Context, dirs []string) ([]*runState, error) {
 		slots <- struct{}{}
 		wait.Go(func() {
 			all[i], errs[i] = stateOf(ctx, dir)
+			if errors.Is(errs[i], fs.ErrNotExist) {
+				all[i], errs[i] = nil, nil // it was deleted meanwhile
+			}
 			<-slots
 		})
 	}
 	wait.Wait()
-	return all, errors.Join(errs...)
+	return slices.DeleteFunc(all, func(r *runState) bool { return r == nil }), errors.Join(errs...)
 }
 
 // isRun reports whether a folder is the logdir of a run.
@@ -124,8 +127,11 @@ func isRun(dir string) bool {
 // is what its files say.
 func stateOf(ctx context.Context, dir string) (*runState, error) {
 	last, err := report.ReadLast(dir)
-	if err != nil || last.Outcome != report.Running {
-		return &runState{Last: last}, err
+	if err != nil {
+		return nil, err
+	}
+	if last.Outcome != report.Running {
+		return &runState{Last: last}, nil
 	}
 	r := &runState{Last: last}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

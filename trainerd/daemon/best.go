@@ -113,7 +113,7 @@ func (b *bestCheckpoints) begin(step int64) error {
 	}
 	var r bestRecord
 	if err := json.Unmarshal(text, &r); err != nil {
-		return fmt.Errorf("%s: %w; remove it, and the best checkpoints will be chosen again", name, err)
+		return &recordError{name, err, "the best checkpoints will be chosen again"}
 	}
 	if err := checkVersion(name, r.Version); err != nil {
 		return err

@@ -149,12 +149,12 @@ func TestBestResumed(t *testing.T) {
 			t.Errorf("a file of a newer version: %v", err)
 		}
 	}
-	name := filepath.Join(c.Logdir, bestDir, bestFile)
-	if err := os.WriteFile(name, []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := newBestCheckpointsOf(t, c).begin(1); err == nil || !strings.Contains(err.Error(), "best.json: unexpected end of JSON input; remove it") {
-		t.Errorf("damaged record: got %v", err)
+	cut := []byte("{")
+	mustNoErr(t, os.WriteFile(filepath.Join(c.Logdir, bestDir, bestFile), cut, 0o666), os.WriteFile(filepath.Join(c.Logdir, earlyStopFile), cut, 0o666))
+	for _, err := range []error{newBestCheckpointsOf(t, c).begin(1), (&earlyStop{name: filepath.Join(c.Logdir, earlyStopFile)}).begin(1)} {
+		if err == nil || !strings.Contains(err.Error(), ".json: unexpected end of JSON input; remove it") || ExitCode(err) != ExitIO {
+			t.Errorf("damaged record: got %v, exit code %d", err, ExitCode(err))
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func (e *earlyStop) begin(step int64) error {
 	}
 	var r earlyStopRecord
 	if err := json.Unmarshal(text, &r); err != nil {
-		return fmt.Errorf("%s: %w; remove it, and early stopping begins to count again", e.name, err)
+		return &recordError{e.name, err, "early stopping begins to count again"}
 	}
 	if err := checkVersion(e.name, r.Version); err != nil {
 		return err

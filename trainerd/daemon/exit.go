@@ -78,7 +78,7 @@ func ExitCode(err error) int {
 	case is[*logdir.LockedError](err), is[*logdir.GroupError](err):
 		return ExitInUse
 	case is[*checkpoint.Error](err), is[*logdir.LostError](err), is[*checkpoint.NoIntactError](err), is[*trainerd.SaveFailedError](err), is[*logdir.SelfTestError](err),
-		is[*program.FileError](err), is[*predict.Error](err), is[*savedmodel.Error](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err), errors.Is(err, io.ErrShortWrite):
+		is[*recordError](err), is[*program.FileError](err), is[*predict.Error](err), is[*savedmodel.Error](err), is[*ckptfmt.CorruptError](err), is[*fs.PathError](err), is[syscall.Errno](err), errors.Is(err, io.ErrShortWrite):
 		return ExitIO
 	}
 	return ExitFailed

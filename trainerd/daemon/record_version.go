@@ -6,6 +6,18 @@ import "fmt"
 // take files of a newer version for something else.
 const recordVersion = 1
 
+// recordError says that bestFile or earlyStopFile is damaged.
+type recordError struct {
+	File string
+	Err  error
+	Then string // what happens once it is removed
+}
+
+func (e *recordError) Error() string {
+	return fmt.Sprintf("%s: %v; remove it, and %s", e.File, e.Err, e.Then)
+}
+func (e *recordError) Unwrap() error { return e.Err }
+
 // versionError says that a newer trainerd has written a file of the logdir.
 type versionError struct {
 	File    string

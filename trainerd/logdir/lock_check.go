@@ -22,6 +22,12 @@ func Check(dir string) error {
 		return nil // released
 	}
 	// Somebody is named there, but may have died: only the lock can tell.
+	switch locked, known := lockedByOther(name); {
+	case locked:
+		return &LockedError{Logdir: dir, File: name, Holder: holder}
+	case known:
+		return nil // the name of the dead holder stays, for the run that takes over
+	}
 	lock, holder, err := acquireLock(name)
 	switch {
 	case err != nil:
@@ -31,7 +37,7 @@ func Check(dir string) error {
 	case lock.remove:
 		return lock.Release()
 	}
-	return unlockClose(lock.file) // the name of the dead holder stays, for the run that takes over
+	return unlockClose(lock.file)
 }
 
 // Named returns the process that a logdir's lock file names, or the zero Holder

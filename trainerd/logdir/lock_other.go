@@ -9,6 +9,9 @@ import (
 
 func acquireLock(name string) (*Lock, Holder, error) { return lockByFile(name) }
 
+// lockedByOther knows nothing: the file itself is the lock.
+func lockedByOther(string) (locked, known bool) { return false, false }
+
 // lockInherited locks nothing: these systems have no locks that are inherited.
 func lockInherited(string) (f *os.File, locked bool, err error) { return nil, false, nil }
 

@@ -56,9 +56,31 @@ func lockInherited(name string) (f *os.File, locked bool, err error) {
 	}
 }
 
-func flock(f *os.File) error {
+// lockedByOther reports whether another process has the lock, and whether that is known. It needs
+// to read the file only: it may be another user's, or on a disk that is read-only. Several may look at
+// the same time.
+func lockedByOther(name string) (locked, known bool) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false, false
+	}
+	switch err := flockAs(f, unix.LOCK_SH); {
+	case err == nil:
+		unlockClose(f)
+		return false, true
+	case errors.Is(err, unix.EWOULDBLOCK):
+		f.Close()
+		return true, true
+	}
+	f.Close()
+	return false, false
+}
+
+func flock(f *os.File) error { return flockAs(f, unix.LOCK_EX) }
+
+func flockAs(f *os.File, how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 		if err != unix.EINTR {
 			return err
 		}

@@ -18,8 +18,9 @@ import (
 
 // Outcomes without a report, because the run could not write one.
 const (
-	Killed = "killed" // the process died without ending the run
-	Empty  = "empty"  // no run has written there
+	Killed  = "killed"  // the process died without ending the run
+	Empty   = "empty"   // no run has written there
+	Unknown = "unknown" // its report or lock cannot be read; Why says why
 )
 
 // Last is what a logdir records about its newest run, for when the run itself
@@ -27,7 +28,7 @@ const (
 type Last struct {
 	Logdir string `json:"logdir"`
 	// Outcome is that of the report, or Killed, or Running for a locked logdir,
-	// or Empty.
+	// or Empty, or Unknown.
 	Outcome string `json:"outcome"`
 	// Why says by whom a run was stopped, what failed, or which process was killed.
 	Why string `json:"why,omitempty"`
@@ -42,7 +43,8 @@ type Last struct {
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// ReadLast reads the records of a logdir. It changes nothing.
+// ReadLast reads the records of a logdir. It changes nothing. A record that is damaged, or of
+// another user and not to be read, is no error: the others may say enough.
 func ReadLast(dir string) (*Last, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err
@@ -50,11 +52,10 @@ func ReadLast(dir string) (*Last, error) {
 		return nil, fmt.Errorf("%s is not a folder; give the logdir of a run", dir)
 	}
 	l := &Last{Logdir: dir, Outcome: Empty, Step: -1}
-	if err := l.fromReport(); err != nil {
-		return nil, err
-	}
-	if err := l.fromLock(); err != nil {
-		return nil, err
+	for _, read := range []func() error{l.fromReport, l.fromLock} {
+		if err := read(); err != nil {
+			l.Outcome, l.Why = Unknown, err.Error()
+		}
 	}
 	if l.Checkpoint == "" || l.Outcome == Killed || l.Outcome == Running {
 		l.fromCheckpoints()

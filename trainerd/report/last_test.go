@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,13 @@ func TestReadLast(t *testing.T) {
 			write(dir, logdir.LockFile, string(deadHere))
 		}, "killed at step 7"},
 		{"released", func(dir string) { reported(dir, ended); write(dir, logdir.LockFile, "") }, "completed at step 5 model.ckpt-5"},
+		{"a damaged report", func(dir string) { write(dir, JSONName, "{"); write(dir, "checkpoint", state) },
+			"unknown at step 7 (run-report.json: unexpected end of JSON input) model.ckpt-7"},
+		{"a folder instead of a report", func(dir string) {
+			if err := os.Mkdir(filepath.Join(dir, JSONName), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}, "unknown (read run-report.json: is a directory) "},
 		{"checkpoints alone", func(dir string) { write(dir, "checkpoint", state) }, "stopped at step 7 model.ckpt-7"},
 	} {
 		dir := t.TempDir()
@@ -59,7 +67,7 @@ func TestReadLast(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		got := l.Text() + " " + l.Checkpoint
+		got := strings.ReplaceAll(l.Text()+" "+l.Checkpoint, dir+string(filepath.Separator), "")
 		if c.name == "a report, then killed" {
 			got = got[:min(len(got), len(c.want))]
 		}
