@@ -118,13 +118,20 @@ func isTool(base string) bool {
 	return strings.HasPrefix(base, ".") || slices.Contains([]string{"__pycache__", "node_modules", "venv", "env", "site-packages"}, base)
 }
 
+// isModel reports whether a file is a model or a checkpoint, by its name. Arrays may be data.
 func isModel(name string) bool {
-	return holdsState().MatchString(name) || pickle().MatchString(name) || saidToBe().MatchString(filepath.Base(name))
+	base := filepath.Base(name)
+	return ofTensors().MatchString(base) || saidToBe().MatchString(base) ||
+		(holdsState().MatchString(base) || pickle().MatchString(base)) && (ofModel().MatchString(base) || countedBy().MatchString(base))
 }
 
 var (
 	// saidToBe are names that say what a file or folder is, and countedBy such that say
 	// what is counted in them.
+	// ofTensors are endings of files that are never data, and ofModel words in names of others
+	// that are a model.
+	ofTensors = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|safetensors|keras|index)$`)
+	ofModel   = lazyregexp.New(`(?i)model|state|weight|param|net(?:$|[^a-z])|policy|agent|optim|last|latest|best`)
 	saidToBe  = lazyregexp.New(`(?i)ckpt|check_?point|snapshot`)
 	countedBy = lazyregexp.New(`(?i)(?:ckpt|check_?point|snapshot|step|epoch|iter)s?[-_=.]?\d`)
 )

@@ -32,3 +32,29 @@ func TestNoiseOfReports(t *testing.T) {
 		}
 	}
 }
+
+// TestNoResume has runs that begin again: with a checkpoint, each or one of them, and without.
+func TestNoResume(t *testing.T) {
+	again, without := &Disturbance{Kind: Stop, Step: 9, given: true}, &Disturbance{Kind: Kill, Step: 9}
+	for name, tc := range map[string]struct {
+		done []*Disturbance
+		want Verdict
+	}{
+		"each was given one":               {[]*Disturbance{again, again}, NoResume},
+		"one was cut short by the kill":    {[]*Disturbance{without, again}, NoResume},
+		"none had a checkpoint":            {[]*Disturbance{without, without}, Unproven},
+		"one resumed, one had none to use": {[]*Disturbance{without, {Kind: Stop, Step: 9, Resumed: 5, given: true}}, Same},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "ckpt.json"), []byte(`{"w": 1}`), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r := &Report{}
+		for _, d := range tc.done {
+			r.Runs = append(r.Runs, &Result{Disturbance: d, restarts: []restart{{0, 1}, {d.Resumed, d.Resumed + 1}}, compared: true})
+		}
+		if r.judge(&proof{Options: Options{Pattern: "ckpt.json"}, reference: &outcome{logdir: dir, first: 1, last: 20}}); r.Verdict != tc.want {
+			t.Errorf("%s: %s, want %s", name, r.Verdict, tc.want)
+		}
+	}
+}

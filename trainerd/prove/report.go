@@ -246,9 +246,9 @@ func (r *Report) qualify(p *proof) {
 	case disturbed == 0:
 		r.Verdict = Unproven
 		note("each run ended before it could be disturbed: give it more steps")
-	case resumed == 0 && again == disturbed:
+	case resumed == 0 && again > 0: // the others had none to resume from
 		r.Verdict = NoResume
-		note("each disturbance cost all steps: have it load the checkpoint that TRAINERD_CHECKPOINT names, or set child.resume_args")
+		note("each disturbance cost all steps, also where there was a checkpoint: have it load the checkpoint that TRAINERD_CHECKPOINT names, or set child.resume_args")
 	case resumed == 0:
 		r.Verdict = Unproven
 		note("no run resumed: each began from scratch, and lost all its steps; see that child.checkpoints means what it saves below the logdir, " +

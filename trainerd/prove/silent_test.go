@@ -1,9 +1,11 @@
 package prove
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestFileThatStaysCut has the file that prove itself has cut short: it is no difference as
@@ -49,5 +51,23 @@ func TestCauseWithoutReports(t *testing.T) {
 	}, reference: &outcome{first: -1, last: -1}, saved: []int64{50, 60}}
 	if got := e.causes(); got[0].Name == "no resume" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestDamageOfBest has folders with the best state, the newer one, alone and next to others.
+func TestDamageOfBest(t *testing.T) {
+	for want, names := range map[string][]string{
+		"best_model.pt": {"best_model.pt"}, "ckpt-9.pt": {"ckpt-9.pt", "best.pt"}, "last.pt": {"best.pt", "last.pt", "model_best.pt"}, "": {"notes.txt"},
+	} {
+		dir := t.TempDir()
+		for i, name := range names {
+			at := time.Unix(int64(1000+i), 0)
+			if err := errors.Join(os.WriteFile(filepath.Join(dir, name), []byte("weights"), 0o666), os.Chtimes(filepath.Join(dir, name), at, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, _ := damageNewest(dir, "*.pt"); got != want {
+			t.Errorf("of %s it cut %q, want %q", names, got, want)
+		}
 	}
 }

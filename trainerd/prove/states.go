@@ -335,24 +335,25 @@ func flatten(prefix string, v any, into map[string]any) {
 }
 
 // damageNewest cuts the newest state short, and returns its name, "" for none, and how it
-// left it.
+// left it. The best is one only where there are no others.
 func damageNewest(logdir, pattern string) (string, fs.FileInfo) {
-	newest, at := "", time.Time{}
+	newest, at, isBest := "", time.Time{}, true
 	root := os.DirFS(logdir)
 	_ = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err == nil && d.IsDir() && isForeign(name):
 			return fs.SkipDir
-		case err != nil || d.IsDir():
+		case err != nil || d.IsDir() || !isPart(name, pattern):
 			return nil
 		}
-		base := d.Name()
-		if shard := strings.Contains(base, ".data-"); !shard && (notState().MatchString(base) || !holdsState().MatchString(base) && !matches(pattern, name)) || strings.Contains(base, "best") {
-			return nil
-		}
+		best := strings.Contains(d.Name(), "best")
 		info, err := d.Info()
-		if err == nil && info.Size() > 0 && (info.ModTime().After(at) || info.ModTime().Equal(at) && name > newest) {
-			newest, at = name, info.ModTime()
+		if err != nil || info.Size() == 0 || best && !isBest {
+			return nil
+		}
+		later := info.ModTime().After(at) || info.ModTime().Equal(at) && name > newest
+		if later || isBest && !best {
+			newest, at, isBest = name, info.ModTime(), best
 		}
 		return nil
 	})
@@ -368,4 +369,10 @@ func damageNewest(logdir, pattern string) (string, fs.FileInfo) {
 		return newest, nil // it has just gone
 	}
 	return newest, info
+}
+
+// isPart reports whether a file is a part of a state.
+func isPart(name, pattern string) bool {
+	base := path.Base(name)
+	return strings.Contains(base, ".data-") || !notState().MatchString(base) && (holdsState().MatchString(base) || matches(pattern, name))
 }

@@ -73,7 +73,7 @@ func TestWorkdirIsKept(t *testing.T) {
 		"train.py": true, "src/model.py": true, "conf/config.yaml": true, "results.csv": true, "logs/train.log": true, "data/step_1/a.csv": true, "pretrained/resnet50.pth": true,
 		"pretrained/big-00001-of-00002.safetensors": true, "pretrained/big-00002-of-00002.safetensors": true, "last.pt": true, "out/ckpt.pt": true,
 		"out/ckpt-20.json": false, "out/ckpt-40.json": false, "checkpoints/epoch=3-step=40.ckpt": false, "results/checkpoint-500/model.safetensors": false,
-		"models/a_10.pt": false, "models/a_20.pt": false, "dcp/step_30/.metadata": false, "linked/w_1.npz": false, "linked/w_2.npz": false,
+		"models/a_10.pt": false, "models/a_20.pt": false, "dcp/step_30/.metadata": false, "linked/weights_1.npz": false, "linked/weights_2.npz": false, "data/shard_1.npz": true, "data/shard_2.npz": true, "data/train_000001.bin": true, "data/train_000002.bin": true,
 	}
 	for name := range files {
 		at := filepath.Join(dir, name)
