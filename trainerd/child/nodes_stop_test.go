@@ -5,6 +5,7 @@ package child
 import (
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,4 +68,31 @@ func TestStopOfAllOneByOne(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A worker was to begin a start, which the disk did not take that it would, and which is over
+// once it does: the chief does not wait for the end of what never began.
+func TestFollowerWithoutItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulateFollower(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
+		var full atomic.Bool
+		picky(sv, func(op, below string) bool {
+			return full.Load() && op == "create" && strings.HasPrefix(below, nodesDir)
+		})
+		full.Store(true)
+		stop, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = nodeEnded })
+		time.Sleep(10 * time.Second)
+		full.Store(false)
+		time.Sleep(10 * time.Second)
+		chief := nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
+		if s := chief.others()[1]; s.Phase == nodeRunning {
+			t.Errorf("the chief waits for %+v", s)
+		}
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
 }
