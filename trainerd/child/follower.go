@@ -67,7 +67,12 @@ func (f *follower) endEarlier() {
 	if readJSON(f.nodes.nodeFile(f.nodes.own), &s); s.Phase == "" || s.Phase == nodeEnded {
 		return
 	}
-	f.at, s.Phase, s.Cause, s.Code, s.Exit = s.start, nodeEnded, Preempted, exitTempFail, "was ended with its trainerd"
+	f.giveUp(s, "was ended with its trainerd")
+}
+
+// giveUp tells the chief that a start has ended here, of which this trainerd runs nothing.
+func (f *follower) giveUp(s nodeState, exit string) {
+	f.at, s.Phase, s.Cause, s.Code, s.Exit = s.start, nodeEnded, Preempted, exitTempFail, exit
 	f.send(s)
 }
 
@@ -145,6 +150,7 @@ func (f *follower) decide(ctx context.Context) (over bool, err error) {
 	known := job.Chief == f.chief
 	f.mute = job.start == f.at && job.Speaker != nil && *job.Speaker != f.nodes.own
 	f.followChief(job)
+	f.withdraw(job)
 	switch {
 	case !f.told.IsZero() && (f.reports == nil || !led || !known || job.Phase != nodeRunning || time.Since(f.told) > f.grace()/2):
 		f.exit.Cause = Stopped // the chief, where there is one, has saved by now
@@ -242,6 +248,16 @@ func (f *follower) announce(at start) bool {
 		f.send(begins)
 	}
 	return !f.nodes.unsent[own]
+}
+
+// withdraw tells the chief that a start which was announced here has not begun, where that is
+// over: the disk may have taken the announcement too late, and the chief would wait for its end.
+func (f *follower) withdraw(job jobState) {
+	s, announced := f.nodes.states[f.nodes.nodeFile(f.nodes.own)].(nodeState)
+	if !announced || s.start == f.at || job.Chief == "" || job.start == s.start && job.Phase == nodeRunning {
+		return
+	}
+	f.giveUp(s, "was not started")
 }
 
 // sendLast tries for a while to send the last state, but not that of a start that was

@@ -5,6 +5,7 @@ package child
 import (
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,6 +66,97 @@ func TestStopOfAllOneByOne(t *testing.T) {
 				stop()
 				if exit, err := end(); exit.Cause != Stopped || is[*SaveLostError](err) != tc.lost || (err != nil) != tc.lost {
 					t.Errorf("Run = %+v, %v; want that steps are lost: %v\n%s", exit, err, tc.lost, log)
+				}
+			})
+		})
+	}
+}
+
+// A worker was to begin a start, which the disk did not take that it would, and which is over
+// once it does: the chief does not wait for the end of what never began.
+func TestFollowerWithoutItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulateFollower(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
+		var full atomic.Bool
+		picky(sv, func(op, below string) bool {
+			return full.Load() && op == "create" && strings.HasPrefix(below, nodesDir)
+		})
+		full.Store(true)
+		stop, end := begin(t, sv)
+		time.Sleep(10 * time.Second)
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = nodeEnded })
+		time.Sleep(10 * time.Second)
+		full.Store(false)
+		time.Sleep(10 * time.Second)
+		chief := nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
+		if s := chief.others()[1]; s.Phase == nodeRunning {
+			t.Errorf("the chief waits for %+v", s)
+		}
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
+}
+
+// A worker that comes again says nothing else of a start that had ended before: a failure stays
+// one. Without such a start it says nothing.
+func TestFollowerComesAgain(t *testing.T) {
+	for _, was := range []nodeState{{}, {start: start{"h/1/1", 1}, Phase: nodeEnded, Host: "h", Cause: Failed, Code: 3, Exit: "has failed"}} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulateFollower(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
+			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = nodeEnded })
+			chief := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
+			if was.Phase != "" {
+				tellState(t, chief, 1, was)
+			}
+			stop, end := begin(t, sv)
+			time.Sleep(10 * time.Second)
+			if s := chief.others()[1]; s != was {
+				t.Errorf("the node says %+v, want %+v", s, was)
+			}
+			stop()
+			if exit, err := end(); err != nil || exit.Cause != Stopped {
+				t.Errorf("Run = %+v, %v", exit, err)
+			}
+		})
+	}
+}
+
+// A worker that ends says so once the disk takes it, but not that a start is to begin which it
+// has not begun.
+func TestFollowerLastState(t *testing.T) {
+	for name, tc := range map[string]struct {
+		begins bool
+		want   phase
+	}{
+		"the program has run":  {true, nodeEnded},
+		"no program was begun": {false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var refused atomic.Int64 // of its next states
+				sv, _ := simulateFollower(t, func(p *simProgram) int {
+					p.sleep(time.Hour)
+					refused.Store(5)
+					return 0
+				})
+				picky(sv, func(op, below string) bool {
+					return op == "create" && strings.HasPrefix(below, nodesDir) && refused.Add(-1) >= 0
+				})
+				if !tc.begins {
+					refused.Store(1 << 30)
+				}
+				stop, end := begin(t, sv)
+				time.Sleep(10*time.Second + time.Millisecond) // between two looks
+				refused.Store(0)
+				stop()
+				if exit, err := end(); err != nil || exit.Cause != Stopped {
+					t.Errorf("Run = %+v, %v", exit, err)
+				}
+				chief := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
+				if s := chief.others()[1]; s.Phase != tc.want || refused.Load() > 0 {
+					t.Errorf("the node says %+v, want %q; %d states would be refused still", s, tc.want, refused.Load())
 				}
 			})
 		})

@@ -101,17 +101,27 @@ func (p *place) settle(ctx context.Context, fsys *faultfs.FS, power bool, rnd *r
 	if err := p.setTimes(); err != nil {
 		return err
 	}
-	outside, err := os.ReadDir(p.root)
-	if err != nil {
+	if err := p.judgeOutside(); err != nil {
 		return err
-	}
-	if len(outside) != 1+p.others {
-		return broke("%d files next to the logdir", len(outside)-1-p.others)
 	}
 	if err := p.judge(ctx); err != nil {
 		return err
 	}
 	return p.view.judge(ctx, false)
+}
+
+// judgeOutside wants nothing next to the logdir, which may be gone itself: somebody may remove
+// it when all are about to end.
+func (p *place) judgeOutside() error {
+	outside, err := os.ReadDir(p.root)
+	if err != nil {
+		return err
+	}
+	outside = slices.DeleteFunc(outside, func(e os.DirEntry) bool { return e.Name() == filepath.Base(p.dir) })
+	if len(outside) != p.others {
+		return broke("%d files next to the logdir, want %d", len(outside), p.others)
+	}
+	return nil
 }
 
 // A timed is what a file has, and since when.
@@ -269,4 +279,23 @@ func TestLinksKeepTimes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A logdir that was removed at the end of a life is no file too few next to it, nor does it hide
+// one too many.
+func TestRemovedLogdirAtTheEnd(t *testing.T) {
+	p := newPlace(t)
+	defer p.leave()
+	for step, do := range []func() error{
+		func() error { return nil },
+		func() error { return os.Remove(p.dir) },
+		func() error { return os.WriteFile(filepath.Join(p.root, "stray"), nil, 0o666) },
+	} {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.judgeOutside(); (err != nil) != (step == 2) {
+			t.Errorf("step %d: %v", step, err)
+		}
+	}
 }
