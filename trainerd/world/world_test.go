@@ -121,10 +121,16 @@ func TestClusterWorld(t *testing.T) {
 	//	                      it was saved
 	//	2742673788477940558   a save that waited for lost servers kept the logdir locked for the
 	//	                      session that replaced the lost one
+	//
+	// and with two things at once:
+	//
+	//	11641425289243614751  what an earlier training had left was taken out at a second attempt,
+	//	                      and the gradients of the next one were dropped
 	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, n: 3, share: 50}
 	w.found = []era[*clusterPlan]{
 		{firstClusterPlan, []uint64{1, 111, 125, 328, 557, 13060240631737458783, 1911104763476638095, 2748610928925176750}},
 		{laterClusterPlan, []uint64{121, 173, 11641921424788747055, 818691309682070713, 12606189120823173191, 2742673788477940558}},
+		{newClusterPlan, []uint64{11641425289243614751}},
 	}
 	w.test(t)
 }

@@ -93,13 +93,14 @@ func (r *Replicas) discard(ctx context.Context, sess session.Session) error {
 		feeds[r.TokenCount] = out[1]
 		targets = append(targets, r.Drain)
 	}
-	if len(targets) == 0 {
-		return nil
+	if len(targets) > 0 {
+		if _, err := sess.Run(ctx, feeds, nil, targets); err != nil {
+			return err
+		}
 	}
-	if _, err := sess.Run(ctx, feeds, nil, targets); err != nil {
-		return err
-	}
-	_, err = sess.Run(ctx, nil, nil, []string{r.ChiefInit}) // taking gradients has counted steps
+	// Taking gradients has counted steps, perhaps at an attempt that then failed:
+	// gradients for an earlier step than was counted are dropped.
+	_, err = sess.Run(ctx, nil, nil, []string{r.ChiefInit})
 	return err
 }
 

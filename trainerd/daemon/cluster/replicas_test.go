@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"log/slog"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/model"
@@ -99,6 +101,44 @@ func TestWaitForChiefThatEvaluates(t *testing.T) {
 		}
 		if !errors.Is(err, session.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "worker 0 (its last step was 9)") {
 			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// leftover is a session on servers that have gradients of an earlier training. Taking
+// them out counts steps; the first call that sets these right takes too long.
+type leftover struct {
+	session.Session
+	gradients, counted int32
+	slow               int
+}
+
+func (s *leftover) Run(ctx context.Context, _ map[string]*ckptfmt.Tensor, _, targets []string) ([]*ckptfmt.Tensor, error) {
+	switch {
+	case slices.Contains(targets, "discard"):
+		s.gradients, s.counted = 0, s.counted+1
+	case slices.Contains(targets, "chief_init"):
+		if s.slow--; s.slow >= 0 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		s.counted = 0
+	}
+	return []*ckptfmt.Tensor{int32s(s.gradients), int32s(0)}, nil
+}
+
+func int32s(v int32) *ckptfmt.Tensor {
+	return &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT32, Shape: []int64{1}, Data: binary.LittleEndian.AppendUint32(nil, uint32(v))}
+}
+
+// Gradients that were taken out at an attempt that then failed have counted steps, too.
+func TestResetThatFailsHalfway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Replicas{Task: NewTask(&config.Config{}, &program.Program{}, slog.New(slog.DiscardHandler), nil),
+			Sync: &model.Sync{Left: "left", Tokens: "tokens", Discard: []string{"discard"}, ChiefInit: "chief_init"}}
+		s := &leftover{gradients: 1, slow: 2}
+		if err := r.reset(t.Context(), s, false); err != nil || s.gradients != 0 || s.counted != 0 {
+			t.Errorf("reset: %v; %d gradients are left, %d steps counted", err, s.gradients, s.counted)
 		}
 	})
 }
