@@ -20,6 +20,11 @@ func JoinParts(list []Part) Part {
 		return cmp.Or(slices.Compare(a.Slice.Start, b.Slice.Start), slices.Compare(a.Shape, b.Shape)) // empty ones first
 	})
 	whole := WholePart(first.Name, first.DType, first.Full, nil)
+	if whole.Foreign = first.Foreign; whole.Foreign != "" {
+		for _, p := range list {
+			whole.Bytes += p.Bytes
+		}
+	}
 	load := func() (*Tensor, error) {
 		filled := slices.DeleteFunc(slices.Clone(list), func(p Part) bool { return slices.Contains(p.Shape, 0) })
 		t, err := JoinSlices(filled)
@@ -39,6 +44,8 @@ func JoinParts(list []Part) Part {
 		}
 	case alongFirst(list):
 		whole.Open = func() (io.ReadCloser, error) { return &partChain{left: list}, nil }
+	case first.Foreign != "":
+		whole.Err = fmt.Errorf("%w: %q: TensorFlow does not have %s, and slices of it are joined along the first dimension alone", ErrType, first.Name, first.Foreign)
 	default:
 		whole.Open = func() (io.ReadCloser, error) {
 			t, err := load()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -205,5 +206,31 @@ func TestJoinPartsOfStrings(t *testing.T) {
 	p = JoinParts([]Part{stringsPart(1, damage), stringsPart(0, nil)})
 	if got, err := p.Load(); !errors.Is(err, damage) {
 		t.Errorf("damaged: %v, %v", got, err)
+	}
+}
+
+// Elements of a type that TensorFlow lacks are joined where it takes no knowledge of them.
+func TestJoinForeignParts(t *testing.T) {
+	slice := func(data string, start, length []int64) Part {
+		return Part{
+			Name: "s", Full: []int64{2, 2}, Slice: TensorSlice{Start: start, Length: length}, Shape: length, Foreign: "F8", Bytes: int64(len(data)),
+			Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(data)), nil },
+		}
+	}
+	rows := JoinParts([]Part{slice("cd", []int64{1, 0}, []int64{1, 2}), slice("ab", []int64{0, 0}, []int64{1, 2})})
+	if size, err := rows.Size(); rows.Foreign != "F8" || rows.Err != nil || size != 4 || err != nil {
+		t.Fatalf("rows: %+v, %d bytes, %v", rows, size, err)
+	}
+	r, err := rows.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if b, err := io.ReadAll(r); string(b) != "abcd" || err != nil {
+		t.Errorf("rows are %q, %v", b, err)
+	}
+	columns := JoinParts([]Part{slice("ac", []int64{0, 0}, []int64{2, 1}), slice("bd", []int64{0, 1}, []int64{2, 1})})
+	if !errors.Is(columns.Err, ErrType) || columns.Foreign != "F8" || columns.Open != nil {
+		t.Errorf("columns: %+v", columns)
 	}
 }

@@ -203,17 +203,25 @@ func (r *Reader) readItems() {
 // slice returns a chunk of a tensor as a part.
 func (r *Reader) slice(t *tensor, c chunk) ckptfmt.Part {
 	s := ckptfmt.TensorSlice{Start: c.offsets, Length: c.sizes}
-	p := ckptfmt.Part{Name: t.name, DType: t.dtype, Full: t.shape, Slice: s, Shape: c.sizes}
+	p := ckptfmt.Part{Name: t.name, DType: t.of.dtype, Full: t.shape, Slice: s, Shape: c.sizes, Foreign: t.of.foreign}
+	if p.Foreign != "" {
+		n, _ := dtype.NumElements(c.sizes) // which was no error when the chunks were counted
+		p.Bytes = n * t.of.size
+	}
+	typeName := p.TypeName()
 	p.Open = func() (io.ReadCloser, error) {
 		from, f, err := r.openPiece(c.piece)
 		if err != nil {
 			return nil, fmt.Errorf("tensor %q: %w", t.name, err)
 		}
 		list := from.Parts()
-		if len(list) != 1 || list[0].DType != t.dtype || !slices.Equal(list[0].Shape, c.sizes) {
+		if len(list) == 1 && errors.Is(list[0].Err, ckptfmt.ErrType) { // conjugated, or quantised
+			return nil, errors.Join(list[0].Err, f.Close())
+		}
+		if len(list) != 1 || list[0].TypeName() != typeName || !slices.Equal(list[0].Shape, c.sizes) {
 			err = &ckptfmt.CorruptError{
 				Name: f.Name(), Offset: c.piece.offset, Part: fmt.Sprintf("tensor %q", t.name),
-				Err: fmt.Errorf("the piece is not one tensor of %s and shape %v", dtype.Name(t.dtype), c.sizes),
+				Err: fmt.Errorf("the piece is not one tensor of %s and shape %v", typeName, c.sizes),
 			}
 			return nil, errors.Join(err, f.Close())
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +59,65 @@ func TestPiecesMakeUpTheTensors(t *testing.T) {
 	for key, want := range map[string]string{"step": "7", "note": "é", "list.1": "0.5"} {
 		if got := r.Metadata()[key]; got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}
+
+// What is in a folder next to tensors that cannot be read is read all the same, and nothing is
+// called damage that is none.
+func TestTypesThatTensorFlowDoesNotHave(t *testing.T) {
+	r, err := dcp.Open(fixture + "odd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"scale": "float8_e8m0fnu", "quantised": "qint8", "conjugated": "complex64", "plain": "float32"}
+	for _, p := range r.Parts() {
+		if p.TypeName() != want[p.Name] || (p.Err != nil) != (p.Name == "quantised") {
+			t.Errorf("%s is %s, %v; want %s", p.Name, p.TypeName(), p.Err, want[p.Name])
+		}
+		delete(want, p.Name)
+		if p.Name != "scale" {
+			continue
+		}
+		from, err := p.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(from)
+		if size, _ := p.Size(); err != nil || !bytes.Equal(b, []byte{0, 1, 2, 3, 4, 5}) || size != 6 {
+			t.Errorf("scale is % x, %v, of %d bytes", b, err, size)
+		}
+		if err := from.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("these are not listed: %v", want)
+	}
+	for name, err := range r.Verify(t.Context()) {
+		isOdd := name == "quantised" || name == "conjugated"
+		if isOdd != errors.Is(err, ckptfmt.ErrType) || !isOdd && err != nil {
+			t.Errorf("verify: %s: %v", name, err)
+		}
+	}
+}
+
+// A type of a later version of torch is listed, too.
+func TestTypesOfLaterVersions(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(fixture+"odd")); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(filepath.Join(dir, dcp.MetadataName), "float8_e8m0fnu", "float8_e9m9fnu"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := dcp.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Parts() {
+		if p.Name == "scale" && (!errors.Is(p.Err, ckptfmt.ErrType) || p.TypeName() != "float8_e9m9fnu" || !strings.Contains(p.Err.Error(), `tensor "scale"`)) {
+			t.Errorf("scale is %s, %v", p.TypeName(), p.Err)
 		}
 	}
 }

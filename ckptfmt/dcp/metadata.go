@@ -45,8 +45,7 @@ var called = map[string]bool{
 
 var rules = pickle.Rules{
 	Allowed: func(name string) bool {
-		_, dtype := torch.DType(name)
-		return dtype || made[name] || called[name]
+		return elementOf(name) != element{} || made[name] || called[name]
 	},
 	New: func(class string, args pickle.Tuple) (any, error) {
 		if !made[class] || len(args) > 0 {
@@ -79,9 +78,29 @@ type chunk struct {
 // tensor is one as the pickle describes it.
 type tensor struct {
 	name   string
-	dtype  tfpb.DataType
+	of     element
 	shape  []int64
 	chunks []chunk
+}
+
+// element is the type of the elements, as [torch.DType] has it.
+type element struct {
+	dtype   tfpb.DataType
+	foreign string
+	size    int64 // 0 of a type that is not known
+}
+
+func elementOf(global string) element {
+	d, foreign, size := torch.DType(global)
+	return element{d, foreign, size}
+}
+
+// whole returns a part that is the whole tensor, and that cannot be read.
+func (t *tensor) whole(err error) ckptfmt.Part {
+	p := ckptfmt.WholePart(t.name, t.of.dtype, t.shape, nil)
+	n, _ := dtype.NumElements(t.shape) // which was no error when the chunks were counted
+	p.Foreign, p.Bytes, p.Err = t.of.foreign, n*t.of.size, err
+	return p
 }
 
 // parser reads the object in a pickle.
@@ -243,14 +262,14 @@ func (p *parser) entry(name string, v any) error {
 	if err != nil {
 		return p.corrupt(name, err)
 	}
+	if t.of.size == 0 {
+		p.r.parts = append(p.r.parts, t.whole(fmt.Errorf("%s: tensor %q: %w: it is of torch.%s, which TensorFlow and this package do not have", p.name, name, ckptfmt.ErrType, t.of.foreign)))
+		return nil
+	}
 	list := make([]ckptfmt.Part, len(t.chunks))
 	for i, c := range t.chunks {
 		if p.sizes[c.piece.file] == gone {
-			lost := ckptfmt.WholePart(name, t.dtype, t.shape, nil)
-			n, _ := dtype.NumElements(t.shape) // which was no error when the chunks were counted
-			lost.Bytes = n * dtype.Size(t.dtype)
-			lost.Err = &ckptfmt.CorruptError{Name: filepath.Join(p.r.dir, c.piece.file), Part: "file", Err: fs.ErrNotExist}
-			p.r.parts = append(p.r.parts, lost)
+			p.r.parts = append(p.r.parts, t.whole(&ckptfmt.CorruptError{Name: filepath.Join(p.r.dir, c.piece.file), Part: "file", Err: fs.ErrNotExist}))
 			return nil
 		}
 		list[i] = p.r.slice(t, c)
@@ -261,10 +280,10 @@ func (p *parser) entry(name string, v any) error {
 
 // dtypeOf reads the properties of a tensor: a tuple that begins with the type, or
 // its attributes.
-func dtypeOf(v any) (tfpb.DataType, bool) {
+func dtypeOf(v any) element {
 	o, _ := v.(*pickle.Object)
 	if o == nil {
-		return 0, false
+		return element{}
 	}
 	var global pickle.Global
 	switch state := o.State.(type) {
@@ -275,12 +294,12 @@ func dtypeOf(v any) (tfpb.DataType, bool) {
 	case *pickle.Dict:
 		global, _ = state.Get("dtype").(pickle.Global)
 	}
-	return torch.DType(string(global))
+	return elementOf(string(global))
 }
 
 func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
-	dt, ok := dtypeOf(state.Get("properties"))
-	if !ok {
+	of := dtypeOf(state.Get("properties"))
+	if of == (element{}) {
 		return nil, fmt.Errorf("%w: it has a type that is not known", ckptfmt.ErrType)
 	}
 	shape, ok := numbers(state.Get("size"))
@@ -288,7 +307,7 @@ func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
 	if !ok || !isList || len(list.Items) == 0 {
 		return nil, errors.New("it has no size or chunks")
 	}
-	t := &tensor{name: name, dtype: dt, shape: shape}
+	t := &tensor{name: name, of: of, shape: shape}
 	total := int64(0)
 	for _, v := range list.Items {
 		c, err := p.chunk(t, stateOf(v, classChunk))
@@ -296,7 +315,7 @@ func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
 			return nil, err
 		}
 		n, err := dtype.NumElements(c.sizes)
-		if err != nil || n*dtype.Size(dt) > c.piece.size || n > 1<<50 {
+		if err != nil || n*of.size > c.piece.size || n > 1<<50 {
 			return nil, fmt.Errorf("a chunk of shape %v is larger than its piece of %d bytes", c.sizes, c.piece.size)
 		}
 		total += n

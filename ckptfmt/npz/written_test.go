@@ -227,3 +227,14 @@ func TestHeadersOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestSizesWithoutReading(t *testing.T) {
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		r := open(t, archive(t, method, "a.npy", "", array("<i4", "(1, 3)", "aaaabbbbcccc"), "s.npy", "", array("<i8", "()", "12345678")))
+		for i, want := range []int64{12, 8} {
+			if info, err := r.Info(i); err != nil || info.Bytes != want {
+				t.Errorf("method %d: %+v, %v, want %d bytes", method, info, err, want)
+			}
+		}
+	}
+}

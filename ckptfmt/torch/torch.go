@@ -50,6 +50,7 @@ package torch
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
@@ -140,14 +141,18 @@ var dtypes = func() map[string]*element {
 // versions of torch: a tensor of one is listed, and is not read.
 var otherType = lazyregexp.New(`^torch\.q?(?:u?int|float|bfloat|complex|bits)[0-9][0-9a-z_]*$`)
 
-// DType returns the type with that name in a pickle, such as "torch.float32", if
-// TensorFlow has it.
-func DType(name string) (tfpb.DataType, bool) {
-	e := dtypes[name]
-	if e == nil || e.foreign != "" {
-		return tfpb.DataType_DT_INVALID, false
+// DType returns the type of elements with that name in a pickle, such as "torch.float32",
+// and the size of one. For a type that TensorFlow does not have it returns the name as
+// foreign, with size 0 if this package does not know it either. Both are empty if the
+// name is not that of a type.
+func DType(name string) (d tfpb.DataType, foreign string, size int64) {
+	if e := dtypes[name]; e != nil {
+		return e.dtype, e.foreign, e.size
 	}
-	return e.dtype, true
+	if otherType().MatchString(name) {
+		return tfpb.DataType_DT_INVALID, strings.TrimPrefix(name, "torch."), 0
+	}
+	return tfpb.DataType_DT_INVALID, "", 0
 }
 
 // storageRef is a storage as the pickle names it.
