@@ -33,8 +33,8 @@ few steps: what shows in a hundred shows in a million.
 
 A program that is given alone is first run for a while, as ` + "`trainerd init`" + `
 does, to see what it saves, and where. If that is below the current folder, each run
-has a copy of the folder: without checkpoints that are there already, and with links to
-large files of data. Nothing in the folder itself is changed.
+has a copy of the folder: without checkpoints that are there already, and with links
+to large files of data. Nothing in the folder itself is changed.
 
 EXAMPLES:
    trainerd prove -- python3 train.py --steps 100
