@@ -19,54 +19,6 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// TestCopyOfOverwritten has programs that save to one name again and again, and are
-// killed in a save: they continue from the save before.
-func TestCopyOfOverwritten(t *testing.T) {
-	for _, files := range [][]string{{"last.safetensors"}, {"out/last/model.safetensors", "out/last/optim/a.safetensors"}} {
-		dir := t.TempDir()
-		pattern := "last*"
-		if len(files) > 1 {
-			pattern = "out/last"
-		}
-		write := func(text string) {
-			for _, name := range files {
-				childtest.Write(t, filepath.Join(dir, name), text)
-			}
-		}
-		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}}
-		for life := 1; life <= 3; life++ {
-			r.store = openShelf(t, dir, pattern)
-			if bad := r.store.ReadRecords(); bad != nil {
-				t.Fatal(bad)
-			}
-			r.store.Refresh(true)
-			if err := r.store.Sweep(); err != nil {
-				t.Fatal(err)
-			}
-			r.quarantineDamaged(t.Context())
-			c, ok := r.store.Newest(noCeiling)
-			if ok != (life > 1) {
-				t.Fatalf("life %d begins with %v, %v", life, c, ok)
-			}
-			for _, name := range files {
-				if got, err := os.ReadFile(filepath.Join(dir, name)); life > 1 && (err != nil || string(got) != childtest.TensorsOf(10*life-10)) {
-					t.Errorf("life %d: %s is not that of the save before: %v", life, name, err)
-				}
-			}
-			for save := 1; save <= 2; save++ { // the second replaces the copy of the first
-				write(childtest.TensorsOf(10*life - 10*(2-save)))
-				if added, bad := r.store.Refresh(true); len(added) != 1 || bad != nil {
-					t.Fatalf("life %d: added %v, bad %v", life, added, bad)
-				}
-			}
-			if copies, err := os.ReadDir(filepath.Join(dir, found.CopiesDir)); err != nil || len(copies) != 1 {
-				t.Errorf("life %d: copies %v, %v", life, copies, err)
-			}
-			write(childtest.TensorsOf(99)[:100])
-		}
-	}
-}
-
 // TestCopyOfOneThatIsGone has a program that removes its only checkpoint before it
 // renames the next, and is killed in between. One that has ended well may have done
 // without it.

@@ -66,7 +66,7 @@ func TestLastIsMended(t *testing.T) {
 			if temps, _ := filepath.Glob(filepath.Join(filepath.Dir(last), ".trainerd-*")); temps != nil {
 				t.Errorf("left %v", temps)
 			}
-			if tc.mended && tc.newest != "" && os.SameFile(stat(t, last), stat(t, filepath.Join(dir, tc.newest))) {
+			if tc.mended && tc.newest != "" && os.SameFile(childtest.Stat(t, last), childtest.Stat(t, filepath.Join(dir, tc.newest))) {
 				t.Error("it is a link, which the program may write into")
 			}
 		})

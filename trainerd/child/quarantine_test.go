@@ -141,38 +141,6 @@ func (n naming) killedAtEach(t *testing.T, left string) {
 	}
 }
 
-// TestNamesAreCorrectedLater has a disk that does not take what is to name another checkpoint
-// than the damaged one: the next start tries again, but not once the checkpoint is back.
-func TestNamesAreCorrectedLater(t *testing.T) {
-	for _, back := range []bool{false, true} {
-		dir := t.TempDir()
-		childtest.Write(t, filepath.Join(dir, "s_10.safetensors"), childtest.Tensors())
-		childtest.Write(t, filepath.Join(dir, "s_20.safetensors"), "x")
-		childtest.Write(t, filepath.Join(dir, "latest"), "s_20.safetensors")
-		whole := atomicfile.OrOS(nil)
-		disk := &swappable{whole}
-		s := shelfOn(t, disk, dir, "s_*")
-		s.Refresh(true)
-		disk.FS = childtest.PickyDisk{FS: whole, Logdir: dir, Fails: func(op, name string) bool { return op == "rename" && name == "latest" }}
-		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
-		r.quarantineDamaged(t.Context())
-		if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s_20.safetensors" {
-			t.Fatalf("latest has %q", got)
-		}
-		want := "s_10.safetensors"
-		if back {
-			want = "s_20.safetensors"
-			childtest.Write(t, filepath.Join(dir, want), childtest.Tensors())
-		}
-		disk.FS = whole
-		s.Refresh(true)
-		r.quarantineDamaged(t.Context())
-		if got := childtest.Read(t, filepath.Join(dir, "latest")); got != want {
-			t.Errorf("latest has %q, want %q", got, want)
-		}
-	}
-}
-
 // TestMovedAsideOnBadDisk has each operation fail once of moving a damaged checkpoint aside: it
 // is not there all the same when the program starts, and the copy of one that is overwritten is.
 func TestMovedAsideOnBadDisk(t *testing.T) {

@@ -62,7 +62,7 @@ var codeDefects = []codeDefect{
 		return
 	}
 	if r.isLost()`},
-	{name: "a cut newest state stays", file: "trainerd/child/last.go", world: "TestChildWorld", seed: 16260637444217262901,
+	{name: "a cut newest state stays", file: "trainerd/child/found/last.go", world: "TestChildWorld", seed: 16260637444217262901,
 		old: "	if c.Size == 0 {\n		return true", new: `	if planted("a cut newest state stays") {
 		return false
 	}

@@ -4,6 +4,7 @@ package found
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,4 +155,51 @@ type lyingFile struct{ atomicfile.File }
 
 func (f lyingFile) Write(b []byte) (int, error) {
 	return f.File.Write(bytes.ReplaceAll(b, []byte("weights"), []byte("WEIGHTS")))
+}
+
+// TestCopyOfOverwritten has programs that save to one name again and again, and are
+// killed in a save: they continue from the save before.
+func TestCopyOfOverwritten(t *testing.T) {
+	for _, files := range [][]string{{"last.safetensors"}, {"out/last/model.safetensors", "out/last/optim/a.safetensors"}} {
+		dir := t.TempDir()
+		pattern := "last*"
+		if len(files) > 1 {
+			pattern = "out/last"
+		}
+		write := func(text string) {
+			for _, name := range files {
+				childtest.Write(t, filepath.Join(dir, name), text)
+			}
+		}
+		for life := 1; life <= 3; life++ {
+			s := openStore(t, dir, pattern)
+			if bad := s.ReadRecords(); bad != nil {
+				t.Fatal(bad)
+			}
+			s.Refresh(true)
+			if err := s.Sweep(); err != nil {
+				t.Fatal(err)
+			}
+			clearDamaged(t.Context(), s)
+			c, ok := s.Newest(math.MaxInt64)
+			if ok != (life > 1) {
+				t.Fatalf("life %d begins with %v, %v", life, c, ok)
+			}
+			for _, name := range files {
+				if got, err := os.ReadFile(filepath.Join(dir, name)); life > 1 && (err != nil || string(got) != childtest.TensorsOf(10*life-10)) {
+					t.Errorf("life %d: %s is not that of the save before: %v", life, name, err)
+				}
+			}
+			for save := 1; save <= 2; save++ { // the second replaces the copy of the first
+				write(childtest.TensorsOf(10*life - 10*(2-save)))
+				if added, bad := s.Refresh(true); len(added) != 1 || bad != nil {
+					t.Fatalf("life %d: added %v, bad %v", life, added, bad)
+				}
+			}
+			if copies, err := os.ReadDir(filepath.Join(dir, CopiesDir)); err != nil || len(copies) != 1 {
+				t.Errorf("life %d: copies %v, %v", life, copies, err)
+			}
+			write(childtest.TensorsOf(99)[:100])
+		}
+	}
 }

@@ -25,3 +25,34 @@ func TestSweepFollowsNoLink(t *testing.T) {
 		t.Errorf("left are %v", got)
 	}
 }
+
+// TestNamesAreCorrectedLater has a disk that does not take what is to name another checkpoint
+// than the damaged one: the next start tries again, but not once the checkpoint is back.
+func TestNamesAreCorrectedLater(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, "s_10.safetensors"), childtest.Tensors())
+		childtest.Write(t, filepath.Join(dir, "s_20.safetensors"), "x")
+		childtest.Write(t, filepath.Join(dir, "latest"), "s_20.safetensors")
+		whole := atomicfile.OrOS(nil)
+		disk := &swappable{whole}
+		s := storeOn(t, disk, dir, "s_*")
+		s.Refresh(true)
+		disk.FS = childtest.PickyDisk{FS: whole, Logdir: dir, Fails: func(op, name string) bool { return op == "rename" && name == "latest" }}
+		clearDamaged(t.Context(), s)
+		if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s_20.safetensors" {
+			t.Fatalf("latest has %q", got)
+		}
+		want := "s_10.safetensors"
+		if back {
+			want = "s_20.safetensors"
+			childtest.Write(t, filepath.Join(dir, want), childtest.Tensors())
+		}
+		disk.FS = whole
+		s.Refresh(true)
+		clearDamaged(t.Context(), s)
+		if got := childtest.Read(t, filepath.Join(dir, "latest")); got != want {
+			t.Errorf("latest has %q, want %q", got, want)
+		}
+	}
+}

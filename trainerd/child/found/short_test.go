@@ -4,9 +4,12 @@ package found
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
@@ -92,5 +95,71 @@ func TestShortFiles(t *testing.T) {
 				t.Errorf("it is moved aside: %v, want %v", got, tc.cut)
 			}
 		})
+	}
+}
+
+// TestShorterFromNowOn has a program whose checkpoints are shorter than before: the
+// second one shows that it is no accident, whatever has become of the first.
+func TestShorterFromNowOn(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "w-*")
+		write := func(step int, text string) {
+			t.Helper()
+			childtest.Write(t, filepath.Join(dir, fmt.Sprintf("w-%d", step)), text)
+		}
+		for step := 1; step <= 3; step++ {
+			write(step, "weights")
+		}
+		s.Refresh(true)
+		write(4, "w")
+		if added, bad := s.Refresh(true); added != nil || len(bad) != 1 {
+			t.Fatalf("the first: added %v, bad %v", added, bad)
+		}
+		if moved {
+			clearDamaged(t.Context(), s)
+		}
+		write(5, "w")
+		s.Refresh(true)
+		if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 5 {
+			t.Errorf("moved %v: the newest is %v", moved, c)
+		}
+		write(6, "w")
+		if added, bad := s.Refresh(true); !slices.Contains(steps(added), 6) || bad != nil {
+			t.Errorf("moved %v: later: added %v, bad %v", moved, added, bad)
+		}
+	}
+}
+
+// TestShortAfterOneThatWasSetAside has a short checkpoint that counted at first.
+func TestShortAfterOneThatWasSetAside(t *testing.T) {
+	dir := childtest.Logdir(t, "w-1", "w-2", "w-3")
+	s := openStore(t, dir, "w-*")
+	childtest.Write(t, filepath.Join(dir, "w-4"), "w")
+	s.Refresh(true) // all at once
+	c, ok := s.Newest(math.MaxInt64)
+	if !ok || c.Step != 4 {
+		t.Fatalf("the newest is %v", c)
+	}
+	_, err := s.SetAside(t.Context(), c, time.Now())
+	childtest.Must(t, err)
+	childtest.Write(t, filepath.Join(dir, "w-4"), "we")
+	if added, bad := s.Refresh(true); added != nil || len(bad) != 1 {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+}
+
+// TestCutTwiceAtOnePlace has a program that is killed twice after the same number of
+// bytes, and has saved in between.
+func TestCutTwiceAtOnePlace(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "w-*")
+	for step, text := range []string{"weights", "weights", "weights", "w", "weights", "w"} {
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("w-%d", step)), text)
+		_, bad := s.Refresh(true)
+		if got := len(bad) == 1; got != (text == "w") {
+			t.Errorf("step %d: bad %v", step, bad)
+		}
+		clearDamaged(t.Context(), s)
 	}
 }

@@ -4,15 +4,19 @@ package found
 
 import (
 	"context"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
@@ -215,4 +219,114 @@ func TestAtOfEpoch(t *testing.T) {
 		t.Errorf("it is of step %d", got)
 	}
 
+}
+
+// TestDamagedWithoutStep has damaged checkpoints without a step, of which one is newer than
+// the verified one: that alone is moved aside.
+func TestDamagedWithoutStep(t *testing.T) {
+	for _, verified := range []string{"last.bin", "ckpt-10.bin"} {
+		dir := childtest.Logdir(t, "old.safetensors", verified, "new.safetensors")
+		s := openStore(t, dir, "*.*")
+		s.Refresh(true)
+		clearDamaged(t.Context(), s)
+		got := childtest.Below(t, dir)
+		if !slices.Contains(got, "old.safetensors") || !slices.Contains(got, verified) || slices.Contains(got, "new.safetensors") {
+			t.Errorf("left %v", got)
+		}
+	}
+}
+
+// TestOneOfTwoIsBroughtBack has two checkpoints that a program overwrites, one of which is
+// damaged.
+func TestOneOfTwoIsBroughtBack(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.safetensors", "b.safetensors"} {
+		childtest.Write(t, filepath.Join(dir, name), childtest.Tensors())
+	}
+	s := openStore(t, dir, "*.safetensors")
+	s.Refresh(true)
+	childtest.Write(t, filepath.Join(dir, "b.safetensors"), "x")
+	s.Refresh(true)
+	clearDamaged(t.Context(), s)
+	if got := childtest.Read(t, filepath.Join(dir, "b.safetensors")); got != childtest.Tensors() {
+		t.Errorf("it has %q", got)
+	}
+}
+
+// TestDeletedStaysDeleted has a checkpoint that the user has deleted, to begin again.
+func TestDeletedStaysDeleted(t *testing.T) {
+	dir := t.TempDir()
+	childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.Tensors())
+	s := openStore(t, dir, "last*")
+	s.Refresh(true)
+	childtest.Must(t, os.Remove(filepath.Join(dir, "last.safetensors")))
+	s.Refresh(true)
+	clearDamaged(t.Context(), s)
+	if _, err := os.Stat(filepath.Join(dir, "last.safetensors")); err == nil {
+		t.Error("it is there again")
+	}
+}
+
+// TestNothingIsBroughtBack has records of checkpoints that are gone, of which none is the one
+// that the program was about to replace: another is there, it is none of the pattern, or it
+// has no copy.
+func TestNothingIsBroughtBack(t *testing.T) {
+	for name, tc := range map[string]struct{ gone, there, pattern string }{
+		"another is there":    {"last.safetensors", "last-b.safetensors", "last*"},
+		"none of the pattern": {"last.safetensors", "", "ckpt*"},
+		"without a copy":      {"ckpt-1.safetensors", "", "ckpt*"},
+	} {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, tc.gone), childtest.Tensors())
+		openStore(t, dir, tc.gone).Refresh(true)
+		childtest.Must(t, os.Remove(filepath.Join(dir, tc.gone)))
+		if tc.there != "" {
+			childtest.Write(t, filepath.Join(dir, tc.there), childtest.Tensors())
+		}
+		s := openStore(t, dir, tc.pattern)
+		s.ReadRecords()
+		s.Refresh(true)
+		if gone := s.Gone(); gone != nil {
+			t.Errorf("%s: to be brought back are %v", name, gone)
+		}
+	}
+}
+
+// TestLinkToNoSuchFile has a link to a file of a damaged folder that the one before does
+// not have: it goes. A hard link that cannot be made leaves the old one.
+func TestLinkToNoSuchFile(t *testing.T) {
+	dir, st := t.TempDir(), childtest.Tensors()
+	for name, text := range map[string]string{"epoch_1/a.safetensors": st, "epoch_2/a.safetensors": st[:20], "epoch_2/b.json": "{}"} {
+		childtest.Write(t, filepath.Join(dir, name), text)
+	}
+	childtest.Must(t, os.Symlink("epoch_2/b.json", filepath.Join(dir, "b")))
+	childtest.Must(t, os.Link(filepath.Join(dir, "epoch_2/a.safetensors"), filepath.Join(dir, "hard")))
+	s := storeOn(t, childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: dir, Fails: func(op, name string) bool {
+		return op == "create" && strings.HasPrefix(name, ".trainerd-") // where links are not known
+	}}, dir, "epoch_*")
+	s.Refresh(true)
+	failed := clearDamaged(t.Context(), s)
+	if _, err := os.Lstat(filepath.Join(dir, "b")); !os.IsNotExist(err) {
+		t.Errorf("the link is still there: %v", err)
+	}
+	if got := childtest.Read(t, filepath.Join(dir, "hard")); got != st[:20] || !errors.Is(failed, syscall.EIO) {
+		t.Errorf("the hard link has %q; the error is %v", got, failed)
+	}
+}
+
+// TestWrittenAgainAfterQuarantine has a damaged checkpoint that was moved aside, and an
+// intact one of the same name, size and time, as a copy that is brought back may be.
+func TestWrittenAgainAfterQuarantine(t *testing.T) {
+	dir, text := t.TempDir(), childtest.Tensors()
+	name, at := filepath.Join(dir, "ckpt-1.safetensors"), time.Unix(1_700_000_000, 0)
+	s := openStore(t, dir, "ckpt-*")
+	for _, text := range []string{strings.Replace(text, "{", "x", 1), text} {
+		childtest.Write(t, name, text)
+		childtest.Must(t, os.Chtimes(name, at, at))
+		s.Refresh(true)
+		clearDamaged(t.Context(), s)
+	}
+	if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 1 {
+		t.Errorf("the newest is %v", c)
+	}
 }

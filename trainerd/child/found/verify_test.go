@@ -3,6 +3,7 @@
 package found
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -168,5 +169,27 @@ func keepsTheGoodOne(t *testing.T, dir string) {
 		if _, err := os.Stat(filepath.Join(dir, "checkpoint-20")); !os.IsNotExist(err) {
 			t.Fatalf("the damaged one is still there: %v", err)
 		}
+	}
+}
+
+// TestMoveAside moves what is damaged and newer than all else, and that alone.
+func TestMoveAside(t *testing.T) {
+	dir, st := t.TempDir(), childtest.Tensors()
+	for step, text := range map[int]string{5: "", 10: st, 20: st[:30], 30: ""} {
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("out/checkpoint-%d/model.safetensors", step)), text)
+	}
+	s := openStore(t, dir, "*/checkpoint-*")
+	s.Refresh(true)
+	clearDamaged(t.Context(), s)
+	left, err := filepath.Glob(filepath.Join(dir, "out", "*"))
+	if want := []string{filepath.Join(dir, "out/checkpoint-10"), filepath.Join(dir, "out/checkpoint-5")}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left %v, %v", left, err)
+	}
+	moved, err := filepath.Glob(filepath.Join(dir, "damaged", "checkpoint-*", "checkpoint-*", "model.safetensors"))
+	if err != nil || len(moved) != 2 {
+		t.Errorf("moved %v, %v", moved, err)
+	}
+	if added, bad := s.Refresh(true); added != nil || bad != nil {
+		t.Errorf("what was moved is found again: %v, %v", added, bad)
 	}
 }

@@ -124,3 +124,11 @@ func Read(t *testing.T, name string) string {
 	Must(t, err)
 	return string(b)
 }
+
+// Stat returns what is known of a file.
+func Stat(t *testing.T, name string) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(name)
+	Must(t, err)
+	return info
+}
