@@ -16,7 +16,7 @@ BENCH   ?= -short
 CUTS    ?= 40
 KILLS   ?= 10
 DEPTH   := ./internal/atomicfile ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention ./trainerd/checkpoint ./trainerd/coord
-COVERED := $(DEPTH) ./ckptfmt ./tfevents ./trainerd/child ./trainerd/child/found ./trainerd/child/system
+COVERED := $(DEPTH) ./ckptfmt ./tfevents ./trainerd/child,./trainerd/child/found ./trainerd/child/system
 TRAINERS_VENV ?= $(BIN)/trainers-venv
 FOR     ?= 1h
 export INTEROP RETRY

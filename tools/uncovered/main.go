@@ -1,8 +1,9 @@
 // Command uncovered prints the statements of packages that no test of the same
 // package runs, but for those in excused.txt, which has a reason for each. It
-// fails if there are any.
+// fails if there are any. The tests of packages that are joined by commas, such as a
+// package and one that was split off, count for all of them.
 //
-// Usage: uncovered ROOT PACKAGE...
+// Usage: uncovered ROOT PACKAGE[,PACKAGE...]...
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/cover"
@@ -78,15 +80,33 @@ func run(ctx context.Context, root string, packages []string) (bool, error) {
 	return print(count, excused) && fine, nil
 }
 
-// profile runs the tests of the packages; each counts for its own package only.
-func profile(ctx context.Context, root string, packages []string) ([]*cover.Profile, error) {
+// profile runs the tests of the packages.
+func profile(ctx context.Context, root string, packages []string) (all []*cover.Profile, err error) {
+	alone := slices.DeleteFunc(slices.Clone(packages), func(p string) bool { return strings.Contains(p, ",") })
+	if len(alone) > 0 {
+		all, err = test(ctx, root, alone)
+	}
+	for _, joined := range packages {
+		if err != nil || !strings.Contains(joined, ",") {
+			continue
+		}
+		var more []*cover.Profile
+		more, err = test(ctx, root, append([]string{"-coverpkg", joined}, strings.Split(joined, ",")...))
+		all = append(all, more...)
+	}
+	return all, err
+}
+
+// test runs the tests of packages, each of which counts for its own package, unless the
+// arguments say otherwise.
+func test(ctx context.Context, root string, args []string) ([]*cover.Profile, error) {
 	temp, err := os.MkdirTemp("", "uncovered-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
 	name := filepath.Join(temp, "profile")
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-coverprofile", name}, packages...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-coverprofile", name}, args...)...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)
