@@ -443,3 +443,12 @@ func testNodesAfterRemoval(t *testing.T, later time.Duration) {
 		t.Errorf("the program has ended on the worker at %v, and is started again at %v", ended, again)
 	}
 }
+
+// TestChiefNodeOfNoChief has a job whose chief has gone: none of its nodes leads it.
+func TestChiefNodeOfNoChief(t *testing.T) {
+	dir := t.TempDir()
+	childtest.Write(t, filepath.Join(dir, nodesDir, "job.json"), `{"chief": "another life", "node": 3}`)
+	if n := ChiefNode(dir); n != 0 {
+		t.Errorf("node %d leads it", n)
+	}
+}

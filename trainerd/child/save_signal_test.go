@@ -151,3 +151,16 @@ func TestNodesSaveBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestSaveable has what is lacking of a program that is to save on request.
+func TestSaveable(t *testing.T) {
+	for want, sv := range map[string]*Supervisor{
+		"child.save_signal": {Checkpoints: "ckpt-*"},
+		"child.checkpoints": {SaveSignal: syscall.SIGUSR1},
+		"":                  {SaveSignal: syscall.SIGUSR1, Checkpoints: "ckpt-*"},
+	} {
+		if err := sv.saveable(); (err == nil) != (want == "") || err != nil && (!errors.Is(err, errCannotSave) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("the error is %v, want one of %q", err, want)
+		}
+	}
+}

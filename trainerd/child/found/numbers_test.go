@@ -92,3 +92,40 @@ func TestRunOf(t *testing.T) {
 		}
 	}
 }
+
+// TestReachedWithoutStep has a checkpoint whose name has no step: what had been reported
+// when it was found is how far the program had come.
+func TestReachedWithoutStep(t *testing.T) {
+	c := &Checkpoint{Step: NoStep, files: []string{"last"}, first: Moment{Step: 30}}
+	if at, reached := c.At(), c.Reached(); at != NoStep || reached != 30 {
+		t.Errorf("it is of step %d, and had reached %d", at, reached)
+	}
+}
+
+// TestNumbersOnBadDisk has a disk that does not take what is learned of numbers: that is
+// said, and what they count is known all the same.
+func TestNumbersOnBadDisk(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("w-%d.safetensors", i+1)), childtest.Tensors())
+	}
+	s := openStore(t, dir, "w-*.safetensors")
+	s.opts.Metrics = func(*Checkpoint) checkpoint.Measurements { return nil }
+	s.Refresh(true)
+	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
+	step := int64(0)
+	s.NoteReported(func(time.Time) int64 { step += 100; return step })
+	if errs := s.Unrecorded(); !s.counts || len(errs) != 6 || s.Unrecorded() != nil {
+		t.Errorf("the numbers count saves: %v; said is %v", s.counts, errs)
+	}
+}
+
+// TestMeasureNoStep has values of a step that is not known: they are of no checkpoint.
+func TestMeasureNoStep(t *testing.T) {
+	s := openStore(t, childtest.Logdir(t, "last"), "last")
+	s.Refresh(true)
+	childtest.Must(t, s.Measure(NoStep, checkpoint.Measurements{"loss": {Value: 1}}))
+	if r := s.known[0].record; len(r.Metrics) != 0 {
+		t.Errorf("its record has %v", r.Metrics)
+	}
+}

@@ -121,3 +121,23 @@ func TestCheckpointIsNoPointer(t *testing.T) {
 		t.Errorf("last.json has %q", got)
 	}
 }
+
+// TestCounterpart has the file of another checkpoint that is what one is of its own: there
+// may be none, unless each has a single file.
+func TestCounterpart(t *testing.T) {
+	of := func(files ...string) Checkpoint { return Checkpoint{files: files} }
+	for _, tc := range []struct {
+		c    Checkpoint
+		file int
+		to   Checkpoint
+		want string
+	}{
+		{of("a_20", "b_20"), 1, of("a_10", "b_10"), "b_10"},
+		{of("a_20", "b_20"), 1, of("a_10"), ""},
+		{of("a_20"), 0, of("b_10"), "b_10"},
+	} {
+		if got := counterpart(tc.c, tc.file, tc.to); got != tc.want {
+			t.Errorf("%v of %v in %v: %q, want %q", tc.file, tc.c.files, tc.to.files, got, tc.want)
+		}
+	}
+}
