@@ -165,13 +165,6 @@ func logAllTo(s *screen) *slog.Logger {
 	return slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-func steps(all []Checkpoint) (steps []int64) {
-	for _, c := range all {
-		steps = append(steps, c.Step)
-	}
-	return steps
-}
-
 // openShelf returns the store of the checkpoints in a folder, without a program.
 func openShelf(t *testing.T, dir, pattern string, policy ...retention.Policy) *found.Store {
 	t.Helper()
