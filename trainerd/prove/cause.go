@@ -203,7 +203,7 @@ func (e *evidence) offByOne() []Cause {
 	}
 	for _, c := range e.Difference.Curves {
 		switch {
-		case len(c.Missing) > 0 && !e.countsFromStart(c):
+		case len(c.Missing) > 0 && !e.countsFromStart(c) && !e.beginsLate(c):
 			return one("%s has no step %d", c.Tag, c.Missing[0])
 		case len(c.Extra) > 0 && c.Extra[0] > e.reference.last:
 			return one("%s continues to step %d, want %d at most", c.Tag, c.Extra[0], e.reference.last)
@@ -341,6 +341,9 @@ func (e *evidence) drawn() []*part {
 	all := []*part{partRandom, partShuffle, partData}
 	if e.mentions(partShuffle) {
 		all = []*part{partData, partRandom, partShuffle}
+	}
+	if e.mentions(partEnv) { // which no framework saves
+		all = append([]*part{partEnv}, all...)
 	}
 	switch {
 	case e.hasRestored(partDropout):

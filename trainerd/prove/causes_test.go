@@ -79,6 +79,10 @@ func TestCauses(t *testing.T) {
 		}, nil, true, "model.compile(LossScaleOptimizer(Adam()))", "loss scaler"},
 		"one step less": {1, 21, []Tensor{{Step: 100, Reason: "the last checkpoint is of step 95, want 100"}},
 			[]Curve{{Tag: "loss", First: 21, Missing: []int64{100}}}, true, adam, "step off by one"},
+		"a curve that each start begins late": {10, 30, []Tensor{{File: "c-30.zip", Name: "policy/weight", Step: 30, MaxAbs: 0.1}},
+			[]Curve{{Tag: "loss", First: 30}, {Tag: "late", First: 40, Missing: []int64{30}}}, true, "env.reset()", "environment"},
+		"a step without a loss": {10, 30, []Tensor{{File: "c-30.zip", Name: "policy/weight", Step: 30, MaxAbs: 0.1}},
+			[]Curve{{Tag: "loss", First: 30}, {Tag: "late", First: 50, Missing: []int64{40}}}, true, "env.reset()", "step off by one"},
 		"rare reports": {10, 30, nil, []Curve{{Tag: "loss", First: 30}}, false, "for x in dataset:", "data order"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +91,7 @@ func TestCauses(t *testing.T) {
 					Disturbance: &Disturbance{Resumed: 20}, Difference: Difference{tc.tensors, tc.curves},
 					restarts: []restart{{0, tc.every}, {20, tc.begin}}, compared: tc.compared,
 				},
-				reference: &outcome{first: tc.every, last: 100, curves: curves{"loss": every(tc.every, tc.every, 100, 1), "val_loss": every(10, 10, 100, 1)}},
+				reference: &outcome{first: tc.every, last: 100, curves: curves{"loss": every(tc.every, tc.every, 100, 1), "val_loss": every(10, 10, 100, 1), "late": every(tc.every, 2*tc.every, 100, 1)}},
 				saved:     []int64{10, 100}, source: tc.source,
 			}
 			if got := e.causes(); got[0].Name != tc.want {

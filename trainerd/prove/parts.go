@@ -32,6 +32,7 @@ var (
 	partStep      = &part{"step off by one", lazyregexp.New(`(?i)(?:^|[/_.])(?:global_?)?(?:step|iteration|iter)s?$`), false}
 	partNorm      = &part{"running statistics (BatchNorm)", lazyregexp.New(`(?i)running_(?:mean|var)|moving_(?:mean|var)|num_batches_tracked|batch_?stats`), true}
 	partAccum     = &part{"gradients that are added up", lazyregexp.New(`(?i)accum\w*grad|grad\w*accum|acc_?grads?(?:$|[/_.])`), false}
+	partEnv       = &part{name: "environment"} // in no checkpoint
 	partWeights   = &part{"weights", lazyregexp.New(``), true}
 
 	parts = []*part{partDropout, partBest, partNorm, partEMA, partScaler, partShuffle, partRandom, partSchedule, partOptimizer, partAccum, partData, partStep, partWeights}
@@ -88,6 +89,7 @@ var evaluates = lazyregexp.New(`(?i)(?:^|[/_. -])(?:val|valid|validation|eval|ev
 // sourceWords are in scripts that have a part.
 var sourceWords = map[*part]func() *regexp.Regexp{
 	partDropout:   partDropout.words,
+	partEnv:       lazyregexp.New(`(?i)\bgym(?:nasium)?\b|\bmake_(?:vec_)?env\b|\benvs?\.(?:reset|step)\(`),
 	partShuffle:   lazyregexp.New(`(?i)shuffle|permutation|randperm|sampler`),
 	partRandom:    lazyregexp.New(`(?i)default_rng|RandomState|PRNGKey|augment|subsample|colsample|bagging|fraction`),
 	partNorm:      lazyregexp.New(`(?i)batch_?norm`),

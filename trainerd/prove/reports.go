@@ -68,6 +68,16 @@ func countsFromStart(c Curve, points map[int64]float64) bool {
 	return len(c.Missing) > 0 && len(c.Extra) > 0 && spacing(sortedSteps(points)) > 1
 }
 
+// beginsLate reports whether a curve lacks no more than what it lacks after each start: a
+// program that trains on what it has collected before has no loss in its first report.
+func (e *evidence) beginsLate(c Curve) bool {
+	steps := sortedSteps(e.reference.curves[c.Tag])
+	if e.begin < 0 || len(steps) == 0 {
+		return false
+	}
+	return c.Missing[len(c.Missing)-1] < e.begin+steps[0]-e.reference.first
+}
+
 // isMoved reports whether a curve has no step with another value, but its points at other
 // steps.
 func (e *evidence) isMoved(c Curve) bool { return c.Differ == 0 && e.countsFromStart(c) }
