@@ -309,12 +309,13 @@ is_chief = false
 		{name: "graph without data", text: "logdir = 'x'\n[graph]\nmeta = ''\n[train]\nepochs = 3\n", want: []string{
 			`job.toml:3: graph.meta: is empty; set it to the file with the MetaGraphDef`,
 			`job.toml:5: train.epochs: needs data.file, whose rows it counts; set train.steps instead, or leave both out to train until the input ends`}},
-		{name: "overrides", text: smallest, overrides: set("train.steps=x", "train.stpes=3", "train", "train=1", "=1", "data.batch_size=0", "a.b.c=1", "data.label.name=1"), want: []string{
+		{name: "overrides", text: smallest, overrides: set("train.steps=x", "train.steps=99999999999999999999", "train.stpes=3", "train", "train=1", "=1", "data.batch_size=0", "a.b.c=1", "data.label.name=1"), want: []string{
 			`--set =1: want KEY=VALUE; for example --set train.steps=500`,
 			`--set a.b.c=1: unknown key a.b.c`,
 			`--set data.batch_size=0: data.batch_size: want 1 to 16777216, got 0`,
 			`--set data.label.name=1: data.label: is not a table, so it has no key name`,
 			`--set train: want KEY=VALUE; for example --set train.steps=500`,
+			`--set train.steps=99999999999999999999: train.steps: want an integer, got the string "99999999999999999999"; it is out of the range of 64 bits`,
 			`--set train.steps=x: train.steps: want an integer, got the string "x"`,
 			`--set train.stpes=3: unknown key train.stpes; did you mean train.steps?`,
 			`--set train=1: train: is a table; set one of its keys: train.steps, train.epochs, train.early_stopping, train.eval_steps, train.memory_mb`}},

@@ -296,6 +296,9 @@ func hintFor(value any) string {
 	if !ok {
 		return ""
 	}
+	if _, err := strconv.ParseInt(s, 10, 64); errors.Is(err, strconv.ErrRange) {
+		return "it is out of the range of 64 bits"
+	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil || s == "true" || s == "false" {
 		return "remove the quotes"
 	}
