@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"math"
 	"reflect"
 	"slices"
@@ -308,5 +309,89 @@ func TestVerifyFileEndsWithItsContext(t *testing.T) {
 	cancel()
 	if checks, err := VerifyFile(ctx, otherFile{PartsReader: r}); checks != "sizes" || !errors.Is(err, context.Canceled) {
 		t.Errorf("%q, %v", checks, err)
+	}
+}
+
+// failing is a reader whose tensors cannot be listed, or opened.
+type failing struct {
+	Reader
+	err   error
+	infos []TensorInfo
+}
+
+func (r *failing) Tensors() iter.Seq2[TensorInfo, error] {
+	return func(yield func(TensorInfo, error) bool) {
+		for _, info := range r.infos {
+			if !yield(info, nil) {
+				return
+			}
+		}
+		if r.infos == nil {
+			yield(TensorInfo{}, r.err)
+		}
+	}
+}
+
+func (r *failing) OpenTensor(string) (*TensorReader, error) { return nil, r.err }
+func (r *failing) Lookup(string) (*Tensor, error)           { return nil, r.err }
+
+// TestPartsOfFailingReader has a reader of no format of this package: its errors are those
+// of its parts, and types that TensorFlow does not have keep their names and sizes.
+func TestPartsOfFailingReader(t *testing.T) {
+	damage := errors.New("damage")
+	if _, _, err := wholeParts(&failing{err: damage}); err != damage {
+		t.Errorf("a reader that cannot be listed: %v", err)
+	}
+	parts, damaged, err := wholeParts(&failing{err: damage, infos: []TensorInfo{
+		{Name: "a", DType: tfpb.DataType_DT_UINT8, Shape: []int64{3}, Foreign: "F8_E8M0", Bytes: 3},
+		{Name: "b", DType: tfpb.DataType_DT_STRING, Shape: []int64{1}},
+	}})
+	if err != nil || damaged != nil || len(parts) != 2 {
+		t.Fatalf("%v, %v, %v", parts, damaged, err)
+	}
+	if _, err := parts[0].Open(); err != damage || parts[0].Foreign != "F8_E8M0" || parts[0].Bytes != 3 {
+		t.Errorf("a part of a type that TensorFlow does not have: %+v, %v", parts[0], err)
+	}
+	if _, err := parts[1].Strings(); err != damage {
+		t.Errorf("strings: %v", err)
+	}
+}
+
+// TestCheckV1 has what a V1 checkpoint can hold, and what not.
+func TestCheckV1(t *testing.T) {
+	damage := errors.New("damage")
+	for _, tc := range []struct {
+		part Part
+		want error
+	}{
+		{Part{Name: "w", DType: tfpb.DataType_DT_FLOAT}, nil}, {Part{Name: "w", DType: tfpb.DataType_DT_BFLOAT16}, ErrType},
+		{Part{Name: "w", DType: tfpb.DataType_DT_FLOAT, Err: damage}, damage},
+	} {
+		if err := CheckV1(tc.part); !errors.Is(err, tc.want) {
+			t.Errorf("%v: %v, want %v", tc.part.DType, err, tc.want)
+		}
+	}
+}
+
+// storedList is a list that knows under which names its file stores tensors.
+type storedList struct{ partSlice }
+
+func (l storedList) Stored(name string) (int, bool) { return 0, name == "stored" }
+
+// TestPartListReader has a list whose file stores a tensor under a second name, and one
+// that has no such names.
+func TestPartListReader(t *testing.T) {
+	parts := partSlice{WholePart("w", tfpb.DataType_DT_UINT8, []int64{3}, (&countedFile{data: make([]byte, 3)}).open)}
+	for _, tc := range []struct {
+		list PartList
+		want error
+	}{{storedList{parts}, nil}, {parts, ErrNotFound}} {
+		r, err := NewPartListReader(tc.list, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Info("stored"); !errors.Is(err, tc.want) {
+			t.Errorf("%T: %v, want %v", tc.list, err, tc.want)
+		}
 	}
 }

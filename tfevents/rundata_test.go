@@ -413,3 +413,21 @@ func imageV1(tag string, width, height int32) *tfpb.Summary_Value {
 		Width: width, Height: height, Colorspace: 1, EncodedImageString: []byte("image"),
 	}}}
 }
+
+// TestPointSize has points of a number and of a text: each takes what its value does.
+func TestPointSize(t *testing.T) {
+	values := []*tfpb.Summary_Value{
+		{Tag: "number", Value: &tfpb.Summary_Value_SimpleValue{SimpleValue: 2}},
+		{Tag: "text", Value: &tfpb.Summary_Value_Tensor{Tensor: &tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, StringVal: [][]byte{make([]byte, 1000)}}}},
+	}
+	e := &tfpb.Event{WallTime: 1, Step: 1, What: &tfpb.Event_Summary{Summary: &tfpb.Summary{Value: values}}}
+	fsys := fstest.MapFS{"1.tfevents": {Data: appendEventRecord(nil, e)}}
+	x := ReadRun(fsys, Run{Files: []string{"1.tfevents"}}, nil)
+	for _, v := range values {
+		for p := range x.Lookup(v.Tag).Points() {
+			if got, want := p.Size(), proto.Size(v); got != want {
+				t.Errorf("the point of %s has %d bytes, want %d", v.Tag, got, want)
+			}
+		}
+	}
+}

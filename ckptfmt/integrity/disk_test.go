@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 )
@@ -58,4 +59,12 @@ func (f *failing) ReadAt(b []byte, offset int64) (int, error) {
 		return 0, syscall.EIO
 	}
 	return f.ReaderAt.ReadAt(b, offset)
+}
+
+// TestBoostedOnBadDisk has a model of LightGBM that cannot be read: that is no damage.
+func TestBoostedOnBadDisk(t *testing.T) {
+	text := strings.NewReader("tree\nversion=v4\n")
+	if err := checkBoosted(io.MultiReader(text, iotest.ErrReader(syscall.EIO))); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the error is %v", err)
+	}
 }

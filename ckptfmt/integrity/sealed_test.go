@@ -119,3 +119,19 @@ func TestGeneral(t *testing.T) {
 		}
 	}
 }
+
+// TestIsWholeFileThatCannotBeRead has a folder where a file is looked for.
+func TestIsWholeFileThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "w.bin"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if integrity.IsWholeFile(root, []string{"w.bin"}, "w.bin") {
+		t.Error("it is whole")
+	}
+}

@@ -156,7 +156,9 @@ class Training:
         (self.place.logdir / "trainerd.lock").unlink(missing_ok=True)
 
     def remove_logdir(self):
-        """Takes all away, and half of the times trainerd too."""
+        """Takes all away, and half of the times trainerd too, if a start has come so far."""
+        if not self.place.logdir.exists():
+            return
         self.lossy = True
         if self.dice.random() < 0.5:
             self.kill()

@@ -185,3 +185,20 @@ func TestParentByOps(t *testing.T) {
 		t.Errorf("manifest %+v, %v", m, err)
 	}
 }
+
+// Who has a snapshot written is told while the session is asked to save itself.
+func TestAskingByOps(t *testing.T) {
+	s := &Saver{Def: byOps}
+	cut, err := s.Snapshot(t.Context(), opsSession(t, true), "")
+	sessiontest.MustNoErr(t, err)
+	var told []string
+	cut.Asking = func() func() {
+		told = append(told, "asked")
+		return func() { told = append(told, "answered") }
+	}
+	_, err = s.Write(t.Context(), cut, filepath.Join(t.TempDir(), "m"), 3)
+	sessiontest.MustNoErr(t, err)
+	if !slices.Equal(told, []string{"asked", "answered"}) {
+		t.Errorf("it was told %v", told)
+	}
+}

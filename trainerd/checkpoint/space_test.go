@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,7 +57,7 @@ func TestDiskForecast(t *testing.T) {
 	disk.size = 500_000
 	_, err := s.Save(t.Context(), sess, path, 5)
 	var full *NoSpaceError
-	if !errors.As(err, &full) || full.Need < 4*elements || full.Free >= full.Need || !strings.Contains(err.Error(), "make room") {
+	if !errors.As(err, &full) || full.Need < 4*elements || full.Free >= full.Need || !strings.Contains(err.Error(), "make room") || !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("Save on a full disk = %v; want a *NoSpaceError", err)
 	}
 	if got := sessiontest.Files(t, dir, "*"); !cmp.Equal(got, []string{"checkpoint", "m-4.data-00000-of-00001", "m-4.index", "m-4.manifest.json"}) {

@@ -181,6 +181,10 @@ func TestWarmStartFromAFileWithoutNames(t *testing.T) {
 			t.Errorf("with a map: %t: %v", m != nil, err)
 		}
 	}
+	other := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"head/kernel": sessiontest.Vector[float32](0)})
+	if _, err := (&WarmStart{Checkpoint: file, Strict: true}).Apply(t.Context(), other); err == nil || strings.Contains(err.Error(), "no names of layers") {
+		t.Errorf("a model with a name of its own: %v", err)
+	}
 }
 
 // Keras numbers layers over all models of a program: dense_1 may be another layer here.
@@ -362,4 +366,13 @@ func flipAll(t *testing.T, prefix string) error {
 		b[i] ^= 0x55
 	}
 	return errors.Join(err, os.WriteFile(name, b, 0o666))
+}
+
+// A checkpoint of a newer TensorFlow asks for a newer release, not for another checkpoint.
+func TestWarmStartFromNewerVersion(t *testing.T) {
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"w": sessiontest.Vector[float32](0)})
+	_, err := (&WarmStart{Checkpoint: "../../fixtures/ckpt_v2/damaged/min_consumer_2/model.ckpt"}).Apply(t.Context(), sess)
+	if !errors.Is(err, ckptfmt.ErrVersion) || !strings.Contains(err.Error(), "newer release") {
+		t.Errorf("the error is %v", err)
+	}
 }

@@ -5,6 +5,7 @@ package child
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -291,5 +292,27 @@ func TestOnTrialIsSaid(t *testing.T) {
 				t.Errorf("%s: it is said: %v; log:\n%s", name, got, log)
 			}
 		})
+	}
+}
+
+// TestChooseReadsOlder has a run that goes back behind its newest checkpoint, to one that was
+// damaged since it was read: it is given the one before that.
+func TestChooseReadsOlder(t *testing.T) {
+	dir := t.TempDir()
+	for step := 1; step <= 3; step++ {
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("ckpt-%d.safetensors", step)), childtest.TensorsOf(step))
+	}
+	openShelf(t, dir, "ckpt-*").Refresh(true)
+	name := filepath.Join(dir, "ckpt-2.safetensors")
+	at := childtest.Stat(t, name).ModTime()
+	childtest.Write(t, name, childtest.Flip(childtest.TensorsOf(2), 300))
+	childtest.Must(t, os.Chtimes(name, at, at))
+
+	s := openShelf(t, dir, "ckpt-*")
+	s.ReadRecords()
+	s.Refresh(true)
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: 3}
+	if r.choose(t.Context()); r.attempt.given == nil || r.attempt.given.Step != 1 || r.counts.stats.FailedSaves != 1 {
+		t.Errorf("it is given %v; %d do not count", r.attempt.given, r.counts.stats.FailedSaves)
 	}
 }
