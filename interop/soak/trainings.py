@@ -128,7 +128,8 @@ class Training:
         self.process.wait(PATIENCE)
 
     def kill_at_stop(self):
-        """Kills it in its last save."""
+        """Kills it in its last save, if that takes so long."""
+        self._stopping = True
         _send(self.process.pid, signal.SIGTERM)
         time.sleep(self.dice.uniform(0, 0.2))
         self.kill()
