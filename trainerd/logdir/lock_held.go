@@ -223,7 +223,7 @@ func (l *Lock) lose() *LostError {
 		}
 	}
 	if err != nil {
-		lost.Err = errors.Join(lost.Err, err)
+		lost.Err = fmt.Errorf("%w, and %w", lost.Err, err) // one line
 		return lost
 	}
 	l.log.Error("logdir was deleted, with its checkpoints and events; it is made again", "logdir", l.dir)
