@@ -47,6 +47,10 @@ type budget struct {
 	preempted int
 }
 
+// fullDiskPause is the shortest pause after a failure on a full disk. Such failures are not
+// counted, and a disk may be full for days.
+const fullDiskPause = 10 * time.Second
+
 // next takes the end of a start that was no success, and returns how long to
 // wait before another, or false when there shall be none. progressed says that
 // it got further than all before.
@@ -56,8 +60,10 @@ func (b *budget) next(now time.Time, e *Exit, progressed bool) (pause time.Durat
 	case e.Cause == Preempted:
 		b.preempted++
 		return pause, true
-	case e.Cause == Diverged, e.DiskFull: // MaxRewinds bounds the former
+	case e.Cause == Diverged: // MaxRewinds bounds it
 		return pause, true
+	case e.DiskFull:
+		return max(pause, fullDiskPause), true
 	}
 	kept := b.failures[:0]
 	for _, t := range b.failures {

@@ -36,7 +36,7 @@ func TestBudget(t *testing.T) {
 		{"no pause after progress", []end{failed, progressed, failed, failed}, []time.Duration{1, 0, 1, -1}},
 		{"old failures are forgotten", []end{failed, failed, failed, {time.Hour, failed.exit, false}, {time.Hour, failed.exit, true}}, []time.Duration{1, 2, 4, 5, 0}},
 		{"preemptions do not count", ends(slices.Repeat([]Cause{Preempted}, 6)...), []time.Duration{1, 2, 4, 5, 5, 5}},
-		{"full disks do not count", slices.Repeat([]end{{exit: Exit{Cause: Failed, DiskFull: true}}}, 6), []time.Duration{1, 2, 4, 5, 5, 5}},
+		{"full disks do not count", slices.Repeat([]end{{exit: Exit{Cause: Failed, DiskFull: true}}}, 6), slices.Repeat([]time.Duration{fullDiskPause}, 6)},
 		{"preempted after progress", []end{{0, Exit{Cause: Preempted}, true}, {0, Exit{Cause: Preempted}, false}}, []time.Duration{0, 1}},
 		{"final", []end{{0, Exit{Cause: Final}, true}}, []time.Duration{-1}},
 		{"hung", slices.Repeat([]end{{0, Exit{Cause: Hung}, true}}, 4), []time.Duration{0, 0, 0, -1}},

@@ -167,12 +167,16 @@ func TestChildWorld(t *testing.T) {
 	//
 	//	2024  a link gave a damaged file another time, so that it was taken for one that the
 	//	      program had written again
+	//
+	// and with disks that are full for hours:
+	//
+	//	5908366695999718033  a program was started again without a pause, thousands of times
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
 		{nodesChildPlan, []uint64{14783019315925155939, 5697956288649952788, 87}},
-		{newChildPlan, []uint64{2024}},
+		{newChildPlan, []uint64{2024, 5908366695999718033}},
 	}
 	w.test(t)
 }
