@@ -19,7 +19,8 @@ type Restarts struct {
 	Window time.Duration
 	// Backoff is the time from one start to the next, unless the last one got further
 	// than all before: then the next comes at once. It doubles, up to MaxBackoff, until
-	// one does; not where SIGKILL has ended the program, which comes from elsewhere.
+	// one does; not where SIGKILL has ended the program, which comes from elsewhere. On a
+	// full disk it pauses for at least 10 seconds.
 	Backoff, MaxBackoff time.Duration
 }
 

@@ -71,7 +71,7 @@ type Child struct {
 	// BackoffSecs is the time from one start to the next if it got no further than
 	// before. It doubles until it does, but not if SIGKILL ended it.
 	BackoffSecs Seconds `toml:"backoff_secs"`
-	// MaxBackoffSecs is the longest such time.
+	// MaxBackoffSecs is the longest such time. On a full disk, the pause is at least 10 seconds.
 	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`
 	// HangSecs without a new step count as a hang: it is stopped and restarted. 0
 	// for never.
