@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,9 @@ func storeGraph() *tfpb.GraphDef {
 	}}
 }
 
-func newStore(t *testing.T) *remote.Store {
+func newStore(t *testing.T) *remote.Store { return newStoreOf(t, storeGraph()) }
+
+func newStoreOf(t *testing.T, graph *tfpb.GraphDef) *remote.Store {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,11 +82,11 @@ func newStore(t *testing.T) *remote.Store {
 		server.Close()
 		<-served
 	})
-	sess, err := client.NewSession(t.Context(), storeGraph(), nil)
+	sess, err := client.NewSession(t.Context(), graph, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := remote.NewStore(t.Context(), sess, storeGraph())
+	st, err := remote.NewStore(t.Context(), sess, graph)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +96,25 @@ func newStore(t *testing.T) *remote.Store {
 func initial() []ckptfmt.NamedTensor {
 	return []ckptfmt.NamedTensor{{Name: "ref", Tensor: floats(1, 2)}, {Name: "resource", Tensor: floats(3, 4)},
 		{Name: "open", Tensor: floats(5, 6, 7)}, {Name: session.StatePrefix + "random/x", Tensor: floats(0)}}
+}
+
+// TestStoreAsksOnce has a server that answers no more once all variables had values: they are
+// known, so that a save which is given up does not wait for it.
+func TestStoreAsksOnce(t *testing.T) {
+	graph := storeGraph()
+	graph.Node = slices.DeleteFunc(graph.Node, func(n *tfpb.NodeDef) bool { return n.Name == "open" }) // which has no shape
+	st := newStoreOf(t, graph)
+	values := slices.DeleteFunc(initial(), func(v ckptfmt.NamedTensor) bool { return v.Name == "open" })
+	if err := st.Restore(t.Context(), values); err != nil {
+		t.Fatal(err)
+	}
+	want := st.Variables()
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := st.Variables(); len(got) != 2 || !got[0].Initialized || !got[1].Initialized || !cmp.Equal(got, want) {
+		t.Errorf("the variables are %+v, and were %+v", got, want)
+	}
 }
 
 // TestStoreCopies sets variables, changes them, and copies them back.
