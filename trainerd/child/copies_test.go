@@ -91,7 +91,7 @@ func copySurvivesItsReturn(t *testing.T) {
 			childtest.Write(t, filepath.Join(dir, files[1]), childtest.TensorsOf(99)[:100])
 
 			fsys := faultfs.NewFault(faultfs.Fault{At: n, Kill: kill})
-			disk := &swappable{whole}
+			disk := &childtest.Swappable{FS: whole}
 			look(disk)
 			disk.FS = fsys
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

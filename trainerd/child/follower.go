@@ -70,7 +70,7 @@ func (f *follower) endEarlier() {
 	f.giveUp(s, "was ended with its trainerd")
 }
 
-// giveUp tells the chief that a start has ended here, of which this trainerd runs nothing.
+// giveUp tells the chief that a start has ended here, which this trainerd does not run.
 func (f *follower) giveUp(s nodeState, exit string) {
 	f.at, s.Phase, s.Cause, s.Code, s.Exit = s.start, nodeEnded, Preempted, exitTempFail, exit
 	f.send(s)

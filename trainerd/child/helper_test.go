@@ -195,9 +195,3 @@ func foundAt(t *testing.T, name string, at found.Moment) found.Checkpoint {
 	}
 	return added[0]
 }
-
-// swappable is a disk that becomes another one.
-type swappable struct{ atomicfile.FS }
-
-// Link lets it have links where that one has.
-func (d *swappable) Link(from, to string) error { return atomicfile.Link(d.FS, from, to) }

@@ -109,7 +109,7 @@ func (n naming) killedAtEach(t *testing.T, left string) {
 		}
 		childtest.Write(t, filepath.Join(dir, of("20")), childtest.TensorsOf(20)[:300])
 		n.make(t, filepath.Join(dir, of("20")), filepath.Join(dir, n.name))
-		swap := &swappable{atomicfile.OrOS(nil)}
+		swap := &childtest.Swappable{FS: atomicfile.OrOS(nil)}
 		look(swap)
 		disk := faultfs.NewFault(faultfs.Fault{At: at, Kill: true})
 		swap.FS = disk
@@ -155,7 +155,7 @@ func movedOnBadDisk(t *testing.T, pattern string, files []string) {
 	overwritten := strings.HasPrefix(files[0], "last")
 	for at := 1; ; at++ {
 		dir := t.TempDir()
-		swap := &swappable{atomicfile.OrOS(nil)}
+		swap := &childtest.Swappable{FS: atomicfile.OrOS(nil)}
 		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}, store: shelfOn(t, swap, dir, pattern)}
 		for _, text := range []string{childtest.TensorsOf(10), childtest.TensorsOf(20)[:300]} {
 			for _, name := range files {

@@ -222,7 +222,7 @@ func TestRewindAfterKill(t *testing.T) {
 	})
 }
 
-// TestTrustsEpoch has the checkpoint of an epoch of which no step is known: the times decide.
+// TestTrustsEpoch has the checkpoint of an epoch whose step is not known: the times decide.
 func TestTrustsEpoch(t *testing.T) {
 	c := foundAt(t, "epoch_010", found.Moment{})
 	if got := c.At(); got != found.NoStep {

@@ -126,12 +126,12 @@ func isModel(name string) bool {
 }
 
 var (
-	// saidToBe are names that say what a file or folder is, and countedBy such that say
-	// what is counted in them.
-	// ofTensors are endings of files that are never data, and ofModel words in names of others
-	// that are a model.
+	// ofTensors are endings of files that are never data, and ofModel words in the names of
+	// other files that are models.
 	ofTensors = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|safetensors|keras|index)$`)
 	ofModel   = lazyregexp.New(`(?i)model|state|weight|param|net(?:$|[^a-z])|policy|agent|optim|last|latest|best`)
+	// saidToBe are names that say that a file or folder is a checkpoint, and countedBy those
+	// that say what their number counts.
 	saidToBe  = lazyregexp.New(`(?i)ckpt|check_?point|snapshot`)
 	countedBy = lazyregexp.New(`(?i)(?:ckpt|check_?point|snapshot|step|epoch|iter)s?[-_=.]?\d`)
 )

@@ -256,8 +256,9 @@ func (e *end) place(from io.ReaderAt, offset int64) error {
 }
 
 // each calls f with each member in the directory, which f may not keep: all of them
-// have the same memory, and their texts that of what is read. It ends where f returns false. The number of members is one of 16
-// bits in the archives of some programs, however many there are.
+// have the same memory, and their texts that of what is read. It ends where f returns
+// false. The number of members is one of 16 bits in the archives of some programs, however
+// many there are.
 func (a *Archive) each(f func(m *Member) bool) error {
 	ahead := readahead.New(a.from, a.size)
 	m, count, end := new(Member), uint64(0), a.end.at+a.end.size

@@ -40,9 +40,3 @@ func clearDamaged(ctx context.Context, s *Store) error {
 	}
 	return errors.Join(append(errs, s.Correct())...)
 }
-
-// swappable is a disk that becomes another one.
-type swappable struct{ atomicfile.FS }
-
-// Link lets it have links where that one has.
-func (d *swappable) Link(from, to string) error { return atomicfile.Link(d.FS, from, to) }

@@ -35,7 +35,7 @@ func TestNamesAreCorrectedLater(t *testing.T) {
 		childtest.Write(t, filepath.Join(dir, "s_20.safetensors"), "x")
 		childtest.Write(t, filepath.Join(dir, "latest"), "s_20.safetensors")
 		whole := atomicfile.OrOS(nil)
-		disk := &swappable{whole}
+		disk := &childtest.Swappable{FS: whole}
 		s := storeOn(t, disk, dir, "s_*")
 		s.Refresh(true)
 		disk.FS = childtest.PickyDisk{FS: whole, Logdir: dir, Fails: func(op, name string) bool { return op == "rename" && name == "latest" }}

@@ -15,17 +15,14 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
-// Kept is a checkpoint that is kept, and why.
-type Kept = checkpoint.Kept
-
 // Retained returns the checkpoints that count, oldest first, and why each stays; no
 // reason for those that are to go. Those without a step are nobody's to delete.
-func (s *Store) Retained() []Kept {
-	all := make([]Kept, 0, len(s.known))
+func (s *Store) Retained() []checkpoint.Kept {
+	all := make([]checkpoint.Kept, 0, len(s.known))
 	var numbered []retention.Checkpoint
 	var at []int // of those in all
 	for i, c := range s.known {
-		k := Kept{Checkpoint: c.stored()}
+		k := checkpoint.Kept{Checkpoint: c.stored()}
 		switch {
 		case c.Step == NoStep:
 			k.Why = []string{"its name has no step"}

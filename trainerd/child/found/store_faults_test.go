@@ -221,8 +221,8 @@ func TestAtOfEpoch(t *testing.T) {
 
 }
 
-// TestDamagedWithoutStep has damaged checkpoints without a step, of which one is newer than
-// the verified one: that alone is moved aside.
+// TestDamagedWithoutStep has damaged checkpoints without a step, one newer than the verified
+// one: that alone is moved aside.
 func TestDamagedWithoutStep(t *testing.T) {
 	for _, verified := range []string{"last.bin", "ckpt-10.bin"} {
 		dir := childtest.Logdir(t, "old.safetensors", verified, "new.safetensors")
@@ -267,9 +267,8 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	}
 }
 
-// TestNothingIsBroughtBack has records of checkpoints that are gone, of which none is the one
-// that the program was about to replace: another is there, it is none of the pattern, or it
-// has no copy.
+// TestNothingIsBroughtBack has records of checkpoints that are gone, and that the program was
+// not about to replace: another is there, it is none of the pattern, or it has no copy.
 func TestNothingIsBroughtBack(t *testing.T) {
 	for name, tc := range map[string]struct{ gone, there, pattern string }{
 		"another is there":    {"last.safetensors", "last-b.safetensors", "last*"},
