@@ -1,0 +1,123 @@
+//go:build unix
+
+package found
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+)
+
+// syncDisk is a disk on which the sync of files, and that of folders, ends as told.
+type syncDisk struct {
+	atomicfile.FS
+	file, dir error
+	log       *[]string // of links that are made, and folders that are synced
+}
+
+func (d syncDisk) SyncFile(name string) error {
+	return errors.Join(d.file, atomicfile.SyncFile(d.FS, name))
+}
+
+func (d syncDisk) SyncDir(name string) error {
+	d.note("sync " + filepath.Base(name))
+	return errors.Join(d.dir, d.FS.SyncDir(name))
+}
+
+func (d syncDisk) Link(from, to string) error {
+	d.note("link " + filepath.Base(to))
+	return atomicfile.Link(d.FS, from, to)
+}
+
+func (d syncDisk) note(what string) {
+	if d.log != nil {
+		*d.log = append(*d.log, what)
+	}
+}
+
+// TestCountsOnceSynced has disks that do not sync: where they cannot, a checkpoint counts all the
+// same; where that fails, it does not, and is not taken for damaged.
+func TestCountsOnceSynced(t *testing.T) {
+	cannot, fails := &fs.PathError{Op: "sync", Err: syscall.EINVAL}, &fs.PathError{Op: "sync", Err: syscall.EIO}
+	for _, tc := range []struct {
+		file, dir error
+		counts    bool
+	}{{cannot, nil, true}, {nil, cannot, true}, {fails, nil, false}, {nil, fails, false}} {
+		dir := childtest.Logdir(t, "c/ckpt-1")
+		s := openStore(t, dir, "c/ckpt-*")
+		s.disk = syncDisk{FS: s.disk, file: tc.file, dir: tc.dir}
+		added, bad := s.Refresh(true)
+		if len(added) == 1 != tc.counts || len(bad) == 0 != tc.counts || len(s.NewestDamaged()) > 0 {
+			t.Errorf("file %v, folder %v: added %v, bad %v", tc.file, tc.dir, added, bad)
+		}
+	}
+}
+
+// TestBroughtBackIsDurable has a checkpoint that gets its copy: its name is there after a crash.
+// On a disk that does not take it, that is said, and the copy stays for the next try.
+func TestBroughtBackIsDurable(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "last.safetensors")
+	childtest.Write(t, name, childtest.Tensors())
+	s := openStore(t, dir, "last*")
+	s.Refresh(true)
+	c, whole := s.known[0], s.disk
+	childtest.Must(t, os.Remove(name))
+	s.disk = childtest.PickyDisk{FS: whole, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
+	if restored, again, err := s.BringBack(t.Context(), c); restored || !again || err == nil {
+		t.Errorf("on a bad disk: %v, again %v, %v", restored, again, err)
+	}
+	var log []string
+	s.disk = syncDisk{FS: whole, log: &log}
+	if restored, again, err := s.BringBack(t.Context(), c); !restored || again || err != nil {
+		t.Errorf("then: %v, again %v, %v", restored, again, err)
+	}
+	at := slices.Index(log, "link last.safetensors")
+	if got := childtest.Read(t, name); got != childtest.Tensors() || at < 0 || !slices.Contains(log[at:], "sync "+filepath.Base(dir)) {
+		t.Errorf("it has %q, after %v", got, log)
+	}
+	if records, bad := manifest.Records(dir); len(records) > 0 || bad != nil {
+		t.Errorf("recorded is %v, %v", records, bad)
+	}
+}
+
+// TestOnlyOneCannotBeRecorded has the only checkpoint of a program on a disk that does not take
+// its record, or no copy of what comes in its place: that is said, no copy is left that nothing
+// names, and the one before stays.
+func TestOnlyOneCannotBeRecorded(t *testing.T) {
+	for _, second := range []bool{false, true} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "last.safetensors")
+		s := openStore(t, dir, "last*")
+		fails := func(op, below string) bool { return op == "create" && strings.HasPrefix(below, manifest.RecordsDir) }
+		want := 0
+		if second {
+			childtest.Write(t, name, childtest.TensorsOf(1))
+			s.Refresh(true)
+			fails = func(op, below string) bool { return op == "create" && strings.HasPrefix(below, CopiesDir) }
+			want = 1
+		}
+		childtest.Write(t, name, childtest.TensorsOf(2))
+		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: fails}
+		if added, bad := s.Refresh(true); len(added) != 1 || bad != nil || len(s.Unrecorded()) != 1 {
+			t.Errorf("second %v: added %v, bad %v", second, added, bad)
+		}
+		copies, _ := os.ReadDir(filepath.Join(dir, CopiesDir))
+		records, bad := manifest.Records(dir)
+		if len(copies) != want || len(records) != want || bad != nil {
+			t.Errorf("second %v: copies %v, records %v, %v", second, copies, records, bad)
+		}
+		if second && records[0].VerifyCopy(t.Context(), s.root) != nil {
+			t.Error("the copy of the one before is not whole")
+		}
+	}
+}
