@@ -11,9 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
@@ -119,5 +121,67 @@ func TestOnlyOneCannotBeRecorded(t *testing.T) {
 		if second && records[0].VerifyCopy(t.Context(), s.root) != nil {
 			t.Error("the copy of the one before is not whole")
 		}
+	}
+}
+
+// TestForgottenOnBadDisk has a record forgotten on a disk that does not delete its copy: that is
+// said, and the record stays, which names it. A copy that is gone is none to delete.
+func TestForgottenOnBadDisk(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.Tensors())
+		s := openStore(t, dir, "last*")
+		s.Refresh(true)
+		c := s.known[0]
+		if gone {
+			childtest.Must(t, os.RemoveAll(filepath.Join(dir, CopiesDir)))
+		}
+		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, below string) bool { return op == "remove" && strings.HasPrefix(below, CopiesDir) }}
+		err := s.forget(c)
+		if records, bad := manifest.Records(dir); (err == nil) != gone || (len(records) == 0) != gone || bad != nil {
+			t.Errorf("the copy is gone: %v; %v; records %v, %v", gone, err, records, bad)
+		}
+	}
+}
+
+// TestLost has the only checkpoint of a program, which has a copy, overwritten: it is lost if the
+// disk has not taken what it was overwritten with, and is so still.
+func TestLost(t *testing.T) {
+	for _, tc := range []struct {
+		why   error
+		again bool // written since, and looked at
+		want  int
+	}{{&notDurableError{syscall.EIO}, false, 1}, {&notDurableError{syscall.EIO}, true, 0}, {errEmpty, false, 0}} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "last.safetensors")
+		childtest.Write(t, name, childtest.TensorsOf(1))
+		s := openStore(t, dir, "last*")
+		s.Refresh(true)
+		childtest.Write(t, name, childtest.TensorsOf(2)+"2")
+		c := s.Candidates(true)[0]
+		s.refused[c.key()] = Rejected{c, tc.why}
+		if tc.again {
+			childtest.Write(t, name, childtest.TensorsOf(3)+"33")
+			s.Candidates(true)
+		}
+		if got := s.Lost(); len(got) != tc.want {
+			t.Errorf("%v, written again %v: lost are %v", tc.why, tc.again, got)
+		}
+	}
+}
+
+// TestNotSetAside has a checkpoint with which the program fails, and a disk that does not take it
+// among the damaged ones: what named it does so again.
+func TestNotSetAside(t *testing.T) {
+	dir := childtest.Logdir(t, "s-10.bin", "s-20.bin")
+	childtest.Write(t, filepath.Join(dir, "latest"), "s-20.bin")
+	s := openStore(t, dir, "s-*")
+	s.Refresh(true)
+	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, below string) bool { return op == "rename" && strings.HasPrefix(below, checkpoint.DamagedDir) }}
+	if _, err := s.SetAside(t.Context(), s.known[1], time.Now()); err == nil || len(s.known) != 2 {
+		t.Errorf("SetAside = %v; known are %v", err, s.known)
+	}
+	if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s-20.bin" {
+		t.Errorf("latest has %q", got)
 	}
 }

@@ -70,6 +70,7 @@ func TestPointersFollow(t *testing.T) {
 		{"detectron2", "model_*", "model_0000010.safetensors", "model_0000020.safetensors", "last_checkpoint", "model_0000020.safetensors", "model_0000010.safetensors"},
 		{"mmengine", "epoch_*", "epoch_10.safetensors", "epoch_20.safetensors", "last_checkpoint", "LOGDIR/epoch_20.safetensors", "LOGDIR/epoch_10.safetensors"},
 		{"with zeros", "iter_*", "iter_0000010/a.safetensors", "iter_0000020/a.safetensors", "latest.txt", "0000020", "0000010"},
+		{"a file of a number", "[0-9]*", "1/a.safetensors", "2/a.safetensors", "latest", "2/a.safetensors", "1/a.safetensors"},
 		{"a file named checkpoint", "s-*", "s-10.safetensors", "s-20.safetensors", "checkpoint", "s-20.safetensors", "s-10.safetensors"},
 		{"TensorFlow's state by another name", "s-*", "s-10.safetensors", "s-20.safetensors", "latest", "model_checkpoint_path: \"s-20.safetensors\"", "model_checkpoint_path: \"s-10.safetensors\""},
 		{"nanotron", "00*", "0000010/a.safetensors", "0000020/a.safetensors", "latest.txt", "0000020", "0000010"},
@@ -129,6 +130,21 @@ func TestPointerToOneOfTwoFiles(t *testing.T) {
 	childtest.Must(t, clearDamaged(t.Context(), s))
 	if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s_10" {
 		t.Errorf("what both begin with has become %q", got)
+	}
+}
+
+// TestPointerToOneOfMore has a file that names a damaged checkpoint of one file, before which is
+// one of two: it names the same of these.
+func TestPointerToOneOfMore(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"s-10.json": "{}", "s-10.safetensors": childtest.Tensors(), "s-20.safetensors": "x", "latest": "s-20.safetensors"} {
+		childtest.Write(t, filepath.Join(dir, name), text)
+	}
+	s := openStore(t, dir, "s-*.*")
+	s.Refresh(true)
+	childtest.Must(t, clearDamaged(t.Context(), s))
+	if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s-10.safetensors" {
+		t.Errorf("it names %q", got)
 	}
 }
 
@@ -282,5 +298,27 @@ func TestLinkToWhatIsBroughtBack(t *testing.T) {
 	clearDamaged(t.Context(), s)
 	if got := childtest.Read(t, link); got != childtest.Tensors() {
 		t.Errorf("it has %q", got)
+	}
+}
+
+// TestHardLinkToWhatIsBroughtBack has a hard link to a checkpoint that the program overwrites in
+// place: it has the copy, too. That the disk does not take that is said.
+func TestHardLinkToWhatIsBroughtBack(t *testing.T) {
+	for _, works := range []bool{true, false} {
+		dir := t.TempDir()
+		name, link := filepath.Join(dir, "last.safetensors"), filepath.Join(dir, "latest.link")
+		childtest.Write(t, name, childtest.Tensors())
+		childtest.Must(t, os.Link(name, link))
+		s := openStore(t, dir, "last.safetensors")
+		s.Refresh(true)
+		childtest.Write(t, name, "x")
+		s.Refresh(true)
+		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, below string) bool { return !works && op == "rename" && below == "latest.link" }}
+		if err := clearDamaged(t.Context(), s); err == nil != works {
+			t.Errorf("the disk works: %v; moving it aside: %v", works, err)
+		}
+		if got := childtest.Read(t, link); works && got != childtest.Tensors() {
+			t.Errorf("the link has %q", got)
+		}
 	}
 }

@@ -47,3 +47,26 @@ func TestCutFolderAmongNew(t *testing.T) {
 		}
 	}
 }
+
+// TestShorterThanTheOneBefore has a second folder with a raw file that is much shorter: whether it
+// was finished is not known, unless it has the mark of its framework.
+func TestShorterThanTheOneBefore(t *testing.T) {
+	for _, tc := range []struct {
+		mark   string
+		length int
+		counts bool
+	}{{"m", 50, false}, {"m", 95, true}, {"trainer_state.json", 50, true}} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "c-*")
+		s.opts.IsPast = func(c *Checkpoint) bool { return c.Step == 10 }
+		for i, length := range []int{100, tc.length} {
+			step := []string{"10", "20"}[i]
+			childtest.Write(t, filepath.Join(dir, "c-"+step, "w.bin"), strings.Repeat("w", length))
+			childtest.Write(t, filepath.Join(dir, "c-"+step, tc.mark), "{}")
+			s.Refresh(true)
+		}
+		if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 20 || c.OnTrial == tc.counts {
+			t.Errorf("%+v: the newest is %+v", tc, c)
+		}
+	}
+}
