@@ -185,3 +185,47 @@ func TestNotSetAside(t *testing.T) {
 		t.Errorf("latest has %q", got)
 	}
 }
+
+// TestForgottenRecord has the record itself: one that is gone is forgotten, and one that the disk
+// does not delete is said.
+func TestForgottenRecord(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		dir := childtest.Logdir(t, "ckpt-1")
+		s := openStore(t, dir, "ckpt-*")
+		s.Refresh(true)
+		if gone {
+			childtest.Must(t, os.Remove(filepath.Join(dir, manifest.RecordName("ckpt-1", 1))))
+		}
+		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return !gone && op == "remove" }}
+		if err := s.forget(s.known[0]); (err == nil) != gone {
+			t.Errorf("it is gone: %v; %v", gone, err)
+		}
+	}
+}
+
+// TestCopyThatIsNeeded has the copy of the only checkpoint: it is needed while it is intact, and
+// while the system does not let it be read, which may be over soon.
+func TestCopyThatIsNeeded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		harm   func(t *testing.T, file string)
+		needed bool
+	}{
+		"whole":   {func(*testing.T, string) {}, true},
+		"gone":    {func(t *testing.T, file string) { childtest.Must(t, os.Remove(file)) }, false},
+		"damaged": {func(t *testing.T, file string) { childtest.Write(t, file, "x") }, false},
+		"of a bad disk": {func(t *testing.T, file string) {
+			childtest.Must(t, errors.Join(os.Remove(file), os.Symlink(filepath.Base(file), file)))
+		}, true},
+	} {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.Tensors())
+		s := openStore(t, dir, "last*")
+		s.Refresh(true)
+		r := s.records[keyOf("last.safetensors")]
+		tc.harm(t, filepath.Join(dir, r.Copy, "last.safetensors"))
+		restored, needed, err := s.restore(t.Context(), r)
+		if has := s.hasCopy(t.Context(), r); has != tc.needed || (restored || needed) != tc.needed || restored != (name == "whole") || (err == nil) != restored {
+			t.Errorf("%s: it has a copy: %v; restored %v, needed %v, %v", name, has, restored, needed, err)
+		}
+	}
+}

@@ -22,14 +22,15 @@ func TestCountedInCopiedLogdir(t *testing.T) {
 	s, step := openStore(t, dir, "w-*"), int64(0)
 	s.opts.Now = func() Moment { return Moment{Step: step} }
 	s.opts.Metrics = func(*Checkpoint) checkpoint.Measurements { return nil }
-	for i, name := range []string{"w-3", "w-4"} {
+	names := []string{"w-3", "w-4", "w-5"} // the last once it is known what they count
+	for i, name := range names {
 		step = int64(300 + 100*i)
 		childtest.Write(t, filepath.Join(dir, name), name)
 		s.Refresh(true)
 	}
 	for _, again := range []bool{false, true} {
 		if again {
-			for _, name := range []string{"w-3", "w-4"} {
+			for _, name := range names {
 				childtest.Must(t, os.Chtimes(filepath.Join(dir, name), time.Time{}, time.Unix(1_000_000, 0)))
 			}
 			s = openStore(t, dir, "w-*")
@@ -47,19 +48,40 @@ func TestCountedInCopiedLogdir(t *testing.T) {
 				t.Errorf("copied %v: recorded is %+v", again, r)
 			}
 		}
-		if len(s.known) != 2 || len(records) != 2 || bad != nil {
+		if len(s.known) != 3 || len(records) != 3 || bad != nil {
 			t.Errorf("copied %v: known are %v, recorded %v, %v", again, s.known, records, bad)
 		}
 	}
 }
 
-// TestStepIsNotReported has a checkpoint that is named by its step: its record needs no other.
+// TestStepIsNotReported has a checkpoint that is named by its step: its record needs no other, also
+// in a logdir that is copied.
 func TestStepIsNotReported(t *testing.T) {
-	s := openStore(t, childtest.Logdir(t, "w-100"), "w-*")
+	dir := childtest.Logdir(t, "w-100")
+	s := openStore(t, dir, "w-*")
 	s.opts.Now = func() Moment { return Moment{Step: 100} }
-	s.Refresh(true)
-	if r := s.known[0].record; r.Reported != 0 || r.Counted {
-		t.Errorf("recorded is %+v", r)
+	for range 2 {
+		s.Refresh(true)
+		if r := s.known[0].record; r.Reported != 0 || r.Counted {
+			t.Errorf("recorded is %+v", r)
+		}
+		childtest.Must(t, os.Chtimes(filepath.Join(dir, "w-100"), time.Time{}, time.Unix(2_000_000, 0)))
+	}
+}
+
+// TestCountedWithoutMetrics has a look at checkpoints that are numbered by saves, for which nobody
+// has values: what they count is learned.
+func TestCountedWithoutMetrics(t *testing.T) {
+	dir, step := t.TempDir(), int64(0)
+	s := openStore(t, dir, "w-*")
+	s.opts.Now = func() Moment { return Moment{Step: step} }
+	for i, name := range []string{"w-3", "w-4"} {
+		step = int64(300 + 100*i)
+		childtest.Write(t, filepath.Join(dir, name), name)
+		s.Refresh(true)
+	}
+	if c := s.known[0]; !c.CountsOther() || c.At() != 300 {
+		t.Errorf("%s is of step %d", c.Path, c.At())
 	}
 }
 

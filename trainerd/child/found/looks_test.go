@@ -147,10 +147,12 @@ func TestLinkIsNoCheckpoint(t *testing.T) {
 // TestTrialDecidesNothingElse has a folder on trial, a file that counts, and one that grows: that
 // the file counts may decide about the folder, and not about what is still being written.
 func TestTrialDecidesNothingElse(t *testing.T) {
-	dir := childtest.Logdir(t, "ckpt-1/model.safetensors")
+	dir := childtest.Logdir(t, "ckpt-1/w")
 	s := openStore(t, dir, "ckpt-*")
 	s.opts.IsPast = func(c *Checkpoint) bool { return c.Step > 1 }
-	s.Refresh(true)
+	if s.Refresh(true); len(s.known) != 1 || !s.known[0].OnTrial {
+		t.Fatalf("known are %+v", s.known)
+	}
 	childtest.Write(t, filepath.Join(dir, "ckpt-2"), "weights")
 	s.Refresh(false)
 	childtest.Write(t, filepath.Join(dir, "ckpt-3"), "wei")
