@@ -81,7 +81,8 @@ func described(other map[string]string) string {
 			word("name", text("w"))+word("w", tensor), text("n")+word("n", object("BytesStorageMetadata", dict())))),
 		member("storage_data", dict(
 			index("w ", "w", size(0))+info("w ", "w.distcp", word("length", "")),
-			index("n ", "n", none)+info("n ", "n.distcp", word("n length", "")))),
+			index("n ", "n", none)+info("n ", "n.distcp", word("n length", "")),
+			word("m place", ""))),
 		word("more", ""),
 	)) + "."
 }
@@ -149,6 +150,8 @@ func TestDescribed(t *testing.T) {
 		"as torch writes it":          {nil, ""},
 		"not in shards":               {map[string]string{"w index": none}, ""},
 		"properties in a dict":        {map[string]string{"properties": property(dict(text("dtype") + float32))}, ""},
+		"properties of a type alone":  {map[string]string{"properties": property(tuple(float32))}, ""},
+		"a scalar without offsets":    {map[string]string{"w index": none, "size": size(), "offsets:": "", "sizes": size()}, noChunk},
 		"no name":                     {map[string]string{"name": text("")}, "pickle: a tensor has no name"},
 		"a number for a name":         {map[string]string{"name": number(1)}, "pickle: a tensor has no name"},
 		"no tensors":                  {map[string]string{"state_dict_metadata:": ""}, "pickle: it has no state_dict_metadata"},
@@ -345,23 +348,50 @@ func TestClosedElements(t *testing.T) {
 	}
 }
 
-// TestVerifyEnds when it is cancelled, also between objects.
+// TestVerifyEnds when it is cancelled, also between objects, and when nobody listens.
 func TestVerifyEnds(t *testing.T) {
-	r, err := dcp.Open(folder(t, part(tfpb.DataType_DT_FLOAT, "", []int64{2}, "12345678"), nil))
+	dir := folder(t, part(tfpb.DataType_DT_FLOAT, "", []int64{2}, "12345678"), map[string]string{
+		"n": object("BytesStorageMetadata", dict()) + text("m") + object("BytesStorageMetadata", dict()),
+		"m place": object("MetadataIndex", dict(text("fqn")+text("m"))) +
+			"ctorch.distributed.checkpoint.filesystem\n_StorageInfo\n)\x81" +
+			dict(text("relative_path")+text("n.distcp"), text("offset")+number(0), text("length")+number(2)) + "b",
+		"n length": number(2),
+	})
+	if err := os.WriteFile(filepath.Join(dir, "n.distcp"), []byte("PK"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := dcp.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	damaged := func(ctx context.Context, until func(name string) bool) (errs []error) {
+		for name, err := range r.Verify(ctx) {
+			if err != nil {
+				errs = append(errs, err)
+			}
+			if until(name) {
+				break
+			}
+		}
+		return errs
+	}
+	never := func(string) bool { return false }
+	if errs := damaged(t.Context(), never); len(errs) != 2 {
+		t.Errorf("two objects are damaged: %v", errs)
+	}
+	if errs := damaged(t.Context(), func(name string) bool { return name == "" }); len(errs) != 1 {
+		t.Errorf("until the first: %v", errs)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	last := error(nil)
-	for name, err := range r.Verify(ctx) {
+	errs := damaged(ctx, func(name string) bool {
 		if name == "w" {
 			cancel()
 		}
-		last = err
-	}
-	if !errors.Is(last, context.Canceled) {
-		t.Errorf("the last error is %v", last)
+		return false
+	})
+	if len(errs) != 1 || !errors.Is(errs[0], context.Canceled) {
+		t.Errorf("cancelled: %v", errs)
 	}
 }
 
