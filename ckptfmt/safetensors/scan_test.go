@@ -188,6 +188,14 @@ func TestSecondHalf(t *testing.T) {
 	}
 }
 
+// TestNoEnd has a large header without an end, whose middle is in a name.
+func TestNoEnd(t *testing.T) {
+	text := `{"` + strings.Repeat("},", leastApart) + `":` + entry("U8", "[0]", "[0,0]")
+	if _, _, err := scanHeader([]byte(text), noGuard); err == nil {
+		t.Error("no error")
+	}
+}
+
 // TestMetadataInTheSecondHalf is found, too.
 func TestMetadataInTheSecondHalf(t *testing.T) {
 	b := []byte("{")

@@ -100,6 +100,13 @@ func TestBadParts(t *testing.T) {
 	}
 }
 
+func TestCheckOfDamage(t *testing.T) {
+	p := part("a", nil, "a")
+	if p.Err = errors.New("the source is damaged"); Check(p) != p.Err {
+		t.Errorf("got %v", Check(p))
+	}
+}
+
 type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
