@@ -222,12 +222,24 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if len(missing) > 0 {
 		return nil, &MissingError{s.name, template.name, missing, s.IsUnnamed()}
 	}
+	if err := result.checkUsed(len(used), s.name, template.name); err != nil {
+		return nil, err
+	}
 	result.Left, err = s.leftOver(have, used)
 	if err != nil {
 		return nil, err
 	}
 	s.setParts(parts)
 	return result, nil
+}
+
+// checkUsed insists that something of the source was used: else the result would be a copy of
+// the template, with the name of another model.
+func (r *LikeResult) checkUsed(used int, source, template string) error {
+	if used > 0 || len(r.Kept) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: no tensor of %s has a place in %s", ckptfmt.ErrNotFound, source, template)
 }
 
 // leftOver returns the tensors that were not used, sorted.
