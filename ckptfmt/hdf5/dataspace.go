@@ -61,9 +61,9 @@ func (c *cursor) dataspace() *space {
 	return &space{shape, most}
 }
 
-// most reads the largest size of a dimension.
+// most reads the largest size of a dimension; all bits of one without a limit are set.
 func (c *cursor) most() int64 {
-	if v := c.uint(c.lengths); v <= math.MaxInt64/2 {
+	if v := c.uint(c.lengths); v <= math.MaxInt64/2 && v != math.MaxUint64>>(64-8*c.lengths) {
 		return int64(v)
 	}
 	return unlimited
