@@ -19,7 +19,10 @@ type body struct {
 
 // made is a file whose root is a dataset: a header of those messages, and the blocks that
 // they refer to, the first of which is at blocksAt.
-func made(messages []body, blocks string) []byte {
+func made(messages []body, blocks string) []byte { return madeAt(blocksAt, messages, blocks) }
+
+// madeAt is made with the blocks at another place.
+func madeAt(blocksAt int, messages []body, blocks string) []byte {
 	var b []byte
 	for _, m := range messages {
 		b = appendMessage(b, m.kind, slices.Clone(m.b))
