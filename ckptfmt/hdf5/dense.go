@@ -235,7 +235,9 @@ func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	} else {
 		b, err = h.within(h.root, h.rows, offset, n, 0)
 	}
-	h.last.from = offset - h.last.at
+	if err == nil {
+		h.last.from = offset - h.last.at
+	}
 	return b, err
 }
 
