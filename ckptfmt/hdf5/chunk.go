@@ -209,7 +209,7 @@ func (s *store) chunksOfArray(g *grid) error {
 	c.version("an array", 0, 0)
 	c.skip(1)
 	elem, pageBits, n, block := c.u8(), c.u8(), c.length(), c.addr()
-	if c.err == nil && (n != g.inRow() || pageBits > 30 || elem < s.offsets || elem > 64) {
+	if c.err == nil && (n != g.inRow() || pageBits > 30 || !g.isElement(elem, s)) {
 		c.fail("an array of %d elements of %d bytes for %d chunks", n, elem, g.inRow())
 	}
 	if c.err != nil {
@@ -245,6 +245,15 @@ func (s *store) chunksOfArray(g *grid) error {
 		at += perPage*int64(elem) + checksumSize
 	}
 	return nil
+}
+
+// isElement reports whether an element of an array can have that size: it is an address, and
+// of a chunk with filters a size of up to 8 bytes and a mask.
+func (g *grid) isElement(size int, s *store) bool {
+	if len(g.d.filters) == 0 {
+		return size == s.offsets
+	}
+	return size > s.offsets+4 && size <= s.offsets+8+4
 }
 
 func (g *grid) putArray(s *store, c *cursor, from, n int64, elem int, at int64) error {
