@@ -322,3 +322,28 @@ func TestHardLinkToWhatIsBroughtBack(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfEachProcess has a damaged checkpoint of two processes, each of which has a folder with
+// a file that names its own part: all name the one before. They keep one, too.
+func TestNamesOfEachProcess(t *testing.T) {
+	dir := t.TempDir()
+	for _, rank := range []string{"rank0", "rank1"} {
+		for _, step := range []string{"10", "20", "30"} {
+			childtest.Write(t, filepath.Join(dir, rank, "s-"+step+".safetensors"), childtest.Tensors())
+		}
+		childtest.Write(t, filepath.Join(dir, rank, "latest"), "s-30.safetensors")
+	}
+	childtest.Write(t, filepath.Join(dir, "rank1", "best"), "s-10.safetensors")
+	childtest.Write(t, filepath.Join(dir, "rank1", "s-30.safetensors"), "x")
+	s := openStore(t, dir, "*/s-*", retention.Last(1))
+	s.Refresh(true)
+	childtest.Must(t, clearDamaged(t.Context(), s))
+	for _, rank := range []string{"rank0", "rank1"} {
+		if got := childtest.Read(t, filepath.Join(dir, rank, "latest")); got != "s-20.safetensors" {
+			t.Errorf("%s names %q", rank, got)
+		}
+	}
+	if deleted, err := s.Rotate(); err != nil || len(deleted) > 0 {
+		t.Errorf("deleted %v, %v", steps(deleted), err)
+	}
+}
