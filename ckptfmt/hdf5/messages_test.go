@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -207,18 +208,16 @@ func typeText(t *datatype) string {
 	return s
 }
 
+// vlens is sequences of sequences, n of them in each other, of numbers.
+func vlens(n int) []byte {
+	return append(bytes.Repeat(typeHead(classVarLen, 0, 16), n), fixedType(4, true)...)
+}
+
 func TestDatatypes(t *testing.T) {
 	f4, f8, i4, u1 := floatType(tfpb.DataType_DT_FLOAT), floatType(tfpb.DataType_DT_DOUBLE), fixedType(4, true), fixedType(1, false)
 	bools := []string{"FALSE", "TRUE"}
 	notFloats, notNumbers := "float32: elements are floats that no tensor has", ": elements are whole numbers that no tensor has"
 	compounds := "compound: elements are compounds that no tensor has"
-	deep := func(n int) []byte {
-		var b []byte
-		for range n {
-			b = append(b, typeHead(classVarLen, 0, 16)...)
-		}
-		return append(b, i4...)
-	}
 	checkMessages(t, []messageCase{
 		{"i4", i4, "int32", ""},
 		{"u1", u1, "uint8", ""},
@@ -279,8 +278,8 @@ func TestDatatypes(t *testing.T) {
 		{"numbers of version 0", inVersion(0, i4), "", "a datatype has version 0"},
 		{"numbers of version 6", inVersion(6, i4), "", "a datatype has version 6"},
 		{"of 0 bytes", fixedType(0, false), "", "elements have 0 bytes"},
-		{"32 in each other", deep(maxRank), "vlen: elements are sequences of variable length that no tensor has", ""},
-		{"33 in each other", deep(maxRank + 1), "", "is too deep"},
+		{"32 in each other", vlens(maxRank), "vlen: elements are sequences of variable length that no tensor has", ""},
+		{"33 in each other", vlens(maxRank + 1), "", "is too deep"},
 	}, func(c *cursor) string {
 		t := c.datatype(0)
 		return typeText(&t)
