@@ -299,7 +299,7 @@ func (r *Reader) chunk(g *grid, number int64) ([]byte, error) {
 	}
 	s := r.store
 	part := "chunk of " + printablePath(g.d.path)
-	if c.size < 0 || c.size > s.size || c.at > s.size-s.base-c.size || c.size > 2*g.size+1<<16 {
+	if c.at > s.size-s.base-c.size || c.size > 2*g.size+1<<16 {
 		return nil, s.corrupt(c.at, part, fmt.Errorf("%d bytes at %d are outside of the file, or more than a chunk of %d", c.size, c.at, g.size))
 	}
 	b := make([]byte, c.size)

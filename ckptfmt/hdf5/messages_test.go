@@ -328,3 +328,48 @@ func TestTypesOfElements(t *testing.T) {
 		c.check(t)
 	}
 }
+
+// TestOpaqueBytes are those that Keras names in an attribute, and bfloat16.
+func TestOpaqueBytes(t *testing.T) {
+	text := typeHead(classString, padTerminated, 16)
+	named := func(list ...string) body {
+		var value []byte
+		for _, name := range list {
+			value = append(append(value, name...), make([]byte, 16-len(name))...)
+		}
+		m := attributeIn(1, 0, text, dataspaceOf([]int64{int64(len(list))}), value)
+		m.b = bytes.Replace(m.b, []byte{5, 0}, []byte{6, 0}, 1)
+		m.b = bytes.Replace(m.b, []byte("name\x00\x00\x00\x00"), []byte("dtype\x00\x00\x00"), 1)
+		return m
+	}
+	tagged := append(typeHead(classOpaque, 8, 2), "NUMPY\x00\x00\x00"...)
+	for _, c := range []struct {
+		name string
+		t    []byte
+		more []body
+		want tfpb.DataType
+	}{
+		{"two bytes", typeHead(classOpaque, 0, 2), nil, tfpb.DataType_DT_BFLOAT16},
+		{"two bytes with a tag", tagged, nil, tfpb.DataType_DT_INVALID},
+		{"one byte", typeHead(classOpaque, 0, 1), nil, tfpb.DataType_DT_INVALID},
+		{"named bfloat16", typeHead(classOpaque, 0, 2), []body{named("bfloat16")}, tfpb.DataType_DT_BFLOAT16},
+		{"named bfloat16, with a tag", tagged, []body{named("bfloat16")}, tfpb.DataType_DT_BFLOAT16},
+		{"named float8", typeHead(classOpaque, 0, 1), []body{named("float8_e4m3fn")}, tfpb.DataType_DT_FLOAT8_E4M3FN},
+		{"named a type of another size", typeHead(classOpaque, 0, 2), []body{named("float8_e4m3fn")}, tfpb.DataType_DT_INVALID},
+		{"named half", typeHead(classOpaque, 0, 2), []body{named("float16")}, tfpb.DataType_DT_HALF},
+		{"named as no type", typeHead(classOpaque, 0, 2), []body{named("other")}, tfpb.DataType_DT_INVALID},
+		{"with two names", typeHead(classOpaque, 0, 1), []body{named("float8_e4m3fn", "int8")}, tfpb.DataType_DT_INVALID},
+		{"with two names for two bytes", typeHead(classOpaque, 0, 2), []body{named("float16", "float16")}, tfpb.DataType_DT_BFLOAT16},
+		{"without names", typeHead(classOpaque, 0, 2), []body{named()}, tfpb.DataType_DT_BFLOAT16},
+	} {
+		b := made(ofType(c.t, []int64{1}, contiguous(blocksAt, 2), c.more...), "ab")
+		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		info, err := r.Info(0)
+		if info.DType != c.want || (err == nil) != (c.want != tfpb.DataType_DT_INVALID) {
+			t.Errorf("%s: %v, %v, want %v", c.name, info.DType, err, c.want)
+		}
+	}
+}
