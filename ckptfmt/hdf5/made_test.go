@@ -169,6 +169,24 @@ func TestDatasetsThatClaimTooMuch(t *testing.T) {
 	}
 }
 
+// TestFillValuesInPieces reads elements that were never written a few bytes at a time.
+func TestFillValuesInPieces(t *testing.T) {
+	for n := 1; n < 8; n++ {
+		f := &filled{value: []byte("abc")}
+		var got []byte
+		b := make([]byte, n)
+		for len(got) < 30 {
+			if k, err := f.Read(b); k != n || err != nil {
+				t.Fatalf("%d bytes, %v", k, err)
+			}
+			got = append(got, b...)
+		}
+		if want := strings.Repeat("abc", 20)[:len(got)]; string(got) != want {
+			t.Errorf("%d at a time: %q", n, got)
+		}
+	}
+}
+
 // open1 opens a file of one dataset, and returns its size.
 func open1(b []byte) (int64, error) {
 	r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")

@@ -96,6 +96,14 @@ func TestFilterPipelines(t *testing.T) {
 	})
 }
 
+// upTo is the numbers from one to another.
+func upTo(from, to int) (list []int) {
+	for i := from; i <= to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
 func TestLayouts(t *testing.T) {
 	inVersion4 := func(flags, rank byte, rest ...byte) []byte {
 		return append([]byte{4, layoutChunked, flags, rank, 1}, rest...)
@@ -114,6 +122,7 @@ func TestLayouts(t *testing.T) {
 		{"chunks of a tree", old(3), "class 2 at 77, 0 bytes, []; index 0, chunk [2 3] of 4, mask 0", ""},
 		{"of no dimension", old(1), "class 2 at 77, 0 bytes, []; index 0, chunk [] of 2, mask 0", ""},
 		{"of fewer", old(0), "", "a chunk has 0 dimensions"},
+		{"of 32", old(maxRank + 1), fmt.Sprintf("class 2 at 77, 0 bytes, []; index 0, chunk %v of 34, mask 0", upTo(2, 33)), ""},
 		{"of 33", old(maxRank + 2), "", "a chunk has 34 dimensions"},
 		{"one chunk", inVersion4(0, 2, slices.Concat([]byte{5, 4, indexSingle}, at)...), "class 2 at 77, 0 bytes, []; index 1, chunk [5] of 4, mask 0", ""},
 		{"one that has filters", inVersion4(2, 2, slices.Concat([]byte{5, 4, indexSingle}, u64s(6), []byte{7, 0, 0, 0}, at)...), "class 2 at 77, 6 bytes, []; index 1, chunk [5] of 4, mask 7", ""},
@@ -321,6 +330,9 @@ func TestTypesOfElements(t *testing.T) {
 		{"of 8 bytes", of(bigEndian(fixedType(8, true)), 16, "abcdefghABCDEFGH"), "hgfedcbaHGFEDCBA", ""},
 		{"of 1 byte", of(bigEndian(fixedType(1, true)), 2, "ab"), "ab", ""},
 		{"complex", of(compound(8, part("r", 0, bigEndian(floatType(tfpb.DataType_DT_FLOAT))), part("i", 4, bigEndian(floatType(tfpb.DataType_DT_FLOAT)))), 16, "abcdefghABCDEFGH"), "dcbahgfeDCBAHGFE", ""},
+		{"more than are swapped at once", made(ofType(bigEndian(fixedType(2, true)), []int64{pageSize}, at(2*pageSize)), strings.Repeat("abcd", pageSize/2)), strings.Repeat("badc", pageSize/2), ""},
+		{"types 32 in each other", of(vlens(maxRank), 32, strings.Repeat("a", 32)), "", "type: elements are sequences"},
+		{"types 33 in each other", of(vlens(maxRank+1), 32, strings.Repeat("a", 32)), "", "is too deep"},
 		{"strings up to a zero", of(typeHead(classString, padTerminated, 3), 6, "a\x00cdef"), "a|def", ""},
 		{"filled up with zeros", of(typeHead(classString, 1, 3), 6, "a\x00cd\x00\x00"), "a\x00c|d", ""},
 		{"filled up with spaces", of(typeHead(classString, padSpaces, 3), 6, "a bc  "), "a b|c", ""},
