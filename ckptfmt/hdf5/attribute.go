@@ -271,9 +271,7 @@ func (s *store) globalHeap(addr int64) (map[int][]byte, error) {
 		}
 		begin := c.at
 		objects[index] = c.bytes(int(n))
-		if c.left() > 0 {
-			c.align(begin)
-		}
+		c.align(begin)
 	}
 	if c.err != nil {
 		return nil, s.corrupt(addr, "heap of strings", c.err)

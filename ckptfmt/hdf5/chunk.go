@@ -23,7 +23,6 @@ type grid struct {
 	counts []int64 // of chunks, in each dimension
 	size   int64   // of a chunk in memory
 	chunks map[int64]chunk
-	max    int64 // chunks that there can be
 
 	// An array of chunks counts those that there may be one day: order are the
 	// dimensions, the slowest first, and most the chunks in each of them.
@@ -33,11 +32,10 @@ type grid struct {
 
 // newGrid reads where the chunks of a dataset are.
 func (s *store) newGrid(d *detail) (*grid, error) {
-	g := &grid{d: d, size: d.t.size, max: 1, chunks: make(map[int64]chunk)}
+	g := &grid{d: d, size: d.t.size, chunks: make(map[int64]chunk)}
 	for i, n := range d.shape {
 		count := (n-1)/d.l.chunk[i] + 1
 		g.counts = append(g.counts, count)
-		g.max *= count // no more than elements, which can be counted
 		g.size *= d.l.chunk[i]
 	}
 	err := g.arrange()
@@ -131,11 +129,8 @@ func (s *store) chunksInRow(g *grid) error {
 	return nil
 }
 
-// put notes a chunk by its number in row-major order.
+// put notes a chunk by its number, of those that the shape has, in row-major order.
 func (g *grid) put(number int64, c chunk) error {
-	if number < 0 || number >= g.max {
-		return fmt.Errorf("chunk %d of %d", number, g.max)
-	}
 	if _, twice := g.chunks[number]; twice {
 		return fmt.Errorf("chunk %d is there twice", number)
 	}
@@ -304,7 +299,7 @@ func (r *Reader) chunk(g *grid, number int64) ([]byte, error) {
 	}
 	s := r.store
 	part := "chunk of " + printablePath(g.d.path)
-	if c.size < 0 || c.size > s.size || c.at > s.size-s.base-c.size || c.size > 2*g.size+1<<16 {
+	if c.at > s.size-s.base-c.size || c.size > 2*g.size+1<<16 {
 		return nil, s.corrupt(c.at, part, fmt.Errorf("%d bytes at %d are outside of the file, or more than a chunk of %d", c.size, c.at, g.size))
 	}
 	b := make([]byte, c.size)

@@ -81,6 +81,7 @@ func TestArraysOfChunks(t *testing.T) {
 		{"one block", file(5, some), "abcde", ""},
 		{"as many as a page has", file(8, arrayOf(3, 8, 8, all)), "abcdefgh", ""},
 		{"one more", file(9, arrayOf(3, 8, 9, all)), "abcdefghi", ""},
+		{"eight pages", file(16, arrayOf(1, 8, 16, all)), "abcdefghijklmnop", ""},
 		{"nine pages", file(18, arrayOf(1, 8, 18, all)), "abcdefghijklmnopqr", ""},
 		{"some of them written", file(18, arrayOf(1, 8, 18, func(i int) bool { return i%3 == 2 })), "\x00\x00\x00\x00ef\x00\x00\x00\x00kl\x00\x00\x00\x00qr", ""},
 		{"the first of them written", file(18, arrayOf(1, 8, 18, func(i int) bool { return i == 0 })), "ab" + string(make([]byte, 16)), ""},
@@ -105,6 +106,48 @@ func TestArraysOfChunks(t *testing.T) {
 	far := []byte(some)
 	far[head+14+7] = 0x80
 	madeCase{"with a chunk nowhere", file(5, string(far[:head])+with(string(far[head:]), 0, 'F', 14+5*8+4)), "", "address 0x8"}.check(t)
+}
+
+// growing is a shape that may become another one.
+func growing(shape, most []int64) body {
+	b := dataspaceOf(shape)
+	b[2] = 1
+	for _, n := range most {
+		b = le.AppendUint64(b, uint64(n))
+	}
+	return body{msgDataspace, b}
+}
+
+// TestOtherIndexes has chunks without a tree or an array, and shapes that no array has numbers for.
+func TestOtherIndexes(t *testing.T) {
+	layout := func(kind byte, rest []byte, chunk ...byte) []byte {
+		b := append([]byte{4, layoutChunked, 0, byte(len(chunk) + 1), 1}, append(chunk, 1, kind)...)
+		return le.AppendUint64(append(b, rest...), blocksAt)
+	}
+	one := arrayOf(3, 8, 1, func(int) bool { return true })
+	square := func(kind byte, rest []byte, most ...int64) []byte {
+		shape := []int64{1, 1}
+		return made(append([]body{growing(shape, most)}, numbers(shape, layout(kind, rest, 1, 1))[1:]...), one)
+	}
+	row := func(n int64, most int64) []body {
+		return append([]body{growing([]int64{n}, []int64{most})}, numbers([]int64{n}, layout(indexImplicit, nil, 2))[1:]...)
+	}
+	for _, c := range []madeCase{
+		{"one chunk", made(numbers([]int64{3}, layout(indexSingle, nil, 4)), "abcd"), "abc", ""},
+		{"one chunk of no dimension", made(numbers(nil, layout(indexSingle, nil)), "a"), "a", ""},
+		{"an array of no dimension", made(numbers(nil, layout(indexFixed, []byte{0})), one), "a", ""},
+		{"in a row", made(numbers([]int64{3}, layout(indexImplicit, nil, 2)), "abcd"), "abc", ""},
+		{"in a row that ends early", made(numbers([]int64{3}, layout(indexImplicit, nil, 2)), "abc"), "", "its chunks are outside of the file"},
+		{"in a row for a larger shape", made(row(3, 6), "abcdef"), "abc", ""},
+		{"in one that ends early", made(row(3, 6), "abcde"), "", "its chunks are outside of the file"},
+		{"in one for a shape that it divides", made(row(4, 5), "abcdef"), "abcd", ""},
+		{"in an array for more chunks than can be counted", square(indexFixed, []byte{0}, 1<<40, 1<<40), "", "cannot count the chunks of shape [1099511627776 1099511627776]"},
+		{"in one for no fewer, the first dimension alone", square(indexFixed, []byte{0}, 1<<62-1, 1), "", "cannot count the chunks"},
+		{"in an array that grows in two dimensions", square(indexExtensible, make([]byte, 5), unlimited, unlimited), "", "cannot count the chunks of shape [-1 -1]"},
+		{"in a row of one chunk at the end of the file", made(numbers([]int64{2}, layout(indexImplicit, nil, 2)), "ab"), "ab", ""},
+	} {
+		c.check(t)
+	}
 }
 
 // TestArraysOfFilteredChunks has elements with a size, which no file has in 9 bytes, and a mask.

@@ -151,6 +151,7 @@ func TestDatasetsThatClaimTooMuch(t *testing.T) {
 		{"elements of 2 bytes likewise", made(ofType(fixedType(2, false), []int64{1 << 26}, contiguous(unwritten, 0)), ""), "", "it claims 134217728 bytes"},
 		{"a fill value", made(numbers([]int64{2}, contiguous(unwritten, 0), fill(1)), ""), "xx", ""},
 		{"a fill value of another size", made(numbers([]int64{2}, contiguous(unwritten, 0), fill(2)), ""), "", "the fill value has 2 bytes, an element 1"},
+		{"a fill value of a byte", made(ofType(fixedType(2, false), []int64{2}, contiguous(unwritten, 0), fill(1)), ""), "", "the fill value has 1 bytes, an element 2"},
 		{"too few within the header", made(numbers([]int64{3}, []byte{3, layoutCompact, 2, 0, 'a', 'b'}), ""), "", "shape [3] needs 3 bytes, 2 are there"},
 		{"enough within the header", made(numbers([]int64{2}, []byte{3, layoutCompact, 3, 0, 'a', 'b', 'c'}), ""), "ab", ""},
 		{"no elements", made(numbers([]int64{0, 5}, contiguous(blocksAt, 0)), ""), "", ""},
@@ -165,6 +166,24 @@ func TestDatasetsThatClaimTooMuch(t *testing.T) {
 	}
 	if _, err := open1(made(numbers([]int64{1<<26 + 1100}, contiguous(unwritten, 0)), string(make([]byte, 1<<16)))); err != nil {
 		t.Errorf("in a larger file: %v", err)
+	}
+}
+
+// TestFillValuesInPieces reads elements that were never written a few bytes at a time.
+func TestFillValuesInPieces(t *testing.T) {
+	for n := 1; n < 8; n++ {
+		f := &filled{value: []byte("abc")}
+		var got []byte
+		b := make([]byte, n)
+		for len(got) < 30 {
+			if k, err := f.Read(b); k != n || err != nil {
+				t.Fatalf("%d bytes, %v", k, err)
+			}
+			got = append(got, b...)
+		}
+		if want := strings.Repeat("abc", 20)[:len(got)]; string(got) != want {
+			t.Errorf("%d at a time: %q", n, got)
+		}
 	}
 }
 
@@ -225,6 +244,23 @@ func TestChunksOfATree(t *testing.T) {
 	}
 }
 
+// TestChunksAfterAUserBlock has chunks at the end of a file, and after it, in one that begins with
+// bytes of the user.
+func TestChunksAfterAUserBlock(t *testing.T) {
+	for data, want := range map[string]string{"ab": "", "a": "2 bytes at 1080 are outside of the file"} {
+		b := made(numbers([]int64{2}, inChunks(1, 2)), string(chunkTree(placed{2, 0, []uint64{0}, blocksAt + 24 + 32}))+data)
+		le.PutUint64(b[24:], 512)
+		le.PutUint64(b[40:], uint64(len(b)+512))
+		madeCase{"after a user's block", append(make([]byte, 512), b...), "ab", want}.check(t)
+	}
+	for data, want := range map[string]string{"ab": "", "a": "shape [2] needs 2 bytes; 2 are at 1024"} {
+		b := made(numbers([]int64{2}, contiguous(blocksAt, 2)), data)
+		le.PutUint64(b[24:], 512)
+		le.PutUint64(b[40:], uint64(len(b)+512))
+		madeCase{"after a user's block", append(make([]byte, 512), b...), "ab", want}.check(t)
+	}
+}
+
 // TestChunksLargerThanTheirElements has chunks with more bytes than compression that makes nothing smaller ever takes.
 func TestChunksLargerThanTheirElements(t *testing.T) {
 	const most = 2*2 + 1<<16
@@ -269,19 +305,18 @@ func TestManyDimensions(t *testing.T) {
 
 // TestRowsOfLargeChunks reads chunks whose rows do not fit into memory at once.
 func TestRowsOfLargeChunks(t *testing.T) {
-	layout := inChunks(1, 2, 1<<10)
+	const rows, inChunk, columns = 7, 3, 1 << 12
 	var list []placed
-	const columns = 1 << 12
-	for i := range uint64(2) {
+	var data []byte
+	for i := range uint64(3) {
 		for j := range uint64(4) {
-			list = append(list, placed{2 << 10, 0, []uint64{2 * i, j << 10}, blocksAt + 24 + 8*(8+3*8+8) + (4*i+j)*2<<10})
+			list = append(list, placed{inChunk << 10, 0, []uint64{inChunk * i, j << 10}, blocksAt + 24 + 12*(8+3*8+8) + uint64(len(data))})
+			for k := range inChunk << 10 {
+				data = append(data, byte(i)+byte(j)+byte(k>>10)+byte(k%7))
+			}
 		}
 	}
-	data := make([]byte, 8*2<<10)
-	for i := range data {
-		data[i] = byte(i>>10) + byte(i%7)
-	}
-	b := made(numbers([]int64{3, columns}, layout), string(append(chunkTree(list...), data...)))
+	b := made(numbers([]int64{rows, columns}, inChunks(1, inChunk, 1<<10)), string(append(chunkTree(list...), data...)))
 	r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
 	if err != nil {
 		t.Fatal(err)
@@ -299,8 +334,8 @@ func TestRowsOfLargeChunks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from.(*slab).rows = 1
-	if got, err := io.ReadAll(from); err != nil || !bytes.Equal(got, want.Data) {
-		t.Errorf("row by row: %d bytes, %v", len(got), err)
+	from.(*slab).rows = 2
+	if got, err := io.ReadAll(from); err != nil || len(got) != rows*columns || !bytes.Equal(got, want.Data) {
+		t.Errorf("two rows at a time: %d bytes, %v", len(got), err)
 	}
 }

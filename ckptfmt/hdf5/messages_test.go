@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -95,6 +96,14 @@ func TestFilterPipelines(t *testing.T) {
 	})
 }
 
+// upTo is the numbers from one to another.
+func upTo(from, to int) (list []int) {
+	for i := from; i <= to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
 func TestLayouts(t *testing.T) {
 	inVersion4 := func(flags, rank byte, rest ...byte) []byte {
 		return append([]byte{4, layoutChunked, flags, rank, 1}, rest...)
@@ -113,6 +122,7 @@ func TestLayouts(t *testing.T) {
 		{"chunks of a tree", old(3), "class 2 at 77, 0 bytes, []; index 0, chunk [2 3] of 4, mask 0", ""},
 		{"of no dimension", old(1), "class 2 at 77, 0 bytes, []; index 0, chunk [] of 2, mask 0", ""},
 		{"of fewer", old(0), "", "a chunk has 0 dimensions"},
+		{"of 32", old(maxRank + 1), fmt.Sprintf("class 2 at 77, 0 bytes, []; index 0, chunk %v of 34, mask 0", upTo(2, 33)), ""},
 		{"of 33", old(maxRank + 2), "", "a chunk has 34 dimensions"},
 		{"one chunk", inVersion4(0, 2, slices.Concat([]byte{5, 4, indexSingle}, at)...), "class 2 at 77, 0 bytes, []; index 1, chunk [5] of 4, mask 0", ""},
 		{"one that has filters", inVersion4(2, 2, slices.Concat([]byte{5, 4, indexSingle}, u64s(6), []byte{7, 0, 0, 0}, at)...), "class 2 at 77, 6 bytes, []; index 1, chunk [5] of 4, mask 7", ""},
@@ -207,18 +217,16 @@ func typeText(t *datatype) string {
 	return s
 }
 
+// vlens is sequences of sequences, n of them in each other, of numbers.
+func vlens(n int) []byte {
+	return append(bytes.Repeat(typeHead(classVarLen, 0, 16), n), fixedType(4, true)...)
+}
+
 func TestDatatypes(t *testing.T) {
 	f4, f8, i4, u1 := floatType(tfpb.DataType_DT_FLOAT), floatType(tfpb.DataType_DT_DOUBLE), fixedType(4, true), fixedType(1, false)
 	bools := []string{"FALSE", "TRUE"}
 	notFloats, notNumbers := "float32: elements are floats that no tensor has", ": elements are whole numbers that no tensor has"
 	compounds := "compound: elements are compounds that no tensor has"
-	deep := func(n int) []byte {
-		var b []byte
-		for range n {
-			b = append(b, typeHead(classVarLen, 0, 16)...)
-		}
-		return append(b, i4...)
-	}
 	checkMessages(t, []messageCase{
 		{"i4", i4, "int32", ""},
 		{"u1", u1, "uint8", ""},
@@ -279,8 +287,8 @@ func TestDatatypes(t *testing.T) {
 		{"numbers of version 0", inVersion(0, i4), "", "a datatype has version 0"},
 		{"numbers of version 6", inVersion(6, i4), "", "a datatype has version 6"},
 		{"of 0 bytes", fixedType(0, false), "", "elements have 0 bytes"},
-		{"32 in each other", deep(maxRank), "vlen: elements are sequences of variable length that no tensor has", ""},
-		{"33 in each other", deep(maxRank + 1), "", "is too deep"},
+		{"32 in each other", vlens(maxRank), "vlen: elements are sequences of variable length that no tensor has", ""},
+		{"33 in each other", vlens(maxRank + 1), "", "is too deep"},
 	}, func(c *cursor) string {
 		t := c.datatype(0)
 		return typeText(&t)
@@ -322,10 +330,58 @@ func TestTypesOfElements(t *testing.T) {
 		{"of 8 bytes", of(bigEndian(fixedType(8, true)), 16, "abcdefghABCDEFGH"), "hgfedcbaHGFEDCBA", ""},
 		{"of 1 byte", of(bigEndian(fixedType(1, true)), 2, "ab"), "ab", ""},
 		{"complex", of(compound(8, part("r", 0, bigEndian(floatType(tfpb.DataType_DT_FLOAT))), part("i", 4, bigEndian(floatType(tfpb.DataType_DT_FLOAT)))), 16, "abcdefghABCDEFGH"), "dcbahgfeDCBAHGFE", ""},
+		{"more than are swapped at once", made(ofType(bigEndian(fixedType(2, true)), []int64{pageSize}, at(2*pageSize)), strings.Repeat("abcd", pageSize/2)), strings.Repeat("badc", pageSize/2), ""},
+		{"types 32 in each other", of(vlens(maxRank), 32, strings.Repeat("a", 32)), "", "type: elements are sequences"},
+		{"types 33 in each other", of(vlens(maxRank+1), 32, strings.Repeat("a", 32)), "", "is too deep"},
 		{"strings up to a zero", of(typeHead(classString, padTerminated, 3), 6, "a\x00cdef"), "a|def", ""},
 		{"filled up with zeros", of(typeHead(classString, 1, 3), 6, "a\x00cd\x00\x00"), "a\x00c|d", ""},
 		{"filled up with spaces", of(typeHead(classString, padSpaces, 3), 6, "a bc  "), "a b|c", ""},
 	} {
 		c.check(t)
+	}
+}
+
+// TestOpaqueBytes are those that Keras names in an attribute, and bfloat16.
+func TestOpaqueBytes(t *testing.T) {
+	text := typeHead(classString, padTerminated, 16)
+	named := func(list ...string) body {
+		var value []byte
+		for _, name := range list {
+			value = append(append(value, name...), make([]byte, 16-len(name))...)
+		}
+		m := attributeIn(1, 0, text, dataspaceOf([]int64{int64(len(list))}), value)
+		m.b = bytes.Replace(m.b, []byte{5, 0}, []byte{6, 0}, 1)
+		m.b = bytes.Replace(m.b, []byte("name\x00\x00\x00\x00"), []byte("dtype\x00\x00\x00"), 1)
+		return m
+	}
+	tagged := append(typeHead(classOpaque, 8, 2), "NUMPY\x00\x00\x00"...)
+	for _, c := range []struct {
+		name string
+		t    []byte
+		more []body
+		want tfpb.DataType
+	}{
+		{"two bytes", typeHead(classOpaque, 0, 2), nil, tfpb.DataType_DT_BFLOAT16},
+		{"two bytes with a tag", tagged, nil, tfpb.DataType_DT_INVALID},
+		{"one byte", typeHead(classOpaque, 0, 1), nil, tfpb.DataType_DT_INVALID},
+		{"named bfloat16", typeHead(classOpaque, 0, 2), []body{named("bfloat16")}, tfpb.DataType_DT_BFLOAT16},
+		{"named bfloat16, with a tag", tagged, []body{named("bfloat16")}, tfpb.DataType_DT_BFLOAT16},
+		{"named float8", typeHead(classOpaque, 0, 1), []body{named("float8_e4m3fn")}, tfpb.DataType_DT_FLOAT8_E4M3FN},
+		{"named a type of another size", typeHead(classOpaque, 0, 2), []body{named("float8_e4m3fn")}, tfpb.DataType_DT_INVALID},
+		{"named half", typeHead(classOpaque, 0, 2), []body{named("float16")}, tfpb.DataType_DT_HALF},
+		{"named as no type", typeHead(classOpaque, 0, 2), []body{named("other")}, tfpb.DataType_DT_INVALID},
+		{"with two names", typeHead(classOpaque, 0, 1), []body{named("float8_e4m3fn", "int8")}, tfpb.DataType_DT_INVALID},
+		{"with two names for two bytes", typeHead(classOpaque, 0, 2), []body{named("float16", "float16")}, tfpb.DataType_DT_BFLOAT16},
+		{"without names", typeHead(classOpaque, 0, 2), []body{named()}, tfpb.DataType_DT_BFLOAT16},
+	} {
+		b := made(ofType(c.t, []int64{1}, contiguous(blocksAt, 2), c.more...), "ab")
+		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		info, err := r.Info(0)
+		if info.DType != c.want || (err == nil) != (c.want != tfpb.DataType_DT_INVALID) {
+			t.Errorf("%s: %v, %v, want %v", c.name, info.DType, err, c.want)
+		}
 	}
 }
