@@ -118,7 +118,7 @@ func (s *Saver) fs(cut *Snapshot, prefix string) ckptfmt.FS {
 }
 
 // CheckPath refuses a name that would make the state file and a checkpoint the
-// same file.
+// same file, and a folder in the place of the state file.
 func (s *Saver) CheckPath(path string, step int64) error {
 	latest := s.latestFilename()
 	if filepath.Base(latest) != latest || latest == "." || latest == ".." {
@@ -130,8 +130,16 @@ func (s *Saver) CheckPath(path string, step int64) error {
 	if base := filepath.Base(path); base == "." || base == string(filepath.Separator) || strings.HasSuffix(path, string(filepath.Separator)) {
 		return fmt.Errorf("saver: checkpoint path %q names no file", path)
 	}
+	state := filepath.Join(filepath.Dir(path), latest)
+	if info, err := os.Stat(state); err == nil && info.IsDir() {
+		return &fs.PathError{Op: "write", Path: state, Err: errStateIsFolder}
+	}
 	return nil
 }
+
+// errStateIsFolder says that no save can be published. Programs of other kinds keep
+// their checkpoints in a folder of this name.
+var errStateIsFolder = errors.New("it is a folder, and each save writes a file of this name; move it away")
 
 // discardPartial removes what there is of a checkpoint that is not whole, for
 // nothing else would before the next run.

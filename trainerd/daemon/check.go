@@ -54,6 +54,9 @@ func check(ctx context.Context, name string, overrides []config.Override, data *
 	if unwritable != nil {
 		return unwritable
 	}
+	if err := newEvaluator(j).check(); err != nil {
+		return err
+	}
 	s, err := j.probe(ctx)
 	if err != nil {
 		return err
