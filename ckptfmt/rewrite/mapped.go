@@ -183,9 +183,8 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 		return nil, err
 	}
 	table := template.Names()
-	result := &LikeResult{}
-	var err error
-	if result.Prefix, err = s.TakeOffPrefix(template.allNames()); err != nil {
+	prefix, err := s.TakeOffPrefix(template.allNames())
+	if err != nil {
 		return nil, err
 	}
 	have := make(map[string]ckptfmt.Part)
@@ -196,7 +195,7 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	result.Prefix, result.Added = cmp.Or(result.Prefix, by.own), by.wanted
+	result := &LikeResult{Prefix: cmp.Or(prefix, by.own), Added: by.wanted}
 	var parts []ckptfmt.Part
 	var missing []string
 	used := make(map[string]bool)
