@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -26,10 +28,13 @@ const earlyStopFile = "early_stopping.json"
 type earlyStop struct {
 	name     string // of the file
 	fsys     ckptfmt.FS
-	patience int // evaluations without a better one after which it ends
-	record   earlyStopRecord
-	unsaved  bool // the file does not have all of record
+	patience int  // evaluations without a better one after which it ends
 	less     bool // less of the metric is better
+	log      *slog.Logger
+
+	mu      sync.Mutex // guards what follows: saves write it, evaluations add to it
+	record  earlyStopRecord
+	unsaved bool // the file does not have all of record
 }
 
 // earlyStopRecord is what earlyStopFile has.
@@ -51,7 +56,7 @@ func newEarlyStop(j *job) *earlyStop {
 		return nil
 	}
 	metric, less := j.choosingMetric()
-	e := &earlyStop{fsys: j.fsys, name: filepath.Join(j.config.Logdir, earlyStopFile), patience: j.config.Train.EarlyStopping, less: less}
+	e := &earlyStop{fsys: j.fsys, name: filepath.Join(j.config.Logdir, earlyStopFile), patience: j.config.Train.EarlyStopping, less: less, log: j.log}
 	e.record = earlyStopRecord{Version: recordVersion, Metric: metric, Mode: modeName(less)}
 	return e
 }
@@ -61,6 +66,8 @@ func (e *earlyStop) begin(step int64) error {
 	if e == nil {
 		return nil
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.unsaved = false
 	text, err := os.ReadFile(e.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,6 +96,8 @@ func (e *earlyStop) add(step int64, result *evaluation) {
 	if e == nil {
 		return
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if value, ok := result.value(e.record.Metric); ok {
 		e.record.Evaluations = append(e.record.Evaluations, measuredValue{step, value})
 		e.unsaved = true
@@ -98,7 +107,12 @@ func (e *earlyStop) add(step int64, result *evaluation) {
 // write has the disk keep what was counted. A file that was removed meanwhile, with its
 // logdir perhaps, is written again: the training would not end where it should.
 func (e *earlyStop) write() error {
-	if e == nil || len(e.record.Evaluations) == 0 {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.record.Evaluations) == 0 {
 		return nil
 	}
 	if _, err := os.Stat(e.name); err == nil && !e.unsaved {
@@ -116,14 +130,25 @@ func (e *earlyStop) write() error {
 }
 
 // listener writes the count before a checkpoint becomes current: a run that resumes
-// from it would otherwise miss evaluations.
+// from it would otherwise miss evaluations. After the save it looks once more: the logdir
+// may have been deleted, and made again, during it.
 func (e *earlyStop) listener() trainerd.CheckpointListener {
-	return trainerd.ListenerFuncs{BeforeSaveFunc: func(context.Context, session.Session) error { return e.write() }}
+	return trainerd.ListenerFuncs{
+		BeforeSaveFunc: func(context.Context, session.Session) error { return e.write() },
+		AfterSaveFunc: func(context.Context, trainerd.SavedCheckpoint) error {
+			if err := e.write(); err != nil {
+				e.log.Warn("what early stopping goes by could not be written; trying again at the next save", "err", err)
+			}
+			return nil
+		},
+	}
 }
 
 // best returns the best evaluation, the earliest of equals, and how many came
 // after it.
 func (e *earlyStop) best() (best measuredValue, after int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for i, m := range e.record.Evaluations {
 		if i == 0 || e.less && m.Value < best.Value || !e.less && m.Value > best.Value {
 			best, after = m, 0
@@ -152,10 +177,17 @@ func (e *earlyStop) reason() string {
 
 // endedAt reports whether a training has ended at a step because of early stopping.
 func (e *earlyStop) endedAt(step int64) bool {
-	if e == nil || len(e.record.Evaluations) == 0 {
-		return false
+	return e != nil && e.lastStep() == step && e.due()
+}
+
+// lastStep returns the step of the last evaluation, -1 for none.
+func (e *earlyStop) lastStep() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.record.Evaluations) == 0 {
+		return -1
 	}
-	return e.record.Evaluations[len(e.record.Evaluations)-1].Step == step && e.due()
+	return e.record.Evaluations[len(e.record.Evaluations)-1].Step
 }
 
 // endedEarly reports whether the training of the logdir has ended at a step because

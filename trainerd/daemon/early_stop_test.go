@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -90,8 +91,8 @@ func TestEarlyStoppingResumed(t *testing.T) {
 	}
 }
 
-// TestEarlyStoppingRemoved removes the file of a logdir that was deleted and made again:
-// the save that comes next has it.
+// TestEarlyStoppingRemoved removes the file of a logdir that was deleted and made again,
+// before a save or during one: the checkpoint has it.
 func TestEarlyStoppingRemoved(t *testing.T) {
 	c := earlyJob(t)
 	j, err := newJob(t.Context(), c)
@@ -101,12 +102,16 @@ func TestEarlyStoppingRemoved(t *testing.T) {
 	defer j.close()
 	e := newEarlyStop(j)
 	e.add(5, &evaluation{names: []string{"accuracy"}, values: []float64{0.5}})
-	mustNoErr(t, os.MkdirAll(c.Logdir, 0o777), e.write(), os.Remove(e.name))
-	if err := e.listener().BeforeSave(t.Context(), nil); err != nil {
-		t.Fatal(err)
+	mustNoErr(t, os.MkdirAll(c.Logdir, 0o777), e.write())
+	during := map[string]func() error{
+		"before": func() error { return e.listener().BeforeSave(t.Context(), nil) },
+		"after":  func() error { return e.listener().AfterSave(t.Context(), trainerd.SavedCheckpoint{}) },
 	}
-	again := newEarlyStop(j)
-	if err := again.begin(5); err != nil || len(again.record.Evaluations) != 1 {
-		t.Errorf("the file has %v, %v; want the evaluation of step 5", again.record.Evaluations, err)
+	for when, save := range during {
+		mustNoErr(t, os.Remove(e.name), save())
+		again := newEarlyStop(j)
+		if err := again.begin(5); err != nil || len(again.record.Evaluations) != 1 {
+			t.Errorf("%s a save the file has %v, %v; want the evaluation of step 5", when, again.record.Evaluations, err)
+		}
 	}
 }

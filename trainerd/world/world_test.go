@@ -85,11 +85,13 @@ func TestDaemonWorld(t *testing.T) {
 	//	8781556554727892317   a checkpoint was deleted while it was pinned
 	//	13934450382606602696  the last life was too short for a point of the speed, and the world
 	//	                      wanted the data server to drop the one before
+	//	5943364355993162892   the logdir was deleted during the save of the last step, and what
+	//	                      early stopping goes by was lost with it
 	w := world[*daemonPlan, *daemonDefect]{make: newDaemonPlan, n: 6, share: 50}
 	w.found = []era[*daemonPlan]{
 		{firstDaemonPlan, []uint64{11495629950936648693, 16861446189175316451, 5224379915299657710, 1951387300354397661}},
 		{laterDaemonPlan, []uint64{4547132903489279305, 16716485725861338687, 16319857531643532039, 17304490905938049240, 9236296282553467120, 12488699654858543662, 8781556554727892317}},
-		{newDaemonPlan, []uint64{13934450382606602696}},
+		{newDaemonPlan, []uint64{13934450382606602696, 5943364355993162892}},
 	}
 	w.test(t)
 }
