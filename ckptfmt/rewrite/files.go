@@ -118,7 +118,7 @@ func (s *Source) FitKeras(name string, o keras.FitOptions) (result *LikeResult, 
 		return nil, nil, errors.Join(err, done())
 	}
 	s.setParts(fit.Parts)
-	return &LikeResult{Kept: fit.Kept, Left: fit.Dropped}, done, nil
+	return &LikeResult{Used: len(fit.Parts) - len(fit.Kept), Kept: fit.Kept, Left: fit.Dropped}, done, nil
 }
 
 // template returns the file of Keras that says where the tensors go: the one of that name, or

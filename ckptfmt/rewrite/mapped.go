@@ -168,6 +168,7 @@ type LikeOptions struct {
 type LikeResult struct {
 	Prefix string   // what was taken off the names, as [Source.TakeOffPrefix] does or of paths of objects
 	Added  string   // what was put before the paths of objects: the template has a wrapped model
+	Used   int      // how many tensors of the source have a place in the template
 	Kept   []string // keys whose values are the template's
 	Left   []string // tensors of the source that the template does not have
 }
@@ -222,6 +223,7 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if len(missing) > 0 {
 		return nil, &MissingError{s.name, template.name, missing, s.IsUnnamed()}
 	}
+	result.Used = len(used)
 	result.Left, err = s.leftOver(have, used)
 	if err != nil {
 		return nil, err
