@@ -198,6 +198,8 @@ func TestRefusedValues(t *testing.T) {
 		"another letter":        {call("_codecs.encode", text("\xc4\x80"), text("latin1")), "bytes have the letter"},
 		"a made tensor":         {global("torch.Tensor") + ")\x81", "an object of torch.Tensor is made"},
 		"a type that is called": {call("torch.float32"), "is called with 0 arguments"},
+		"a shard of a tensor":   {global("torch.distributed.tensor.DTensor"), "it has the shards of one rank: save all with torch.distributed.checkpoint"},
+		"a program's class":     {global("model.Net"), "save a state dict with torch.save(model.state_dict(), ...)"},
 		"a type of NumPy":       {global("numpy.load"), "numpy.load"},
 		"a word of dtypes":      {global("numpy.dtypes.load"), "numpy.dtypes.load"},
 		"a DType elsewhere":     {global("numpy.FloatDType"), "numpy.FloatDType"},
