@@ -149,7 +149,7 @@ func TestSizesOfTypes(t *testing.T) {
 	if _, foreign, _ := DType("torch.float9_x"); foreign != "float9_x" {
 		t.Errorf("a type of a later version is %q", foreign)
 	}
-	if d, foreign, _ := DType("torch.Size"); d != tfpb.DataType_DT_INVALID || foreign != "" {
+	if d, foreign, size := DType("torch.Size"); d != tfpb.DataType_DT_INVALID || foreign != "" || size != 0 {
 		t.Errorf("what is no type is %v %q", d, foreign)
 	}
 }
