@@ -37,6 +37,8 @@ func TestSniffSaysWhatAFileIs(t *testing.T) {
 		"GGUF\x03":          "GGUF",
 		"\x80\x04\x95":      "Python pickle",
 		"":                  "empty",
+
+		"storages" + strings.Repeat("\x00", 249) + "ustar\x0000": "tar archive",
 	} {
 		_, err := formats.Sniff(strings.NewReader(begin), int64(len(begin)))
 		var wrong *formats.KindError

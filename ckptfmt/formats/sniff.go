@@ -24,6 +24,9 @@ const headSize = 64 << 10
 // tableMagic ends a table: a V1 checkpoint, or the index of a bundle.
 var tableMagic = []byte{0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb}
 
+// tarMagicEnd is where the mark of a tar archive ends.
+const tarMagicEnd = 262
+
 const nextPickle = "load it with Python, in a process that may be lost, and save tensors as safetensors"
 
 // plainMagics are files that hold no tensors this package can read, by how they
@@ -106,6 +109,9 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 		return Torch, nil
 	case len(head) > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5:
 		return Unknown, &KindError{Is: "a Python pickle, which may run any code when it is loaded", Next: nextPickle}
+	}
+	if len(text) > tarMagicEnd && strings.HasSuffix(text[:tarMagicEnd], "ustar") {
+		return Unknown, &KindError{Is: "a tar archive, as PyTorch wrote before version 0.1.10", Next: "unpack it, or load it with PyTorch and save it again"}
 	}
 	if isMsgpack(head) {
 		return Unknown, &KindError{Is: "MessagePack, as Flax writes it", Next: "load it with flax.serialization, and save tensors as safetensors"}

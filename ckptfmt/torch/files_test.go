@@ -87,8 +87,8 @@ func TestDiskFails(t *testing.T) {
 			if err == nil {
 				_, err = r.Parts()[0].Load()
 			}
-			if err == nil {
-				t.Errorf("at %d of %d: no error", at, len(b))
+			if err == nil || &b[0] == &old[0] && !errors.Is(err, errDisk) {
+				t.Errorf("at %d of %d: %v", at, len(b), err)
 			}
 		}
 	}
@@ -183,10 +183,10 @@ func TestDiskFull(t *testing.T) {
 // TestWrittenPickle has the words that all tensors have once, items in batches, and numbers
 // as Python reads them.
 func TestWrittenPickle(t *testing.T) {
-	const n = 2001
+	const n = 3000
 	parts := make([]ckptfmt.Part, n)
 	for i := range parts {
-		parts[i] = bytePart("layer."+strings.Repeat("a", i%7)+string(rune('A'+i%26))+strings.Repeat("b", i/182), []int64{0, 3}, "")
+		parts[i] = bytePart("layer."+strings.Repeat("a", i%7)+string(rune('A'+i%26))+strings.Repeat("b", i/182), []int64{2, 0, 3}, "")
 	}
 	var b bytes.Buffer
 	if err := torch.Write(t.Context(), &b, parts); err != nil {
@@ -198,7 +198,7 @@ func TestWrittenPickle(t *testing.T) {
 	for word, want := range map[string]int{
 		"ccollections\nOrderedDict\nq": 1, "ctorch._utils\n_rebuild_tensor_v2\nq": 1, "ctorch\nByteStorage\nq": 1, "u(": 2,
 		"X\x07\x00\x00\x00storageq": 1, "X\x03\x00\x00\x00cpuq": 1, "\x89h\x00)RtR": n,
-		"J\x00\x00\x00\x00(J\x00\x00\x00\x00J\x03\x00\x00\x00t(J\x03\x00\x00\x00J\x01\x00\x00\x00t": n,
+		"(J\x02\x00\x00\x00J\x00\x00\x00\x00J\x03\x00\x00\x00t(J\x03\x00\x00\x00J\x03\x00\x00\x00J\x01\x00\x00\x00t": n,
 	} {
 		if got := strings.Count(text, word); got != want {
 			t.Errorf("%q occurs %d times, want %d", word, got, want)

@@ -146,6 +146,12 @@ func TestSizesOfTypes(t *testing.T) {
 			t.Errorf("%s has %d bytes, want %d", name, size, want)
 		}
 	}
+	if _, foreign, _ := DType("torch.float9_x"); foreign != "float9_x" {
+		t.Errorf("a type of a later version is %q", foreign)
+	}
+	if d, foreign, size := DType("torch.Size"); d != tfpb.DataType_DT_INVALID || foreign != "" || size != 0 {
+		t.Errorf("what is no type is %v %q", d, foreign)
+	}
 }
 
 // written is a state dict with a storage of so many bytes.
@@ -236,6 +242,28 @@ func TestBools(t *testing.T) {
 		_, err := io.ReadAll(b)
 		if damage := new(ckptfmt.CorruptError); errors.As(err, &damage) != isDamage || err != nil && damage.Part != `tensor "w"` {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestTurned turns more numbers than it reads at once, and a single byte; a part of a number
+// is an error.
+func TestTurned(t *testing.T) {
+	const n = 10_000
+	in, want := make([]byte, 2*n), make([]byte, 2*n)
+	for i := range n {
+		in[2*i], in[2*i+1] = byte(i), byte(i>>8)
+		want[2*i], want[2*i+1] = byte(i>>8), byte(i)
+	}
+	if got, err := io.ReadAll(&turned{from: bytes.NewReader(in), size: 2}); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if got, err := io.ReadAll(&turned{from: strings.NewReader("x"), size: 1}); err != nil || string(got) != "x" {
+		t.Errorf("a byte: %q, %v", got, err)
+	}
+	for _, text := range []string{"x", "abx"} {
+		if got, err := io.ReadAll(&turned{from: strings.NewReader(text), size: 2}); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
 }

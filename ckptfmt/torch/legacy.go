@@ -33,7 +33,7 @@ func isLegacy(from io.ReaderAt) bool {
 // IsLegacy reports whether a file begins like those of PyTorch before version 1.6.
 func IsLegacy(head []byte) bool {
 	head = head[:min(len(head), legacyHead)]
-	return len(head) > 2 && head[0] == 0x80 && bytes.Contains(head, []byte(legacyMagic))
+	return bytes.HasPrefix(head, []byte{0x80}) && bytes.Contains(head, []byte(legacyMagic))
 }
 
 // loadLegacy reads the pickles, and where the storages are.

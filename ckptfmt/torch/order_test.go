@@ -57,6 +57,19 @@ func TestByteOrder(t *testing.T) {
 	}
 }
 
+// TestBoolsAreBytes that are 0 or 1.
+func TestBoolsAreBytes(t *testing.T) {
+	r, err := open(archiveOf(t, []member{
+		{"x/data.pkl", "\x80\x02" + typed("BoolStorage", "\x02", "\x00", "K\x02\x85", "K\x01\x85") + ".", zip.Store}, {"x/data/0", "\x01\x02", zip.Store},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Parts()[0].Load(); err == nil || !strings.Contains(err.Error(), "0x02 is not a bool") {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestOtherByteOrders(t *testing.T) {
 	pickle := member{"x/data.pkl", one("\x01", "\x00", "K\x01\x85", "K\x01\x85"), zip.Store}
 	storage := member{"x/data/0", "\x00\x00\x80\x3f", zip.Store}

@@ -79,6 +79,8 @@ func TestShortWay(t *testing.T) {
 		"a shape fetched":      {"\x80\x02}q\x00(" + firstCall + secondCall + "X\x01\x00\x00\x00ch\x11u.", true}, // at first
 		"two places at once":   {"\x80\x02}q\x00(" + firstCall + strings.Replace(secondCall, "q\x0f", "q\x0fq\x10", 1) + "u.", false},
 		"out of the storage":   {"\x80\x02}q\x00(" + firstCall + strings.Replace(secondCall, "M\x04\x01", "K\x04", 1) + "u.", false},
+		"another word":         {"\x80\x02}q\x00(" + strings.Replace(firstCall, "storageq", "storagfq", 1) + secondCall + "u.", false},
+		"another dict":         {"\x80\x02}q\x00(" + strings.Replace(firstCall, "OrderedDict", "Counter", 1) + secondCall + "u.", false},
 		"another place":        {"\x80\x02}q\x00(" + firstCall + strings.Replace(secondCall, "q\x10", "q\x70", 1) + "u.", false},
 		"a storage of nothing": {"\x80\x02}q\x00(" + firstCall + strings.Replace(secondCall, "h\x04", "h\x0a", 1) + "u.", false},
 	} {

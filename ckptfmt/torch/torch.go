@@ -80,7 +80,11 @@ type RefusedError struct {
 
 // Error implements error.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s: offset %d: %s; save a state dict with torch.save(model.state_dict(), ...)", e.Name, e.Offset, e.What)
+	next := "save a state dict with torch.save(model.state_dict(), ...)"
+	if strings.Contains(e.What, `"torch.distributed.`) { // as state dicts of FSDP have them
+		next = "it has the shards of one rank: save all with torch.distributed.checkpoint, or full_tensor() of each"
+	}
+	return fmt.Sprintf("%s: offset %d: %s; %s", e.Name, e.Offset, e.What, next)
 }
 
 // element is a type of elements.

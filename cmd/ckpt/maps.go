@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/keras"
 	"github.com/trainerd/trainerd/ckptfmt/mapping"
 	"github.com/trainerd/trainerd/ckptfmt/names"
@@ -151,14 +152,22 @@ func fitKeras(c *cli.Context, s *rewrite.Source) (func() error, error) {
 	if err != nil {
 		return none, withNext(c, err)
 	}
-	sayKept(c, result)
+	if err := sayKept(c, result); err != nil {
+		return none, errors.Join(err, done())
+	}
 	return done, nil
 }
 
-func sayKept(c *cli.Context, result *rewrite.LikeResult) {
-	if n := len(result.Kept); n > 0 {
+// sayKept says how many values are those of --like, and refuses a result that would be
+// nothing but a copy of it.
+func sayKept(c *cli.Context, result *rewrite.LikeResult) error {
+	switch n := len(result.Kept); {
+	case n > 0 && result.Used == 0:
+		return fmt.Errorf("%w: no tensor has a place in %s", ckptfmt.ErrNotFound, c.String("like"))
+	case n > 0:
 		fmt.Fprintf(c.App.ErrWriter, "%d tensors have the values of %s\n", n, c.String("like"))
 	}
+	return nil
 }
 
 // isKeras reports whether a file is written as Keras does, which has places for
@@ -199,7 +208,9 @@ func likeTemplate(c *cli.Context, s, template *rewrite.Source) error {
 	if result.Added != "" {
 		fmt.Fprintf(c.App.ErrWriter, "%s was put before the names, as %s has them\n", result.Added, c.String("like"))
 	}
-	sayKept(c, result)
+	if err := sayKept(c, result); err != nil {
+		return err
+	}
 	if len(result.Left) == 0 || c.String("rest") == string(mapping.RestDrop) {
 		return nil
 	}
