@@ -152,3 +152,25 @@ func TestFullDiskOutlivesTheChief(t *testing.T) {
 		})
 	}
 }
+
+// TestRoomOfACheckpoint has a disk with just so much room: what a program needs before its first
+// step is one checkpoint, and after one it is two.
+func TestRoomOfACheckpoint(t *testing.T) {
+	dir, size, free := t.TempDir(), int64(len(childtest.TensorsOf(10))), int64(0)
+	childtest.Write(t, filepath.Join(dir, "ckpt-10.safetensors"), childtest.TensorsOf(10))
+	disk := smallDisk{atomicfile.OrOS(nil), func() int64 { return free }}
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: shelfOn(t, disk, dir, "ckpt-*")}
+	if r.isDiskFull(&Exit{Step: -1}) {
+		t.Error("it is full, though nobody knows how much a checkpoint takes")
+	}
+	r.store.Refresh(true)
+	for _, tc := range []struct {
+		step, free int64
+		want       bool
+	}{{-1, size - 1, true}, {-1, size, false}, {0, size, true}, {0, 2*size - 1, true}, {0, 2 * size, false}, {7, 2*size - 1, true}, {7, 2 * size, false}} {
+		free = tc.free
+		if got := r.isDiskFull(&Exit{Step: tc.step}); got != tc.want {
+			t.Errorf("after step %d, with %d bytes of %d: %v", tc.step, free, size, got)
+		}
+	}
+}

@@ -229,3 +229,14 @@ func TestCopyThatIsNeeded(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkDoesNotEndTheSync has a folder with a link before a file that the disk does not take.
+func TestLinkDoesNotEndTheSync(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-1/w")
+	childtest.Must(t, os.Symlink("w", filepath.Join(dir, "ckpt-1", "a")))
+	s := openStore(t, dir, "ckpt-*")
+	s.disk = syncDisk{FS: s.disk, file: &fs.PathError{Op: "sync", Err: syscall.EIO}}
+	if added, bad := s.Refresh(true); added != nil || len(bad) != 1 {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+}

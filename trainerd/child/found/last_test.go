@@ -3,6 +3,7 @@
 package found
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -150,4 +151,13 @@ func TestIsCut(t *testing.T) {
 	c := write(strings.Repeat("w", 90))
 	s.refused[c.key()] = Rejected{c, &notDurableError{syscall.EIO}}
 	check("not durable", c, false)
+
+	name := filepath.Join(dir, "last.safetensors")
+	childtest.Write(t, name, childtest.Tensors()[:40])
+	c = openStore(t, dir, "*.safetensors").find()[keyOf("last.safetensors")]
+	check("not known, and cut", c, true)
+	ended, end := context.WithCancel(t.Context())
+	if end(); s.IsCut(ended, c) {
+		t.Error("nobody has read it, and it is cut")
+	}
 }

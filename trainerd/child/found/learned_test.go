@@ -78,7 +78,9 @@ func TestCountedWithoutMetrics(t *testing.T) {
 	for i, name := range []string{"w-3", "w-4"} {
 		step = int64(300 + 100*i)
 		childtest.Write(t, filepath.Join(dir, name), name)
-		s.Refresh(true)
+		if added, _ := s.Refresh(true); len(added) != 1 || added[0].CountsOther() != (i > 0) {
+			t.Errorf("added %+v", added)
+		}
 	}
 	if c := s.known[0]; !c.CountsOther() || c.At() != 300 {
 		t.Errorf("%s is of step %d", c.Path, c.At())

@@ -211,7 +211,7 @@ func (s *Store) sync(c Checkpoint, files []string) error {
 }
 
 // foldersOf returns the folders of a checkpoint, empty ones too, and those above
-// them up to the logdir, innermost first.
+// them up to the logdir.
 func (s *Store) foldersOf(c Checkpoint) (dirs []string, err error) {
 	for _, top := range c.files {
 		err := fs.WalkDir(s.root.FS(), top, func(name string, d fs.DirEntry, err error) error {
@@ -230,7 +230,7 @@ func (s *Store) foldersOf(c Checkpoint) (dirs []string, err error) {
 			}
 		}
 	}
-	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) })
+	slices.Sort(dirs)
 	return slices.Compact(dirs), nil
 }
 
