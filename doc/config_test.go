@@ -90,7 +90,7 @@ func (r *reference) table(path string, v reflect.Value) {
 		switch {
 		case key == "":
 			continue
-		case field.Type.Kind() == reflect.Struct && field.Type.Name() != "Column":
+		case isTable(field.Type):
 			tables = append(tables, i)
 			continue
 		}
@@ -103,11 +103,27 @@ func (r *reference) table(path string, v reflect.Value) {
 		default:
 			r.Errorf("%s.%s has no comment", name, field.Name)
 		}
+		if typeName(field.Type) == "" {
+			r.Errorf("%s.%s: the page does not know the type %s", name, field.Name, field.Type)
+		}
 		fmt.Fprintf(&r.text, "| `%s` | %s | %s | %s |\n", key, typeName(field.Type), defaultOf(v.Field(i)), cell(sentence(doc, field.Name, key)))
 	}
 	for _, i := range tables {
 		r.table(v.Type().Field(i).Tag.Get("toml"), v.Field(i))
 	}
+}
+
+// isTable reports whether a field is a table of the file: one value may be a struct too.
+func isTable(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for field := range t.Fields() {
+		if field.Tag.Get("toml") != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // about is the comment of a table as it begins its section.
@@ -190,8 +206,10 @@ func typeName(t reflect.Type) string {
 	switch t.Name() {
 	case "Seconds":
 		return "seconds"
-	case "Column":
+	case "Column", "ColumnName":
 		return "string or integer"
+	case "ClassWeights":
+		return "string or table"
 	case "Command":
 		return "list of strings, or string"
 	}
@@ -206,8 +224,10 @@ func typeName(t reflect.Type) string {
 		return "list of " + typeName(t.Elem()) + "s"
 	case reflect.Map:
 		return "table"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "integer"
 	}
-	return "integer"
+	return "" // unknown: the row would be wrong
 }
 
 func defaultOf(v reflect.Value) string {

@@ -3,6 +3,8 @@ package trainerd
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -42,6 +44,10 @@ func TestRefusedAtTheStart(t *testing.T) {
 		"collision": {func(sv *Supervisor, _ *sessiontest.Model) {
 			sv.CheckpointBasename, sv.GlobalStep = checkpoint.DefaultLatestFilename, None()
 		}, "collides"},
+		"state is a folder": {func(sv *Supervisor, _ *sessiontest.Model) {
+			sv.Saver.LatestFilename = "state"
+			sessiontest.MustNoErr(t, os.Mkdir(filepath.Join(sv.Logdir, "state"), 0o777))
+		}, "it is a folder"},
 		"type": {func(sv *Supervisor, m *sessiontest.Model) {
 			m.Set("wide", &ckptfmt.Tensor{DType: tfpb.DataType_DT_UINT64, Data: make([]byte, 8)})
 			sv.Saver.Format = checkpoint.FormatV1

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 	"google.golang.org/protobuf/proto"
@@ -72,8 +71,8 @@ func catFile(c *cli.Context, s *source, path string, report *reporter) error {
 // printEvent prints an event for people: one line, or one for each value, each
 // with the prefix.
 func printEvent(w io.Writer, prefix string, e *tfpb.Event) error {
-	when := time.UnixMicro(int64(e.GetWallTime() * 1e6)).UTC().Format("2006-01-02T15:04:05.000Z")
-	head := fmt.Sprintf("%s%s %8d  ", prefix, when, e.GetStep())
+	when := formatTime(e.GetWallTime(), "2006-01-02T15:04:05.000Z")
+	head := fmt.Sprintf("%s%-24s %8d  ", prefix, when, e.GetStep())
 	for _, line := range describe(e) {
 		if _, err := fmt.Fprintln(w, head+line); err != nil {
 			return err

@@ -62,7 +62,7 @@ func (t *fileTimes) add(wall float64) {
 func (k *runChecker) checkFile(run tfevents.Run, name string) (*fileTimes, error) {
 	seen := fileTimes{name: name}
 	add := func(damage bool, format string, args ...any) {
-		k.findings = append(k.findings, finding{run.Name, name, "", damage, fmt.Sprintf(format, args...)})
+		k.findings = append(k.findings, finding{Run: run.Name, File: name, Damage: damage, Problem: fmt.Sprintf(format, args...)})
 	}
 	if base := filepath.Base(name); !tfevents.IsEventsFile(name) {
 		add(false, "is not read: its name does not contain \"tfevents\"")
@@ -86,7 +86,7 @@ func (k *runChecker) checkFile(run tfevents.Run, name string) (*fileTimes, error
 	f.finish()
 	seen.usual = f.usual()
 	if info, err := os.Stat(name); err == nil && info.Size() == 0 {
-		add(false, "is empty")
+		k.findings = append(k.findings, finding{Run: run.Name, File: name, Note: true, Problem: "is empty"})
 	}
 	return &seen, nil
 }
@@ -169,7 +169,7 @@ func (k *runChecker) checkOrder(run tfevents.Run, files []*fileTimes) {
 			problem := ""
 			switch {
 			case f.first < before.first-leap:
-				problem = fmt.Sprintf("is read after %s, though its events are older: older points overwrite newer oneser", filepath.Base(before.name))
+				problem = fmt.Sprintf("is read after %s, though its events are older: older points overwrite newer ones", filepath.Base(before.name))
 			case before.last > f.first+leap:
 				problem = fmt.Sprintf("was begun while %s was still written: a Python loader that runs meanwhile follows only the last file; the data server takes one for a restart of the other. Give each writer a directory of its own", filepath.Base(before.name))
 			}

@@ -194,7 +194,7 @@ func (f *fileStat) add(e tfevents.EventHead) {
 func (r *runStat) add(e tfevents.EventHead) {
 	r.Events++
 	r.Kinds[e.Kind]++
-	if wall := e.WallTime; wall > 0 && !math.IsInf(wall, 0) {
+	if wall := e.WallTime; wall > 0 && wall < endOfTime {
 		if !r.timed {
 			r.FirstTime, r.LastTime, r.timed = number(wall), number(wall), true
 		}
@@ -255,8 +255,9 @@ func printStats(c *cli.Context, stats []*runStat) error {
 	for _, r := range stats {
 		when := ""
 		if r.timed {
-			took := time.Duration(float64(r.LastTime-r.FirstTime) * float64(time.Second)).Round(time.Second)
-			when = fmt.Sprintf(", %s to %s (%s)", formatTime(r.FirstTime), formatTime(r.LastTime), took)
+			const form = "2006-01-02T15:04:05Z"
+			took := time.Duration(min(float64(r.LastTime-r.FirstTime)*float64(time.Second), 9.2e18)).Round(time.Second)
+			when = fmt.Sprintf(", %s to %s (%s)", formatTime(float64(r.FirstTime), form), formatTime(float64(r.LastTime), form), took)
 		}
 		title := style.Heading("run " + shown(r.Run))
 		fmt.Fprintf(w, "%s: %d events, %s%s\n", title, r.Events, terminal.Size(r.Bytes), when)
@@ -275,8 +276,15 @@ func printStats(c *cli.Context, stats []*runStat) error {
 	return nil
 }
 
-func formatTime(seconds number) string {
-	return time.UnixMicro(int64(seconds * 1e6)).UTC().Format("2006-01-02T15:04:05Z")
+// endOfTime is the first second that microseconds since 1970 cannot count.
+const endOfTime = 9.2e12
+
+// formatTime formats a time; one that is none is printed as the number that it is.
+func formatTime(seconds float64, form string) string {
+	if !(math.Abs(seconds) < endOfTime) {
+		return formatNumber(seconds)
+	}
+	return time.UnixMicro(int64(seconds * 1e6)).UTC().Format(form)
 }
 
 func (f *fileStat) remarks() (text string) {

@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 
 	"github.com/trainerd/trainerd/tfevents"
@@ -34,6 +35,14 @@ type stamp struct {
 	step int64
 	wall float64
 }
+
+// stampBits is a stamp to compare: of a time that is no number, too.
+type stampBits struct {
+	step int64
+	wall uint64
+}
+
+func (s stamp) bits() stampBits { return stampBits{s.step, math.Float64bits(s.wall)} }
 
 // views reads the given runs, as many at once as there are processors, and reports
 // their damage.

@@ -88,6 +88,8 @@ func TestSaverErrors(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	sessiontest.MustNoErr(t, os.WriteFile(file, nil, 0o666))
+	taken := t.TempDir()
+	sessiontest.MustNoErr(t, os.Mkdir(filepath.Join(taken, DefaultLatestFilename), 0o777))
 	vars := map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1)}
 	notReady := &sessiontest.Session{Model: sessiontest.NewModel(vars)}
 	tests := []struct {
@@ -103,6 +105,7 @@ func TestSaverErrors(t *testing.T) {
 		{"reserved key", &Saver{Variables: map[string]string{session.StatePrefix + "x": "v"}}, nil, "", "reserved"},
 		{"SA14 latest filename with a directory", &Saver{LatestFilename: "a/b"}, nil, "", "must not contain path components"},
 		{"SA14 collision with the state file", nil, nil, filepath.Join(dir, "checkpoint"), "collides"},
+		{"SA14 state file is a folder", nil, nil, filepath.Join(taken, "m"), "each save writes a file of this name"},
 		{"SA16 two directories missing", nil, nil, filepath.Join(dir, "a", "b", "m"), "no such file or directory"},
 		{"SA16 parent is a file", nil, nil, filepath.Join(file, "m"), "not a directory"},
 		{"path is a directory", nil, nil, dir + "/", "names no file"},

@@ -103,31 +103,50 @@ func (b *bestCheckpoints) begin(step int64) error {
 	}
 	b.kept = nil // a session that was lost had learned them, too
 	b.sweep()
-	name := filepath.Join(b.dir, bestFile)
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	kept, err := b.read()
 	if err != nil {
 		return err
 	}
-	var r bestRecord
-	if err := json.Unmarshal(text, &r); err != nil {
-		return &recordError{name, err, "the best checkpoints will be chosen again"}
-	}
-	if err := checkVersion(name, r.Version); err != nil {
-		return err
-	}
-	if r.Metric != b.metric || r.Mode != b.mode() {
-		return fmt.Errorf("%s: the best checkpoints were chosen by the %s of %s, but the config says the %s of %s; move %s away to choose again",
-			name, r.Mode, r.Metric, b.mode(), b.metric, b.dir)
-	}
-	for _, c := range r.Checkpoints {
+	for _, c := range kept {
 		if _, err := ckptdir.Find(filepath.Join(b.dir, filepath.Base(c.Name))); err == nil && c.Step < step {
 			b.kept = append(b.kept, c)
 		}
 	}
 	return nil
+}
+
+// read returns what bestFile has. A nil b has none.
+func (b *bestCheckpoints) read() ([]bestCheckpoint, error) {
+	if b == nil {
+		return nil, nil
+	}
+	name := filepath.Join(b.dir, bestFile)
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r bestRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, &recordError{name, err, "the best checkpoints will be chosen again"}
+	}
+	if err := checkVersion(name, r.Version); err != nil {
+		return nil, err
+	}
+	if r.Metric != b.metric || r.Mode != b.mode() {
+		return nil, &chosenError{name, r.Mode + " of " + r.Metric, b.mode() + " of " + b.metric, b.dir}
+	}
+	return r.Checkpoints, nil
+}
+
+// chosenError says that the config now chooses the best checkpoints in another way.
+type chosenError struct{ file, was, is, dir string }
+
+func (e *chosenError) Error() string {
+	return fmt.Sprintf("%s: the best checkpoints were chosen by the %s, but the config says the %s; move %s away to choose again",
+		e.file, e.was, e.is, e.dir)
 }
 
 // sweep removes what a killed run has left of an unfinished checkpoint. What cannot

@@ -158,6 +158,24 @@ func TestBestResumed(t *testing.T) {
 	}
 }
 
+// TestBestByAnotherMetric changes the metric between two lives: the check says so
+// as the run does, for the config has to change.
+func TestBestByAnotherMetric(t *testing.T) {
+	c := clustersConfig(t, "eval.keep_best=2")
+	offers(t, c, 1, .5)
+	set := []config.Override{{Flag: "--set", Assignment: "eval.keep_best=2"}, {Flag: "--set", Assignment: "eval.metric=loss"}}
+	changed, err := config.Load(c.File(), set)
+	mustNoErr(t, err)
+	for what, err := range map[string]error{
+		"check": Check(t.Context(), c.File(), set, io.Discard),
+		"run":   Run(t.Context(), changed, RunOptions{Stdout: io.Discard, Stderr: io.Discard}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "chosen by the max of accuracy, but the config says the min of loss; move ") || ExitCode(err) != ExitConfig {
+			t.Errorf("%s: got %v, exit code %d", what, err, ExitCode(err))
+		}
+	}
+}
+
 // TestBestOfRemovedLogdir removes the logdir with the best checkpoints. What comes after
 // that makes no logdir, and when there is one, worse evaluations are the best.
 func TestBestOfRemovedLogdir(t *testing.T) {

@@ -54,13 +54,16 @@ func check(ctx context.Context, name string, overrides []config.Override, data *
 	if unwritable != nil {
 		return unwritable
 	}
+	if err := newEvaluator(j).check(); err != nil {
+		return err
+	}
 	s, err := j.probe(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.sess.Close()
 	if c.Supervisor.IsChief {
-		if err := j.saver(j.log).Check(s.sess); err != nil {
+		if err := j.saver(j.log).Check(ctx, s.sess); err != nil {
 			return err
 		}
 	}

@@ -130,6 +130,15 @@ func (e *linkError) Error() string {
 	return fmt.Sprintf("is a link to %s, and a run writes to its own logdir only; remove the link", e.target)
 }
 
+// check returns the error with which a run could not begin to evaluate.
+func (e *evaluator) check() error {
+	if e == nil {
+		return nil
+	}
+	_, err := e.best.read()
+	return errors.Join(err, e.early.begin(0))
+}
+
 // begin opens the events file. It lets TensorBoard drop the points of steps
 // that will be made again.
 func (e *evaluator) begin(ctx context.Context, sv *trainerd.Supervisor, step int64, restored bool) error {

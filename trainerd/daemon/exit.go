@@ -67,7 +67,7 @@ func ExitCode(err error) int {
 	case err == nil:
 		return ExitOK
 	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err), is[*checkpoint.WarmStartError](err),
-		is[*DataChangedError](err), is[*versionError](err), errors.Is(err, ckptfmt.ErrVersion), is[*mapping.LeftError](err), is[*mapping.RuleError](err):
+		is[*DataChangedError](err), is[*chosenError](err), is[*versionError](err), errors.Is(err, ckptfmt.ErrVersion), is[*mapping.LeftError](err), is[*mapping.RuleError](err):
 		return ExitConfig
 	case is[*dataset.Error](err), is[*graphrun.FeedError](err):
 		return ExitData

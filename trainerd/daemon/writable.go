@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -29,12 +31,32 @@ func checkLogdir(c *config.Config) error {
 		err = writable(dir)
 	}
 	if err == nil && dir == config.Absolute(c.Logdir) {
-		err = errors.Join(checkLockFile(dir), notALink(filepath.Join(dir, evalDir)))
+		err = errors.Join(checkLockFile(dir), notALink(filepath.Join(dir, evalDir)), checkNames(c, dir))
 	}
 	if err != nil {
 		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", c.Logdir, err)
 	}
 	return nil
+}
+
+// checkNames says which files and folders that a run writes in its logdir cannot be
+// there, for there is something else. A program has names of its own.
+func checkNames(c *config.Config, dir string) error {
+	if c.IsChild() {
+		return nil
+	}
+	folders := []string{evalDir}
+	if c.Eval.KeepBest > 0 {
+		folders = append(folders, bestDir)
+	}
+	err := new(checkpoint.Saver).CheckPath(filepath.Join(dir, c.Supervisor.CheckpointBasename), 0)
+	for _, name := range folders {
+		name = filepath.Join(dir, name)
+		if info, e := os.Stat(name); e == nil && !info.IsDir() {
+			err = errors.Join(err, &fs.PathError{Op: "mkdir", Path: name, Err: syscall.ENOTDIR})
+		}
+	}
+	return err
 }
 
 // checkLockFile opens the lock of a logdir as a run would, if there is one.

@@ -33,13 +33,15 @@ func TestCheckOfLogdir(t *testing.T) {
 		spoil func(t *testing.T, logdir string)
 		want  string // in the error, "" for none
 	}{
-		"none yet":                {func(*testing.T, string) {}, ""},
-		"empty":                   {func(t *testing.T, logdir string) { mkdir(t, logdir, 0o777) }, ""},
-		"a file":                  {func(t *testing.T, logdir string) { mkdir(t, filepath.Dir(logdir), 0o777); file(t, logdir) }, "not a directory"},
-		"below a file":            {func(t *testing.T, logdir string) { file(t, filepath.Dir(logdir)) }, "not a directory"},
-		"not to be written":       {func(t *testing.T, logdir string) { noRoot(t); mkdir(t, logdir, 0o555) }, "permission denied"},
-		"not to be made":          {func(t *testing.T, logdir string) { noRoot(t); mkdir(t, filepath.Dir(logdir), 0o555) }, "permission denied"},
-		"a lock that is a folder": {func(t *testing.T, logdir string) { mkdir(t, filepath.Join(logdir, "trainerd.lock"), 0o777) }, "is a directory"},
+		"none yet":                      {func(*testing.T, string) {}, ""},
+		"empty":                         {func(t *testing.T, logdir string) { mkdir(t, logdir, 0o777) }, ""},
+		"a file":                        {func(t *testing.T, logdir string) { mkdir(t, filepath.Dir(logdir), 0o777); file(t, logdir) }, "not a directory"},
+		"below a file":                  {func(t *testing.T, logdir string) { file(t, filepath.Dir(logdir)) }, "not a directory"},
+		"not to be written":             {func(t *testing.T, logdir string) { noRoot(t); mkdir(t, logdir, 0o555) }, "permission denied"},
+		"not to be made":                {func(t *testing.T, logdir string) { noRoot(t); mkdir(t, filepath.Dir(logdir), 0o555) }, "permission denied"},
+		"a lock that is a folder":       {func(t *testing.T, logdir string) { mkdir(t, filepath.Join(logdir, "trainerd.lock"), 0o777) }, "is a directory"},
+		"a state file that is a folder": {func(t *testing.T, logdir string) { mkdir(t, filepath.Join(logdir, "checkpoint"), 0o777) }, "it is a folder"},
+		"eval is a file":                {func(t *testing.T, logdir string) { mkdir(t, logdir, 0o777); file(t, filepath.Join(logdir, evalDir)) }, "not a directory"},
 		"eval elsewhere": {func(t *testing.T, logdir string) {
 			mkdir(t, logdir, 0o777)
 			if err := os.Symlink(t.TempDir(), filepath.Join(logdir, evalDir)); err != nil {

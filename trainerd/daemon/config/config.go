@@ -106,6 +106,8 @@ type Eval struct {
 	Steps int64 `toml:"steps"`
 	// Secs is the time between two evaluations, in addition to steps or
 	// instead; 0 switches it off. It evaluates at different steps in each run.
+	// Without steps there are about 20 evaluations of a training, however short
+	// it is, if they take little of its time.
 	Secs Seconds `toml:"secs"`
 	// BatchSize is the number of rows that are evaluated at a time.
 	BatchSize int `toml:"batch_size"`
@@ -135,7 +137,8 @@ type Supervisor struct {
 	// steps.
 	SaveModelSteps int64 `toml:"save_model_steps"`
 	// SaveSummariesSecs is the time between two points of global_step/sec, and
-	// of the summaries unless save_summaries_steps is set.
+	// of the summaries unless save_summaries_steps is set. A short training has
+	// about 100 points of its summaries all the same.
 	SaveSummariesSecs Seconds `toml:"save_summaries_secs"`
 	// SaveSummariesSteps writes summaries at step 1, at each multiple of that
 	// many steps and at the last step, instead of by time.

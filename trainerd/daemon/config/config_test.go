@@ -304,6 +304,10 @@ is_chief = false
 			`job.toml:5: model.family: is set together with graph.meta; remove [model] to train the graph, or [graph] to train the family`,
 			`--set graph.bundle=feeds: graph.bundle: is set together with data.file; remove one of the two`,
 			`--set graph.sumary_op=x: unknown key graph.sumary_op; did you mean graph.summary_op?`}},
+		{name: "part of a name", text: smallest, overrides: set("graph.train=x", "data.batch=3", "eval.keep=1"), want: []string{
+			`--set data.batch=3: unknown key data.batch; did you mean data.batch_size?`,
+			`--set eval.keep=1: unknown key eval.keep; did you mean eval.keep_best?`,
+			`--set graph.train=x: unknown key graph.train; did you mean graph.train_op?`}},
 		{name: "feeds", text: smallest, overrides: set("graph.feeds=x"), want: []string{
 			`--set graph.feeds=x: graph.feeds: want a table of placeholders, as in { x = "features", y = "label" }, got the string "x"`}},
 		{name: "graph without data", text: "logdir = 'x'\n[graph]\nmeta = ''\n[train]\nepochs = 3\n", want: []string{

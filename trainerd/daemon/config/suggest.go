@@ -21,6 +21,9 @@ func suggest(unknown string, known []string) (meant, hint string) {
 	for _, k := range known {
 		knownTable, knownName := splitKey(k)
 		cost := spelling.Distance(name, knownName)
+		if knownTable == table && isPart(name, knownName) {
+			cost = 1
+		}
 		if cost > spelling.MaxDistance(name) {
 			continue
 		}
@@ -41,6 +44,12 @@ func suggest(unknown string, known []string) (meant, hint string) {
 		}
 	}
 	return "", listKeys(table, name, siblings)
+}
+
+// isPart reports whether a key is one of two words and more, and another the words that it
+// begins or ends with.
+func isPart(part, key string) bool {
+	return strings.HasPrefix(key, part+"_") || strings.HasSuffix(key, "_"+part)
 }
 
 // otherNames are what other programs call keys of ours.

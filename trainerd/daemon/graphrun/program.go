@@ -72,8 +72,7 @@ func (j *graphJob) findTrainOp() {
 		}
 	}
 	if name == "" {
-		lister := &run{g: j.g}
-		j.Require(false, "graph.train_op", "is missing, and the graph's collection train_op is empty", "set it to the op that makes a step"+lister.offers())
+		j.Require(false, "graph.train_op", "is missing, and the graph's collection train_op is empty", "set it to the op that makes a step"+suchAs(j.g.steps()))
 		return
 	}
 	op, err := j.g.op("", name)

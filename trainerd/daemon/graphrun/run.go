@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
@@ -225,40 +224,11 @@ func (r *run) resolve() error {
 		return nil
 	}
 	if r.g.TrainOp() == "" {
-		return argumentErrorf("%s names no train op; say what to run with --target OP, or what to compute with --fetch NAME%s", r.File, r.offers())
+		return argumentErrorf("%s names no train op; say what to run with --target OP, or what to compute with --fetch NAME%s", r.File, suchAs(r.g.values()))
 	}
 	op, err := r.g.op("collection train_op:", r.g.TrainOp())
 	r.targets = []string{op}
 	return err
-}
-
-// maxOffers is how many names a message offers.
-const maxOffers = 8
-
-// offers lists what could be fetched: the outputs that no other node uses.
-func (r *run) offers() string {
-	used := map[string]bool{}
-	for _, n := range r.g.Meta.GetGraphDef().GetNode() {
-		for _, in := range n.GetInput() {
-			if t, err := graph.ParseTensorName(in); err == nil {
-				used[t.Node] = true
-			}
-		}
-	}
-	var names []string
-	for _, n := range r.g.Meta.GetGraphDef().GetNode() {
-		if !used[n.GetName()] && !hasNoValue(n.GetOp()) && n.GetOp() != "Const" {
-			names = append(names, n.GetName())
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	more := ""
-	if len(names) > maxOffers {
-		names, more = names[len(names)-maxOffers:], ", among others" // the last ones are made of the others
-	}
-	return ", such as " + strings.Join(names, ", ") + more
 }
 
 // sessionManager returns what makes the model ready for the first step.
