@@ -1,6 +1,6 @@
 """What became of a killed training, read from trainerd's log and its logdir."""
 
-import os
+import glob
 import re
 
 START, SAVE, SAVED, STEP = "while it started", "within a save", "just after a save", "within a step"
@@ -23,7 +23,7 @@ class Record:
         """Notes a kill, and whether the last checkpoint that trainerd has announced is still there after it."""
         self.moments[moment] += 1
         announced = ANNOUNCED.findall(text)
-        if announced and not os.path.exists(announced[-1][1]):
+        if announced and not glob.glob(glob.escape(announced[-1][1]) + "*"):  # it may be what the names of several files begin with
             self.missing.append(f"{announced[-1][1]} was announced, but is not there")
 
     def problems(self, text):

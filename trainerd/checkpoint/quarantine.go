@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -50,9 +51,27 @@ func filesOf(prefix string) ([]string, error) {
 // MoveAside moves the files and folders of a damaged checkpoint of any source into
 // a new directory in the folder [DamagedDir] of a logdir. They are never deleted:
 // somebody may want to rescue their contents. The files are moved in the given
-// order.
+// order. If they are on another disk, which is mounted below the logdir, the folder is next to
+// the first of them.
 func MoveAside(fsys ckptfmt.FS, logdir, name string, files []string, now time.Time) (dir string, err error) {
-	parent := filepath.Join(logdir, DamagedDir)
+	fsys = atomicfile.OrOS(fsys)
+	dir, err = moveTo(fsys, filepath.Join(logdir, DamagedDir), name, files, now)
+	if errors.Is(err, syscall.EXDEV) && fsys.Remove(dir) == nil { // else some files are there
+		return moveTo(fsys, filepath.Join(folderOf(files[0]), DamagedDir), name, files, now)
+	}
+	return dir, err
+}
+
+// folderOf returns the folder of a file, which may have a second name in a temporary one there.
+func folderOf(file string) string {
+	if dir := filepath.Dir(file); !atomicfile.IsTemp(filepath.Base(dir)) {
+		return dir
+	}
+	return filepath.Dir(filepath.Dir(file))
+}
+
+// moveTo moves files and folders into a new directory in another one.
+func moveTo(fsys ckptfmt.FS, parent, name string, files []string, now time.Time) (dir string, err error) {
 	if err := atomicfile.MkdirSync(fsys, parent); err != nil {
 		return "", err
 	}
@@ -60,7 +79,6 @@ func MoveAside(fsys ckptfmt.FS, logdir, name string, files []string, now time.Ti
 	if err := atomicfile.MkdirSync(fsys, dir); err != nil {
 		return "", err
 	}
-	fsys = atomicfile.OrOS(fsys)
 	taken, left := map[string]bool{}, []string(nil)
 	changed := []string{dir} // the new names first: a power cut between the two leaves both
 	for i, file := range files {

@@ -78,6 +78,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 		r.endRefresh()
 		r.refresh(true)
 	})
+	r.warnOutside()
 	r.withdrawMarks(r.attempt.marks)
 	for _, s := range r.savers {
 		close(s)

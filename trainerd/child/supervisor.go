@@ -223,7 +223,8 @@ type run struct {
 	maxStep                int64 // the highest step of all reports, -1 for none
 	ceiling                int64 // checkpoints from this step on are not trusted
 	aside                  *aside
-	failuresBeforeProgress int // starts in a row that failed before their first report
+	outside                string // a link that leads out of the logdir, of which the log has a line
+	failuresBeforeProgress int    // starts in a row that failed before their first report
 	savers                 []chan<- Checkpoint
 	prompter               prompter
 	measured               measured
@@ -353,6 +354,7 @@ func (r *run) scan(ctx context.Context) error {
 	if r.lock.TakenOver() { // or the user has removed it, to begin from the beginning
 		r.bringBackGone(ctx)
 	}
+	r.warnElsewhere()
 	if err := r.store.Sweep(); err != nil {
 		r.log.Warn("cannot remove what a killed run has left", "err", err)
 	}

@@ -61,8 +61,8 @@ func (e *evidence) collect() {
 	e.training, e.evaluated = e.split()
 	for _, c := range append(slices.Clone(e.training), e.evaluated...) {
 		p := partOf(path.Base(c.Tag))
-		if e.isEvaluation(c) && p.depends || e.isMoved(c) {
-			continue // it follows what differs
+		if e.isEvaluation(c) && p.depends || e.isMoved(c) || e.isLate(c) {
+			continue // it follows what differs, or shows how the program reports
 		}
 		if p != partStep && e.seen[p] == "" {
 			e.seen[p] = fmt.Sprintf("the curve %s, from step %d", c.Tag, c.from())
@@ -364,13 +364,24 @@ func (e *evidence) inputs() (found []Cause) {
 	if e.exact > 0 {
 		return e.placeInData(why)
 	}
-	for _, p := range e.drawn() {
-		if line, ok := e.lineWith(p); ok {
-			found = append(found, Cause{p.name, why + "; the script has: " + line})
-		}
-	}
+	found = e.inScript(e.drawn(), why)
 	if len(found) == 0 {
 		found = []Cause{{partData.name, why}, {partRandom.name, why}}
+	}
+	return found
+}
+
+// inScript returns the parts that lines of the script have to do with.
+func (e *evidence) inScript(parts []*part, why string) (found []Cause) {
+	for _, p := range parts {
+		line, ok := e.lineWith(p)
+		switch {
+		case ok && p == partEnv:
+			found = append(found, Cause{p.name, why + "; each start makes a new environment, which begins another episode, and no checkpoint of a library has its state: " +
+				"save that and its random generator, or expect a training that continues and is not the same; the script has: " + line})
+		case ok:
+			found = append(found, Cause{p.name, why + "; the script has: " + line})
+		}
 	}
 	return found
 }

@@ -83,15 +83,26 @@ func TestCauses(t *testing.T) {
 			[]Curve{{Tag: "loss", First: 30}, {Tag: "late", First: 40, Missing: []int64{30}}}, true, "env.reset()", "environment"},
 		"a step without a loss": {10, 30, []Tensor{{File: "c-30.zip", Name: "policy/weight", Step: 30, MaxAbs: 0.1}},
 			[]Curve{{Tag: "loss", First: 30}, {Tag: "late", First: 50, Missing: []int64{40}}}, true, "env.reset()", "step off by one"},
+		"a learning rate that each start reports late": {10, 30, []Tensor{{File: "c-30.zip", Name: "policy/weight", Step: 30, MaxAbs: 0.1}},
+			[]Curve{{Tag: "loss", First: 30, Differ: 8}, {Tag: "late/learning_rate", First: -1, Missing: []int64{30}}}, true,
+			`model = PPO("MlpPolicy", "CartPole-v1")`, "environment"},
+		"a learning rate that lacks a step": {10, 30, []Tensor{{File: "c-30.zip", Name: "policy/weight", Step: 30, MaxAbs: 0.1}},
+			[]Curve{{Tag: "loss", First: 30, Differ: 8}, {Tag: "late/learning_rate", First: -1, Missing: []int64{40}}}, true,
+			`model = PPO("MlpPolicy", "CartPole-v1")`, "step off by one"},
 		"rare reports": {10, 30, nil, []Curve{{Tag: "loss", First: 30}}, false, "for x in dataset:", "data order"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			late := every(tc.every, 2*tc.every, 100, 1)
+			reported := curves{"loss": every(tc.every, tc.every, 100, 1), "val_loss": every(10, 10, 100, 1), "late": late}
+			if strings.HasPrefix(name, "a learning rate") {
+				reported["late/learning_rate"] = late
+			}
 			e := &evidence{
 				Result: &Result{
 					Disturbance: &Disturbance{Resumed: 20}, Difference: Difference{tc.tensors, tc.curves},
 					restarts: []restart{{0, tc.every}, {20, tc.begin}}, compared: tc.compared,
 				},
-				reference: &outcome{first: tc.every, last: 100, curves: curves{"loss": every(tc.every, tc.every, 100, 1), "val_loss": every(10, 10, 100, 1), "late": every(tc.every, 2*tc.every, 100, 1)}},
+				reference: &outcome{first: tc.every, last: 100, curves: reported},
 				saved:     []int64{10, 100}, source: tc.source,
 			}
 			if got := e.causes(); got[0].Name != tc.want {

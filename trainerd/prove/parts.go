@@ -89,7 +89,7 @@ var evaluates = lazyregexp.New(`(?i)(?:^|[/_. -])(?:val|valid|validation|eval|ev
 // sourceWords are in scripts that have a part.
 var sourceWords = map[*part]func() *regexp.Regexp{
 	partDropout:   partDropout.words,
-	partEnv:       lazyregexp.New(`(?i)\bgym(?:nasium)?\b|\bmake_(?:vec_)?env\b|\benvs?\.(?:reset|step)\(`),
+	partEnv:       lazyregexp.New(`(?i)\bgym(?:nasium)?\b|\b(?:Mlp|Cnn|MultiInput)Policy\b|\bmake_(?:vec_)?env\b|\benvs?\.(?:reset|step)\(`),
 	partShuffle:   lazyregexp.New(`(?i)shuffle|permutation|randperm|sampler`),
 	partRandom:    lazyregexp.New(`(?i)default_rng|RandomState|PRNGKey|augment|subsample|colsample|bagging|fraction`),
 	partNorm:      lazyregexp.New(`(?i)batch_?norm`),

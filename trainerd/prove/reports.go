@@ -78,6 +78,12 @@ func (e *evidence) beginsLate(c Curve) bool {
 	return c.Missing[len(c.Missing)-1] < e.begin+steps[0]-e.reference.first
 }
 
+// isLate reports whether a curve has the values that it should have, but for those that it lacks
+// after each start.
+func (e *evidence) isLate(c Curve) bool {
+	return c.First < 0 && len(c.Missing) > 0 && len(c.Extra) == 0 && e.beginsLate(c)
+}
+
 // isMoved reports whether a curve has no step with another value, but its points at other
 // steps.
 func (e *evidence) isMoved(c Curve) bool { return c.Differ == 0 && e.countsFromStart(c) }
@@ -118,11 +124,7 @@ func (e *evidence) rareReports() (found []Cause) {
 	if e.mentions(partOptimizer) && !e.restoredCounter() || e.mentions(partSchedule) && !e.reportsSchedule() {
 		found = e.updates(why)
 	}
-	for _, p := range append(e.drawn(), partEMA) {
-		if line, ok := e.lineWith(p); ok {
-			found = append(found, Cause{p.name, why + "; the script has: " + line})
-		}
-	}
+	found = append(found, e.inScript(append(e.drawn(), partEMA), why)...)
 	if e.restoredCounter() {
 		return found // as many updates as steps
 	}

@@ -3,7 +3,6 @@ package found
 import (
 	"context"
 	"errors"
-	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -73,12 +72,7 @@ func (s *Store) Correct() error {
 
 // means reports whether the pattern means all of some names.
 func (s *Store) means(names []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool {
-		return !slices.ContainsFunc(s.parts, func(pattern string) bool {
-			ok, _ := path.Match(pattern, name)
-			return ok
-		})
-	})
+	return !slices.ContainsFunc(names, func(name string) bool { return !s.matches(name) })
 }
 
 // NewestDamaged returns the damaged checkpoints that are newer than all verified

@@ -1,0 +1,17 @@
+package child
+
+// warnElsewhere logs what the program is not given, though it is in the logdir, or seems to be.
+func (r *run) warnElsewhere() {
+	if c, ok := r.store.Elsewhere(); ok {
+		r.log.Warn("the newest checkpoint of this logdir has a name that child.checkpoints does not mean; the program is not given it", "checkpoint", c.Path, "checkpoints", r.Checkpoints)
+	}
+	r.warnOutside()
+}
+
+// warnOutside logs, once, that checkpoints are not managed since a link leads to them.
+func (r *run) warnOutside() {
+	if link := r.store.Outside(); link != "" && link != r.outside {
+		r.outside = link
+		r.log.Warn("checkpoints to which a link leads out of the logdir are not managed; make the logdir itself a link, or mount the disk in it", "link", link)
+	}
+}
