@@ -69,14 +69,14 @@ type checkpointer struct {
 
 // checkSaver finds what would make every save of the run fail. A graph without
 // variables has no Saver by default, and needs none.
-func (sv *Supervisor) checkSaver(r *run, step int64) error {
+func (sv *Supervisor) checkSaver(ctx context.Context, r *run, step int64) error {
 	saver := r.plan.saver
 	if sv.Logdir == "" || saver == nil {
 		return nil
 	}
 	err := saver.CheckPath(sv.SavePath(), step)
 	if err == nil {
-		err = saver.Check(r.sess)
+		err = saver.Check(ctx, r.sess)
 	}
 	if errors.Is(err, checkpoint.ErrNoVariables) && sv.Saver == nil {
 		r.plan.saver = nil

@@ -166,14 +166,18 @@ func localInit(g graph.Collections) Op {
 
 // existingStep returns the name of the global step if the session has it as an
 // integer, and "" otherwise.
-func (sv *Supervisor) existingStep(s session.Session, p *plan) string {
+func (sv *Supervisor) existingStep(ctx context.Context, s session.Session, p *plan) (string, error) {
 	name := p.globalStep
 	if name == "" {
-		return ""
+		return "", nil
 	}
 	dt, ok := tfpb.DataType_DT_INVALID, false
 	if store, isStore := s.(session.VariableStore); isStore {
-		for _, v := range store.Variables() {
+		all, err := store.Variables(ctx)
+		if err != nil {
+			return "", fmt.Errorf("looking for the global step: %w", err)
+		}
+		for _, v := range all {
 			if v.Name == name {
 				dt, ok = v.DType, true
 			}
@@ -182,13 +186,13 @@ func (sv *Supervisor) existingStep(s session.Session, p *plan) string {
 		dt, ok = graph.NodesOf(p.meta.GetGraphDef()).Type(name)
 	}
 	if !ok {
-		return ""
+		return "", nil
 	}
 	if dt != tfpb.DataType_DT_INT32 && dt != tfpb.DataType_DT_INT64 {
 		sv.log().Warn("global step is not an integer; there will be no step numbers", "name", name, "dtype", dtype.Name(dt))
-		return ""
+		return "", nil
 	}
-	return name
+	return name, nil
 }
 
 // stepTensor returns what to fetch for the value of the global step in a run of

@@ -46,7 +46,7 @@ func (sv *Supervisor) newStepTracker(r *run) *stepTracker {
 		}
 	}
 	if len(sv.Hooks) > 0 || sv.SaveModelSteps > 0 && r.checkpoints != nil {
-		t.step = sv.existingStep(r.sess, r.plan)
+		t.step = r.plan.globalStep
 		t.value = graph.Collections{Meta: r.plan.meta}.ReadableTensor(t.step)
 	}
 	if t.step == "" && len(t.hooks) == 0 {

@@ -276,7 +276,11 @@ func (sv *Supervisor) sessionManager(p *plan) *SessionManager {
 // firstStep returns the step at which the session begins, session.NoStep where
 // nothing counts steps. A worker may begin late.
 func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
-	r.plan.globalStep = sv.existingStep(r.sess, r.plan)
+	name, err := sv.existingStep(ctx, r.sess, r.plan)
+	if err != nil {
+		return session.NoStep, err
+	}
+	r.plan.globalStep = name
 	if r.plan.globalStep == "" {
 		return session.NoStep, nil
 	}
@@ -301,7 +305,7 @@ func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 	if (kept || r.prepared.Restored != "" || r.prepared.Adopted) && step >= 0 && !sv.StartAtRestoredStep {
 		r.startStep++
 	}
-	if err := sv.checkSaver(r, step); err != nil {
+	if err := sv.checkSaver(ctx, r, step); err != nil {
 		return err
 	}
 	sv.stats.prepared(r.prepared, step)
@@ -420,11 +424,11 @@ func (r *run) lastStep() int64 {
 
 // values returns what the variables that are saved have now, nil where there are
 // none or the session does not track their changes.
-func (r *run) values() *checkpoint.Values {
+func (r *run) values(ctx context.Context) *checkpoint.Values {
 	if _, tracks := r.sess.(session.ChangeTracker); !tracks || r.plan.saver == nil {
 		return nil
 	}
-	return r.plan.saver.PresentValues(r.sess)
+	return r.plan.saver.PresentValues(ctx, r.sess)
 }
 
 // stalled counts the time that the training waited for a save.

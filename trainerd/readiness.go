@@ -14,18 +14,22 @@ import (
 
 // storeReady is the default readiness predicate where no graph lists variables:
 // all of a session that knows its variables have values.
-func storeReady(_ context.Context, s session.Session) error {
+func storeReady(ctx context.Context, s session.Session) error {
 	store, ok := s.(session.VariableStore)
 	if !ok {
 		return nil
 	}
-	return initialized(store, func(string) bool { return true })
+	return initialized(ctx, store, func(string) bool { return true })
 }
 
 // initialized returns a *NotReadyError unless the wanted variables have values.
-func initialized(store session.VariableStore, wanted func(name string) bool) error {
+func initialized(ctx context.Context, store session.VariableStore, wanted func(name string) bool) error {
+	all, err := store.Variables(ctx)
+	if err != nil {
+		return err
+	}
 	var missing []string
-	for _, v := range store.Variables() {
+	for _, v := range all {
 		if !v.Initialized && wanted(v.Name) {
 			missing = append(missing, v.Name)
 		}
@@ -81,7 +85,7 @@ func (r *readiness) check(ctx context.Context, s session.Session) error {
 		r.find()
 	}
 	if store, ok := s.(session.VariableStore); ok {
-		return initialized(store, func(name string) bool { return r.names[name] })
+		return initialized(ctx, store, func(name string) bool { return r.names[name] })
 	}
 	if extender, ok := s.(graphExtender); ok {
 		return r.ask(ctx, s, extender)

@@ -104,33 +104,36 @@ func (sv *Supervisor) adoption() func(context.Context, session.Session) (bool, e
 	return sv.Adopt
 }
 
-// checkpointsOf returns the checkpoints of the run, oldest first: those that rotate, and
-// before them those that stay without that, as pinned ones do, or all where none rotate.
-func (sv *Supervisor) checkpointsOf(r *run) []string {
-	rotating := r.plan.saver.LastCheckpoints()
+// checkpointsOf returns the checkpoints of the run that are there, in the reverse order of
+// that in which a restart tries them: those that rotate, and those that stay without that.
+func (sv *Supervisor) checkpointsOf(r *run) (all []string) {
 	found, err := r.plan.saver.Find(sv.Logdir, filepath.Base(sv.SavePath()))
 	if err != nil {
 		sv.log().Warn("cannot look for older checkpoints in the logdir", "err", err)
-		return rotating
+		return r.plan.saver.LastCheckpoints()
 	}
-	var all []string
 	for _, prefix := range slices.Backward(found.Prefixes) {
-		if abs, err := filepath.Abs(prefix); err == nil && !slices.Contains(rotating, abs) {
+		abs, err := filepath.Abs(prefix)
+		if err != nil {
+			continue
+		}
+		if _, err := ckptdir.Find(abs); err == nil {
 			all = append(all, abs)
 		}
 	}
-	return append(all, rotating...)
+	return all
 }
 
 // olderThan returns the checkpoint before a step that has so many more of them
-// after it, or the oldest one, or "" if there is none.
+// after it, or the oldest one, or "" if there is none. Each is before the step of the one
+// saved after it: others are of a training that was given up by a rewind.
 func olderThan(oldestFirst []string, step int64, further int) string {
 	to := ""
 	for i := len(oldestFirst) - 1; i >= 0; i-- {
 		if s := ckptdir.StepOf(oldestFirst[i]); s < 0 || s >= step {
 			continue
 		}
-		to = oldestFirst[i]
+		to, step = oldestFirst[i], ckptdir.StepOf(oldestFirst[i])
 		if further == 0 {
 			break
 		}

@@ -98,7 +98,7 @@ type summaryService struct {
 }
 
 func (s *summaryService) tick(ctx context.Context) error {
-	values := s.run.values()
+	values := s.run.values(ctx)
 	out, step, err := s.compute(ctx)
 	if err != nil {
 		return fmt.Errorf("summary op %v: %w", s.run.plan.summary, err)
@@ -176,7 +176,7 @@ func (c *stepCounter) suspect(ctx context.Context, step, done int64, values *che
 // clock: TensorFlow writes a point there that says nothing. While no step ends
 // there is no point either, and the next one covers the whole time.
 func (c *stepCounter) tick(ctx context.Context) error {
-	values, made, done := c.run.values(), c.run.stepsMade.Load(), c.run.stepsDone.Load()
+	values, made, done := c.run.values(ctx), c.run.stepsMade.Load(), c.run.stepsDone.Load()
 	step, err := session.ReadStep(ctx, c.run.sess, c.run.plan.globalStep)
 	if err != nil {
 		return err

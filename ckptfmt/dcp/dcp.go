@@ -186,10 +186,7 @@ func (r *Reader) item(i item) (map[string]string, error) {
 // Verify.
 func (r *Reader) readItems() {
 	for _, i := range r.items[:min(len(r.items), maxItems)] {
-		values, err := r.item(i)
-		if err != nil {
-			continue
-		}
+		values, _ := r.item(i) // none of what cannot be read
 		for key, text := range values {
 			if key == "" {
 				r.metadata[i.name] = text

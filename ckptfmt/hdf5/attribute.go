@@ -246,8 +246,10 @@ func (s *store) varString(ref []byte, heaps map[int64]map[int][]byte) ([]byte, e
 	return b[:n:n], nil
 }
 
-// globalHeap reads a collection.
+// globalHeap reads a collection. Its head, and that of each object, takes up a multiple of 8
+// bytes, also where lengths have fewer.
 func (s *store) globalHeap(addr int64) (map[int][]byte, error) {
+	const headSize = 16
 	head := s.cursor(addr, int64(8+s.lengths))
 	head.signature(sigGlobalHeap)
 	head.version("a heap", 1, 1)
@@ -257,20 +259,19 @@ func (s *store) globalHeap(addr int64) (map[int][]byte, error) {
 		return nil, s.corrupt(addr, "heap of strings", head.err)
 	}
 	c := s.cursor(addr, size)
-	c.skip(8 + s.lengths)
+	c.skip(headSize)
 	objects := make(map[int][]byte)
-	for c.err == nil && c.left() >= 8+s.lengths {
+	for c.err == nil && c.left() >= headSize {
 		index := c.u16()
 		c.skip(6)
 		n := c.length()
+		c.skip(8 - s.lengths)
 		if index == 0 { // free space, to the end
 			break
 		}
 		begin := c.at
 		objects[index] = c.bytes(int(n))
-		if c.left() > 0 {
-			c.align(begin)
-		}
+		c.align(begin)
 	}
 	if c.err != nil {
 		return nil, s.corrupt(addr, "heap of strings", c.err)

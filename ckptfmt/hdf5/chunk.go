@@ -23,7 +23,6 @@ type grid struct {
 	counts []int64 // of chunks, in each dimension
 	size   int64   // of a chunk in memory
 	chunks map[int64]chunk
-	max    int64 // chunks that there can be
 
 	// An array of chunks counts those that there may be one day: order are the
 	// dimensions, the slowest first, and most the chunks in each of them.
@@ -33,11 +32,10 @@ type grid struct {
 
 // newGrid reads where the chunks of a dataset are.
 func (s *store) newGrid(d *detail) (*grid, error) {
-	g := &grid{d: d, size: d.t.size, max: 1, chunks: make(map[int64]chunk)}
+	g := &grid{d: d, size: d.t.size, chunks: make(map[int64]chunk)}
 	for i, n := range d.shape {
 		count := (n-1)/d.l.chunk[i] + 1
 		g.counts = append(g.counts, count)
-		g.max *= count // no more than elements, which can be counted
 		g.size *= d.l.chunk[i]
 	}
 	err := g.arrange()
@@ -131,11 +129,8 @@ func (s *store) chunksInRow(g *grid) error {
 	return nil
 }
 
-// put notes a chunk by its number in row-major order.
+// put notes a chunk by its number, of those that the shape has, in row-major order.
 func (g *grid) put(number int64, c chunk) error {
-	if number < 0 || number >= g.max {
-		return fmt.Errorf("chunk %d of %d", number, g.max)
-	}
 	if _, twice := g.chunks[number]; twice {
 		return fmt.Errorf("chunk %d is there twice", number)
 	}
@@ -209,7 +204,7 @@ func (s *store) chunksOfArray(g *grid) error {
 	c.version("an array", 0, 0)
 	c.skip(1)
 	elem, pageBits, n, block := c.u8(), c.u8(), c.length(), c.addr()
-	if c.err == nil && (n != g.inRow() || pageBits > 30 || elem < s.offsets || elem > 64) {
+	if c.err == nil && (n != g.inRow() || pageBits > 30 || !g.isElement(elem, s)) {
 		c.fail("an array of %d elements of %d bytes for %d chunks", n, elem, g.inRow())
 	}
 	if c.err != nil {
@@ -245,6 +240,15 @@ func (s *store) chunksOfArray(g *grid) error {
 		at += perPage*int64(elem) + checksumSize
 	}
 	return nil
+}
+
+// isElement reports whether an element of an array can have that size: it is an address, and
+// of a chunk with filters a size of up to 8 bytes and a mask.
+func (g *grid) isElement(size int, s *store) bool {
+	if len(g.d.filters) == 0 {
+		return size == s.offsets
+	}
+	return size > s.offsets+4 && size <= s.offsets+8+4
 }
 
 func (g *grid) putArray(s *store, c *cursor, from, n int64, elem int, at int64) error {
@@ -295,7 +299,7 @@ func (r *Reader) chunk(g *grid, number int64) ([]byte, error) {
 	}
 	s := r.store
 	part := "chunk of " + printablePath(g.d.path)
-	if c.size < 0 || c.size > s.size || c.at > s.size-s.base-c.size || c.size > 2*g.size+1<<16 {
+	if c.at > s.size-s.base-c.size || c.size > 2*g.size+1<<16 {
 		return nil, s.corrupt(c.at, part, fmt.Errorf("%d bytes at %d are outside of the file, or more than a chunk of %d", c.size, c.at, g.size))
 	}
 	b := make([]byte, c.size)

@@ -26,6 +26,9 @@ type form struct {
 	t      *datatype
 	summed bool
 	err    error // why it cannot be read
+
+	usual bool // all that a list shows but the path is known: the type, the shape and these bytes
+	bytes int64
 }
 
 // detail is a dataset with all that reading its elements needs. Of the hundred thousand
@@ -147,8 +150,15 @@ func (d *detail) checkChunks(damaged func(format string, args ...any) error) err
 	return nil
 }
 
-func (d *detail) hasSums() bool {
-	return d.l.class == layoutChunked && slices.ContainsFunc(d.filters, func(f filter) bool { return f.id == filterFletcher })
+// settle notes in the form what else is known when all messages have been read.
+func (d *detail) settle() {
+	d.summed = d.l.class == layoutChunked && slices.ContainsFunc(d.filters, func(f filter) bool { return f.id == filterFletcher })
+	if d.err != nil || d.t.class == classOpaque || d.t.dtype == tfpb.DataType_DT_INVALID {
+		return
+	}
+	if n, err := dtype.NumElements(d.shape); err == nil {
+		d.usual, d.bytes = true, n*dtype.Size(d.t.dtype)
+	}
 }
 
 // part returns a dataset as a tensor.

@@ -61,9 +61,9 @@ func (c *cursor) dataspace() *space {
 	return &space{shape, most}
 }
 
-// most reads the largest size of a dimension.
+// most reads the largest size of a dimension; all bits of one without a limit are set.
 func (c *cursor) most() int64 {
-	if v := c.uint(c.lengths); v <= math.MaxInt64/2 {
+	if v := c.uint(c.lengths); v <= math.MaxInt64/2 && v != math.MaxUint64>>(64-8*c.lengths) {
 		return int64(v)
 	}
 	return unlimited
@@ -71,9 +71,8 @@ func (c *cursor) most() int64 {
 
 // filter is a step of what was done to a chunk when it was written.
 type filter struct {
-	id     int
-	name   string
-	client []int
+	id   int
+	name string
 }
 
 // filters decodes a filter pipeline.
@@ -96,9 +95,7 @@ func (c *cursor) filters() []filter {
 		c.skip(2) // may be left out, or not
 		values := c.u16()
 		f.name = trimZeros(c.bytes(name))
-		for j := 0; j < values && c.err == nil; j++ {
-			f.client = append(f.client, c.u32())
-		}
+		c.skip(4 * values)
 		if version == 1 && values%2 == 1 {
 			c.skip(4)
 		}

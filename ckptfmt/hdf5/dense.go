@@ -68,7 +68,9 @@ func (t *tree2) measure(depth int) {
 	for d := 1; d <= depth; d++ {
 		pointer := int64(t.s.offsets + t.countLen + t.totalLen[d-1])
 		most := max((t.node-nodeOverhead-pointer)/(int64(t.record)+pointer), 1)
-		total = min((most+1)*total+most, 1<<60)
+		if total <= (1<<62)/(most+1) { // more are in no file
+			total = (most+1)*total + most
+		}
 		t.totalLen[d] = width(total)
 	}
 }
@@ -233,7 +235,9 @@ func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	} else {
 		b, err = h.within(h.root, h.rows, offset, n, 0)
 	}
-	h.last.from = offset - h.last.at
+	if err == nil {
+		h.last.from = offset - h.last.at
+	}
 	return b, err
 }
 

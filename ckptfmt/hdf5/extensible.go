@@ -43,7 +43,7 @@ func (s *store) chunksOfExtensible(g *grid) error {
 	x.offset = (x.maxBits + 7) / 8
 	c.skip(6 * s.lengths)
 	block := c.addr()
-	if c.err == nil && (x.elem < s.offsets || x.elem > 64 || x.maxBits > 64 || !isPower(x.least) || !isPower(x.leastSuper)) {
+	if c.err == nil && (!g.isElement(x.elem, s) || x.maxBits > 64 || !isPower(x.least) || !isPower(x.leastSuper)) {
 		c.fail("elements of %d bytes, at most 2^%d, in blocks of %d, %d to a block", x.elem, x.maxBits, x.least, x.leastSuper)
 	}
 	if c.err != nil {

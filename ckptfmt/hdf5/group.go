@@ -284,10 +284,10 @@ func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
 	if head.err != nil {
 		return out, s.corrupt(addr, "group", head.err)
 	}
-	size := int64(2*s.offsets + 8 + symbolScratch)
+	size := int64(s.lengths + s.offsets + 8 + symbolScratch)
 	c := s.peeked(addr+8, int64(n)*size)
 	for range n {
-		nameAt := c.addr()
+		nameAt := c.length()
 		at := c.addr()
 		kind := c.u32()
 		c.skip(4 + symbolScratch)

@@ -240,3 +240,23 @@ func FuzzHDF5(f *testing.F) {
 		}
 	})
 }
+
+// TestLengthsOf4Bytes reads a file whose lengths have fewer bytes than its addresses.
+func TestLengthsOf4Bytes(t *testing.T) {
+	r, err := open(fixture(t, "sizes.h5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := load(t, r.Parts())
+	for name, want := range map[string]string{"group/values": "\x00\x00\x01\x00\x02\x00", "growing": "\x00\x00\x01\x00\x02\x00\x03\x00\x04\x00\x05\x00"} {
+		if have := got[name]; have == nil || string(have.Data) != want {
+			t.Errorf("%s is %v, want %q", name, have, want)
+		}
+	}
+	if have := got["words"]; have == nil || string(bytes.Join(have.Strings, []byte("|"))) != "a|bcd|" {
+		t.Errorf("words are %v", have)
+	}
+	if got, err := r.Attr("", "name"); err != nil || !slices.Equal(got, []string{"text"}) {
+		t.Errorf("the attribute is %q, %v", got, err)
+	}
+}

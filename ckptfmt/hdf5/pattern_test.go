@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/ckptfmt"
 )
 
 // TestHeadersAlike reads the header of each dataset once more, message by message.
@@ -22,6 +24,21 @@ func TestHeadersAlike(t *testing.T) {
 		}
 		defer r.Close()
 		r.checkForms(t)
+		r.checkInfo(t)
+	}
+}
+
+// checkInfo compares what is listed of each dataset with the part that it is read by.
+func (r *Reader) checkInfo(t *testing.T) {
+	t.Helper()
+	for i := range r.Len() {
+		p := r.Part(i)
+		size, sizeErr := p.Size()
+		want := ckptfmt.TensorInfo{Name: p.Name, DType: p.DType, Foreign: p.Foreign, Shape: p.Shape, Bytes: size}
+		got, err := r.Info(i)
+		if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (sizeErr == nil) {
+			t.Errorf("%s: part -, listed +:\n%s%v, %v", r.name, diff, sizeErr, err)
+		}
 	}
 }
 
@@ -36,7 +53,7 @@ func (r *Reader) checkForms(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %s: %v", r.name, d.path, err)
 		}
-		x.summed = x.hasSums()
+		x.settle()
 		if diff := cmp.Diff(d.form, x.form, cmp.AllowUnexported(form{}, datatype{})); diff != "" {
 			t.Errorf("%s: %s: listed -, header +:\n%s", r.name, d.path, diff)
 		}

@@ -73,6 +73,9 @@ func (r *Reader) Name(i int) string { return r.datasets[i].path }
 // Info implements [ckptfmt.PartList].
 func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 	d := r.datasets[i]
+	if d.usual {
+		return ckptfmt.TensorInfo{Name: d.path, DType: d.t.dtype, Shape: d.shape, Bytes: d.bytes}, nil
+	}
 	t := r.typeOf(d)
 	info := ckptfmt.TensorInfo{Name: d.path, DType: t.dtype, Shape: d.shape}
 	if err := r.refusal(d, t); err != nil {

@@ -185,7 +185,7 @@ func (t *tree) add(at int64, list []message) error {
 	if x.err != nil && errors.As(x.err, new(*ckptfmt.CorruptError)) {
 		return fmt.Errorf("dataset %s: %w", t.printable(), x.err)
 	}
-	x.summed = x.hasSums()
+	x.settle()
 	t.addDataset(x.form, at)
 	t.learn(x, list)
 	return nil
@@ -203,6 +203,9 @@ func (t *tree) newDataset() *dataset {
 	const most = 256
 	if len(t.slab) == 0 {
 		t.slab = make([]dataset, min(len(t.datasets)+1, most))
+		if n := len(t.datasets); n+most > cap(t.datasets) {
+			t.datasets = slices.Grow(t.datasets, n+len(t.slab)) // twice as many: each growth is memory touched once more
+		}
 	}
 	d := &t.slab[0]
 	t.slab = t.slab[1:]

@@ -43,7 +43,7 @@ type Whole string
 
 // Is reports whether a file that begins with b may be a pickle.
 func Is(b []byte) bool {
-	return len(b) > 2 && b[0] == 0x80 && b[1] <= 5 && bytes.HasSuffix(b, []byte("."))
+	return len(b) > 1 && b[0] == 0x80 && b[1] <= 5 && bytes.HasSuffix(b, []byte("."))
 }
 
 // Leaves returns the texts, numbers and arrays in a pickle by their path in it, as
@@ -202,7 +202,7 @@ func typeOf(v any) string {
 		return fmt.Sprint(v)
 	}
 	code := fmt.Sprint(o.Args[0])
-	if state, ok := o.State.(pickle.Tuple); ok && len(state) > 1 {
+	if state, _ := o.State.(pickle.Tuple); len(state) > 1 {
 		code = fmt.Sprint(state[1]) + code
 	}
 	return code

@@ -117,8 +117,12 @@ func (s *Source) FitKeras(name string, o keras.FitOptions) (result *LikeResult, 
 	if err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
+	result = &LikeResult{Kept: fit.Kept, Left: fit.Dropped}
+	if err := result.checkUsed(len(fit.Parts)-len(fit.Kept), s.name, name); err != nil {
+		return nil, nil, errors.Join(err, done())
+	}
 	s.setParts(fit.Parts)
-	return &LikeResult{Kept: fit.Kept, Left: fit.Dropped}, done, nil
+	return result, done, nil
 }
 
 // template returns the file of Keras that says where the tensors go: the one of that name, or

@@ -183,9 +183,8 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 		return nil, err
 	}
 	table := template.Names()
-	result := &LikeResult{}
-	var err error
-	if result.Prefix, err = s.TakeOffPrefix(template.allNames()); err != nil {
+	prefix, err := s.TakeOffPrefix(template.allNames())
+	if err != nil {
 		return nil, err
 	}
 	have := make(map[string]ckptfmt.Part)
@@ -196,7 +195,7 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	result.Prefix, result.Added = cmp.Or(result.Prefix, by.own), by.wanted
+	result := &LikeResult{Prefix: cmp.Or(prefix, by.own), Added: by.wanted}
 	var parts []ckptfmt.Part
 	var missing []string
 	used := make(map[string]bool)
@@ -222,12 +221,24 @@ func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if len(missing) > 0 {
 		return nil, &MissingError{s.name, template.name, missing, s.IsUnnamed()}
 	}
+	if err := result.checkUsed(len(used), s.name, template.name); err != nil {
+		return nil, err
+	}
 	result.Left, err = s.leftOver(have, used)
 	if err != nil {
 		return nil, err
 	}
 	s.setParts(parts)
 	return result, nil
+}
+
+// checkUsed insists that something of the source was used: else the result would be a copy of
+// the template, with the name of another model.
+func (r *LikeResult) checkUsed(used int, source, template string) error {
+	if used > 0 || len(r.Kept) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: no tensor of %s has a place in %s", ckptfmt.ErrNotFound, source, template)
 }
 
 // leftOver returns the tensors that were not used, sorted.

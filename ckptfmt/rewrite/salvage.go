@@ -17,6 +17,22 @@ func (s *Source) keepDamaged(keep func(name string) bool) {
 	s.damaged = slices.DeleteFunc(s.damaged, func(d ckptfmt.DamagedTensor) bool { return !keep(d.Name) })
 }
 
+// apart moves the parts that are known to be damaged, such as those of a file that is
+// gone, to the damaged tensors: neither type nor shape of these may be compared. What is
+// only not supported stays.
+func apart(parts []ckptfmt.Part, damaged []ckptfmt.DamagedTensor) ([]ckptfmt.Part, []ckptfmt.DamagedTensor) {
+	isLost := func(p ckptfmt.Part) bool { return p.Err != nil && isDamage(p.Err) }
+	for _, p := range parts {
+		if isLost(p) {
+			damaged = append(damaged, ckptfmt.DamagedTensor{Name: p.Name, Err: p.Err})
+		}
+	}
+	if !slices.ContainsFunc(parts, isLost) {
+		return parts, damaged
+	}
+	return slices.DeleteFunc(slices.Clone(parts), isLost), damaged
+}
+
 // firstDamage returns what is wrong with a tensor that should be written.
 func (s *Source) firstDamage() error {
 	if len(s.damaged) == 0 {

@@ -78,6 +78,7 @@ func OpenFile(f formats.File) (*Source, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
+	parts, damaged = apart(parts, damaged)
 	s := &Source{name: f.Path, kind: f.Kind, parts: parts, opened: r, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
 	return newSource(s)
 }

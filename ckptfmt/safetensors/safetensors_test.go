@@ -141,12 +141,16 @@ func entry(dtype, shape, offsets string) string {
 
 func TestDamaged(t *testing.T) {
 	two := `{"a":` + entry("U8", "[2]", "[0,2]") + `}`
+	const most = "[1152921504606846975]" // as many bytes as have a number of bits
 	for name, c := range map[string]struct {
 		file []byte
 		want string
 	}{
 		"nothing":          {nil, "offset 0: length of the header"},
+		"only a length":    {file("", ""), "offset 8: header: unexpected end of JSON"},
 		"long header":      {file(two, "ab")[:20], "53 bytes, the file has 20: it was cut off"},
+		"longer by one":    {file(two, "")[:len(file(two, ""))-1], "offset 0: length of the header: 53 bytes, the file has 60: it was cut off"},
+		"largest header":   {append(binary.LittleEndian.AppendUint64(nil, maxHeader), two...), "100000000 bytes, the file has 61: it was cut off"},
 		"huge header":      {append([]byte{255, 255, 255, 255, 255, 255, 255, 255}, two...), "at most 100000000 are read"},
 		"no JSON":          {file("{", ""), "unexpected end of JSON"},
 		"array":            {file("[]", ""), "not a JSON object"},
@@ -155,21 +159,31 @@ func TestDamaged(t *testing.T) {
 		"twice":            {file(`{"a":`+entry("U8", "[0]", "[0,0]")+`,"a":`+entry("U8", "[0]", "[0,0]")+`}`, ""), `"a" occurs twice`},
 		"metadata":         {file(`{"__metadata__":{"a":1}}`, ""), "cannot unmarshal"},
 		"no object":        {file(`{"a":1}`, ""), "not a JSON object"},
-		"many dimensions":  {file(`{"a":`+entry("U8", "["+strings.Repeat("1,", maxRank)+"1]", "[0,1]")+`}`, "a"), "at most 254 are read"},
+		"many dimensions":  {file(`{"a":`+entry("U8", "["+strings.Repeat("1,", maxRank)+"1]", "[0,1]")+`}`, "a"), "shape has 255 elements, at most 254 are read"},
 		"missing":          {file(`{"a":{"dtype":"U8","shape":[]}}`, ""), "missing"},
 		"three offsets":    {file(`{"a":`+entry("U8", "[2]", "[0,1,2]")+`}`, "ab"), "missing"},
 		"null":             {file(`{"a":`+entry("U8", "null", "[0,1]")+`}`, "a"), "missing"},
+		"no text":          {file(`{"a":{"dtype":8,"shape":[2],"data_offsets":[0,2]}}`, "ab"), `tensor "a": json: cannot unmarshal number`},
+		"no shape":         {file(`{"a":`+entry("U8", "2", "[0,2]")+`}`, "ab"), `tensor "a": json: cannot unmarshal number`},
+		"no offsets":       {file(`{"a":`+entry("U8", "[2]", `{"x":0}`)+`}`, "ab"), `tensor "a": json: cannot unmarshal object`},
 		"type":             {file(`{"a":`+entry("f3", "[2]", "[0,1]")+`}`, "a"), `"f3"`},
 		"negative":         {file(`{"a":`+entry("U8", "[-1]", "[0,1]")+`}`, "a"), `"-1" is not a number`},
+		"negative offset":  {file(`{"a":`+entry("U8", "[1]", "[-1,0]")+`}`, "a"), `"-1" is not a number`},
 		"fraction":         {file(`{"a":`+entry("U8", "[1.5]", "[0,1]")+`}`, "a"), `"1.5" is not a number`},
 		"overflow":         {file(`{"a":`+entry("U8", "[4294967296,4294967296]", "[0,0]")+`}`, ""), "than an int64 can count"},
 		"overflow in size": {file(`{"a":`+entry("F64", "[4611686018427387904]", "[0,0]")+`}`, ""), "larger than any file"},
+		"largest size":     {file(`{"a":`+entry("U8", most, "[0,1152921504606846975]")+`}`, ""), "offset 97: elements: the tensors take 1152921504606846975 bytes"},
 		"size":             {file(`{"a":`+entry("U8", "[2]", "[0,1]")+`}`, "a"), "needs 2 bytes"},
+		"size in bits":     {file(`{"a":`+entry("F4", "[3]", "[0,1]")+`}`, "a"), "needs 1.5 bytes"},
 		"backwards":        {file(`{"a":`+entry("U8", "[2]", "[2,0]")+`}`, "ab"), "needs 2 bytes"},
-		"hole":             {file(`{"a":`+entry("U8", "[1]", "[1,2]")+`}`, "ab"), "begins at 1"},
-		"overlap":          {file(`{"a":`+entry("U8", "[2]", "[0,2]")+`,"b":`+entry("U8", "[2]", "[1,3]")+`}`, "abc"), "begins at 1, the tensor before it ends at 2"},
-		"beyond":           {file(two, "a"), "take 2 bytes, the file has 1 of them: it was cut off"},
-		"more":             {file(two, "abc"), "take 2 bytes, 3 follow"},
+		"backwards, Q9":    {file(`{"a":`+entry("Q9", "[2]", "[2,0]")+`}`, "ab"), "data_offsets are [2,0]"},
+		"hole":             {file(`{"a":`+entry("U8", "[1]", "[1,2]")+`}`, "ab"), "offset 61: tensor \"a\": it begins at 1"},
+		"overlap": {
+			file(`{"a":`+entry("U8", "[2]", "[0,2]")+`,"b":`+entry("U8", "[2]", "[1,3]")+`}`, "abc"),
+			`offset 115: tensor "b": it begins at 1, the tensor before it ends at 2`,
+		},
+		"beyond": {file(two, "a"), "offset 62: elements: the tensors take 2 bytes, the file has 1 of them: it was cut off"},
+		"more":   {file(two, "abc"), "offset 63: elements: the tensors take 2 bytes, 3 follow"},
 	} {
 		_, err := read(c.file)
 		var damage *ckptfmt.CorruptError
@@ -189,12 +203,12 @@ func TestCut(t *testing.T) {
 }
 
 func TestBool(t *testing.T) {
-	r, err := read(file(`{"a":`+entry("BOOL", "[2]", "[0,2]")+`}`, "\x01\x02"))
+	r, err := read(file(`{"x":`+entry("U8", "[3]", "[0,3]")+`,"a":`+entry("BOOL", "[2]", "[3,5]")+`}`, "abc\x02\x00"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var damage *ckptfmt.CorruptError
-	if _, err := r.Parts()[0].Load(); !errors.As(err, &damage) {
+	if _, err := r.Parts()[1].Load(); !errors.As(err, &damage) || damage.Offset != r.start+3 || damage.Part != `tensor "a"` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -211,10 +225,18 @@ func TestOpenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
 	got, err := r.Parts()[0].Load()
 	if err != nil || got.DType != tfpb.DataType_DT_INT16 || string(got.Data) != "\x01\x02" {
 		t.Errorf("got %v, %v", got, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Parts()[0].Load(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("read after it was closed: %v", err)
+	}
+	if err := r.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("closed again: %v", err)
 	}
 }
 

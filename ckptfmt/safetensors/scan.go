@@ -37,8 +37,7 @@ func (s *scanner) shape() []int64 {
 	s.Take('[')
 	for n := 0; s.Element(']', n); n++ {
 		if n == maxRank {
-			s.Bad = true
-			return nil
+			return nil // in the middle of it, which nothing accepts
 		}
 		list = append(list, s.Number())
 	}
@@ -83,7 +82,7 @@ func scanHeader(text []byte, guard func(do func() error) error) (tensors []tenso
 	first.tensors = make([]tensor, 0, entriesIn(text))
 	first.Take('{')
 	first.err = first.entries()
-	switch isBorder := first.At == first.stop && !first.ended && first.stop < len(text); {
+	switch isBorder := first.At == first.stop && !first.ended; {
 	case first.err != nil:
 		return nil, nil, first.err
 	case isBorder:
@@ -105,7 +104,7 @@ func newScanner(text []byte, stop int) *scanner {
 }
 
 // entries reads entries up to the end of the header, or to where it is to stop, which may
-// not be the end of one.
+// not be the end of one. If it is bad, it has ended, and is not at the end of the text.
 func (s *scanner) entries() error {
 	if s.tensors == nil {
 		s.tensors = make([]tensor, 0, entriesIn(s.Text[s.At:s.stop]))
@@ -128,9 +127,6 @@ func (s *scanner) entries() error {
 			return err
 		}
 		s.tensors = append(s.tensors, t)
-	}
-	if s.Bad {
-		return errScan
 	}
 	return nil
 }
@@ -204,14 +200,10 @@ func (s *scanner) typeOf(name []byte) *elementType {
 
 // typeName reads the name of a type, up to the quote after it.
 func (s *scanner) typeName(t *tensor) bool {
-	rest := s.Text[s.At:]
-	n := bytes.IndexByte(rest[:min(len(rest), longestType+1)], '"')
-	if n < 0 {
-		return false
-	}
-	t.of = s.typeOf(rest[:n])
-	s.At += n
-	return t.of != nil
+	name, _, ok := bytes.Cut(s.Text[s.At:min(len(s.Text), s.At+longestType+1)], []byte{'"'})
+	t.of = s.typeOf(name)
+	s.At += len(name)
+	return ok && t.of != nil
 }
 
 // tensor reads an entry of the header.
@@ -236,10 +228,7 @@ func (s *scanner) tensor(name string) (tensor, error) {
 			return tensor{}, errScan
 		}
 	}
-	if s.Bad || len(dtype) == 0 || t.shape == nil || !hasOffsets {
-		return tensor{}, errScan
-	}
-	if t.of = s.typeOf(dtype); t.of == nil {
+	if t.of = s.typeOf(dtype); s.Bad || t.of == nil || t.shape == nil || !hasOffsets {
 		return tensor{}, errScan
 	}
 	return t, t.check()

@@ -9,26 +9,33 @@ import (
 
 // inertClasses are classes that programs save next to tensors, of the standard
 // library and of torch. Their objects have no code of their own to be run, and here
-// they are made of nothing but words and numbers.
-var inertClasses = map[string]bool{
-	"builtins.set": true, "__builtin__.set": true, "builtins.frozenset": true, "__builtin__.frozenset": true,
-	"builtins.bytearray": true, "__builtin__.bytearray": true, "builtins.bytes": true, "__builtin__.bytes": true,
-	"builtins.complex": true, "__builtin__.complex": true, "builtins.slice": true, "__builtin__.slice": true,
-	"builtins.range": true, "__builtin__.xrange": true, "_codecs.encode": true,
-	"builtins.list": true, "builtins.dict": true, "builtins.int": true, "builtins.float": true, "__builtin__.list": true,
-	"__builtin__.dict": true, "__builtin__.int": true, "__builtin__.float": true, "__builtin__.object": true, "builtins.object": true,
-	"builtins.str": true, "builtins.bool": true, "builtins.tuple": true, "__builtin__.str": true, "__builtin__.bool": true,
-	"__builtin__.tuple": true, "__builtin__.long": true, "__builtin__.unicode": true, // what protocol 2 calls int and str
-	"collections.defaultdict": true, "collections.Counter": true, "collections.deque": true,
-	"argparse.Namespace": true, "types.SimpleNamespace": true,
-	"datetime.datetime": true, "datetime.date": true, "datetime.timedelta": true, "decimal.Decimal": true, "uuid.UUID": true,
-	"pathlib.PosixPath": true, "pathlib.PurePosixPath": true, "pathlib.WindowsPath": true, "pathlib.PureWindowsPath": true,
-	"pathlib._local.PosixPath": true, "pathlib._local.WindowsPath": true,
-	"torch.device": true, "torch.serialization._get_layout": true, "torch.storage.TypedStorage": true,
-	"torch.per_tensor_affine": true, "torch.per_channel_affine": true, "torch.per_channel_symmetric": true,
-	"torch.per_tensor_symmetric": true, "torch.per_channel_affine_float_qparams": true,
-	"lightning_fabric.utilities.data.AttributeDict": true, "lightning.fabric.utilities.data.AttributeDict": true,
-	"pytorch_lightning.utilities.parsing.AttributeDict": true,
+// they are made of nothing but words and numbers. Protocol 2 calls int and str of Python 3
+// long and unicode.
+var inertClasses = setOf(`
+	builtins.set builtins.frozenset builtins.bytearray builtins.bytes builtins.complex builtins.slice
+	builtins.range builtins.list builtins.dict builtins.int builtins.float builtins.object builtins.str
+	builtins.bool builtins.tuple
+	__builtin__.set __builtin__.frozenset __builtin__.bytearray __builtin__.bytes __builtin__.complex
+	__builtin__.slice __builtin__.xrange __builtin__.list __builtin__.dict __builtin__.int __builtin__.float
+	__builtin__.object __builtin__.str __builtin__.bool __builtin__.tuple __builtin__.long __builtin__.unicode
+	_codecs.encode collections.defaultdict collections.Counter collections.deque argparse.Namespace
+	types.SimpleNamespace datetime.datetime datetime.date datetime.timedelta decimal.Decimal uuid.UUID
+	pathlib.PosixPath pathlib.PurePosixPath pathlib.WindowsPath pathlib.PureWindowsPath pathlib._local.PosixPath
+	pathlib._local.WindowsPath
+	torch.device torch.serialization._get_layout torch.storage.TypedStorage torch.per_tensor_affine
+	torch.per_channel_affine torch.per_channel_symmetric torch.per_tensor_symmetric
+	torch.per_channel_affine_float_qparams
+	lightning_fabric.utilities.data.AttributeDict lightning.fabric.utilities.data.AttributeDict
+	pytorch_lightning.utilities.parsing.AttributeDict
+`)
+
+// setOf returns the words of a text.
+func setOf(words string) map[string]bool {
+	set := make(map[string]bool)
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
 }
 
 func isInert(name string) bool { return inertClasses[name] }

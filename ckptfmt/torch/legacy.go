@@ -46,9 +46,8 @@ func (r *Reader) loadLegacy() error {
 	if values[1] != any(int64(legacyVersion)) {
 		return r.legacyError(0, fmt.Errorf("its version is %v, want %d", values[1], legacyVersion))
 	}
-	if machine, ok := values[2].(*pickle.Dict); ok && machine.Get("little_endian") == any(false) {
-		return fmt.Errorf("%s: it was saved by a big-endian machine; only little-endian files are read", r.name)
-	}
+	machine, ok := values[2].(*pickle.Dict)
+	r.isBig = ok && machine.Get("little_endian") == any(false)
 	keys, ok := values[4].(*pickle.List)
 	if !ok {
 		return r.legacyError(end, errors.New("there is no list of storages"))

@@ -103,8 +103,7 @@ func (m *members) number(name string) int {
 
 // keyNumber returns the number that a key is, as Python writes it.
 func (m *members) keyNumber(key string) int {
-	const most = 9 // digits of an int32
-	if len(key) == 0 || len(key) > most || key[0] == '0' && len(key) > 1 {
+	if key == "" || key[0] == '0' && len(key) > 1 {
 		return -1
 	}
 	n := 0
@@ -112,10 +111,9 @@ func (m *members) keyNumber(key string) int {
 		if key[i] < '0' || key[i] > '9' {
 			return -1
 		}
-		n = 10*n + int(key[i]-'0')
-	}
-	if n >= cap(m.numbered) {
-		return -1
+		if n = 10*n + int(key[i]-'0'); n >= cap(m.numbered) {
+			return -1
+		}
 	}
 	return n
 }

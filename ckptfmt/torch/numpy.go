@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -100,23 +99,13 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	}
 	data := []byte(b)
 	if bigEndian {
-		turnBytes(data, d)
+		of := element{dtype: d, size: dtype.Size(d)}
+		turnBytes(data, int(of.number()))
 	}
 	if fortran && len(shape) > 1 {
 		data, err = rowMajor(data, d, shape)
 	}
 	return &ckptfmt.Tensor{DType: d, Shape: shape, Data: data}, true, err
-}
-
-// turnBytes makes little-endian elements of big-endian ones.
-func turnBytes(data []byte, d tfpb.DataType) {
-	size := int(dtype.Size(d))
-	if d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128 {
-		size /= 2 // two numbers
-	}
-	for ; len(data) > 0; data = data[size:] {
-		slices.Reverse(data[:size])
-	}
 }
 
 // rowMajor puts elements in Fortran's order, the first index fastest, into that of

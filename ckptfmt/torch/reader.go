@@ -36,6 +36,7 @@ type Reader struct {
 	storages map[string]*storage // by their keys; those of an archive that were read
 
 	unsummed bool // nothing has a checksum
+	isBig    bool // the machine that saved it was big-endian
 
 	visited, nameBytes int     // by flatten
 	byName             []int32 // places of the entries in the order of their names; nil where they are in it
@@ -163,7 +164,7 @@ func (r *Reader) folder() (string, error) {
 
 var errMissing = errors.New("there is none")
 
-// checkOrder refuses big-endian files.
+// checkOrder finds out in which order the bytes of an element are.
 func (r *Reader) checkOrder() error {
 	const name = "byteorder"
 	m := r.members.find(name)
@@ -174,10 +175,15 @@ func (r *Reader) checkOrder() error {
 	if err == nil {
 		err = r.checkText(m, name, text)
 	}
-	if err == nil && strings.TrimSpace(text) != "little" {
-		err = fmt.Errorf("%s: byteorder is %q; only little-endian files are read", r.name, text)
+	switch order := strings.TrimSpace(text); {
+	case err != nil:
+		return err
+	case order != "little" && order != "big":
+		return r.corrupt(name, m, fmt.Errorf("it is %q", text))
+	default:
+		r.isBig = order == "big"
 	}
-	return err
+	return nil
 }
 
 // load reads the pickle, and meanwhile its sum.

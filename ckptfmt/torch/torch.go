@@ -6,8 +6,8 @@
 // A file is a zip archive of stored members, all in one folder:
 //
 //	NAME/data.pkl    what was saved, as a Python pickle
-//	NAME/byteorder   "little"; files of older versions have none
-//	NAME/data/0      the elements of storage "0", little-endian
+//	NAME/byteorder   "little" or "big"; files of older versions have none
+//	NAME/data/0      the elements of storage "0"
 //	NAME/data/1      ...
 //	NAME/version     "3\n"
 //
@@ -24,7 +24,8 @@
 //	magic number | 1001 | about the machine | what was saved | [ keys of storages ]
 //	for each key: number of elements: int64 LE | elements
 //
-// It has no checksums.
+// It has no checksums. Elements are little-endian, whatever the machine was; only a storage
+// without a type has the machine's order.
 //
 // Several tensors may share a storage. A member's CRC-32 is verified the first
 // time that one of its tensors is read.
@@ -44,8 +45,7 @@
 //
 // Elements of types that TensorFlow does not have, such as float8_e8m0fnu, are read as
 // bytes. A tensor that is not a plain array, such as a sparse or a quantised one, is listed
-// with the reason why it cannot be read. Big-endian files and compressed members are
-// refused.
+// with the reason why it cannot be read. Compressed members are refused.
 package torch
 
 import (
@@ -88,6 +88,14 @@ type element struct {
 	dtype   tfpb.DataType
 	foreign string // what Part.Foreign is, where TensorFlow does not have the type
 	size    int64
+}
+
+// number returns the size of one of the numbers that an element is made of.
+func (e *element) number() int64 {
+	if e.dtype == tfpb.DataType_DT_COMPLEX64 || e.dtype == tfpb.DataType_DT_COMPLEX128 || e.foreign == "complex32" {
+		return e.size / 2
+	}
+	return e.size
 }
 
 // storageTypes are the globals that stand for typed storages, by the types of these.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"unicode/utf8"
@@ -210,6 +211,7 @@ func (t *tensorLines) print(w io.Writer, s terminal.Style) error {
 
 // appendPiece appends the lines of piece i.
 func (t *tensorLines) appendPiece(b []byte, i int) []byte {
+	b = slices.Grow(b, rowsAtOnce*t.lineWidth()) // at once: memory that is touched for the first time takes long
 	for at := i * rowsAtOnce; at < min((i+1)*rowsAtOnce, t.tensors.Len()); at++ {
 		info, err := t.tensors.At(at)
 		if err != nil {
@@ -220,6 +222,15 @@ func (t *tensorLines) appendPiece(b []byte, i int) []byte {
 		b = append(b, '\n')
 	}
 	return b
+}
+
+// lineWidth is how many bytes a plain line has.
+func (t *tensorLines) lineWidth() int {
+	n := len("\n")
+	for _, width := range t.widths {
+		n += width + 2
+	}
+	return n
 }
 
 // appendRow appends the cells of a line.

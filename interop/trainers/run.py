@@ -1,18 +1,22 @@
 """Kills real trainers again and again under trainerd, and says what became of them: `make trainers`.
 
-Each trainer runs once undisturbed, then is killed with SIGKILL at random moments, every other time while it writes a
-file. It must come to its end with exit code 0, nothing but the kills may have failed a start, no start may have been
-given a damaged checkpoint, both loaders of TensorBoard must show one rising curve, and where the trainer repeats itself
-to the bit, the end must have the same bits.
+Each trainer runs once undisturbed, then is killed with SIGKILL at random moments: every other time while it writes a
+file, else within a step, just after trainerd has announced a save, or while it starts. It must come to its end with exit
+code 0, nothing but the kills may have failed a start, no start may have been given a damaged checkpoint, each the newest
+one announced, which must not be deleted, both loaders of TensorBoard must show one rising curve, and where the trainer
+repeats itself to the bit, the end must have the same bits.
 """
 
 import argparse
+import http.client
+import json
 import os
 import pathlib
 import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from harness.tensorboard import LOADERS, TensorBoard  # noqa: E402
+from record import SAVE, SAVED, START, STEP, Record  # noqa: E402
 
 # Name, script, modules that it needs, where they are, recipe, checkpoints, tag of the curve, steps.
 TRAINERS = [
@@ -37,7 +42,8 @@ TRAINERS = [
     ("TF 1 Supervisor", "tf1_supervisor.py", ["tensorflow"], "own", "tf1", "model.ckpt-*", "loss", 150),
 ]
 
-STEPS_PER_KILL = 15  # at least, so that the training does not end before its kills are done
+STEPS_PER_KILL = 10  # at least, so that the training does not end before its kills are done
+LAST_STEPS = 30  # without a kill: each may wait for a save
 
 # Prints the versions of packages, by the name of any of their distributions.
 VERSIONS = """
@@ -89,9 +95,16 @@ class Run:
 
     def step(self):
         """The step of the newest line of progress, by the control socket."""
-        result = subprocess.run([OPTIONS.trainerd, "status", "--json", str(self.logdir)], capture_output=True, text=True)
-        found = re.search(r'"step": ?(\d+)', result.stdout)
-        return int(found.group(1)) if found else 0
+        connection = http.client.HTTPConnection("trainerd")
+        connection.sock = socket.socket(socket.AF_UNIX)
+        try:
+            connection.sock.connect(str(self.logdir / "trainerd.sock"))
+            connection.request("GET", "/v1/status")
+            return json.load(connection.getresponse()).get("step", 0)
+        except (OSError, http.client.HTTPException):
+            return 0  # trainerd has ended
+        finally:
+            connection.close()
 
     def wait(self):
         self.popen.wait()
@@ -117,36 +130,52 @@ def wait_for(run, moment):
         time.sleep(0.2)
 
 
+def aim(i):
+    """The kind of moment for the kill with number i."""
+    return SAVE if i % 2 else START if i % 10 == 8 else SAVED if i % 4 == 2 else STEP
+
+
+def wait_for_moment(run, kind, step, options, chance):
+    """Waits until a moment of that kind, at a step or later, and a random time more."""
+    if kind == START:
+        time.sleep(chance.random() * 5)
+        return
+    wait_for(run, step)
+    limit = time.time() + 120
+    if kind == SAVE:
+        before = changes(run.logdir, options.temporary)
+        while run.alive() and time.time() < limit and changes(run.logdir, options.temporary) <= before:
+            time.sleep(0.0005)
+        time.sleep(chance.random() * 0.004)
+    elif kind == SAVED:
+        before = run.text.count("msg=saved")
+        while run.alive() and time.time() < limit and run.text.count("msg=saved") <= before:
+            time.sleep(0.001)
+        time.sleep(chance.random() * 0.02)
+    else:
+        time.sleep(chance.random() * 0.1)
+
+
 def kill_at_random(run, options, steps, chance):
-    """Kills the program so often, at rising steps; every other time as soon as it writes a new file, every tenth time while it starts."""
-    done, within = 0, 0
-    moments = sorted(chance.randrange(2, steps - 2) for _ in range(options.kills))
-    for i, moment in enumerate(moments):
+    """Kills the program so often, at rising steps, and returns the record of it."""
+    record = Record()
+    steps = sorted(chance.randrange(2, steps - LAST_STEPS) for _ in range(options.kills))
+    for i, step in enumerate(steps):
         if time.time() - run.begun > options.limit:
             break
-        if i % 10 == 8:
-            time.sleep(chance.random() * 5)
-        else:
-            wait_for(run, moment)
+        wait_for_moment(run, aim(i), step, options, chance)
         if not run.alive():
             break
-        if i % 2:
-            before, limit = changes(run.logdir, options.temporary), time.time() + 120
-            while run.alive() and time.time() < limit and changes(run.logdir, options.temporary) <= before:
-                time.sleep(0.0005)
-            within += 1
-            time.sleep(chance.random() * 0.004)
-        else:
-            time.sleep(chance.random() * 0.1)
         pid = run.pid
         try:
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
             break
-        done += 1
+        kind = aim(i) if run.trains else START
+        record.killed(STEP if kind == START and run.trains else kind, run.text)
         while run.alive() and run.pid == pid:
             time.sleep(0.02)
-    return done, within
+    return record
 
 
 def curve_rises(logdir, tag):
@@ -164,6 +193,14 @@ def curve_rises(logdir, tag):
     return ""
 
 
+def undisturbed_end(options, trainer, logdir):
+    """What a trainer ends with when nothing kills it; otherwise the problem."""
+    run = Run(options, trainer, logdir)
+    if run.wait():
+        return "", "FAILED undisturbed:\n" + run.text[-2000:]
+    return (logdir / "final.txt").read_text(), ""
+
+
 def prove(options, trainer, scratch):
     """Runs one trainer, and returns a row of the table."""
     steps = max(trainer[-1], STEPS_PER_KILL * options.kills)  # every other kill waits for the next save
@@ -174,33 +211,33 @@ def prove(options, trainer, scratch):
     if found.returncode:
         return name, "", "left out: " + found.stderr.strip().splitlines()[-1], False
     versions = found.stdout.strip()
-    logdirs = [scratch / (script + suffix) for suffix in ("-undisturbed", "-again", "-killed")]
-    finals, problems = [], []
-    for logdir in logdirs[:2]:
-        run = Run(options, trainer, logdir)
-        if run.wait():
-            return name, versions, "FAILED undisturbed:\n" + run.text[-2000:], False
-        finals.append((logdir / "final.txt").read_text())
-    run = Run(options, trainer, logdirs[2])
-    done, within = kill_at_random(run, options, steps, random.Random(options.seed))
-    if run.wait():
-        return name, versions, f"FAILED after {done} kills:\n" + run.text[-2000:], False
-    failures = len(re.findall(r"it will be started again", run.text))
-    if failures != done:
-        problems.append(f"{failures} starts failed, but {done} were killed")
-    if problem := curve_rises(logdirs[2], tag):
-        problems.append(problem)
-    final = (logdirs[2] / "final.txt").read_text()
-    bits = "the same bits" if final == finals[0] else "does not repeat itself undisturbed" if finals[0] != finals[1] else "OTHER BITS"
-    damaged = len(re.findall(r"moved damaged checkpoint aside", run.text))
-    text = f"{done} kills, {within} of them within saves; {damaged} damaged checkpoints moved; {bits}"
+    undisturbed, problem = undisturbed_end(options, trainer, scratch / (script + "-undisturbed"))
+    if problem:
+        return name, versions, problem, False
+    logdir, problems = scratch / (script + "-killed"), []
+    run = Run(options, trainer, logdir)
+    record = kill_at_random(run, options, steps, random.Random(options.seed))
+    code = run.wait()
     if options.keep:
         (scratch / (script + ".log")).write_text(run.text)
-    return name, versions, "; ".join([text, *problems]), not problems and bits != "OTHER BITS"
+    if code:
+        return name, versions, f"FAILED after {record.kills()} kills:\n" + run.text[-2000:], False
+    failures = len(re.findall(r"it will be started again", run.text))
+    if failures != record.kills():
+        problems.append(f"{failures} starts failed, but {record.kills()} were killed")
+    problems += record.problems(run.text)
+    if problem := curve_rises(logdir, tag):
+        problems.append(problem)
+    bits = "the same bits"
+    if (logdir / "final.txt").read_text() != undisturbed:
+        again, problem = undisturbed_end(options, trainer, scratch / (script + "-again"))
+        bits = problem or ("does not repeat itself undisturbed" if again != undisturbed else "OTHER BITS")
+    damaged = len(re.findall(r"moved damaged checkpoint aside", run.text))
+    text = f"{record.text(run.text)}; {damaged} damaged checkpoints moved; {bits}"
+    return name, versions, "; ".join([text, *problems]), not problems and bits in ("the same bits", "does not repeat itself undisturbed")
 
 
 def main():
-    global OPTIONS
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trainerd", required=True)
     parser.add_argument("--python", required=True, help="of the environment with requirements.txt")
@@ -209,7 +246,7 @@ def main():
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds after which a trainer is not killed any more")
     parser.add_argument("--keep", help="a folder for the logdirs")
     parser.add_argument("names", nargs="*", help="scripts to run; default: all")
-    OPTIONS = options = parser.parse_args()
+    options = parser.parse_args()
     scratch = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="trainers-"))
     scratch.mkdir(exist_ok=True)
     # Lightning's files come from here: from another file system they are copied, not renamed, so that a kill can cut them short.

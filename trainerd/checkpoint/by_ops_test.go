@@ -124,7 +124,7 @@ func TestByOpsErrors(t *testing.T) {
 		"no restore": {FilenameTensorName: "save/Const:0", SaveTensorName: "save/all:0"},
 	} {
 		s := &Saver{Def: def}
-		if err := s.Check(sess); err == nil || !strings.Contains(err.Error(), "SaverDef") {
+		if err := s.Check(t.Context(), sess); err == nil || !strings.Contains(err.Error(), "SaverDef") {
 			t.Errorf("%s: Check: %v", name, err)
 		}
 		if _, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 1); err == nil {
@@ -134,9 +134,9 @@ func TestByOpsErrors(t *testing.T) {
 			t.Errorf("%s: restored: %v", name, err)
 		}
 	}
-	sessiontest.MustNoErr(t, (&Saver{MetaGraph: &tfpb.MetaGraphDef{SaverDef: byOps}}).Check(sess))
+	sessiontest.MustNoErr(t, (&Saver{MetaGraph: &tfpb.MetaGraphDef{SaverDef: byOps}}).Check(t.Context(), sess))
 	damaged := &tfpb.MetaGraphDef{CollectionDef: map[string]*tfpb.CollectionDef{"savers": {Kind: &tfpb.CollectionDef_BytesList_{BytesList: &tfpb.CollectionDef_BytesList{Value: [][]byte{{0xff}}}}}}}
-	if err := (&Saver{MetaGraph: damaged}).Check(sess); err == nil || strings.Contains(err.Error(), "no SaverDef") {
+	if err := (&Saver{MetaGraph: damaged}).Check(t.Context(), sess); err == nil || strings.Contains(err.Error(), "no SaverDef") {
 		t.Errorf("a saver in the graph that is damaged: %v", err)
 	}
 	inner := sess.Session.(*sessiontest.Session)

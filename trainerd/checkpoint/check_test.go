@@ -42,12 +42,12 @@ func TestCheck(t *testing.T) {
 		{"V2 asked for by the graph", &Saver{Def: &tfpb.SaverDef{Version: tfpb.SaverDef_V2}}, ""},
 	}
 	for _, tt := range tests {
-		err := tt.saver.Check(sess)
+		err := tt.saver.Check(t.Context(), sess)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
 		}
 	}
-	if err := new(Saver).Check(sessiontest.OpSession{Session: sess}); err == nil || !strings.Contains(err.Error(), "SaverDef") {
+	if err := new(Saver).Check(t.Context(), sessiontest.OpSession{Session: sess}); err == nil || !strings.Contains(err.Error(), "SaverDef") {
 		t.Errorf("a session that saves itself, without ops: %v", err)
 	}
 }
@@ -58,7 +58,7 @@ func TestSavedByOps(t *testing.T) {
 	find(g, "read").Op = "LookupTableExportV2"
 	s := &Saver{MetaGraph: g}
 	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"b": sessiontest.Vector[float32](1)})
-	sessiontest.MustNoErr(t, s.Check(sess))
+	sessiontest.MustNoErr(t, s.Check(t.Context(), sess))
 	cut, err := s.Snapshot(t.Context(), sess, "")
 	sessiontest.MustNoErr(t, err)
 	if !cut.BySession() || cut.Values() != nil {
@@ -66,7 +66,7 @@ func TestSavedByOps(t *testing.T) {
 	}
 	g = savingGraph()
 	find(g, "save/SaveV2").Input = nil
-	if err := (&Saver{MetaGraph: g}).Check(sess); err == nil {
+	if err := (&Saver{MetaGraph: g}).Check(t.Context(), sess); err == nil {
 		t.Error("a graph whose saver makes no sense")
 	}
 }
@@ -82,14 +82,14 @@ func TestVariablesOfASessionThatSavesItself(t *testing.T) {
 	s.Inherit(&Saver{MetaGraph: g, Def: def})
 	_, snapshotErr := s.Snapshot(t.Context(), sess, "")
 	for what, err := range map[string]error{
-		"Check": s.Check(sess), "Snapshot": snapshotErr, "Restore": s.Restore(t.Context(), sess, "model.ckpt-1"),
+		"Check": s.Check(t.Context(), sess), "Snapshot": snapshotErr, "Restore": s.Restore(t.Context(), sess, "model.ckpt-1"),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "set Saver.Def") {
 			t.Errorf("%s = %v; want what to set", what, err)
 		}
 	}
 	s = &Saver{Variables: VariableList("b"), Def: def, MetaGraph: g}
-	sessiontest.MustNoErr(t, s.Check(sess))
+	sessiontest.MustNoErr(t, s.Check(t.Context(), sess))
 }
 
 // What the program has set stays; the rest is that of the Supervisor that uses the
@@ -127,7 +127,7 @@ func TestInheritVariables(t *testing.T) {
 		want int
 	}{{g, 3}, {nil, 3}, {g, 3}} {
 		s.Inherit(&Saver{MetaGraph: tt.meta})
-		_, vars, err := s.variablesOf(sess)
+		_, vars, err := s.variablesOf(t.Context(), sess)
 		if err != nil || len(vars) != tt.want {
 			t.Fatalf("graph %p: %d variables, %v", tt.meta, len(vars), err)
 		}
@@ -136,7 +136,7 @@ func TestInheritVariables(t *testing.T) {
 		}
 	}
 	s.Inherit(&Saver{MetaGraph: g, Def: &tfpb.SaverDef{SaveTensorName: "save/SaveV2:0"}})
-	if _, vars, err := s.variablesOf(sess); err != nil || len(vars) != 2 {
+	if _, vars, err := s.variablesOf(t.Context(), sess); err != nil || len(vars) != 2 {
 		t.Errorf("%d variables, not those of another saver of the graph; %v", len(vars), err)
 	}
 }

@@ -37,7 +37,7 @@ func (s *Saver) Restore(ctx context.Context, sess session.Session, prefix string
 	s.mu.Lock()
 	s.restored = nil
 	s.mu.Unlock()
-	store, vars, err := s.variablesOf(sess)
+	store, vars, err := s.variablesOf(ctx, sess)
 	if err != nil {
 		return err
 	}

@@ -151,11 +151,11 @@ func (s *Saver) Save(ctx context.Context, sess session.Session, path string, ste
 
 // Check returns an error that would make every save of a session fail, or nil
 // if none is known.
-func (s *Saver) Check(sess session.Session) error {
+func (s *Saver) Check(ctx context.Context, sess session.Session) error {
 	if err := option.NoneIsNil("Saver.Retention", s.Retention); err != nil {
 		return err
 	}
-	store, vars, err := s.variablesOf(sess)
+	store, vars, err := s.variablesOf(ctx, sess)
 	if err == nil && store == nil {
 		_, err = s.saverDef()
 	}
@@ -172,7 +172,7 @@ func (s *Saver) Check(sess session.Session) error {
 
 // variablesOf returns the variables to save or restore, or a nil store when the
 // session has to do that itself.
-func (s *Saver) variablesOf(sess session.Session) (session.VariableStore, []boundVariable, error) {
+func (s *Saver) variablesOf(ctx context.Context, sess session.Session) (session.VariableStore, []boundVariable, error) {
 	store, ok := sess.(session.VariableStore)
 	if !ok {
 		return nil, nil, s.checkByOps()
@@ -180,7 +180,7 @@ func (s *Saver) variablesOf(sess session.Session) (session.VariableStore, []boun
 	if w, ok := store.(session.Wrapper); ok {
 		store = w.Saved() // which may be a LazyStore
 	}
-	vars, err := s.bind(store)
+	vars, err := s.bind(ctx, store)
 	if errors.Is(err, graph.ErrSavedByOps) {
 		return nil, nil, nil
 	}

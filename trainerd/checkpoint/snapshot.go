@@ -84,7 +84,7 @@ func (c *Snapshot) Close() {
 // [session.StepHolder] wait until it has.
 func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName string) (*Snapshot, error) {
 	cut := &Snapshot{Step: session.NoStep, sess: sess, began: time.Now()}
-	store, vars, err := s.variablesOf(sess)
+	store, vars, err := s.variablesOf(ctx, sess)
 	if err != nil {
 		return nil, err
 	}

@@ -75,33 +75,50 @@ func (s *Saver) need(cut *Snapshot) int64 {
 	return need
 }
 
-// evictAhead deletes what the coming checkpoint will push out.
+// evictAhead deletes what the coming checkpoint will push out, but for what the training
+// continues from, which may be an earlier one.
 func (s *Saver) evictAhead(coming string) error {
+	dir := filepath.Dir(coming)
 	s.mu.Lock()
 	if len(s.kept) == 0 {
 		s.mu.Unlock()
 		return nil
 	}
 	newest := s.kept[len(s.kept)-1]
+	current := s.currentIn(dir, newest)
 	after := rotation{kept: slices.Clone(s.kept), lastPreserved: s.lastPreserved} // to try it out
 	evicted := s.evictFor(&after, stored{prefix: coming, saved: time.Now()})
-	evicted = slices.DeleteFunc(evicted, func(k stored) bool { return k.prefix == newest.prefix || k.prefix == coming })
+	evicted = slices.DeleteFunc(evicted, func(k stored) bool { return slices.Contains([]string{newest.prefix, current.prefix, coming}, k.prefix) })
 	s.kept = slices.DeleteFunc(slices.Clone(s.kept), func(k stored) bool {
 		return slices.ContainsFunc(evicted, func(e stored) bool { return e.prefix == k.prefix })
 	})
-	pending := append(slices.Clip(s.pendingDelete), evicted...)
+	continues := func(k stored) bool { return k.prefix == current.prefix }
+	gone := slices.DeleteFunc(append(slices.Clone(s.pendingDelete), evicted...), continues)
 	s.mu.Unlock()
-	if len(pending) == 0 {
+	if len(gone) == 0 {
 		return nil
 	}
-	logging.OrDiscard(s.Logger).Warn("disk is nearly full; deleting old checkpoints before the save instead of after it", "checkpoints", len(pending))
-	dir := filepath.Dir(coming)
-	left := s.removeAll(pending, dir)
+	logging.OrDiscard(s.Logger).Warn("disk is nearly full; deleting old checkpoints before the save instead of after it", "checkpoints", len(gone))
+	left := s.removeAll(gone, dir)
 	s.mu.Lock()
-	s.pendingDelete = left
-	state := s.stateFor(newest)
+	later := slices.DeleteFunc(s.pendingDelete, func(k stored) bool { return !continues(k) })
+	s.pendingDelete = append(later, left...)
+	state := s.stateFor(current)
 	s.mu.Unlock()
 	return s.updateState(dir, state)
+}
+
+// currentIn returns what was restored or saved last, if it is in a directory, else the newest.
+// The caller holds s.mu.
+func (s *Saver) currentIn(dir string, newest stored) stored {
+	if filepath.Dir(s.last) != dir || s.last == newest.prefix {
+		return newest
+	}
+	saved, err := checkpointTime(s.last)
+	if err != nil {
+		return newest
+	}
+	return stored{prefix: s.last, saved: saved}
 }
 
 func (s *Saver) freeSpace(dir string) (int64, error) {

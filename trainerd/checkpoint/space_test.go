@@ -251,3 +251,79 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
+
+// A model goes back to an earlier checkpoint, and the next save finds the disk nearly full: what
+// it continues from stays, and stays what a restart takes, whether it rotates, is still to be
+// deleted, or is kept by something else. Once the save is there, it goes as any other.
+func TestFullDiskAfterGoingBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		keep        int
+		fails       string // a checkpoint whose deletion fails, as on a disk that was away
+		pin         string
+		full, after []int64
+	}{
+		"rotates":       {keep: 3, full: []int64{6, 8}, after: []int64{6, 7, 8}},
+		"falls out":     {keep: 2, full: []int64{6, 8}, after: []int64{7, 8}},
+		"to be deleted": {keep: 1, fails: "m-6", full: []int64{6, 8}, after: []int64{7}},
+		"pinned":        {keep: 1, pin: "m-6", full: []int64{6, 8}, after: []int64{6, 7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := sessiontest.MemoryDir(t)
+			path := filepath.Join(dir, "m")
+			disk := &heldFS{FS: atomicfile.OrOS(nil)}
+			s := &Saver{MaxToKeep: tt.keep, FS: disk}
+			sess := twoVariables(1)
+			for _, step := range []int64{4, 6, 8} {
+				if step == 8 {
+					disk.held = tt.fails
+				}
+				save(t, s, sess, path, step)
+				if tt.pin != "" && step == 6 {
+					sessiontest.MustNoErr(t, s.Pin(filepath.Join(dir, tt.pin)))
+				}
+			}
+			disk.held = ""
+			sessiontest.MustNoErr(t, s.MakeCurrent(dir, filepath.Join(dir, "m-6")))
+			sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, filepath.Join(dir, "m-6")))
+			s.FS = &fixedFS{disk, []int64{0}}
+			var full *NoSpaceError
+			if _, err := s.Save(t.Context(), sess, path, 7); !errors.As(err, &full) {
+				t.Fatalf("Save on a full disk = %v", err)
+			}
+			if got := steps(t, dir); !cmp.Equal(got, tt.full) {
+				t.Errorf("checkpoints %v, want %v", got, tt.full)
+			}
+			if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || stepOf(prefix) != 6 {
+				t.Errorf("current is %s, %v", prefix, err)
+			}
+			s.FS = disk
+			save(t, s, sess, path, 7)
+			if got := steps(t, dir); !cmp.Equal(got, tt.after) {
+				t.Errorf("once there is space: checkpoints %v, want %v", got, tt.after)
+			}
+			if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || stepOf(prefix) != 7 {
+				t.Errorf("once there is space: current is %s, %v", prefix, err)
+			}
+		})
+	}
+}
+
+// heldFS is a disk that does not delete the files of one checkpoint.
+type heldFS struct {
+	atomicfile.FS
+	held string
+}
+
+func (f *heldFS) Remove(name string) error {
+	if f.held != "" && strings.HasPrefix(filepath.Base(name), f.held+".") {
+		return errStore
+	}
+	return f.FS.Remove(name)
+}
+
+func (f *heldFS) Rename(from, to string) error {
+	if f.held != "" && strings.HasPrefix(filepath.Base(from), f.held+".") {
+		return errStore
+	}
+	return f.FS.Rename(from, to)
+}

@@ -43,8 +43,8 @@ func (v *Values) Tracks() bool { return v.tracked }
 
 // PresentValues remembers the current values of the variables that the Saver
 // saves; it returns nil if the session saves itself.
-func (s *Saver) PresentValues(sess session.Session) *Values {
-	store, vars, err := s.variablesOf(sess)
+func (s *Saver) PresentValues(ctx context.Context, sess session.Session) *Values {
+	store, vars, err := s.variablesOf(ctx, sess)
 	if err != nil || store == nil {
 		return nil
 	}

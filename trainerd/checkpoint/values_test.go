@@ -162,14 +162,14 @@ func TestCompareValues(t *testing.T) {
 	if got := (*Values)(nil).Compare(t.Context()); got != Unknown {
 		t.Errorf("of nothing: %v", got)
 	}
-	if got := new(Saver).PresentValues(s).Compare(t.Context()); got != Unknown {
+	if got := new(Saver).PresentValues(t.Context(), s).Compare(t.Context()); got != Unknown {
 		t.Errorf("of a store that does not count, without a cut: %v", got)
 	}
 }
 
 func TestTrackedValues(t *testing.T) {
 	s := &tracked{Session: sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1)}), changes: 5}
-	present := new(Saver).PresentValues(s)
+	present := new(Saver).PresentValues(t.Context(), s)
 	cut, err := new(Saver).Snapshot(t.Context(), s, "")
 	sessiontest.MustNoErr(t, err)
 	for _, values := range []*Values{present, cut.Values()} {
@@ -187,10 +187,10 @@ func TestTrackedValues(t *testing.T) {
 			t.Error("no count is known")
 		}
 	}
-	if new(Saver).PresentValues(s).Tracks() {
+	if new(Saver).PresentValues(t.Context(), s).Tracks() {
 		t.Error("a store that has no count tracks changes")
 	}
-	if new(Saver).PresentValues(sessiontest.OpSession{Session: s}) != nil || (&Saver{Variables: VariableList("x")}).PresentValues(s) != nil {
+	if new(Saver).PresentValues(t.Context(), sessiontest.OpSession{Session: s}) != nil || (&Saver{Variables: VariableList("x")}).PresentValues(t.Context(), s) != nil {
 		t.Error("values of a session that has none to give")
 	}
 }

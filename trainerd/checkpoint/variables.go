@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,9 +21,13 @@ type boundVariable struct {
 var ErrNoVariables = errors.New("saver: no variables to save")
 
 // bind finds the variables to save or restore in a session, ordered by key.
-func (s *Saver) bind(store session.VariableStore) ([]boundVariable, error) {
+func (s *Saver) bind(ctx context.Context, store session.VariableStore) ([]boundVariable, error) {
+	all, err := store.Variables(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("saver: listing the variables: %w", err)
+	}
 	infos := make(map[string]session.VariableInfo)
-	for _, v := range store.Variables() {
+	for _, v := range all {
 		infos[v.Name] = v
 	}
 	saved, err := s.savedVariables(infos)

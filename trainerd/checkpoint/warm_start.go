@@ -120,7 +120,7 @@ func (w *WarmStart) run(ctx context.Context, s session.Session, apply bool) (_ *
 	if !ok {
 		return nil, errors.New("warm start: the session does not take values for its variables; use the restore op of a Saver over a subset")
 	}
-	vars, left, err := w.bind(store)
+	vars, left, err := w.bind(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (w *WarmStart) run(ctx context.Context, s session.Session, apply bool) (_ *
 
 // bind returns the variables that are to have a value, with their keys, and the
 // names of the others.
-func (w *WarmStart) bind(store session.VariableStore) (vars []boundVariable, left []string, err error) {
+func (w *WarmStart) bind(ctx context.Context, store session.VariableStore) (vars []boundVariable, left []string, err error) {
 	keyOf := make(map[string]string)
 	for key, name := range w.Names {
 		name = graph.NodeName(name)
@@ -172,7 +172,7 @@ func (w *WarmStart) bind(store session.VariableStore) (vars []boundVariable, lef
 		}
 		keyOf[name] = key
 	}
-	all, err := w.variables(store)
+	all, err := w.variables(ctx, store)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -194,12 +194,16 @@ func (w *WarmStart) bind(store session.VariableStore) (vars []boundVariable, lef
 	return vars, left, nil
 }
 
-func (w *WarmStart) variables(store session.VariableStore) ([]boundVariable, error) {
+func (w *WarmStart) variables(ctx context.Context, store session.VariableStore) ([]boundVariable, error) {
 	if w.Saver != nil {
-		return w.Saver.bind(store)
+		return w.Saver.bind(ctx, store)
+	}
+	infos, err := store.Variables(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("warm start: listing the variables: %w", err)
 	}
 	var all []boundVariable
-	for _, info := range store.Variables() {
+	for _, info := range infos {
 		all = append(all, boundVariable{graph.SavedVariable{Key: info.Name, Name: info.Name}, info})
 	}
 	return all, nil

@@ -171,38 +171,50 @@ func (s *Saver) deleteLater(prefix string) {
 // that are too many. The state file names those until they are gone, so that a run that
 // is killed here leaves none that the next run does not know of.
 //
-// Files of its own it looks for once more: the logdir may have been deleted meanwhile, and
-// made again by its run.
+// Files of its own it looks for before it deletes others, and at the end: the logdir may have
+// been deleted meanwhile, and made again by its run.
 func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest, own bool) error {
 	prefix := newest.prefix
-	dir := filepath.Dir(prefix)
 	pending, state := s.insert(newest)
-	if err := s.updateState(dir, state); err != nil {
+	if err := s.updateState(filepath.Dir(prefix), state); err != nil {
 		// The checkpoint is whole and stays in the rotation; what fell out of
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	if own && !present(prefix) {
-		return fmt.Errorf("saving %s: its files were deleted meanwhile: %w", prefix, fs.ErrNotExist)
+		return deletedMeanwhile(prefix)
 	}
 	s.addSums(ctx, prefix, m)
+	s.retire(pending, newest)
+	if own && !present(prefix) {
+		return deletedMeanwhile(prefix)
+	}
+	return nil
+}
+
+func deletedMeanwhile(prefix string) error {
+	return fmt.Errorf("saving %s: its files were deleted meanwhile: %w", prefix, fs.ErrNotExist)
+}
+
+// retire deletes checkpoints that are out of the rotation, and what newest has replaced.
+func (s *Saver) retire(pending []stored, newest stored) {
+	dir := filepath.Dir(newest.prefix)
 	gone := slices.Clip(pending)
-	if previous := previousName(prefix); layout.Exists(previous) {
+	if previous := previousName(newest.prefix); layout.Exists(previous) {
 		gone = append(gone, stored{prefix: previous})
 	}
 	left := s.removeAll(gone, dir)
 	if len(pending) == 0 {
-		return nil
+		return
 	}
 	s.mu.Lock()
 	s.pendingDelete = left
-	state = s.stateFor(newest)
+	state := s.stateFor(newest)
 	s.mu.Unlock()
 	if err := s.updateState(dir, state); err != nil {
 		// The new checkpoint is the current one all the same.
 		logging.OrDiscard(s.Logger).Warn("state file still names deleted checkpoints", "err", err)
 	}
-	return nil
 }
 
 // insert puts a written checkpoint into the rotation. It returns what is to be

@@ -335,14 +335,19 @@ func TestFailedOverwriteStays(t *testing.T) {
 	}
 }
 
-// deletes removes files when the state file is renamed into place.
+// deletes removes files when the state file is renamed into place, and was as often as
+// spared says.
 type deletes struct {
 	atomicfile.FS
 	pattern string
+	spared  int
 }
 
 func (d *deletes) Rename(from, to string) error {
-	if filepath.Base(to) == ckptdir.StateName && d.pattern != "" {
+	if filepath.Base(to) != ckptdir.StateName || d.pattern == "" {
+		return d.FS.Rename(from, to)
+	}
+	if d.spared--; d.spared < 0 {
 		files, _ := filepath.Glob(d.pattern)
 		for _, name := range files {
 			os.Remove(name)
@@ -366,6 +371,12 @@ func TestDeletedWhileSaved(t *testing.T) {
 		sessiontest.MustNoErr(t, ckptdir.Verify(t.Context(), first))
 		disk.pattern = ""
 		save(t, s, sess, filepath.Join(dir, "m"), 2)
+		disk.pattern, disk.spared = filepath.Join(dir, "m-3*"), 1 // when those before it are gone
+		if prefix, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 3); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v: %s was announced, %v", format, prefix, err)
+		}
+		disk.pattern = ""
+		save(t, s, sess, filepath.Join(dir, "m"), 3)
 		if files := sessiontest.Files(t, dir, "m-1*"); len(files) > 0 {
 			t.Errorf("%v: after the next save there is %v", format, files)
 		}

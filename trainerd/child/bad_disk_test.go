@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
@@ -220,4 +221,69 @@ func TestMetricsCannotBeKept(t *testing.T) {
 			t.Errorf("Run = %v; log:\n%s", err, log)
 		}
 	})
+}
+
+// TestNotMovedIsNotSaid has a program that fails twice with a checkpoint, which the disk does not
+// take among the damaged ones: nobody is told that it was moved, and nothing was rewound.
+func TestNotMovedIsNotSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		sv, log := simulate(t, func(*simProgram) int {
+			if starts++; starts < 4 {
+				return 1
+			}
+			return 0
+		})
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+		picky(sv, func(op, name string) bool { return op == "mkdir" && name == "damaged" })
+		if _, err := sv.Run(t.Context()); err != nil || starts != 4 || sv.Stats().Rewinds != 0 {
+			t.Errorf("Run: %v after %d starts and %d rewinds", err, starts, sv.Stats().Rewinds)
+		}
+		if text := log.String(); !strings.Contains(text, "cannot move damaged checkpoint aside") || strings.Contains(text, "moved it aside") || strings.Contains(text, "back") {
+			t.Errorf("the log:\n%s", text)
+		}
+	})
+}
+
+// TestDamagedIsMovedLater has a disk that does not take a damaged checkpoint for a moment: it is
+// asked again before the program is started, which picks its newest by itself.
+func TestDamagedIsMovedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, left := time.Now(), []string{}
+		var logdir string
+		sv, log := simulate(t, func(*simProgram) int {
+			left, _ = filepath.Glob(filepath.Join(logdir, "ckpt-*"))
+			return 0
+		})
+		logdir = sv.Logdir
+		childtest.Write(t, filepath.Join(logdir, "ckpt-10.safetensors"), childtest.Tensors())
+		childtest.Write(t, filepath.Join(logdir, "ckpt-20.safetensors"), "x")
+		picky(sv, func(op, name string) bool {
+			return op == "mkdir" && name == "damaged" && time.Since(begun) < firstBringBack/2
+		})
+		if _, err := sv.Run(t.Context()); err != nil || len(left) != 1 {
+			t.Errorf("Run: %v; the program has found %v\n%s", err, left, log)
+		}
+	})
+}
+
+// TestCannotBringBack has a disk that does not take the copy of a checkpoint: the log says so, and
+// no more once it has.
+func TestCannotBringBack(t *testing.T) {
+	dir, log := t.TempDir(), newScreen()
+	name := filepath.Join(dir, "last.safetensors")
+	childtest.Write(t, name, childtest.Tensors())
+	disk := &childtest.Swappable{FS: atomicfile.OrOS(nil)}
+	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: shelfOn(t, disk, dir, "last*")}
+	r.store.Refresh(true)
+	c, _ := r.store.Newest(noCeiling)
+	childtest.Must(t, os.Remove(name))
+	disk.FS = childtest.PickyDisk{FS: disk.FS, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
+	if r.tryBringBack(t.Context(), c) || strings.Count(log.String(), "cannot bring back") != 1 {
+		t.Errorf("the log:\n%s", log)
+	}
+	disk.FS = atomicfile.OrOS(nil)
+	if !r.tryBringBack(t.Context(), c) || strings.Count(log.String(), "cannot bring back") != 1 || !strings.Contains(log.String(), "brought back") {
+		t.Errorf("the log:\n%s", log)
+	}
 }

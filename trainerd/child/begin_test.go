@@ -330,3 +330,19 @@ func TestConfigCannotBeKept(t *testing.T) {
 		})
 	}
 }
+
+// TestPreemptionsAreCounted has a program that is preempted twice: the log says how often.
+func TestPreemptionsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		sv, log := simulate(t, func(*simProgram) int {
+			if starts++; starts < 3 {
+				return exitTempFail
+			}
+			return 0
+		})
+		if _, err := sv.Run(t.Context()); err != nil || !strings.Contains(log.String(), "preemptions=1") || !strings.Contains(log.String(), "preemptions=2") {
+			t.Errorf("Run: %v\n%s", err, log)
+		}
+	})
+}

@@ -190,11 +190,10 @@ func (e *SaveLostError) Error() string {
 	return "the program was stopped" + at + lost + "; have it save on SIGTERM, or set child.save_signal, and give it time by supervisor.stop_grace_secs"
 }
 
-// saveLost returns a [*SaveLostError] when a stop has lost steps. One that has neither
-// reported nor saved anything since its start may still have been loading, and lost none.
+// saveLost returns a [*SaveLostError] when a stop has lost steps.
 func (r *run) saveLost(exit Exit) error {
 	e := r.attempt.ending
-	if r.Checkpoints == "" || e == nil || r.attempt.step < 0 && !r.attempt.saves || r.lost != nil {
+	if r.Checkpoints == "" || e == nil || r.mayBeLoading() || r.lost != nil {
 		return nil
 	}
 	if e.saved && (e.stage != killed || !r.trainedOn()) {
@@ -212,6 +211,16 @@ func (r *run) saveLost(exit Exit) error {
 		lost.Newest, lost.Saved = c.Path, c.At()
 	}
 	return lost
+}
+
+// mayBeLoading reports whether a program has neither reported nor saved anything since its
+// start. It has lost no steps then, while there is what it was to load.
+func (r *run) mayBeLoading() bool {
+	if r.attempt.step >= 0 || r.attempt.saves {
+		return false
+	}
+	_, ok := r.store.Newest(noCeiling)
+	return ok || r.attempt.given == nil
 }
 
 // trainedOn reports whether a program that had to be killed has done more steps after its

@@ -106,6 +106,20 @@ func TestStopOfSilentProgram(t *testing.T) {
 	}
 }
 
+// TestStopAfterDeletion stops a program that has reported nothing yet, when somebody has
+// deleted what it began from.
+func TestStopAfterDeletion(t *testing.T) {
+	sv, out := supervise(t, "write ckpt-1;steps 1 1")
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sv.Command = []string{"/bin/sh", "-c", `rm "$TRAINERD_CHECKPOINT"; echo ready; exec sleep 1000`}
+	exit, err := stopAt(t, sv, out)
+	if _, lost := errors.AsType[*SaveLostError](err); exit.Cause != Stopped || !lost {
+		t.Errorf("Run = %+v, %v; want lost steps", exit, err)
+	}
+}
+
 // TestStopSavesInPlace has a program that overwrites its only checkpoint, which is seen
 // when more steps are made: it is asked for them at a stop.
 func TestStopSavesInPlace(t *testing.T) {

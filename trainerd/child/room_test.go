@@ -107,3 +107,48 @@ func TestFullDiskOnNodes(t *testing.T) {
 		})
 	}
 }
+
+// TestFullDiskOutlivesTheChief has a chief that is lost between two starts, while a full disk is
+// waited for, and perhaps while the job is paused: the worker in its place waits as it did. No
+// failure counts, no start comes before another by less than the pause, nor before the job is
+// resumed, and the program trains on once there is room.
+func TestFullDiskOutlivesTheChief(t *testing.T) {
+	const full = 20 * time.Minute
+	for _, paused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, starts := time.Now(), []time.Duration{}
+			sv, _ := simulate(t, func(p *simProgram) int {
+				starts = append(starts, time.Since(begun))
+				if time.Since(begun) < full {
+					return 1
+				}
+				return 0
+			})
+			sv.Log = nil // which would be long
+			sv.Nodes, sv.Node, sv.Checkpoints = 2, 1, "ckpt-*.safetensors"
+			sv.Restarts = Restarts{Max: -1, Backoff: time.Millisecond, MaxBackoff: time.Millisecond}
+			sv.FS = smallDisk{atomicfile.OrOS(nil), func() int64 { return 10 }}
+			release := lead(t, sv.Logdir)
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10.safetensors"), childtest.TensorsOf(10))
+			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase, j.Paused = nodeEnded, paused })
+			_, end := begin(t, sv)
+			pass(30 * time.Second)
+			release()
+			resumed := time.Duration(0)
+			if paused {
+				pass(10 * time.Minute)
+				resumed = time.Since(begun)
+				childtest.Must(t, sv.Resume(t.Context()))
+			}
+			if exit, err := end(); err != nil || exit.Cause != Completed || len(starts) < 9 || starts[0] < resumed || starts[len(starts)-1] < full {
+				t.Errorf("paused %v: Run = %+v, %v; starts at %v", paused, exit, err, starts)
+			}
+			for i := 1; i < len(starts); i++ {
+				if starts[i]-starts[i-1] < fullDiskPause {
+					t.Errorf("paused %v: the starts came at %v", paused, starts)
+					break
+				}
+			}
+		})
+	}
+}

@@ -63,7 +63,7 @@ func check(ctx context.Context, name string, overrides []config.Override, data *
 	}
 	defer s.sess.Close()
 	if c.Supervisor.IsChief {
-		if err := j.saver(j.log).Check(s.sess); err != nil {
+		if err := j.saver(j.log).Check(ctx, s.sess); err != nil {
 			return err
 		}
 	}

@@ -62,18 +62,22 @@ func variables(t *testing.T, sess session.Session) map[string][]byte {
 		t.Fatal("the session has no variables")
 	}
 	var names []string
-	for _, info := range store.Variables() {
+	all, err := store.Variables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range all {
 		names = append(names, info.Name)
 	}
 	snap, err := store.Snapshot(t.Context(), names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make(map[string][]byte)
+	values := make(map[string][]byte)
 	for i, tensor := range snap.Tensors {
-		all[names[i]] = tensor.Data
+		values[names[i]] = tensor.Data
 	}
-	return all
+	return values
 }
 
 // A learning rate that is set has the effect of one in the config.

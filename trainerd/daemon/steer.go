@@ -225,7 +225,11 @@ func settingNames(c *config.Config) (text string) {
 // name, else by feeding what the optimizers take for it, until the process ends.
 func (s *steering) setRate(ctx context.Context, v float64) (string, error) {
 	if store, ok := s.sess.(session.VariableStore); ok {
-		for _, info := range store.Variables() {
+		all, err := store.Variables(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, info := range all {
 			value := rateOf(info.DType, v)
 			if value == nil || !isRateName(info.Name) || !info.Initialized || len(info.Shape) > 0 {
 				continue

@@ -16,7 +16,7 @@ import (
 )
 
 // warmStart returns what [warm_start] asks for, for the variables of a session.
-func (j *job) warmStart(sess session.Session) (*checkpoint.WarmStart, error) {
+func (j *job) warmStart(ctx context.Context, sess session.Session) (*checkpoint.WarmStart, error) {
 	c := j.config.WarmStart
 	w := &checkpoint.WarmStart{
 		Checkpoint: c.From, Averages: c.Averages, Reshape: c.Reshape, Strict: c.IsStrict(), Saver: j.saver(j.log),
@@ -35,7 +35,10 @@ func (j *job) warmStart(sess session.Session) (*checkpoint.WarmStart, error) {
 	if err != nil {
 		return nil, err
 	}
-	isModel := modelVariables(sess)
+	isModel, err := modelVariables(ctx, sess)
+	if err != nil {
+		return nil, err
+	}
 	w.Take = func(key string) bool {
 		if matchesAny(exclude, key) {
 			return false
@@ -47,15 +50,19 @@ func (j *job) warmStart(sess session.Session) (*checkpoint.WarmStart, error) {
 
 // modelVariables tells the variables of the model from the global step and from
 // what optimizers keep.
-func modelVariables(sess session.Session) func(name string) bool {
+func modelVariables(ctx context.Context, sess session.Session) (func(name string) bool, error) {
 	var names []string
 	if store, ok := sess.(session.VariableStore); ok {
-		for _, v := range store.Variables() {
+		all, err := store.Variables(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range all {
 			names = append(names, v.Name)
 		}
 	}
 	isSlot, isOwn := inspect.SlotsAmong(names), rewrite.OwnNames(names)
-	return func(name string) bool { return name != session.DefaultGlobalStep && !isSlot(name) && !isOwn(name) }
+	return func(name string) bool { return name != session.DefaultGlobalStep && !isSlot(name) && !isOwn(name) }, nil
 }
 
 func expressions(texts []string) ([]*regexp.Regexp, error) {
@@ -80,7 +87,7 @@ func (j *job) initFunc() func(ctx context.Context, sess session.Session) error {
 		return nil
 	}
 	return func(ctx context.Context, sess session.Session) error {
-		w, err := j.warmStart(sess)
+		w, err := j.warmStart(ctx, sess)
 		if err != nil {
 			return err
 		}
@@ -109,7 +116,7 @@ func (j *job) describeWarmStart(ctx context.Context, out io.Writer, s *resumePoi
 		_, err := fmt.Fprintf(out, "warm start: none, the job continues from %s\n", s.prefix)
 		return err
 	}
-	w, err := j.warmStart(s.sess)
+	w, err := j.warmStart(ctx, s.sess)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,7 +77,28 @@ func lockedByOther(name string) (locked, known bool) {
 	return false, false
 }
 
-func flock(f *os.File) error { return flockAs(f, unix.LOCK_EX) }
+const (
+	maxLook   = 2 * time.Second // that a command which looks at a lock may have a share of it
+	lookPause = 5 * time.Millisecond
+)
+
+// flock locks a file for this process alone. Who looks at the lock has a share of it for a
+// moment, which is waited for; who has all of it is not.
+func flock(f *os.File) error {
+	for waited := time.Duration(0); ; waited += lookPause {
+		err := flockAs(f, unix.LOCK_EX)
+		if !errors.Is(err, unix.EWOULDBLOCK) || waited >= maxLook {
+			return err
+		}
+		if flockAs(f, unix.LOCK_SH) != nil {
+			return err
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_UN); err != nil {
+			return err
+		}
+		time.Sleep(lookPause)
+	}
+}
 
 func flockAs(f *os.File, how int) error {
 	for {

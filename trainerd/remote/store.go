@@ -3,10 +3,8 @@ package remote
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
-	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -25,9 +23,6 @@ type Store struct {
 	*Session
 	vars   []*storeVariable // by name
 	byName map[string]*storeVariable
-
-	listing sync.Mutex
-	listed  []session.VariableInfo // once all are initialized, if the graph says their shapes
 }
 
 var _ session.VariableStore = (*Store)(nil)
@@ -47,24 +42,9 @@ func NewStore(ctx context.Context, s *Session, graph *tfpb.GraphDef) (*Store, er
 	return st, nil
 }
 
-// Variables implements [session.VariableStore]. When the server cannot be
-// asked, none is initialized. It is asked until all are: a variable stays so for as long
-// as the session lasts, and a server that is silent would keep a save from being given up.
-func (st *Store) Variables() []session.VariableInfo {
-	st.listing.Lock()
-	defer st.listing.Unlock()
-	if st.listed != nil {
-		return slices.Clone(st.listed)
-	}
-	list, complete := st.list()
-	if complete {
-		st.listed = slices.Clone(list)
-	}
-	return list
-}
-
-// list asks the server. complete says that nothing of the answer will change.
-func (st *Store) list() (_ []session.VariableInfo, complete bool) {
+// Variables implements [session.VariableStore]. It asks the server which variables have
+// values, and for shapes that the graph does not say.
+func (st *Store) Variables(ctx context.Context) ([]session.VariableInfo, error) {
 	list := make([]session.VariableInfo, len(st.vars))
 	var fetches []string
 	for i, v := range st.vars {
@@ -74,30 +54,31 @@ func (st *Store) list() (_ []session.VariableInfo, complete bool) {
 		}
 		fetches = append(fetches, v.initialized)
 	}
-	set, err := st.Session.Run(st.ctx, nil, fetches, nil)
+	set, err := st.Session.Run(ctx, nil, fetches, nil)
 	if err != nil {
-		return list, false
+		return nil, err
 	}
 	var open []int // initialized, of a shape that the graph does not say
 	var shapes []string
-	complete = true
 	for i, t := range set {
 		list[i].Initialized = len(t.Data) == 1 && t.Data[0] != 0
-		complete = complete && list[i].Initialized && list[i].Shape != nil
 		if list[i].Initialized && list[i].Shape == nil {
 			open, shapes = append(open, i), append(shapes, st.vars[i].shapeOf)
 		}
 	}
-	values, err := st.Session.Run(st.ctx, nil, shapes, nil)
+	if len(open) == 0 {
+		return list, nil
+	}
+	values, err := st.Session.Run(ctx, nil, shapes, nil)
 	if err != nil {
-		return list, false
+		return nil, err
 	}
 	for k, t := range values {
 		if shape, err := ckptfmt.Values[int64](t); err == nil {
 			list[open[k]].Shape = shape
 		}
 	}
-	return list, complete
+	return list, nil
 }
 
 // chunkBytes bounds the tensors of one message, which holds less than 2 GiB.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,10 +62,9 @@ func storeGraph() *tfpb.GraphDef {
 	}}
 }
 
-func newStore(t *testing.T) *remote.Store { return newStoreOf(t, storeGraph()) }
-
-func newStoreOf(t *testing.T, graph *tfpb.GraphDef) *remote.Store {
+func newStore(t *testing.T) *remote.Store {
 	t.Helper()
+	graph := storeGraph()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -98,23 +96,31 @@ func initial() []ckptfmt.NamedTensor {
 		{Name: "open", Tensor: floats(5, 6, 7)}, {Name: session.StatePrefix + "random/x", Tensor: floats(0)}}
 }
 
-// TestStoreAsksOnce has a server that answers no more once all variables had values: they are
-// known, so that a save which is given up does not wait for it.
-func TestStoreAsksOnce(t *testing.T) {
-	graph := storeGraph()
-	graph.Node = slices.DeleteFunc(graph.Node, func(n *tfpb.NodeDef) bool { return n.Name == "open" }) // which has no shape
-	st := newStoreOf(t, graph)
-	values := slices.DeleteFunc(initial(), func(v ckptfmt.NamedTensor) bool { return v.Name == "open" })
-	if err := st.Restore(t.Context(), values); err != nil {
-		t.Fatal(err)
+// TestVariablesOfSilentServer wants that a listing fails when the server cannot be asked, rather
+// than call every variable one without a value, and that it can be given up.
+func TestVariablesOfSilentServer(t *testing.T) {
+	st := newStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if list, err := st.Variables(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a listing that was given up says %v, %v", list, err)
 	}
-	want := st.Variables()
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := st.Variables(); len(got) != 2 || !got[0].Initialized || !got[1].Initialized || !cmp.Equal(got, want) {
-		t.Errorf("the variables are %+v, and were %+v", got, want)
+	if list, err := st.Variables(t.Context()); err == nil {
+		t.Errorf("a closed session has the variables %v", list)
 	}
+}
+
+// variablesOf lists the variables.
+func variablesOf(t *testing.T, st *remote.Store) []session.VariableInfo {
+	t.Helper()
+	list, err := st.Variables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 // TestStoreCopies sets variables, changes them, and copies them back.
@@ -122,7 +128,7 @@ func TestStoreCopies(t *testing.T) {
 	st := newStore(t)
 	want := []session.VariableInfo{{Name: "open", DType: tfpb.DataType_DT_FLOAT},
 		{Name: "ref", DType: tfpb.DataType_DT_FLOAT, Shape: []int64{2}}, {Name: "resource", DType: tfpb.DataType_DT_FLOAT, Shape: []int64{2}}}
-	if diff := cmp.Diff(want, st.Variables()); diff != "" {
+	if diff := cmp.Diff(want, variablesOf(t, st)); diff != "" {
 		t.Fatalf("variables before any has a value (-want +got):\n%s", diff)
 	}
 	if err := st.Restore(t.Context(), initial()); err != nil {
@@ -132,7 +138,7 @@ func TestStoreCopies(t *testing.T) {
 		want[i].Initialized = true
 	}
 	want[0].Shape = []int64{3}
-	if diff := cmp.Diff(want, st.Variables()); diff != "" {
+	if diff := cmp.Diff(want, variablesOf(t, st)); diff != "" {
 		t.Fatalf("variables with values (-want +got):\n%s", diff)
 	}
 	if _, err := st.Run(t.Context(), map[string]*ckptfmt.Tensor{"x": floats(10, 20)}, nil, []string{"step"}); err != nil {

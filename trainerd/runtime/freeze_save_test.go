@@ -25,7 +25,7 @@ func TestSaveDuringSteps(t *testing.T) {
 	p.restore(t)
 	feeds := p.feeds(t)[0]
 	p.run(t, feeds, nil, p.TrainOp) // the random stream is in use
-	names := initialized(p.sess)
+	names := initialized(t, p.sess)
 	var h hammer
 	h.start(2, func() { p.run(t, feeds, nil, p.TrainOp) })
 	defer h.end()
@@ -154,7 +154,7 @@ func TestAllocsBesideFreeze(t *testing.T) {
 	}
 	byName := p.feeds(t)[0]
 	feeds := []*ckptfmt.Tensor{byName[p.Feeds[0]], byName[p.Feeds[1]]}
-	freeze(t, p.sess, initialized(p.sess))
+	freeze(t, p.sess, initialized(t, p.sess))
 	if got := testing.AllocsPerRun(20, func() {
 		if _, err := c.Run(context.Background(), feeds); err != nil {
 			t.Fatal(err)

@@ -85,8 +85,13 @@ func checkFrozen(t testing.TB, f session.LazySnapshot, names []string, want []*c
 	}
 }
 
-func initialized(s *runtime.Session) (names []string) {
-	for _, v := range s.Variables() {
+func initialized(t *testing.T, s *runtime.Session) (names []string) {
+	t.Helper()
+	all, err := s.Variables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
 		if v.Initialized {
 			names = append(names, v.Name)
 		}
@@ -97,7 +102,7 @@ func initialized(s *runtime.Session) (names []string) {
 // duringFreeze does a step during a lazy snapshot of all variables.
 func duringFreeze(t *testing.T, s *runtime.Session, step func()) {
 	t.Helper()
-	names := initialized(s)
+	names := initialized(t, s)
 	want := snapshot(t, s, names)
 	f := freeze(t, s, names)
 	defer f.Close()
@@ -108,7 +113,7 @@ func duringFreeze(t *testing.T, s *runtime.Session, step func()) {
 // sameVariables compares the variables of two sessions bit by bit.
 func sameVariables(t *testing.T, got, want *runtime.Session) {
 	t.Helper()
-	names := initialized(want)
+	names := initialized(t, want)
 	a, b := snapshot(t, got, names), snapshot(t, want, names)
 	for i, name := range names {
 		if !bytes.Equal(a[i].Data, b[i].Data) {

@@ -30,7 +30,11 @@ func beside(t *testing.T, steps, processors int) (values [][]byte) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, v := range sess.Variables() {
+	all, err := sess.Variables(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
 		names = append(names, v.Name)
 	}
 	o := sess.Observer()

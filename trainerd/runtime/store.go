@@ -8,7 +8,9 @@ import (
 )
 
 // Variables implements [session.VariableStore].
-func (s *Session) Variables() []session.VariableInfo { return s.exec.Variables() }
+func (s *Session) Variables(ctx context.Context) ([]session.VariableInfo, error) {
+	return s.exec.Variables(ctx)
+}
 
 // Snapshot implements [session.VariableStore]. Runs that write wait while the
 // values are copied.

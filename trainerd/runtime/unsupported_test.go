@@ -112,14 +112,21 @@ func TestCheckBuilds(t *testing.T) {
 // built for the check belongs to no session.
 func TestCheckLeavesNothing(t *testing.T) {
 	p := load(t, "mlp_dropout")
-	before := p.sess.Variables()
+	variables := func() []session.VariableInfo {
+		all, err := p.sess.Variables(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := variables()
 	if list := p.sess.Unsupported(); len(list) > 0 {
 		t.Fatalf("lacking %v", list)
 	}
 	if err := p.sess.Check(nil, nil, []string{p.TrainOp}); err != nil {
 		t.Fatal(err)
 	}
-	after := p.sess.Variables()
+	after := variables()
 	if !slices.EqualFunc(before, after, func(a, b session.VariableInfo) bool { return a.Name == b.Name && a.Initialized == b.Initialized }) {
 		t.Errorf("the variables are %v, before the check %v", after, before)
 	}

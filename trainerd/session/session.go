@@ -53,8 +53,8 @@ const StatePrefix = "_trainerd/"
 // through the save and restore ops of its graph.
 type VariableStore interface {
 	Session
-	// Variables lists all variables, ordered by name.
-	Variables() []VariableInfo
+	// Variables lists all variables, ordered by name. It does not change the session.
+	Variables(ctx context.Context) ([]VariableInfo, error)
 	// Snapshot copies the named variables between two steps. A variable that
 	// was never assigned is an *OpError with Code FAILED_PRECONDITION.
 	Snapshot(ctx context.Context, names []string) (*Snapshot, error)

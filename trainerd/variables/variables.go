@@ -181,7 +181,7 @@ func (v *Variables) Session(context.Context) (session.Session, error) { return v
 func (v *Variables) Close() error { return nil }
 
 // Variables lists the registered variables and the global step.
-func (v *Variables) Variables() []session.VariableInfo {
+func (v *Variables) Variables(context.Context) ([]session.VariableInfo, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	infos := []session.VariableInfo{{Name: session.DefaultGlobalStep, DType: tfpb.DataType_DT_INT64, Shape: []int64{}, Initialized: true}}
@@ -189,7 +189,7 @@ func (v *Variables) Variables() []session.VariableInfo {
 		infos = append(infos, session.VariableInfo{Name: name, DType: g.dtype, Shape: slices.Clone(g.shape), Initialized: true})
 	}
 	slices.SortFunc(infos, func(a, b session.VariableInfo) int { return cmp.Compare(a.Name, b.Name) })
-	return infos
+	return infos, nil
 }
 
 // Snapshot copies the named variables and all registered state between two

@@ -84,7 +84,8 @@ func (unsynced) Sync() error { return nil }
 type meddled struct{ *watched }
 
 func (s meddled) Observer() *runtime.Session {
-	for _, v := range s.Variables() {
+	all, _ := s.Variables(context.Background())
+	for _, v := range all {
 		if v.DType == tfpb.DataType_DT_FLOAT && v.Initialized {
 			zeros := &ckptfmt.Tensor{DType: v.DType, Shape: v.Shape, Data: make([]byte, 4*product(v.Shape))}
 			s.Restore(context.Background(), []ckptfmt.NamedTensor{{Name: v.Name, Tensor: zeros}})

@@ -147,13 +147,18 @@ func (h *daemonHistory) judgeEnd(ctx context.Context) error {
 	return h.judgeBest()
 }
 
+// isTimed tells the curves of speeds and of how full queues are, whose points come by the clock.
+func isTimed(curve string) bool {
+	return strings.HasPrefix(curve, "global_step/") || strings.Contains(curve, "/fraction_of_")
+}
+
 // judgeCurves wants the points of the undisturbed training, at the steps that the
 // config says.
 func (h *daemonHistory) judgeCurves(curves map[string]map[int64]float64) error {
 	for _, name := range slices.Sorted(maps.Keys(h.trace.curves)) {
 		want := h.trace.curves[name]
-		if strings.HasPrefix(name, "global_step/") || strings.Contains(name, "/fraction_of_") {
-			continue // of speeds and of how full queues are
+		if isTimed(name) {
+			continue
 		}
 		steps := maps.Clone(curves[name])
 		for _, step := range h.dueSteps(strings.HasPrefix(name, "eval/")) {

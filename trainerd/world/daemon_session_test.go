@@ -49,7 +49,11 @@ func (w *watched) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fet
 // digest returns that of all that the model has.
 func (w *watched) digest(ctx context.Context) (digest, error) {
 	var names []string
-	for _, v := range w.Variables() {
+	all, err := w.Variables(ctx)
+	if err != nil {
+		return digest{}, err
+	}
+	for _, v := range all {
 		if v.Initialized {
 			names = append(names, v.Name)
 		}

@@ -225,7 +225,11 @@ func (j *graphJob) digest(ctx context.Context, s session.Session) (digest, error
 		return digest{}, fmt.Errorf("%T gives no variables", s)
 	}
 	var names []string
-	for _, v := range store.Variables() {
+	infos, err := store.Variables(ctx)
+	if err != nil {
+		return digest{}, err
+	}
+	for _, v := range infos {
 		names = append(names, v.Name)
 	}
 	all, err := store.Snapshot(ctx, names)

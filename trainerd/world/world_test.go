@@ -83,10 +83,13 @@ func TestDaemonWorld(t *testing.T) {
 	//	12488699654858543662  an events file that a full disk had ended was lost with the power, and
 	//	                      with it the START
 	//	8781556554727892317   a checkpoint was deleted while it was pinned
+	//	13934450382606602696  the last life was too short for a point of the speed, and the world
+	//	                      wanted the data server to drop the one before
 	w := world[*daemonPlan, *daemonDefect]{make: newDaemonPlan, n: 6, share: 50}
 	w.found = []era[*daemonPlan]{
 		{firstDaemonPlan, []uint64{11495629950936648693, 16861446189175316451, 5224379915299657710, 1951387300354397661}},
 		{laterDaemonPlan, []uint64{4547132903489279305, 16716485725861338687, 16319857531643532039, 17304490905938049240, 9236296282553467120, 12488699654858543662, 8781556554727892317}},
+		{newDaemonPlan, []uint64{13934450382606602696}},
 	}
 	w.test(t)
 }
@@ -128,11 +131,13 @@ func TestClusterWorld(t *testing.T) {
 	//	                      and the gradients of the next one were dropped
 	//	9103737768474715603   a last save could not be given up while it asked a silent server which
 	//	                      variables there are
+	//	6142082866258281938   a checkpoint was announced that was deleted with its logdir while
+	//	                      its save deleted the one before
 	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, n: 3, share: 50}
 	w.found = []era[*clusterPlan]{
 		{firstClusterPlan, []uint64{1, 111, 125, 328, 557, 13060240631737458783, 1911104763476638095, 2748610928925176750}},
 		{laterClusterPlan, []uint64{121, 173, 11641921424788747055, 818691309682070713, 12606189120823173191, 2742673788477940558}},
-		{newClusterPlan, []uint64{11641425289243614751, 9103737768474715603}},
+		{newClusterPlan, []uint64{11641425289243614751, 9103737768474715603, 6142082866258281938}},
 	}
 	w.test(t)
 }
@@ -173,12 +178,14 @@ func TestChildWorld(t *testing.T) {
 	// and with disks that are full for hours:
 	//
 	//	5908366695999718033  a program was started again without a pause, thousands of times
+	//	2252796542723272692  the logdir was deleted before a start had reported, and a stop then
+	//	                     said that nothing was lost
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
 		{nodesChildPlan, []uint64{14783019315925155939, 5697956288649952788, 87}},
-		{newChildPlan, []uint64{2024, 5908366695999718033}},
+		{newChildPlan, []uint64{2024, 5908366695999718033, 2252796542723272692}},
 	}
 	w.test(t)
 }

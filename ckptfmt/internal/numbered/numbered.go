@@ -5,6 +5,8 @@
 package numbered
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -71,15 +73,8 @@ func numbersOf(names []string) map[string]numbers {
 	return all
 }
 
-func (n numbers) first() int {
-	first := -1
-	for i := range n {
-		if first < 0 || i < first {
-			first = i
-		}
-	}
-	return first
-}
+// first is the smallest; there must be one.
+func (n numbers) first() int { return slices.Min(slices.Collect(maps.Keys(n))) }
 
 // meanTheSame reports whether equal numbers are equal layers: one file has some of the layers of
 // the other. Of those that Keras numbers the first must be there, since models that were built

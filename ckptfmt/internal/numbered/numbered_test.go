@@ -21,6 +21,10 @@ func TestSame(t *testing.T) {
 		{"a gap", "dense_1 dense_3", "dense dense_1", "? ?"},
 		{"names of a program", "block_1 block_2", "block block_1 block_2", "block_1 block_2"},
 		{"layers of a program", "block_1 block_2", "block block_1", "? ?"},
+		{"one known and one not", "dense_1 dense_2 conv2d_1 conv2d_3", "dense dense_1 conv2d conv2d_1", "dense dense_1 ? ?"},
+		{"a class that is not there", "dense_1 conv2d", "conv2d o", "dense_1 conv2d"},
+		{"other names of a program", "block_1 block_2", "block_3", "block_1 block_2"},
+		{"numbers after a zero", "block_01 block_01_2", "block_01_1 block_01_2", "? ?"},
 		{"no number of Keras", "dense_01 dense_0", "dense dense_1", "dense_01 dense_0"},
 	} {
 		kernels := func(text string) []string {
@@ -41,6 +45,34 @@ func TestSame(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %q; want %q", c.about, got, c.want)
+		}
+	}
+}
+
+// TestLastSegment is that of a variable, and no layer.
+func TestLastSegment(t *testing.T) {
+	n := numbered.Compare([]string{"dense_1/dense_1", "a/dense_2/b"}, []string{"dense/dense_1", "a/dense_1/b"}, func(base string) bool { return base == "dense" })
+	if got, ok := n.Same("dense_1/dense_1"); got != "dense/dense_1" || !ok {
+		t.Errorf("got %q, %t", got, ok)
+	}
+}
+
+func TestBase(t *testing.T) {
+	for segment, want := range map[string]string{
+		"dense_1": "dense", "a_1": "a", "dense_12": "dense", "a_b_3": "a_b",
+		"dense": "dense", "_1": "_1", "dense_0": "dense_0", "dense_01": "dense_01", "dense_-1": "dense_-1", "dense_+1": "dense_+1", "dense_": "dense_",
+		"dense_x": "dense_x", "dense_99999999999999999999": "dense_99999999999999999999",
+	} {
+		if got := numbered.Base(segment); got != want {
+			t.Errorf("%s: %q, want %q", segment, got, want)
+		}
+	}
+}
+
+func TestIsNumber(t *testing.T) {
+	for name, want := range map[string]bool{"optimizer/7": true, "12": true, "a/b/0": true, "optimizer/a7": false, "7/a": false, "a7": false} {
+		if got := numbered.IsNumber(name); got != want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func NoFlag(c *cli.Context, err error) error {
 	}
 	if meant := Nearest(name, names); meant != "" {
 		text += fmt.Sprintf(" (did you mean --%s?)", meant)
-	} else if !isWord(name) {
+	} else {
 		text += "; -- comes before an argument that begins with a minus"
 	}
 	return fmt.Errorf("%s", text)

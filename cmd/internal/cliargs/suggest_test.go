@@ -28,7 +28,7 @@ func TestSuggestions(t *testing.T) {
 	c.Command = &cli.Command{Flags: []cli.Flag{&cli.BoolFlag{Name: "json"}, &cli.BoolFlag{Name: "follow", Aliases: []string{"f"}}}}
 	for text, want := range map[string]string{
 		noFlag + "jsno": "there is no flag --jsno (did you mean --json?)",
-		noFlag + "zzz":  "there is no flag --zzz",
+		noFlag + "zzz":  "there is no flag --zzz; -- comes before an argument that begins with a minus",
 		noFlag + "a":    "there is no flag -a; -- comes before an argument that begins with a minus",
 		noFlag + "2*a":  "there is no flag -2*a; -- comes before an argument that begins with a minus",
 		"another":       "another",

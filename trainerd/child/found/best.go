@@ -37,8 +37,6 @@ func (s *Store) notedBest() programsBest {
 	var state struct {
 		Best string `json:"best_model_checkpoint"`
 	}
-	if json.NewDecoder(f).Decode(&state) != nil || state.Best == "" {
-		return ""
-	}
+	json.NewDecoder(f).Decode(&state) // what cannot be read notes nothing
 	return programsBest(path.Base(filepath.ToSlash(state.Best)))
 }

@@ -95,14 +95,15 @@ func (s *Store) mkdirAll(name string) error {
 	return atomicfile.MkdirSync(s.disk, s.abs(name))
 }
 
-// Gone returns the only checkpoint of the program, if it has a copy and is not there: the
-// program was killed after it had removed that, and before the next was complete.
+// Gone returns the newest checkpoint of the program, if it has a copy and is not there: the
+// program was killed after it had removed that, and before the next was complete. Others may
+// be there, as in the folder of an earlier start.
 func (s *Store) Gone() (all []Checkpoint) {
-	if len(s.seen) > 0 {
-		return nil
-	}
 	for _, r := range s.records {
-		if copied(r) != "" && s.means(r.Parts) {
+		if copied(r) == "" || !s.means(r.Parts) || slices.ContainsFunc(r.Parts, s.isThere) {
+			continue
+		}
+		if !slices.ContainsFunc(s.known, func(c Checkpoint) bool { return !c.Saved.Before(r.WallTime) }) {
 			all = append(all, Checkpoint{Path: s.abs(r.Name), Step: r.Step, files: r.Parts})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -200,6 +201,46 @@ func TestCopyOfOverwritten(t *testing.T) {
 				t.Errorf("life %d: copies %v, %v", life, copies, err)
 			}
 			write(childtest.TensorsOf(99)[:100])
+		}
+	}
+}
+
+// TestGoneOfSeveral has programs whose only checkpoint is in a folder of its own for each start,
+// or that overwrite several: the newest is gone, as after a kill between its removal and the
+// next save, while older ones are there. An older one that is gone was not about to be replaced.
+func TestGoneOfSeveral(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pattern, first, second, gone string
+		want                         bool
+	}{
+		"a folder for each start":            {"*/last.safetensors", "run_1/last.safetensors", "run_2/last.safetensors", "run_2/last.safetensors", true},
+		"a folder for each start, the older": {"*/last.safetensors", "run_1/last.safetensors", "run_2/last.safetensors", "run_1/last.safetensors", false},
+		"two in turn":                        {"*.safetensors", "a.safetensors", "b.safetensors", "b.safetensors", true},
+		"two in turn, the older":             {"*.safetensors", "a.safetensors", "b.safetensors", "a.safetensors", false},
+	} {
+		dir := t.TempDir()
+		s := openStore(t, dir, tc.pattern)
+		for i, file := range []string{tc.first, tc.second} {
+			childtest.Write(t, filepath.Join(dir, file), childtest.TensorsOf(10+i))
+			at := time.Unix(1_700_000_000+int64(i), 0)
+			childtest.Must(t, os.Chtimes(filepath.Join(dir, file), at, at))
+			s.Refresh(true)
+		}
+		childtest.Must(t, os.Remove(filepath.Join(dir, tc.gone)))
+		s = openStore(t, dir, tc.pattern)
+		s.ReadRecords()
+		s.Refresh(true)
+		for _, c := range s.Gone() {
+			if restored, _, err := s.BringBack(t.Context(), c); err != nil || !restored {
+				t.Errorf("%s: brought back is %v, %v", name, restored, err)
+			}
+		}
+		s.Refresh(true)
+		if _, err := os.Stat(filepath.Join(dir, tc.gone)); err == nil != tc.want {
+			t.Errorf("%s: it is back: %v, want %v", name, err == nil, tc.want)
+		}
+		if c, ok := s.Newest(math.MaxInt64); !ok || c.Path != filepath.Join(dir, tc.second) {
+			t.Errorf("%s: the newest is %v, want %s", name, c.Path, tc.second)
 		}
 	}
 }

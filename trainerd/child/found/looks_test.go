@@ -130,3 +130,33 @@ func TestFilesOfBundles(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 }
+
+// TestLinkIsNoCheckpoint has links, and what is no file, with names of checkpoints: they are
+// none, and nobody's to move aside.
+func TestLinkIsNoCheckpoint(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-1", "best.bin")
+	childtest.Must(t, os.Symlink("best.bin", filepath.Join(dir, "ckpt-2")))
+	childtest.Must(t, os.Symlink("nowhere", filepath.Join(dir, "ckpt-3")))
+	childtest.Must(t, syscall.Mkfifo(filepath.Join(dir, "ckpt-4"), 0o666))
+	s := openStore(t, dir, "ckpt-*")
+	if added, bad := s.Refresh(true); !slices.Equal(steps(added), []int64{1}) || bad != nil || len(s.NewestDamaged()) > 0 {
+		t.Errorf("added %v, bad %v, damaged %v", added, bad, s.NewestDamaged())
+	}
+}
+
+// TestTrialDecidesNothingElse has a folder on trial, a file that counts, and one that grows: that
+// the file counts may decide about the folder, and not about what is still being written.
+func TestTrialDecidesNothingElse(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-1/w")
+	s := openStore(t, dir, "ckpt-*")
+	s.opts.IsPast = func(c *Checkpoint) bool { return c.Step > 1 }
+	if s.Refresh(true); len(s.known) != 1 || !s.known[0].OnTrial {
+		t.Fatalf("known are %+v", s.known)
+	}
+	childtest.Write(t, filepath.Join(dir, "ckpt-2"), "weights")
+	s.Refresh(false)
+	childtest.Write(t, filepath.Join(dir, "ckpt-3"), "wei")
+	if added, _ := s.Refresh(false); !slices.Equal(steps(added), []int64{2}) {
+		t.Errorf("added %v, and the third is being written", added)
+	}
+}

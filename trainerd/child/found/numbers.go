@@ -95,7 +95,7 @@ func (s *Store) recordCount(c *Checkpoint) {
 // something else than the reports do.
 func countOther(a, b *Checkpoint) bool {
 	const much = 4
-	if a.Step == NoStep || a.Step == b.Step || a.NamesStep() || b.NamesStep() || a.Reported() <= 0 {
+	if a.Step == NoStep || a.NamesStep() || b.NamesStep() { // as all do without a report
 		return false
 	}
 	return b.Reported() >= much*b.Step && b.Reported()-a.Reported() >= much*(b.Step-a.Step)

@@ -3,12 +3,14 @@
 package found
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
@@ -21,7 +23,7 @@ func TestNamesStep(t *testing.T) {
 		reported int64
 		want     bool
 	}{
-		{"w-100", 100, 100, true}, {"w-100", 100, 150, true}, {"w-3", 3, 300, false}, {"step_3", 3, 300, true},
+		{"w-100", 100, 100, true}, {"w-100", 100, 150, true}, {"w-3", 3, 300, false}, {"w-3", 3, 8, false}, {"w-3", 3, 7, true}, {"step_3", 3, 300, true},
 		{"w-0", 0, 1, true}, {"w-1", 1, 3, true}, {"w-100", 100, 0, true}, {"epoch_3", 3, 3, false}, {"last", NoStep, 3, false},
 	} {
 		c := &Checkpoint{Step: tc.step, files: []string{tc.name}, first: Moment{Step: tc.reported}}
@@ -29,11 +31,55 @@ func TestNamesStep(t *testing.T) {
 			t.Errorf("%s, found at step %d: %v", tc.name, tc.reported, got)
 		}
 	}
-	fast := &Store{known: []Checkpoint{
-		{Step: 100, files: []string{"w-100"}, first: Moment{Step: 900}}, {Step: 200, files: []string{"w-200"}, first: Moment{Step: 1000}},
-	}}
-	if fast.learnNumbers(); fast.counts {
-		t.Error("a program that is fast seems to number its checkpoints by saves")
+}
+
+// TestLearnsNumbers has checkpoints, one after the other, with what had been reported when each was
+// found: their numbers count something else than steps where the reports rise much more.
+func TestLearnsNumbers(t *testing.T) {
+	at := func(name string, reported int64) Checkpoint {
+		return Checkpoint{Step: stepOfName(name), files: []string{name}, first: Moment{Step: reported}}
+	}
+	counted := at("w-3", 300)
+	counted.record = &manifest.Record{Step: 3, Counted: true}
+	for _, tc := range []struct {
+		why   string
+		known []Checkpoint
+		want  bool
+	}{
+		{"saves", []Checkpoint{at("w-3", 300), at("w-4", 400)}, true},
+		{"just as much more", []Checkpoint{at("w-10", 40), at("w-20", 80)}, true},
+		{"a report less", []Checkpoint{at("w-10", 39), at("w-20", 79)}, false},
+		{"a fast program", []Checkpoint{at("w-100", 900), at("w-200", 1000)}, false},
+		{"a first without a step", []Checkpoint{at("last", 10), at("w-2", 300)}, false},
+		{"a first that names it", []Checkpoint{at("step_3", 300), at("w-4", 400)}, false},
+		{"a second that names it", []Checkpoint{at("w-3", 300), at("step_4", 400)}, false},
+		{"without reports", []Checkpoint{at("w-3", 0), at("w-4", 400)}, false},
+		{"one alone", []Checkpoint{at("w-3", 300)}, false},
+		{"one alone, as was recorded", []Checkpoint{counted}, true},
+	} {
+		s := &Store{known: tc.known}
+		if s.learnNumbers(); s.counts != tc.want {
+			t.Errorf("%s: they count something else: %v", tc.why, s.counts)
+		}
+	}
+}
+
+// TestReportedOnce has what another node reports noted of checkpoints: of those of which nothing
+// is known yet, and not in the records of those whose names say their steps.
+func TestReportedOnce(t *testing.T) {
+	dir := childtest.Logdir(t, "step_100", "w-3")
+	s := openStore(t, dir, "*")
+	s.Refresh(true)
+	s.known[0].first.Step, s.known[0].record = 1, nil
+	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
+	s.NoteReported(func(time.Time) int64 { return 7 })
+	if a, b := s.known[0].Reported(), s.known[1].Reported(); a != 1 || b != 7 || s.Unrecorded() != nil {
+		t.Errorf("reported when they were found: %d and %d; not recorded is %v", a, b, s.Unrecorded())
+	}
+	s.known[0].first.Step = 0
+	s.NoteReported(func(time.Time) int64 { return 300 })
+	if s.known[0].Reported() != 300 {
+		t.Errorf("one without a record: %d", s.known[0].Reported())
 	}
 }
 
@@ -99,6 +145,12 @@ func TestReachedWithoutStep(t *testing.T) {
 	c := &Checkpoint{Step: NoStep, files: []string{"last"}, first: Moment{Step: 30}}
 	if at, reached := c.At(), c.Reached(); at != NoStep || reached != 30 {
 		t.Errorf("it is of step %d, and had reached %d", at, reached)
+	}
+	for _, step := range []int64{0, 1} {
+		c.first.Step = step
+		if want := cmp.Or(step, NoStep); c.Reached() != want {
+			t.Errorf("after a report of step %d it had reached %d", step, c.Reached())
+		}
 	}
 }
 

@@ -166,3 +166,60 @@ func TestFilesThatAreReplacedTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestHalfReplaced has three files that one save writes, the last of them after the others, and
+// which of them are written again: it is half a save only if the last one is still that of the
+// save before, as far as times tell.
+func TestHalfReplaced(t *testing.T) {
+	for _, tc := range []struct {
+		again  string
+		atOnce bool // in the save before, by a coarse clock
+		half   bool
+	}{
+		{again: "a.json", half: true},
+		{again: "a.json b/w.json", half: true},
+		{again: "a.json b/w.json c.json"},
+		{again: "c.json"},
+		{again: "b/more.json"}, // which no save has had
+		{again: "a.json", atOnce: true},
+	} {
+		dir := t.TempDir()
+		at := time.Unix(1_700_000_000, 0)
+		write := func(name, text string) {
+			for childtest.Write(t, filepath.Join(dir, name), text); name != "."; name = filepath.Dir(name) {
+				childtest.Must(t, os.Chtimes(filepath.Join(dir, name), at, at))
+			}
+		}
+		for _, name := range []string{"a.json", "b/w.json", "c.json"} {
+			write(name, "[1]")
+			if !tc.atOnce {
+				at = at.Add(time.Second)
+			}
+		}
+		s := openStore(t, dir, "{a.json,b,c.json}")
+		if added, bad := s.Refresh(true); len(added) != 1 || bad != nil {
+			t.Fatalf("added %v, bad %v", added, bad)
+		}
+		at = at.Add(time.Hour)
+		for name := range strings.FieldsSeq(tc.again) {
+			write(name, "[2]")
+		}
+		added, bad := s.Refresh(true)
+		if len(bad) == 1 != tc.half || len(added) == 1 == tc.half {
+			t.Errorf("%+v: added %v, bad %v", tc, added, bad)
+		}
+	}
+}
+
+// TestNameOfParts has the files of a checkpoint begin with what is its name, in whatever order
+// the pattern means them.
+func TestNameOfParts(t *testing.T) {
+	dir := childtest.Logdir(t, "s_5.json", "s_5.npz", "w-7.a", "o-7.a")
+	for pattern, want := range map[string]string{"s_*.{npz,json}": "s_5", "{w,o}-*.a": "w-7.a"} {
+		for _, c := range openStore(t, dir, pattern).find() {
+			if got := filepath.Base(c.Path); got != want {
+				t.Errorf("%s: it is named %s, want %s", pattern, got, want)
+			}
+		}
+	}
+}

@@ -133,11 +133,23 @@ func TestCounterpart(t *testing.T) {
 		want string
 	}{
 		{of("a_20", "b_20"), 1, of("a_10", "b_10"), "b_10"},
+		{of("a_20", "b_20"), 0, of("a_10", "b_10"), "a_10"},
 		{of("a_20", "b_20"), 1, of("a_10"), ""},
 		{of("a_20"), 0, of("b_10"), "b_10"},
 	} {
 		if got := counterpart(tc.c, tc.file, tc.to); got != tc.want {
 			t.Errorf("%v of %v in %v: %q, want %q", tc.file, tc.c.files, tc.to.files, got, tc.want)
 		}
+	}
+}
+
+// TestNoPointerToTheFirst has a checkpoint of step 0, and a file of words: no word is its number.
+func TestNoPointerToTheFirst(t *testing.T) {
+	dir := childtest.Logdir(t, "s_0.bin", "s_1.bin")
+	childtest.Write(t, filepath.Join(dir, "latest"), "none")
+	s := openStore(t, dir, "s_*", retention.Last(1))
+	s.Refresh(true)
+	if deleted, err := s.Rotate(); err != nil || !slices.Equal(steps(deleted), []int64{0}) {
+		t.Errorf("deleted are %v, %v", steps(deleted), err)
 	}
 }

@@ -31,7 +31,7 @@ type alias struct {
 	text string                    // of a symbolic link; "" for a hard link
 }
 
-// aliases returns the second names of a checkpoint, next to it and in the folder above.
+// aliases returns the second names of a checkpoint, next to its files and in the folders above.
 // The file `checkpoint` of TensorFlow is another, see [ckptdir.Forget].
 func (s *Store) aliases(c Checkpoint) (all []alias) {
 	own := s.infosOf(c)
@@ -46,10 +46,17 @@ func (s *Store) aliases(c Checkpoint) (all []alias) {
 	return all
 }
 
-// foldersWithNames returns the folders in which the second names of a checkpoint may be.
-func foldersWithNames(c Checkpoint) []string {
-	dir := path.Dir(c.files[0])
-	return slices.Compact([]string{dir, path.Dir(dir)})
+// foldersWithNames returns the folders in which the second names of a checkpoint may be: those of
+// its files, one for each process perhaps, and those above them.
+func foldersWithNames(c Checkpoint) (dirs []string) {
+	for _, name := range c.files {
+		for _, dir := range []string{path.Dir(name), path.Dir(path.Dir(name))} {
+			if !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return dirs
 }
 
 // aliasIn returns the alias that an entry of a folder is, if it is one of a checkpoint.
@@ -130,10 +137,7 @@ func (s *Store) linkTo(c Checkpoint, own map[string]fs.FileInfo, name string, en
 	case !entry.Type().IsRegular() || own[name] != nil || s.means([]string{name}):
 		return alias{}, false // it is the checkpoint, or another
 	}
-	info, err := entry.Info()
-	if err != nil {
-		return alias{}, false
-	}
+	info, _ := entry.Info() // nil for what is gone, which is no file
 	for file, other := range own {
 		if os.SameFile(info, other) {
 			return s.aliasOf(c, name, file, "")

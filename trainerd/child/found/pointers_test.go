@@ -19,7 +19,8 @@ import (
 func TestLinksThatCannotBeMade(t *testing.T) {
 	s := openStore(t, childtest.Logdir(t, "s-1"), "s-*")
 	c := s.find()[key{step: 1}]
-	for _, a := range []alias{{name: "none/hard", only: true}, {name: "none/soft", text: "s-2", only: true}, {name: "none", rest: "/x", only: true}, {name: "none", part: "t-#"}} {
+	for _, a := range []alias{{name: "none/hard", only: true}, {name: "none/soft", text: "s-2", only: true}, {name: "none", rest: "/x", only: true}, {name: "none", part: "t-#"},
+		{name: "none/text", says: func(Checkpoint) string { return "" }}, {name: "none/more", says: func(Checkpoint) string { return "" }, more: true}} {
 		if s.point(a, c) == nil {
 			t.Errorf("%+v is no error", a)
 		}
@@ -68,6 +69,10 @@ func TestPointersFollow(t *testing.T) {
 		{"Megatron-LM", "iter_*", "iter_0000010/a.safetensors", "iter_0000020/a.safetensors", "latest_checkpointed_iteration.txt", "20\n", "10\n"},
 		{"detectron2", "model_*", "model_0000010.safetensors", "model_0000020.safetensors", "last_checkpoint", "model_0000020.safetensors", "model_0000010.safetensors"},
 		{"mmengine", "epoch_*", "epoch_10.safetensors", "epoch_20.safetensors", "last_checkpoint", "LOGDIR/epoch_20.safetensors", "LOGDIR/epoch_10.safetensors"},
+		{"with zeros", "iter_*", "iter_0000010/a.safetensors", "iter_0000020/a.safetensors", "latest.txt", "0000020", "0000010"},
+		{"a file of a number", "[0-9]*", "1/a.safetensors", "2/a.safetensors", "latest", "2/a.safetensors", "1/a.safetensors"},
+		{"a file named checkpoint", "s-*", "s-10.safetensors", "s-20.safetensors", "checkpoint", "s-20.safetensors", "s-10.safetensors"},
+		{"TensorFlow's state by another name", "s-*", "s-10.safetensors", "s-20.safetensors", "latest", "model_checkpoint_path: \"s-20.safetensors\"", "model_checkpoint_path: \"s-10.safetensors\""},
 		{"nanotron", "00*", "0000010/a.safetensors", "0000020/a.safetensors", "latest.txt", "0000020", "0000010"},
 		{"a file of it", "epoch_*", "epoch_10/a.safetensors", "epoch_20/a.safetensors", "best.txt", "./epoch_20/a.safetensors\n", "./epoch_10/a.safetensors\n"},
 		{"a file that the one before lacks", "epoch_*", "epoch_10/a.safetensors", "epoch_20/b.safetensors", "best.txt", "epoch_20/b.safetensors", ""},
@@ -97,6 +102,49 @@ func TestPointersFollow(t *testing.T) {
 				t.Errorf("%s has %q, %v; want %q", tc.file, got, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestPointerToOneOfTwoFiles has files that name one of the two that a damaged checkpoint has, or
+// what both begin with: each names the same of the checkpoint before.
+func TestPointerToOneOfTwoFiles(t *testing.T) {
+	for text, want := range map[string]string{"o-20.safetensors": "o-10.safetensors", "w-20.safetensors": "w-10.safetensors", "20": "10"} {
+		dir := t.TempDir()
+		for _, name := range []string{"o-10", "w-10", "o-20", "w-20"} {
+			childtest.Write(t, filepath.Join(dir, name+".safetensors"), strings.TrimSuffix(childtest.Tensors(), strings.Repeat("345678", strings.Count(name, "20"))))
+		}
+		childtest.Write(t, filepath.Join(dir, "latest"), text)
+		s := openStore(t, dir, "{w,o}-*")
+		s.Refresh(true)
+		childtest.Must(t, clearDamaged(t.Context(), s))
+		if got := childtest.Read(t, filepath.Join(dir, "latest")); got != want {
+			t.Errorf("%s has become %q, want %q", text, got, want)
+		}
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"s_10.json": "{}", "s_10.safetensors": childtest.Tensors(), "s_20.json": "{", "s_20.safetensors": "x", "latest": "s_20"} {
+		childtest.Write(t, filepath.Join(dir, name), text)
+	}
+	s := openStore(t, dir, "s_*.{json,safetensors}")
+	s.Refresh(true)
+	childtest.Must(t, clearDamaged(t.Context(), s))
+	if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s_10" {
+		t.Errorf("what both begin with has become %q", got)
+	}
+}
+
+// TestPointerToOneOfMore has a file that names a damaged checkpoint of one file, before which is
+// one of two: it names the same of these.
+func TestPointerToOneOfMore(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"s-10.json": "{}", "s-10.safetensors": childtest.Tensors(), "s-20.safetensors": "x", "latest": "s-20.safetensors"} {
+		childtest.Write(t, filepath.Join(dir, name), text)
+	}
+	s := openStore(t, dir, "s-*.*")
+	s.Refresh(true)
+	childtest.Must(t, clearDamaged(t.Context(), s))
+	if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s-10.safetensors" {
+		t.Errorf("it names %q", got)
 	}
 }
 
@@ -250,5 +298,52 @@ func TestLinkToWhatIsBroughtBack(t *testing.T) {
 	clearDamaged(t.Context(), s)
 	if got := childtest.Read(t, link); got != childtest.Tensors() {
 		t.Errorf("it has %q", got)
+	}
+}
+
+// TestHardLinkToWhatIsBroughtBack has a hard link to a checkpoint that the program overwrites in
+// place: it has the copy, too. That the disk does not take that is said.
+func TestHardLinkToWhatIsBroughtBack(t *testing.T) {
+	for _, works := range []bool{true, false} {
+		dir := t.TempDir()
+		name, link := filepath.Join(dir, "last.safetensors"), filepath.Join(dir, "latest.link")
+		childtest.Write(t, name, childtest.Tensors())
+		childtest.Must(t, os.Link(name, link))
+		s := openStore(t, dir, "last.safetensors")
+		s.Refresh(true)
+		childtest.Write(t, name, "x")
+		s.Refresh(true)
+		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, below string) bool { return !works && op == "rename" && below == "latest.link" }}
+		if err := clearDamaged(t.Context(), s); err == nil != works {
+			t.Errorf("the disk works: %v; moving it aside: %v", works, err)
+		}
+		if got := childtest.Read(t, link); works && got != childtest.Tensors() {
+			t.Errorf("the link has %q", got)
+		}
+	}
+}
+
+// TestNamesOfEachProcess has a damaged checkpoint of two processes, each of which has a folder with
+// a file that names its own part: all name the one before. They keep one, too.
+func TestNamesOfEachProcess(t *testing.T) {
+	dir := t.TempDir()
+	for _, rank := range []string{"rank0", "rank1"} {
+		for _, step := range []string{"10", "20", "30"} {
+			childtest.Write(t, filepath.Join(dir, rank, "s-"+step+".safetensors"), childtest.Tensors())
+		}
+		childtest.Write(t, filepath.Join(dir, rank, "latest"), "s-30.safetensors")
+	}
+	childtest.Write(t, filepath.Join(dir, "rank1", "best"), "s-10.safetensors")
+	childtest.Write(t, filepath.Join(dir, "rank1", "s-30.safetensors"), "x")
+	s := openStore(t, dir, "*/s-*", retention.Last(1))
+	s.Refresh(true)
+	childtest.Must(t, clearDamaged(t.Context(), s))
+	for _, rank := range []string{"rank0", "rank1"} {
+		if got := childtest.Read(t, filepath.Join(dir, rank, "latest")); got != "s-20.safetensors" {
+			t.Errorf("%s names %q", rank, got)
+		}
+	}
+	if deleted, err := s.Rotate(); err != nil || len(deleted) > 0 {
+		t.Errorf("deleted %v, %v", steps(deleted), err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
@@ -32,14 +33,40 @@ func TestFoldersThatComeTogether(t *testing.T) {
 // Of several folders that are found at once, as where a full disk took no records, one
 // that lacks what the others have was cut.
 func TestCutFolderAmongNew(t *testing.T) {
-	dir := t.TempDir()
-	for step, files := range map[string][]string{"5": {"a", "b"}, "6": {"b"}, "7": {"a", "b"}, "8": {"a", "b", "c"}} {
-		for _, name := range files {
-			childtest.Write(t, filepath.Join(dir, "c-"+step, name), "weights")
+	for _, tc := range []struct {
+		files string
+		want  []int64
+	}{
+		{"c-5/a c-5/b c-6/b c-7/a c-7/b c-8/a c-8/b c-8/c", []int64{5, 7, 8}},
+		{"c-5/a c-5/b c-6/b c-7/a c-7/b", []int64{5, 7}},
+	} {
+		dir := childtest.Logdir(t, strings.Fields(tc.files)...)
+		added, bad := openStore(t, dir, "c-*").Refresh(true)
+		if !slices.Equal(steps(added), tc.want) || len(bad) != 1 || bad[0].Step != 6 {
+			t.Errorf("%s: added %v, refused %v", tc.files, steps(added), bad)
 		}
 	}
-	added, bad := openStore(t, dir, "c-*").Refresh(true)
-	if !slices.Equal(steps(added), []int64{5, 7, 8}) || len(bad) != 1 || bad[0].Step != 6 {
-		t.Errorf("added %v, refused %v", steps(added), bad)
+}
+
+// TestShorterThanTheOneBefore has a second folder with a raw file that is much shorter: whether it
+// was finished is not known, unless it has the mark of its framework.
+func TestShorterThanTheOneBefore(t *testing.T) {
+	for _, tc := range []struct {
+		mark   string
+		length int
+		counts bool
+	}{{"m", 50, false}, {"m", 95, true}, {"trainer_state.json", 50, true}} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "c-*")
+		s.opts.IsPast = func(c *Checkpoint) bool { return c.Step == 10 }
+		for i, length := range []int{100, tc.length} {
+			step := []string{"10", "20"}[i]
+			childtest.Write(t, filepath.Join(dir, "c-"+step, "w.bin"), strings.Repeat("w", length))
+			childtest.Write(t, filepath.Join(dir, "c-"+step, tc.mark), "{}")
+			s.Refresh(true)
+		}
+		if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 20 || c.OnTrial == tc.counts {
+			t.Errorf("%+v: the newest is %+v", tc, c)
+		}
 	}
 }

@@ -20,6 +20,12 @@ func TestSweepFollowsNoLink(t *testing.T) {
 	childtest.Must(t, os.Symlink("s_10", atomicfile.TempName(filepath.Join(dir, "latest"))))
 	s := openStore(t, dir, "s_*")
 	s.Refresh(true)
+	whole := s.disk
+	s.disk = childtest.PickyDisk{FS: whole, Logdir: dir, Fails: func(op, _ string) bool { return op == "remove" }}
+	if s.Sweep() == nil {
+		t.Error("that the link stays is not said")
+	}
+	s.disk = whole
 	childtest.Must(t, s.Sweep())
 	if got := childtest.Below(t, dir); !slices.Equal(got, []string{"s_10/a.safetensors"}) {
 		t.Errorf("left are %v", got)
@@ -42,6 +48,9 @@ func TestNamesAreCorrectedLater(t *testing.T) {
 		clearDamaged(t.Context(), s)
 		if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s_20.safetensors" {
 			t.Fatalf("latest has %q", got)
+		}
+		if s.Correct() == nil {
+			t.Error("that it still names the damaged one is not said")
 		}
 		want := "s_10.safetensors"
 		if back {

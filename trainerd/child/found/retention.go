@@ -193,10 +193,7 @@ func (s *Store) Sweep() error {
 		}
 	}
 	for k, r := range s.records {
-		if _, there := s.seen[k]; !there && !slices.ContainsFunc(r.Parts, func(name string) bool {
-			_, err := s.root.Lstat(name)
-			return !errors.Is(err, fs.ErrNotExist)
-		}) {
+		if _, there := s.seen[k]; !there && !slices.ContainsFunc(r.Parts, s.isThere) {
 			errs = append(errs, s.forget(Checkpoint{files: r.Parts}))
 		}
 	}
@@ -206,6 +203,12 @@ func (s *Store) Sweep() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// isThere reports whether a file or folder may be there: it is not known not to be.
+func (s *Store) isThere(name string) bool {
+	_, err := s.root.Lstat(name)
+	return !isGoneFile(err)
 }
 
 // Pin protects a checkpoint.

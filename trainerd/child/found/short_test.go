@@ -5,6 +5,7 @@ package found
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -161,5 +162,21 @@ func TestCutTwiceAtOnePlace(t *testing.T) {
 			t.Errorf("step %d: bad %v", step, bad)
 		}
 		clearDamaged(t.Context(), s)
+	}
+}
+
+// TestLinkIsNotShort has a program that from now on has a link where its folders had a file.
+func TestLinkIsNotShort(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "w-*")
+	for _, step := range []string{"1", "2", "3"} {
+		childtest.Write(t, filepath.Join(dir, "w-"+step, "base.bin"), strings.Repeat("weights", 100))
+		childtest.Write(t, filepath.Join(dir, "w-"+step, "model.bin"), "weights")
+		s.Refresh(true)
+	}
+	childtest.Write(t, filepath.Join(dir, "w-4", "model.bin"), "weights")
+	childtest.Must(t, os.Symlink("../w-3/base.bin", filepath.Join(dir, "w-4", "base.bin")))
+	if added, bad := s.Refresh(true); len(added) != 1 || bad != nil {
+		t.Errorf("added %v, bad %v", added, bad)
 	}
 }

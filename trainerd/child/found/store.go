@@ -235,7 +235,7 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 func (s *Store) forgetMarkers() {
 	var lack []key
 	for k, b := range s.refused {
-		old := b.first.Attempt == 0 && len(s.known) > 0 && byStep(b.Checkpoint, s.known[len(s.known)-1]) < 0
+		old := b.first.Attempt == 0 && len(s.known) > 0 && s.known[len(s.known)-1].IsNewer(&b.Checkpoint)
 		if errors.Is(b.err, integrity.ErrUnmarked) && !old && same(s.seen[k], b.Checkpoint) {
 			lack = append(lack, k)
 		}

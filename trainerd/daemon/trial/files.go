@@ -154,9 +154,15 @@ func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 	if len(groups) == 0 {
 		return nil
 	}
+	rankOf := func(pattern string) int {
+		if areBests(pattern, groups) {
+			return rankBest
+		}
+		return rank(pattern)
+	}
 	best := slices.MinFunc(slices.Collect(maps.Keys(groups)), func(a, b string) int {
 		return cmp.Or(
-			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(rankOf(a), rankOf(b)),
 			-cmp.Compare(len(groups[a]), len(groups[b])),
 			cmp.Compare(accompanying(a), accompanying(b)), cmp.Compare(a, b))
 	})
@@ -247,8 +253,12 @@ func starred(base string) string {
 // newest are words in the names of files that a program replaces at each save.
 var newest = wordsOf("last latest current snapshot resume train(?:ing)?")
 
-// rankOne is the rank of a name that a program replaces at each save.
-const rankOne = 2
+// rankOne is the rank of a name that a program replaces at each save, and rankBest that of the
+// best, or the last of all.
+const (
+	rankOne  = 2
+	rankBest = 4
+)
 
 // rank puts the patterns that are most likely checkpoints to resume from first: those
 // with a step, but not the best, or the last of all. A name begins with its folder.
@@ -257,7 +267,7 @@ func rank(name string) int {
 	lower := strings.ToLower(pattern)
 	switch {
 	case strings.Contains(lower, "best") || strings.Contains(lower, "final") || strings.Contains(strings.ToLower(folder), "best"):
-		return 4
+		return rankBest
 	case !strings.Contains(pattern, "*") && (hasWord(record, pattern) || !hasWord(resumable, pattern) && !hasWord(newest, pattern)):
 		return 3
 	case !strings.Contains(pattern, "*"):

@@ -52,6 +52,16 @@ func TestSavedIn(t *testing.T) {
 		{"LightGBM", []string{"model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"},
 			&Saved{".", "model.txt.snapshot_iter_*", []string{"model.txt.snapshot_iter_10", "model.txt.snapshot_iter_20"}, true}},
 		{"the examples of PyTorch", []string{"checkpoint.pth.tar", "model_best.pth.tar"}, &Saved{".", "checkpoint.pth.tar", []string{"checkpoint.pth.tar"}, false}},
+		{"timm", timm("last", "model_best", "checkpoint-0", "checkpoint-1", "checkpoint-2"),
+			&Saved{"output/train", "*-*-resnet*-*/last.pth.tar", []string{"20261126-200910-resnet18-224/last.pth.tar"}, false}},
+		{"timm, without a best", timm("last", "checkpoint-0", "checkpoint-1"), &Saved{"output/train", "*-*-resnet*-*/checkpoint-*.pth.tar", []string{"20261126-200910-resnet18-224/checkpoint-0.pth.tar", "20261126-200910-resnet18-224/checkpoint-1.pth.tar"}, true}},
+		{"Ultralytics", []string{"runs/detect/train/weights/last.pt", "runs/detect/train/weights/best.pt", "runs/detect/train/weights/epoch5.pt"},
+			&Saved{"runs/detect/train", "weights/last.pt", []string{"weights/last.pt"}, false}},
+		{"Lightning, the best and the last", []string{"ck/epoch=0-val_loss=0.57.ckpt", "ck/epoch=1-val_loss=0.44.ckpt", "ck/last.ckpt"}, &Saved{"ck", "last.ckpt", []string{"last.ckpt"}, false}},
+		{"Lightning, the best alone", []string{"ck/epoch=0-val_loss=0.57.ckpt", "ck/epoch=1-val_loss=0.44.ckpt"},
+			&Saved{"ck", "epoch=*-val_loss=*.*.ckpt", []string{"epoch=0-val_loss=0.57.ckpt", "epoch=1-val_loss=0.44.ckpt"}, true}},
+		{"every so many steps, and the best", []string{"ck/step_100.pt", "ck/step_200.pt", "ck/best.pt", "ck/last.pt"}, &Saved{"ck", "step_*.pt", []string{"step_100.pt", "step_200.pt"}, true}},
+		{"the best of another kind", []string{"ck/epoch_1.pt", "ck/epoch_2.pt", "ck/best.onnx", "ck/last.pt"}, &Saved{"ck", "epoch_*.pt", []string{"epoch_1.pt", "epoch_2.pt"}, true}},
 		{"several files of a step", []string{"out/weights_5.npz", "out/optim_5.npz", "out/meta_5.json", "out/samples_5.png", "out/samples_5.npz", "out/metrics_5.json", "out/log_5.txt", "out/model_5.onnx",
 			"out/weights_10.npz", "out/optim_10.npz", "out/meta_10.json", "out/samples_10.png", "out/samples_10.npz", "out/metrics_10.json", "out/log_10.txt", "out/model_10.onnx", "out/export_10.pt", "out/ema_10.pt",
 			"out/weights_15.npz", "out/best_15.npz", "out/optim_15.npz", "out/config.json", "out/train.json"},
@@ -100,6 +110,15 @@ func TestSavedIn(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}
+}
+
+// timm returns names as timm's CheckpointSaver gives them: the last one is that of each epoch,
+// those with a number are the best, and so is model_best.
+func timm(names ...string) (files []string) {
+	for _, name := range names {
+		files = append(files, "output/train/20261126-200910-resnet18-224/"+name+".pth.tar")
+	}
+	return files
 }
 
 // TestLists has scripts that take whatever is in a folder, and such as do not.

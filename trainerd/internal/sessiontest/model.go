@@ -168,7 +168,7 @@ func (s *Session) Close() error {
 	return nil
 }
 
-func (s *Session) Variables() []session.VariableInfo {
+func (s *Session) Variables(context.Context) ([]session.VariableInfo, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	var infos []session.VariableInfo
@@ -176,7 +176,7 @@ func (s *Session) Variables() []session.VariableInfo {
 		v := s.Vars[name]
 		infos = append(infos, session.VariableInfo{Name: name, DType: v.Value.DType, Shape: append([]int64{}, v.Value.Shape...), Initialized: v.Ready})
 	}
-	return infos
+	return infos, nil
 }
 
 func (s *Session) Snapshot(_ context.Context, names []string) (*session.Snapshot, error) {

@@ -33,7 +33,7 @@ func (s *Session) varsByName() map[string]*Variable {
 }
 
 // Variables implements [session.VariableStore].
-func (s *Session) Variables() []session.VariableInfo {
+func (s *Session) Variables(context.Context) ([]session.VariableInfo, error) {
 	s.state.RLock()
 	defer s.state.RUnlock()
 	var list []session.VariableInfo
@@ -47,7 +47,7 @@ func (s *Session) Variables() []session.VariableInfo {
 		}
 		list = append(list, info)
 	}
-	return list
+	return list, nil
 }
 
 // Snapshot implements [session.VariableStore]. Runs that write wait while the

@@ -1,0 +1,120 @@
+//go:build unix
+
+package found
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+)
+
+// TestPutBack has a checkpoint of two files of one name in two folders, which a file names, set
+// aside and put back: all is as it was. What the disk does not take of that is said, and the
+// checkpoint is where it was then.
+func TestPutBack(t *testing.T) {
+	for _, fails := range []string{"", "rename b/w-20", "rename b/latest", "remove damaged"} {
+		dir := childtest.Logdir(t, "a/w-10", "b/w-10", "a/w-20", "b/w-20")
+		childtest.Write(t, filepath.Join(dir, "b/latest"), "w-20")
+		s := openStore(t, dir, "*/w-*")
+		s.Refresh(true)
+		before := childtest.Below(t, dir)
+		m, err := s.SetAside(t.Context(), s.known[1], time.Now())
+		if err != nil || m.Misnamed != nil || !slices.Equal(steps(s.known), []int64{10}) {
+			t.Fatal(err, m.Misnamed, s.known)
+		}
+		if got := childtest.Read(t, filepath.Join(dir, "b/latest")); got != "w-10" {
+			t.Errorf("while it is aside, latest has %q", got)
+		}
+		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, name string) bool {
+			return fails != "" && strings.HasPrefix(op+" "+name, fails)
+		}}
+		if err := s.PutBack(m); (err == nil) != (fails == "") {
+			t.Errorf("fails: %q; PutBack = %v", fails, err)
+		}
+		left := childtest.Below(t, dir)
+		_, err = os.Stat(m.Dir)
+		switch fails {
+		case "":
+			if !slices.Equal(left, before) || childtest.Read(t, filepath.Join(dir, "b/latest")) != "w-20" || !os.IsNotExist(err) {
+				t.Errorf("left are %v, latest has %q", left, childtest.Read(t, filepath.Join(dir, "b/latest")))
+			}
+		case "rename b/w-20":
+			if !slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, "damaged/") }) || childtest.Read(t, filepath.Join(dir, "b/latest")) != "w-10" {
+				t.Errorf("not moved back: left are %v, latest has %q", left, childtest.Read(t, filepath.Join(dir, "b/latest")))
+			}
+		default:
+			if !slices.Contains(left, "a/w-20") || !slices.Contains(left, "b/w-20") {
+				t.Errorf("%s: left are %v", fails, left)
+			}
+		}
+	}
+}
+
+// TestMayBeUnfinished has checkpoints after which the program has done nothing: one whose form
+// does not show that it is whole may be half of one, until the program does something.
+func TestMayBeUnfinished(t *testing.T) {
+	dir := childtest.Logdir(t, "w-1.bin", "w-2.bin", "w-4/w")
+	childtest.Write(t, filepath.Join(dir, "w-3.safetensors"), childtest.Tensors())
+	s := openStore(t, dir, "w-*")
+	s.opts.IsPast = func(c *Checkpoint) bool { return c.Step != 4 }
+	s.Refresh(true)
+	check := func(what string, want ...bool) {
+		t.Helper()
+		var got []bool
+		for _, c := range s.Known() {
+			got = append(got, c.MayBeUnfinished(s.root))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	check("at first", true, true, false, true)
+	s.known[0].untried = false
+	s.Trust()
+	check("once the program has done something", false, false, false, false)
+}
+
+// TestCountsSteps has names with numbers: as good as steps are those that the program reports.
+func TestCountsSteps(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		reported int64
+		want     bool
+	}{{"w-100", 100, true}, {"w-3", 300, false}, {"epoch_10", 10, true}, {"epoch_10", 400, false}, {"last", 7, false}} {
+		c := &Checkpoint{Step: stepOfName(tc.name), files: []string{tc.name}, first: Moment{Step: tc.reported}}
+		if got := c.CountsSteps(); got != tc.want {
+			t.Errorf("%s, found at step %d: %v", tc.name, tc.reported, got)
+		}
+	}
+	if c := (&Checkpoint{Step: 3}); c.CountsOther() || !slices.Contains(c.Attrs(), any("step")) {
+		t.Errorf("one that is only known by its step counts something else, or is logged as %v", c.Attrs())
+	}
+	if c := (&Checkpoint{Step: NoStep}); slices.Contains(c.Attrs(), any("step")) {
+		t.Errorf("without a step: %v", c.Attrs())
+	}
+}
+
+// TestTwoWithoutStep has two checkpoints without a step: one of fewer files is no half of the other,
+// and one that the disk has not taken is not lost while there is the other.
+func TestTwoWithoutStep(t *testing.T) {
+	s := openStore(t, childtest.Logdir(t, "best.bin", "last.bin"), "*.bin")
+	s.Refresh(true)
+	best := s.known[0]
+	best.files = []string{"best.bin", "best.opt"}
+	s.known = []Checkpoint{best}
+	last := s.seen[keyOf("last.bin")]
+	if s.isBetweenFiles(last) {
+		t.Error("the last is taken for half of the best")
+	}
+	s.refused[last.key()] = Rejected{last, &notDurableError{syscall.EIO}}
+	s.records[last.key()].Copy = CopiesDir + "/x"
+	if got := s.Lost(); got != nil {
+		t.Errorf("lost are %v", got)
+	}
+}
