@@ -78,6 +78,19 @@ func (e *UnreachableError) Error() string {
 		e.Logdir, e.Holder, SocketName)
 }
 
+// ForeignError says that the daemon of a logdir is that of another user.
+type ForeignError struct {
+	Logdir string
+	Err    error
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("permission denied: the training in %s answers its own user and root only; type the command as one of them, as with sudo -u USER", e.Logdir)
+}
+
+// Unwrap returns the error of the socket.
+func (e *ForeignError) Unwrap() error { return e.Err }
+
 // SilentError says that the daemon of a logdir does not answer, for example
 // because it was stopped by SIGSTOP or waits for a disk.
 type SilentError struct {
@@ -192,6 +205,9 @@ func (c *Client) send(ctx context.Context, method, action string, args map[strin
 	w, err := c.http.Do(r)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, c.nobody(err)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, &ForeignError{c.logdir, err}
 	}
 	return w, err
 }

@@ -1,8 +1,14 @@
 package control
 
 import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -35,6 +41,25 @@ func TestListenPrivate(t *testing.T) {
 	second.Close()
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("there is left %v, %v", entries, err)
+	}
+}
+
+// refused is a socket to which the system lets nobody.
+type refused struct{}
+
+func (refused) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+}
+
+// TestSocketOfAnotherUser has a daemon of another user: what to do is said, not the address
+// of the request.
+func TestSocketOfAnotherUser(t *testing.T) {
+	c := NewClient("logs/a")
+	c.http.Transport = refused{}
+	_, err := c.Status(t.Context())
+	var foreign *ForeignError
+	if !errors.As(err, &foreign) || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "the training in logs/a answers its own user and root only") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/graph/optimizer"
 )
 
@@ -24,6 +25,7 @@ func queueGraph(t *testing.T) string {
 	taken = b.PlaceholderWithDefault("row", taken, graph.MakeShape())
 	fed := b.Mean("fed_loss", b.Square("square", b.Mul("product", x, b.Read("w/read", w))))
 	b.AddV2("loss", fed, b.StopGradient("constant", taken))
+	b.Fill("pair", graph.MakeShape(2), literal.Float(1))
 	optimizer.Minimize(b, fed, optimizer.SGD{}, optimizer.LearningRate{Initial: .01}, step, []*graph.Variable{w})
 	return modelFile(t, b)
 }
@@ -42,6 +44,8 @@ func TestEvaluationTakesNoInput(t *testing.T) {
 		{"asked for by its time", []string{"eval.fetches=[]", "eval.steps=5"}, 0, "eval.fetches: loss is computed from what taken takes"},
 		{"not asked for", []string{"eval.fetches=[]"}, 0, ""},
 		{"fed", []string{"eval.fetches=['loss']", "graph.eval_feeds={ row = 1.0 }"}, 1, ""},
+		{"many numbers", []string{"eval.fetches=['fed_loss', 'pair']"}, 0, "eval.fetches: pair has the shape [2]; name an op that gives one number, such as its mean"},
+		{"a loss of many numbers", []string{"eval.fetches=['fed_loss']", "graph.loss=pair:0"}, 0, "graph.loss: pair:0 has the shape [2]; name"},
 		{"independent", []string{"eval.fetches=['fed_loss']"}, 1, ""},
 	}
 	for _, tt := range tests {

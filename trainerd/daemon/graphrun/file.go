@@ -102,6 +102,20 @@ func (g *graphFile) fetched(flag, name string) (string, error) {
 	return tensor, nil
 }
 
+// shapeOf returns the shape of a tensor as the export says it.
+func (g *graphFile) shapeOf(tensor string) graph.Shape {
+	t, err := graph.ParseTensorName(tensor)
+	if err != nil {
+		return graph.UnknownShape
+	}
+	n, err := g.Node(tensor)
+	shapes := n.GetAttr()["_output_shapes"].GetList().GetShape()
+	if err != nil || t.Index >= len(shapes) {
+		return graph.UnknownShape
+	}
+	return graph.ShapeFromProto(shapes[t.Index])
+}
+
 // opsWithoutValue matches the common ops that have no output.
 var opsWithoutValue = lazyregexp.New(`^(NoOp|Assert|SaveV2|MergeV2Checkpoints|Assign(Add|Sub)?VariableOp|Resource(Sparse)?Apply.*|ResourceScatter.*|` +
 	`Queue(Enqueue|EnqueueMany|Close)(V2)?|InitializeTable.*|LookupTableImport(V2)?)$`)

@@ -63,6 +63,16 @@ func (j *graphJob) value(key, name string) string {
 	return tensor
 }
 
+// number is value for one that must be one number, as far as the export says its shape.
+func (j *graphJob) number(key, name string) string {
+	tensor := j.value(key, name)
+	shape := j.g.shapeOf(tensor)
+	if n, ok := shape.NumElements(); ok && n != 1 {
+		j.Require(false, key, fmt.Sprintf("%s has the shape %v", name, shape), "name an op that gives one number, such as its mean")
+	}
+	return tensor
+}
+
 func (j *graphJob) findTrainOp() {
 	name := j.config.Graph.TrainOp
 	if name == "" {
@@ -84,7 +94,7 @@ func (j *graphJob) findTrainOp() {
 func (j *graphJob) findLoss() {
 	name := j.config.Graph.Loss
 	if name != "" {
-		j.p.Loss = j.value("graph.loss", name)
+		j.p.Loss = j.number("graph.loss", name)
 		return
 	}
 	if losses := j.g.Names("losses"); len(losses) == 1 {
@@ -123,7 +133,7 @@ func (j *graphJob) findFetches() {
 		j.p.Show = append(j.p.Show, program.Metric{Name: name, Tensor: j.value("graph.fetches", name)})
 	}
 	for _, name := range c.Eval.Fetches {
-		j.p.Metrics = append(j.p.Metrics, program.Metric{Name: strings.TrimSuffix(name, ":0"), Tensor: j.value("eval.fetches", name)})
+		j.p.Metrics = append(j.p.Metrics, program.Metric{Name: strings.TrimSuffix(name, ":0"), Tensor: j.number("eval.fetches", name)})
 	}
 	if len(c.Eval.Fetches) == 0 && j.p.Loss != "" {
 		j.p.Metrics = append(j.p.Metrics, program.Metric{Name: "loss", Tensor: j.p.Loss})

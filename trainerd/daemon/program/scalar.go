@@ -14,7 +14,7 @@ import (
 func ScalarFloat(t *ckptfmt.Tensor) (float64, error) {
 	v, err := Scalar(t)
 	if err != nil || t.DType != tfpb.DataType_DT_FLOAT && t.DType != tfpb.DataType_DT_DOUBLE {
-		return 0, fmt.Errorf("want one float, got %v %v", t.DType, t.Shape)
+		return 0, fmt.Errorf("want one float, got %s %v", dtype.Name(t.DType), t.Shape)
 	}
 	return v, nil
 }
@@ -22,7 +22,7 @@ func ScalarFloat(t *ckptfmt.Tensor) (float64, error) {
 // Scalar returns the only number of a tensor.
 func Scalar(t *ckptfmt.Tensor) (float64, error) {
 	if n, err := dtype.NumElements(t.Shape); err != nil || n != 1 {
-		return 0, fmt.Errorf("want one number, got %v %v", t.DType, t.Shape)
+		return 0, fmt.Errorf("want one number, got %s %v", dtype.Name(t.DType), t.Shape)
 	}
 	numbers, err := inspect.NumbersOf(t)
 	if err != nil {
