@@ -112,6 +112,21 @@ func trains(req *tfpb.RunStepRequest) bool {
 	return false
 }
 
+// stepIn returns the step that a checkpoint has. Its name may say less: another worker has
+// made a step while the chief had the servers save, as it may with TensorFlow's own saver.
+func stepIn(prefix string) (int64, error) {
+	r, err := ckptfmt.Open(prefix, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	t, err := r.Lookup(session.DefaultGlobalStep)
+	if err != nil {
+		return 0, err
+	}
+	return session.ScalarInt(t)
+}
+
 // judgeEnd judges the logdir of a job that is complete.
 func (h *clusterHistory) judgeEnd(ctx context.Context) error {
 	if err := h.tasks[0].settle(ctx, false); err != nil {
@@ -124,8 +139,12 @@ func (h *clusterHistory) judgeEnd(ctx context.Context) error {
 	if err != nil {
 		return broke("the job is complete: %w", err)
 	}
-	if last := h.plan.lastStep(); newest.Step < last || newest.Step >= last+int64(h.plan.workers) {
-		return broke("a job of %d steps is complete with a newest intact checkpoint of step %d", last, newest.Step)
+	step, err := stepIn(newest.Prefix)
+	if err != nil {
+		return broke("the job is complete: %w", err)
+	}
+	if last := h.plan.lastStep(); step < last || step >= last+int64(h.plan.workers) {
+		return broke("a job of %d steps is complete with a newest intact checkpoint of step %d", last, step)
 	}
 	_, err = curvesOf(h.dir, tfevents.PurgeExact)
 	return err
