@@ -46,17 +46,21 @@ type Item struct {
 	Reason string              // "type", "shape", "damaged" or "unsupported" of a mismatch
 }
 
-// Of returns the tensors of a checkpoint as variables.
+// Of returns the tensors of a checkpoint as variables. Of a damaged one, such as that of a
+// file that is gone, no more is known than the name.
 func Of(r ckptfmt.Reader) ([]Variable, error) {
+	unreadable, err := unreadableIn(r)
+	if err != nil {
+		return nil, err
+	}
 	var list []Variable
 	for t, err := range r.Tensors() {
-		if err != nil && t.Name == "" {
-			return nil, err
+		switch {
+		case err == nil:
+			list = append(list, Variable{Name: t.Name, DType: t.DType, Foreign: t.Foreign, Shape: t.Shape})
+		case unreadable[t.Name] != "": // else it is a slice, for which its tensor is in the list
+			list = append(list, Variable{Name: t.Name, AnyShape: true})
 		}
-		if err != nil {
-			continue // it cannot be needed
-		}
-		list = append(list, Variable{Name: t.Name, DType: t.DType, Foreign: t.Foreign, Shape: t.Shape})
 	}
 	return list, nil
 }

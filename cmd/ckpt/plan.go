@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/plan"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 func planCommand() *cli.Command {
@@ -159,12 +160,20 @@ func describeItem(item plan.Item) planJSON {
 		if v.AnyShape {
 			shape = "[?]"
 		}
-		out.Want = cmp.Or(v.Foreign, dtype.Name(v.DType)) + shape
+		out.Want = cmp.Or(v.Foreign, knownType(v.DType), "unknown") + shape
 	}
 	if t := item.Have; t != nil {
 		out.Have = t.TypeName() + shapeText(t.Shape)
 	}
 	return out
+}
+
+// knownType is the name of a type, "" for none.
+func knownType(t tfpb.DataType) string {
+	if t == tfpb.DataType_DT_INVALID {
+		return ""
+	}
+	return dtype.Name(t)
 }
 
 func printPlan(c *cli.Context, list []planJSON) error {
