@@ -31,6 +31,7 @@ type earlyStop struct {
 	patience int  // evaluations without a better one after which it ends
 	less     bool // less of the metric is better
 	log      *slog.Logger
+	writing  chan struct{} // holds a value while the file is written
 
 	mu      sync.Mutex // guards what follows: saves write it, evaluations add to it
 	record  earlyStopRecord
@@ -56,7 +57,8 @@ func newEarlyStop(j *job) *earlyStop {
 		return nil
 	}
 	metric, less := j.choosingMetric()
-	e := &earlyStop{fsys: j.fsys, name: filepath.Join(j.config.Logdir, earlyStopFile), patience: j.config.Train.EarlyStopping, less: less, log: j.log}
+	e := &earlyStop{fsys: j.fsys, name: filepath.Join(j.config.Logdir, earlyStopFile), patience: j.config.Train.EarlyStopping, less: less, log: j.log,
+		writing: make(chan struct{}, 1)}
 	e.record = earlyStopRecord{Version: recordVersion, Metric: metric, Mode: modeName(less)}
 	return e
 }
@@ -66,10 +68,10 @@ func (e *earlyStop) begin(step int64) error {
 	if e == nil {
 		return nil
 	}
+	text, err := os.ReadFile(e.name)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.unsaved = false
-	text, err := os.ReadFile(e.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		e.record.Evaluations = nil
 		return nil
@@ -110,23 +112,28 @@ func (e *earlyStop) write() error {
 	if e == nil {
 		return nil
 	}
+	e.writing <- struct{}{}
+	defer func() { <-e.writing }()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.record.Evaluations) == 0 {
+	record, unsaved := e.record, e.unsaved // evaluations are only added, and a disk may take long
+	e.mu.Unlock()
+	if len(record.Evaluations) == 0 {
 		return nil
 	}
-	if _, err := os.Stat(e.name); err == nil && !e.unsaved {
+	if _, err := os.Stat(e.name); err == nil && !unsaved {
 		return nil
 	}
-	text, err := json.Marshal(e.record)
+	text, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.name, err) // NaN: the training has gone wrong
 	}
-	err = atomicfile.WriteFile(e.fsys, e.name, append(text, '\n'))
-	if err == nil {
-		e.unsaved = false
+	if err := atomicfile.WriteFile(e.fsys, e.name, append(text, '\n')); err != nil {
+		return err
 	}
-	return err
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.unsaved = len(e.record.Evaluations) > len(record.Evaluations)
+	return nil
 }
 
 // listener writes the count before a checkpoint becomes current: a run that resumes
