@@ -3,15 +3,16 @@ package garbage
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"time"
 )
 
-// percent is the present percentage.
+// percent is the present percentage. It is not set to learn it: that could undo a change.
 func percent() int {
-	p := debug.SetGCPercent(100)
-	debug.SetGCPercent(p)
-	return p
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return int(sample[0].Value.Uint64())
 }
 
 // waitFor collects until the percentage is as wanted.
