@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/bigendian"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
@@ -285,7 +286,7 @@ func (r *BundleReader) read(name string, e *bundleEntry) (*Tensor, error) {
 		return nil, corruptTensor(file, name, e, err)
 	}
 	if r.order == binary.BigEndian {
-		swapBytes(t.Data, e.dtype)
+		bigendian.Swap(t.Data, numberSize(e.dtype))
 	}
 	return t, nil
 }
@@ -342,16 +343,11 @@ func (r *BundleReader) decode(e *bundleEntry, t *Tensor) (uint32, error) {
 	return crc32c.Mask(crc), err
 }
 
-// swapBytes reverses each number; a complex one is two.
-func swapBytes(b []byte, d tfpb.DataType) {
+// numberSize is the size of a number; a complex one is two.
+func numberSize(d tfpb.DataType) int {
 	size := int(dtype.Size(d))
 	if d == tfpb.DataType_DT_COMPLEX64 || d == tfpb.DataType_DT_COMPLEX128 {
-		size /= 2
+		return size / 2
 	}
-	if size < 2 {
-		return
-	}
-	for ; len(b) >= size; b = b[size:] {
-		slices.Reverse(b[:size])
-	}
+	return size
 }

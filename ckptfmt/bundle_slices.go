@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/bigendian"
 	"slices"
 )
 
@@ -131,7 +132,7 @@ func (r *BundleReader) readSlice(name string, e *bundleEntry, s TensorSlice) (*T
 		return nil, readError(file, name, e, err)
 	}
 	if r.order == binary.BigEndian {
-		swapBytes(out.Data, e.dtype)
+		bigendian.Swap(out.Data, numberSize(e.dtype))
 	}
 	return out, nil
 }

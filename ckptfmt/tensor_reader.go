@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/trainerd/trainerd/ckptfmt/internal/bigendian"
 	"github.com/trainerd/trainerd/internal/crc32c"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -116,7 +117,7 @@ func (r *BundleReader) readerIn(file *shard, name string, e *bundleEntry) io.Rea
 	entry := *e
 	t := &entryReader{name: name, entry: &entry, file: file, check: !r.opts.SkipChecksums}
 	if r.order == binary.BigEndian {
-		return &swapReader{from: t, dtype: e.dtype}
+		return bigendian.NewReader(t, numberSize(e.dtype))
 	}
 	return t
 }
@@ -153,31 +154,6 @@ func (t *entryReader) end() error {
 		return corruptTensor(t.file, t.name, t.entry, err)
 	}
 	return io.EOF
-}
-
-// swapReader turns the elements of a big-endian file round.
-type swapReader struct {
-	from  io.Reader
-	dtype tfpb.DataType
-	buf   []byte
-	ready []byte // of buf, turned round, not yet read
-}
-
-func (s *swapReader) Read(p []byte) (int, error) {
-	if len(s.ready) == 0 {
-		if s.buf == nil {
-			s.buf = make([]byte, sumPiece) // a whole number of elements of any type
-		}
-		n, err := io.ReadFull(s.from, s.buf)
-		if n == 0 || err != nil && err != io.ErrUnexpectedEOF {
-			return 0, err
-		}
-		s.ready = s.buf[:n]
-		swapBytes(s.ready, s.dtype)
-	}
-	n := copy(p, s.ready)
-	s.ready = s.ready[n:]
-	return n, nil
 }
 
 // OpenTensor returns a reader of a tensor's elements. They are in memory,

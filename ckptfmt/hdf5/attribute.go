@@ -2,7 +2,6 @@ package hdf5
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -277,24 +276,6 @@ func (s *store) globalHeap(addr int64) (map[int][]byte, error) {
 		return nil, s.corrupt(addr, "heap of strings", c.err)
 	}
 	return objects, nil
-}
-
-// swapBytes turns numbers of that size round.
-func swapBytes(b []byte, size int64) {
-	switch size {
-	case 2:
-		for ; len(b) >= 2; b = b[2:] {
-			binary.LittleEndian.PutUint16(b, binary.BigEndian.Uint16(b))
-		}
-	case 4:
-		for ; len(b) >= 4; b = b[4:] {
-			binary.LittleEndian.PutUint32(b, binary.BigEndian.Uint32(b))
-		}
-	case 8:
-		for ; len(b) >= 8; b = b[8:] {
-			binary.LittleEndian.PutUint64(b, binary.BigEndian.Uint64(b))
-		}
-	}
 }
 
 // printablePath is a path as people write it.

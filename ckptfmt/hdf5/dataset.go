@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/bigendian"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -184,7 +185,7 @@ func (r *Reader) part(d *dataset) ckptfmt.Part {
 			return nil, err
 		}
 		if t.bigEndian && t.swap > 1 {
-			from = &swapped{from: from, size: t.swap}
+			from = bigendian.NewReader(from, int(t.swap))
 		}
 		if t.dtype == tfpb.DataType_DT_BOOL {
 			from = &bools{from, r, d}
@@ -287,31 +288,6 @@ func (l *located) Read(p []byte) (int, error) {
 		err = fmt.Errorf("%s: dataset %s: %w", l.r.name, printablePath(l.d.path), err)
 	}
 	return n, err
-}
-
-// swapped turns numbers round.
-type swapped struct {
-	from  io.Reader
-	size  int64
-	buf   []byte
-	ready []byte
-}
-
-func (s *swapped) Read(p []byte) (int, error) {
-	if len(s.ready) == 0 {
-		if s.buf == nil {
-			s.buf = make([]byte, pageSize)
-		}
-		n, err := io.ReadFull(s.from, s.buf)
-		if n == 0 || err != nil && err != io.ErrUnexpectedEOF {
-			return 0, err
-		}
-		s.ready = s.buf[:n]
-		swapBytes(s.ready, s.size)
-	}
-	n := copy(p, s.ready)
-	s.ready = s.ready[n:]
-	return n, nil
 }
 
 // bools refuses bytes that are neither 0 nor 1.

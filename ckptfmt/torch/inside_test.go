@@ -246,28 +246,6 @@ func TestBools(t *testing.T) {
 	}
 }
 
-// TestTurned turns more numbers than it reads at once, and a single byte; a part of a number
-// is an error.
-func TestTurned(t *testing.T) {
-	const n = 10_000
-	in, want := make([]byte, 2*n), make([]byte, 2*n)
-	for i := range n {
-		in[2*i], in[2*i+1] = byte(i), byte(i>>8)
-		want[2*i], want[2*i+1] = byte(i>>8), byte(i)
-	}
-	if got, err := io.ReadAll(&turned{from: bytes.NewReader(in), size: 2}); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-	if got, err := io.ReadAll(&turned{from: strings.NewReader("x"), size: 1}); err != nil || string(got) != "x" {
-		t.Errorf("a byte: %q, %v", got, err)
-	}
-	for _, text := range []string{"x", "abx"} {
-		if got, err := io.ReadAll(&turned{from: strings.NewReader(text), size: 2}); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
-	}
-}
-
 func TestBeginsAsLegacy(t *testing.T) {
 	for head, want := range map[string]bool{
 		"\x80\x02" + legacyMagic: true, "\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00" + legacyMagic: true,

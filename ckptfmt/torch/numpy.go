@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/bigendian"
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -100,7 +101,7 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 	data := []byte(b)
 	if bigEndian {
 		of := element{dtype: d, size: dtype.Size(d)}
-		turnBytes(data, int(of.number()))
+		bigendian.Swap(data, int(of.number()))
 	}
 	if fortran && len(shape) > 1 {
 		data, err = rowMajor(data, d, shape)

@@ -9,13 +9,14 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/ckptfmt/internal/bigendian"
 )
 
 // elements returns a reader of a tensor's elements in row-major order.
 func (r *Reader) elements(s *storage, t *tensor) (io.Reader, error) {
 	from, err := r.inRows(s, t)
 	if err == nil && r.isTurned(t) {
-		from = &turned{from: from, size: int(t.of.number())}
+		from = bigendian.NewReader(from, int(t.of.number()))
 	}
 	return from, err
 }
@@ -102,35 +103,6 @@ func (x *strided) step() {
 		}
 		x.at -= x.t.stride[i] * x.t.shape[i]
 		x.index[i] = 0
-	}
-}
-
-// turned makes little-endian numbers of big-endian ones.
-type turned struct {
-	from io.Reader
-	size int // of a number
-	buf  [4096]byte
-	rest []byte
-}
-
-func (x *turned) Read(p []byte) (int, error) {
-	if len(x.rest) == 0 {
-		n, err := io.ReadFull(x.from, x.buf[:])
-		if n == 0 || n%x.size != 0 || err != nil && err != io.ErrUnexpectedEOF {
-			return 0, err
-		}
-		x.rest = x.buf[:n]
-		turnBytes(x.rest, x.size)
-	}
-	n := copy(p, x.rest)
-	x.rest = x.rest[n:]
-	return n, nil
-}
-
-// turnBytes reverses each of the numbers of that size.
-func turnBytes(data []byte, size int) {
-	for ; len(data) > 0; data = data[size:] {
-		slices.Reverse(data[:size])
 	}
 }
 
