@@ -59,6 +59,7 @@ class Training:
         self.lives, self.lossy, self.full = [], False, False
         self._forgotten = (0, 0)  # the life up to which, and how much of its log, what was announced counts no more
         self._stopping = False
+        self._rival = False  # a second run was tried, which may have the logdir first: of a slow start, or one that was removed
         self.config = place.folder / "job" / "job.toml"
         self.blows = [self.kill, self.kill, self.freeze, self.terminate, self.kill_at_stop, self.stop, self.ask, self.ask, self.second_run, self.remove_lock,
                       self.remove_logdir, self.damage]
@@ -72,7 +73,7 @@ class Training:
         return self.lives[-1].process
 
     def start(self):
-        self._stopping = False
+        self._stopping = self._rival = False
         self.lives.append(Life(0, self.place.commands.start_training(self.place.logdir, self.config), time.time()))
 
     def said(self):
@@ -149,6 +150,7 @@ class Training:
         self._command("resume" if what == "pause" else what, *more.get(what, ()))
 
     def second_run(self):
+        self._rival = True
         result = self.place.commands.train(self.place.logdir, self.config)
         if result.code != 75:  # the first had ended
             assert result.code == 0 and COMPLETE in result.out, f"a second run is not refused:\n{result}"
@@ -239,8 +241,8 @@ class Training:
             assert said, f"exit code 0 without being complete or stopped:\n{result}"
             return
         program = self.place.kind == "program"
-        taken = program and "another folder has its name" in result.text  # which the program has made first, with a file in it
-        allowed = {-9: True, 74: self.full or taken or self._stopping and program, 1: program}
+        taken = (program or self._rival) and "another folder has its name" in result.text  # which the program has made first, with a file in it
+        allowed = {-9: True, 74: self.full or taken or self._stopping and program, 75: self._rival, 1: program}
         assert allowed.get(result.code), f"exit code {result.code} without a reason:\n{result}"
         assert result.code == -9 or _last_line(result).startswith("trainerd: "), f"the last line is no error:\n{result}"
 

@@ -138,7 +138,7 @@ func (t *trainer) stopsWithin() time.Duration {
 		return 40*time.Second + 4*t.plan.stepTime
 	}
 	most := 2*time.Minute + 4*t.plan.stepTime
-	if t.keys["data.test_fraction"] == "" {
+	if t.keys["data.test_fraction"] == "" && t.keys["data.test_rows"] == "" {
 		return most
 	}
 	if secs, err := strconv.Atoi(t.keys["supervisor.stop_grace_secs"]); err == nil {
