@@ -302,3 +302,22 @@ func TestQuarantineEveryOperationFails(t *testing.T) {
 		}
 	}
 }
+
+// TestUnlistedVariables has a session that cannot say which variables it has, as a server that
+// does not answer: nothing is saved, restored or warm-started as if there were none.
+func TestUnlistedVariables(t *testing.T) {
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1)})
+	path := filepath.Join(t.TempDir(), "m")
+	prefix := save(t, new(Saver), sess, path, 1)
+	sess.FailList = errStore
+	s := &Saver{AllowEmpty: true}
+	_, saved := s.Save(t.Context(), sess, path, 2)
+	_, planned := (&WarmStart{Checkpoint: prefix}).Plan(t.Context(), sess)
+	for what, err := range map[string]error{
+		"Save": saved, "Restore": s.Restore(t.Context(), sess, prefix), "Check": s.Check(t.Context(), sess), "WarmStart.Plan": planned,
+	} {
+		if !errors.Is(err, errStore) {
+			t.Errorf("%s = %v", what, err)
+		}
+	}
+}

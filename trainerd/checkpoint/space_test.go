@@ -252,6 +252,24 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// TestCurrentIsGone has somebody delete what the training continues from: the newest
+// checkpoint takes its place.
+func TestCurrentIsGone(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	s, sess, path := new(Saver), twoVariables(1), filepath.Join(dir, "m")
+	first := save(t, s, sess, path, 1)
+	newest := stored{prefix: save(t, s, sess, path, 2)}
+	sessiontest.MustNoErr(t, s.MakeCurrent(dir, first))
+	sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, first))
+	if got := s.currentIn(dir, newest); got.prefix != first {
+		t.Fatalf("the training continues from %s", got.prefix)
+	}
+	sessiontest.MustNoErr(t, ckptdir.Remove(first, nil))
+	if got := s.currentIn(dir, newest); got.prefix != newest.prefix {
+		t.Errorf("without it, from %s", got.prefix)
+	}
+}
+
 // A model goes back to an earlier checkpoint, and the next save finds the disk nearly full: what
 // it continues from stays, and stays what a restart takes, whether it rotates, is still to be
 // deleted, or is kept by something else. Once the save is there, it goes as any other.

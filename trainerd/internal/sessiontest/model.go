@@ -28,6 +28,7 @@ type Model struct {
 	State        []ckptfmt.NamedTensor // given out with snapshots
 	Restored     []ckptfmt.NamedTensor // what the last Restore got
 	FailSnapshot error
+	FailList     error // of Variables
 }
 
 type Variable struct {
@@ -171,6 +172,9 @@ func (s *Session) Close() error {
 func (s *Session) Variables(context.Context) ([]session.VariableInfo, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
+	if s.FailList != nil {
+		return nil, s.FailList
+	}
 	var infos []session.VariableInfo
 	for _, name := range slices.Sorted(maps.Keys(s.Vars)) {
 		v := s.Vars[name]
