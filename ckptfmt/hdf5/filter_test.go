@@ -123,7 +123,7 @@ func TestFletcher32(t *testing.T) {
 	}
 }
 
-// TestSparseArrays reads datasets that can grow of which few chunks were written.
+// TestSparseArrays reads datasets that can grow, with few of their chunks written.
 func TestSparseArrays(t *testing.T) {
 	b, err := os.ReadFile("../../fixtures/hdf5/sparse.h5")
 	if err != nil {

@@ -63,7 +63,7 @@ func TestHeadersOfVersion2(t *testing.T) {
 		{"of version 1", file2(func() []byte { b := header2Of(0, nil, m...); b[4] = 1; return summed(b[:len(b)-4]) }(), "ab"), "", "it has version 1; only 2 to 2"},
 		{"of version 3", file2(func() []byte { b := header2Of(0, nil, m...); b[4] = 3; return summed(b[:len(b)-4]) }(), "ab"), "", "it has version 3"},
 		{"damaged", file2(func() []byte { b := header2Of(0, nil, m...); b[40] ^= 1; return b }(), "ab"), "", "stored is"},
-		{"that goes on elsewhere", file2(header2Of(0, nil, m[0], m[1], rest), next(block)), "ab", ""},
+		{"that continues elsewhere", file2(header2Of(0, nil, m[0], m[1], rest), next(block)), "ab", ""},
 		{"in a block without messages", file2(header2Of(0, nil, m[0], m[1], m[2], message2(msgContinuation, 0, u64s(blocksAt+2, 8))), next(summed([]byte(sigHeaderNext)))), "ab", ""},
 		{"in a block of 3 bytes", file2(header2Of(0, nil, m[0], m[1], m[2], message2(msgContinuation, 0, u64s(blocksAt+2, 3))), next(summed([]byte(sigHeaderNext)))), "", "it ends early"},
 		{"in a damaged block", file2(header2Of(0, nil, m[0], m[1], rest), next(append(block[:len(block)-1:len(block)-1], 0))), "", "stored is"},

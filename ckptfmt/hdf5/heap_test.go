@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// heapHead is the head of a heap of links: two blocks in a row, the first of which have 64
+// heapHead is the head of a heap of links: two blocks in a row, the first ones of 64
 // bytes, blocks of up to 128 bytes, a root at an address with so many rows.
 type heapHead struct {
 	filters, width, bits, rows uint16

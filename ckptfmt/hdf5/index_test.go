@@ -21,7 +21,7 @@ func inIndex(kind byte, params ...byte) []byte {
 }
 
 // arrayOf is a fixed array at blocksAt of n chunks, whose elements are on pages if there are
-// more of them than one has. Only pages of which has is true were written. The bytes of the
+// more of them than one has. Only the pages in has were written. The bytes of the
 // chunks follow: a, b, c and so on.
 func arrayOf(pageBits, elem byte, n int, has func(page int) bool) string {
 	const headSize = 28
@@ -336,7 +336,7 @@ func TestNumbersAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestClaims has blocks in a file of 1,000 bytes, of which the first 100 are the user's.
+// TestClaims has blocks in a file of 1,000 bytes; the first 100 are the user's.
 func TestClaims(t *testing.T) {
 	for _, c := range []struct {
 		at, n int64

@@ -18,7 +18,7 @@ type body struct {
 }
 
 // made is a file whose root is a dataset: a header of those messages, and the blocks that
-// they refer to, the first of which is at blocksAt.
+// they refer to, the first at blocksAt.
 func made(messages []body, blocks string) []byte { return madeAt(blocksAt, messages, blocks) }
 
 // madeAt is made with the blocks at another place.
@@ -272,7 +272,7 @@ func TestChunksLargerThanTheirElements(t *testing.T) {
 	}
 }
 
-// TestManyDimensions reads chunks of three dimensions, none of which divides the shape, and rows
+// TestManyDimensions reads chunks of three dimensions that do not divide the shape, and rows
 // that no chunk was written for.
 func TestManyDimensions(t *testing.T) {
 	shape, chunk := []int64{3, 5, 4}, []uint32{2, 2, 3}

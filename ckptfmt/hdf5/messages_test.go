@@ -298,7 +298,7 @@ func TestDatatypes(t *testing.T) {
 	}
 }
 
-// TestTypesInTypes has types within each other, of which each may have the next.
+// TestTypesInTypes has types within each other, as far as they may be.
 func TestTypesInTypes(t *testing.T) {
 	for name, within := range map[string]func(b []byte) []byte{
 		"compounds":    func(b []byte) []byte { return compound(4, part("a", 0, b)) },

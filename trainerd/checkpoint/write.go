@@ -181,18 +181,19 @@ func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
-	if own && !present(prefix) {
-		return deletedMeanwhile(prefix)
+	if err := stillThere(prefix, own); err != nil {
+		return err
 	}
 	s.addSums(ctx, prefix, m)
 	s.retire(pending, newest)
-	if own && !present(prefix) {
-		return deletedMeanwhile(prefix)
-	}
-	return nil
+	return stillThere(prefix, own)
 }
 
-func deletedMeanwhile(prefix string) error {
+// stillThere fails if a checkpoint of the Saver's own files has been deleted.
+func stillThere(prefix string, own bool) error {
+	if !own || present(prefix) {
+		return nil
+	}
 	return fmt.Errorf("saving %s: its files were deleted meanwhile: %w", prefix, fs.ErrNotExist)
 }
 

@@ -223,7 +223,7 @@ type run struct {
 	maxStep                int64 // the highest step of all reports, -1 for none
 	ceiling                int64 // checkpoints from this step on are not trusted
 	aside                  *aside
-	outside                string // a link that leads out of the logdir, of which the log has a line
+	outside                string // a link that leads out of the logdir, and is in the log
 	failuresBeforeProgress int    // starts in a row that failed before their first report
 	savers                 []chan<- Checkpoint
 	prompter               prompter

@@ -64,8 +64,8 @@ func TestLearnsNumbers(t *testing.T) {
 	}
 }
 
-// TestReportedOnce has what another node reports noted of checkpoints: of those of which nothing
-// is known yet, and not in the records of those whose names say their steps.
+// TestReportedOnce has what another node reports noted of checkpoints: of those that nothing
+// is known of yet, and not in the records of those whose names say their steps.
 func TestReportedOnce(t *testing.T) {
 	dir := childtest.Logdir(t, "step_100", "w-3")
 	s := openStore(t, dir, "*")

@@ -323,7 +323,7 @@ func TestHardLinkToWhatIsBroughtBack(t *testing.T) {
 	}
 }
 
-// TestNamesOfEachProcess has a damaged checkpoint of two processes, each of which has a folder with
+// TestNamesOfEachProcess has a damaged checkpoint of two processes, each with a folder that has
 // a file that names its own part: all name the one before. They keep one, too.
 func TestNamesOfEachProcess(t *testing.T) {
 	dir := t.TempDir()
