@@ -21,7 +21,7 @@ func inIndex(kind byte, params ...byte) []byte {
 }
 
 // arrayOf is a fixed array at blocksAt of n chunks, whose elements are on pages if there are
-// more of them than one has. Only the pages in has were written. The bytes of the
+// more of them than one has. Only pages for which has is true were written. The bytes of the
 // chunks follow: a, b, c and so on.
 func arrayOf(pageBits, elem byte, n int, has func(page int) bool) string {
 	const headSize = 28
