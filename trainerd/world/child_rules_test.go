@@ -38,6 +38,8 @@ func (n *childNode) noteAnnounced(ctx context.Context, r slog.Record) error {
 			n.promise(n.stepOfSaved(attrs))
 		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):
 			n.takeBack(filepath.Join(n.dir, filepath.Dir(n.plan.way.pattern), attrs["to"].String())) // "to" is the base name
+		case r.Message == "cannot rewind to an earlier checkpoint": // a part of it may be done
+			n.takeBack(attrs["checkpoint"].String())
 		case strings.Contains(r.Message, "rewinding to the previous one"):
 			n.takeBack(attrs["older"].String())
 		case strings.Contains(r.Message, "moved it aside") && attrs["next"].String() != "the beginning":

@@ -147,14 +147,16 @@ func (l *living) supervise(ctx context.Context) error {
 }
 
 // noteRewind reads the log of a run for the checkpoints that it goes back to, which lowers
-// the promise, also of a life that ends before OnRewind is called.
+// the promise, also of a life that ends before OnRewind is called. Of a rewind that fails,
+// the disk may hold a part, or all.
 func (l *living) noteRewind(ctx context.Context, r slog.Record) error {
 	switch attrs := attrsOf(r); r.Message {
 	case "loss is NaN; rewinding":
-		to := ckptdir.StepOf(attrs["to"].String())
-		l.announced = min(l.announced, to)
-		l.fs.Mark(l.announced + 1)
-		if err := l.abandon(to); err != nil {
+		if err := l.goBack(ckptdir.StepOf(attrs["to"].String())); err != nil {
+			return err
+		}
+	case "cannot rewind to an earlier checkpoint":
+		if err := l.goBack(ckptdir.StepOf(attrs["checkpoint"].String())); err != nil {
 			return err
 		}
 	case "saved":
@@ -164,6 +166,13 @@ func (l *living) noteRewind(ctx context.Context, r slog.Record) error {
 		return nil
 	}
 	return l.story.Handler().Handle(ctx, r)
+}
+
+// goBack lowers the promise to a step.
+func (l *living) goBack(to int64) error {
+	l.announced = min(l.announced, to)
+	l.fs.Mark(l.announced + 1)
+	return l.abandon(to)
 }
 
 // dead reports whether the process is, or its machine.

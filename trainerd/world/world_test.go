@@ -54,9 +54,12 @@ func TestWorld(t *testing.T) {
 	//	                      it had begun with; one of V1 in several files was not moved aside
 	//	17361603699315917564  a disk that was full at a resume dropped START, and with it the
 	//	                      rule which points are overtaken
+	//	1198887570938123795   a rewind that failed after the state file was replaced was taken
+	//	                      for a lost checkpoint
 	w := world[*plan, *defect]{make: newPlan, n: 12, share: 50}
 	w.found = []era[*plan]{
 		{firstPlan, []uint64{7254331493762463110, 13005572666249880941, 18181119427545362970, 17361603699315917564}},
+		{newPlan, []uint64{1198887570938123795}},
 	}
 	w.test(t)
 }
