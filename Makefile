@@ -22,7 +22,7 @@ FOR     ?= 1h
 export INTEROP RETRY
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak restarts world planted prove mutants cover trainers planted-trainers systemd crash powercut cluster arm64 config package package-test reproducible clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak restarts world planted prove mutants cover trainers planted-trainers systemd slurm crash powercut cluster arm64 config package package-test reproducible clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -148,6 +148,9 @@ reproducible: ## build all packages twice, in two clones with two build caches, 
 
 crash: ## resume from a million states that crashes may leave (a quarter of an hour)
 	GOGC=400 go test ./trainerd -run TestCrashStates -crashstates 1000000 -timeout 4h -v
+
+slurm: ## start a Slurm of two nodes and run the batch scripts in it: walltimes, preemption, a lost node, scancel (needs root)
+	go test ./packaging/slurm -slurm -v -count=1 -timeout 40m
 
 powercut: ## cut the power of real ext4 and XFS file systems, fill disks (root, loop devices; CUTS=40 in all)
 	go test ./bench/faults -count 1 -v -powercuts $(CUTS) $(if $(wildcard .venv/bin/python),-python $(CURDIR)/.venv/bin/python) -timeout 2h
