@@ -261,11 +261,11 @@ func TestCurrentIsGone(t *testing.T) {
 	newest := stored{prefix: save(t, s, sess, path, 2)}
 	sessiontest.MustNoErr(t, s.MakeCurrent(dir, first))
 	sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, first))
-	if got := s.currentIn(dir, newest); got.prefix != first {
+	if got := s.currentOr(newest); got.prefix != first {
 		t.Fatalf("the training continues from %s", got.prefix)
 	}
 	sessiontest.MustNoErr(t, ckptdir.Remove(first, nil))
-	if got := s.currentIn(dir, newest); got.prefix != newest.prefix {
+	if got := s.currentOr(newest); got.prefix != newest.prefix {
 		t.Errorf("without it, from %s", got.prefix)
 	}
 }
@@ -323,6 +323,31 @@ func TestFullDiskAfterGoingBack(t *testing.T) {
 				t.Errorf("once there is space: current is %s, %v", prefix, err)
 			}
 		})
+	}
+}
+
+// The state file of a copied folder names the checkpoints of the original by absolute paths, and
+// somebody has chosen an earlier one: it stays chosen on a full disk, until there is another.
+func TestFullDiskAfterCopy(t *testing.T) {
+	original, dir, sess := sessiontest.MemoryDir(t), sessiontest.MemoryDir(t), twoVariables(1)
+	first := &Saver{AbsolutePaths: true}
+	for _, step := range []int64{1, 2, 3} {
+		save(t, first, sess, filepath.Join(original, "m"), step)
+	}
+	chosen := filepath.Join(original, "m-2")
+	s := &Saver{MaxToKeep: 2, AbsolutePaths: true, FS: &fixedFS{atomicfile.OrOS(nil), []int64{0}}}
+	s.RecoverLastCheckpoints(first.LastCheckpoints())
+	sessiontest.MustNoErr(t, s.MakeCurrent(dir, chosen))
+	sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, chosen))
+	var full *NoSpaceError
+	if _, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 4); !errors.As(err, &full) {
+		t.Fatalf("Save on a full disk = %v", err)
+	}
+	if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || prefix != chosen {
+		t.Errorf("current is %s, %v; want %s", prefix, err, chosen)
+	}
+	if got := steps(t, original); !cmp.Equal(got, []int64{1, 2, 3}) {
+		t.Errorf("the original has %v", got)
 	}
 }
 

@@ -280,9 +280,8 @@ func (s *Saver) stateFor(newest stored) *tfpb.CheckpointState {
 
 // removeAll deletes checkpoints that fell out of the rotation. What lies in
 // another directory than the one written to is left alone: a state file that
-// was copied may name files of another run. The newest stays whatever the list
-// says: it may have fallen out before it was saved again. Those that could not
-// be deleted are returned.
+// was copied may name files of another run. Those that could not be deleted are
+// returned.
 func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 	log := logging.OrDiscard(s.Logger)
 	for _, k := range evicted {
@@ -290,18 +289,16 @@ func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 			log.Warn("old checkpoint is in another directory; not deleted", "checkpoint", k.prefix)
 			continue
 		}
-		pinned, err := s.removeUnpinned(k.prefix)
-		if pinned {
+		switch pinned, err := s.removeUnpinned(k.prefix); {
+		case pinned:
 			log.Info("old checkpoint is pinned; not deleted", "checkpoint", k.prefix)
 			s.keepForever(k, "pinned")
-			continue
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			log.Warn("old checkpoint could not be deleted; trying again after the next save", "checkpoint", k.prefix, "err", err)
 			left = append(left, k)
-			continue
+		default:
+			log.Debug("deleted old checkpoint", "checkpoint", k.prefix)
 		}
-		log.Debug("deleted old checkpoint", "checkpoint", k.prefix)
 	}
 	return left
 }

@@ -201,6 +201,11 @@ func TestSavedAgainBeforeItsDeletion(t *testing.T) {
 	if got := sessiontest.Files(t, dir, "*.index"); !slices.Equal(got, []string{"m-1.index"}) {
 		t.Errorf("checkpoints %v", got)
 	}
+	s.MaxToKeep = 2
+	save(t, s, twoVariables(6), filepath.Join(dir, "m"), 6)
+	if got := sessiontest.Files(t, dir, "*.index"); !slices.Equal(got, []string{"m-1.index", "m-6.index"}) {
+		t.Errorf("checkpoints after the next save: %v", got)
+	}
 }
 
 // Where the graph cannot be written, the checkpoint is not announced, and goes with
