@@ -76,7 +76,8 @@ func (s *Saver) need(cut *Snapshot) int64 {
 }
 
 // evictAhead deletes what the coming checkpoint will push out, but for the newest, and what
-// the training continues from, which may be an earlier one.
+// the training continues from, which may be an earlier one. The state file names that before:
+// where the last save could not write it, it still names one of those that go.
 func (s *Saver) evictAhead(coming string) error {
 	dir := filepath.Dir(coming)
 	s.mu.Lock()
@@ -91,16 +92,20 @@ func (s *Saver) evictAhead(coming string) error {
 	s.kept = slices.DeleteFunc(s.kept, func(k stored) bool {
 		return slices.ContainsFunc(evicted, func(e stored) bool { return e.prefix == k.prefix })
 	})
-	gone := append(slices.Clip(s.pendingDelete), evicted...)
+	s.pendingDelete = append(s.pendingDelete, evicted...)
+	gone, current := s.pendingDelete, s.currentOr(newest)
 	s.mu.Unlock()
 	if len(gone) == 0 {
 		return nil
+	}
+	if err := s.MakeCurrent(dir, current.prefix); err != nil {
+		return err
 	}
 	logging.OrDiscard(s.Logger).Warn("disk is nearly full; deleting old checkpoints before the save instead of after it", "checkpoints", len(gone))
 	left := s.removeAll(gone, dir)
 	s.mu.Lock()
 	s.pendingDelete = left
-	state := s.stateFor(s.currentOr(newest))
+	state := s.stateFor(current)
 	s.mu.Unlock()
 	return s.updateState(dir, state)
 }

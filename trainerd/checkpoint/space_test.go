@@ -326,6 +326,48 @@ func TestFullDiskAfterGoingBack(t *testing.T) {
 	}
 }
 
+// A checkpoint was written, but not the state file with it, as on a disk that is nearly full. The
+// next save makes room: what the state file names stays until that names another.
+func TestFullDiskAfterStateFails(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	disk := &refuseState{FS: atomicfile.OrOS(nil)}
+	s := &Saver{MaxToKeep: 1, FS: disk}
+	path := filepath.Join(dir, "m")
+	save(t, s, twoVariables(1), path, 1)
+	disk.refuses = true
+	if _, err := s.Save(t.Context(), twoVariables(2), path, 2); !errors.Is(err, errStore) {
+		t.Fatalf("without a state file: %v", err)
+	}
+	s.FS = &fixedFS{disk, []int64{0}}
+	if _, err := s.Save(t.Context(), twoVariables(3), path, 3); !errors.Is(err, errStore) {
+		t.Errorf("making room: %v", err)
+	}
+	if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || stepOf(prefix) != 1 || restoreFirst(t, twoVariables(0), dir, "m") != prefix {
+		t.Errorf("current is %s, %v; files %v", prefix, err, sessiontest.Files(t, dir, "*"))
+	}
+	disk.refuses = false
+	var full *NoSpaceError
+	if _, err := s.Save(t.Context(), twoVariables(3), path, 3); !errors.As(err, &full) {
+		t.Errorf("Save on a full disk = %v", err)
+	}
+	if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || stepOf(prefix) != 2 || !cmp.Equal(steps(t, dir), []int64{2}) {
+		t.Errorf("current is %s, %v; files %v", prefix, err, sessiontest.Files(t, dir, "*"))
+	}
+}
+
+// refuseState is a disk that takes no state file.
+type refuseState struct {
+	atomicfile.FS
+	refuses bool
+}
+
+func (f *refuseState) Rename(from, to string) error {
+	if f.refuses && filepath.Base(to) == DefaultLatestFilename {
+		return errStore
+	}
+	return f.FS.Rename(from, to)
+}
+
 // The state file of a copied folder names the checkpoints of the original by absolute paths, and
 // somebody has chosen an earlier one: it stays chosen on a full disk, until there is another.
 func TestFullDiskAfterCopy(t *testing.T) {
