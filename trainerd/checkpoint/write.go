@@ -52,20 +52,18 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	if err := s.makeRoom(cut, prefix); err != nil {
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
-	overwrites := whole(prefix)
+	overwrites := present(prefix)
 	saved, err := s.writeTensors(ctx, cut, abs)
 	if err != nil {
 		s.discardPartial(prefix)
-		if !overwrites && whole(prefix) {
+	} else if s.MetaGraph != nil {
+		err = atomicfile.WriteFile(s.FS, layout.MetaName(abs), s.EncodedMetaGraph())
+	}
+	if err != nil {
+		if !overwrites && present(prefix) {
 			s.deleteLater(prefix) // the names of its files may not be durable
 		}
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
-	}
-	if s.MetaGraph != nil {
-		if err := atomicfile.WriteFile(s.FS, layout.MetaName(abs), s.EncodedMetaGraph()); err != nil {
-			s.deleteLater(prefix)
-			return "", fmt.Errorf("saving %s: %w", prefix, err)
-		}
 	}
 	if !saved {
 		return "", nil
@@ -161,10 +159,7 @@ func (s *Saver) discardPartial(prefix string) {
 func (s *Saver) deleteLater(prefix string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	inRotation := slices.ContainsFunc(s.kept, func(k stored) bool { return k.prefix == prefix })
-	if !inRotation {
-		s.pendingDelete = append(s.pendingDelete, stored{prefix: prefix, saved: time.Now()})
-	}
+	s.pendingDelete = append(s.pendingDelete, stored{prefix: prefix, saved: time.Now()})
 }
 
 // publish makes a written checkpoint current, completes its manifest, and deletes those

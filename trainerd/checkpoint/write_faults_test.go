@@ -237,6 +237,29 @@ func TestGraphCannotBeWritten(t *testing.T) {
 	}
 }
 
+// A checkpoint of a run that keeps all is written again, without its graph: the save fails,
+// and no later one takes the checkpoint away.
+func TestOverwrittenWithoutGraph(t *testing.T) {
+	kinds := savers()
+	kinds["V1"] = &Saver{Format: FormatV1}
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			dir := sessiontest.MemoryDir(t)
+			s := &Saver{MetaGraph: &tfpb.MetaGraphDef{}, MaxToKeep: -1, Format: kind.Format, Shards: kind.Shards}
+			one := save(t, s, twoVariables(1), filepath.Join(dir, "m"), 1)
+			sessiontest.MustNoErr(t, os.Remove(filepath.Join(dir, "m-1.meta")))
+			sessiontest.MustNoErr(t, os.MkdirAll(filepath.Join(dir, "m-1.meta", "x"), 0o777))
+			if _, err := s.Save(t.Context(), twoVariables(2), filepath.Join(dir, "m"), 1); err == nil {
+				t.Fatal("saved without its graph")
+			}
+			save(t, s, twoVariables(3), filepath.Join(dir, "m"), 3)
+			if !present(one) {
+				t.Errorf("left: %v", sessiontest.Files(t, dir, "*"))
+			}
+		})
+	}
+}
+
 func TestCheckPath(t *testing.T) {
 	s := new(Saver)
 	for _, path := range []string{"", ".", "/", "dir/", "//"} {
