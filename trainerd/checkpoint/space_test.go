@@ -138,9 +138,10 @@ func TestJustEnoughSpace(t *testing.T) {
 			if got := stepsOf(s.LastCheckpoints()); !cmp.Equal(got, want) {
 				t.Errorf("looks after %v, want %v", got, want)
 			}
-			prefix, err := ckptdir.LatestCheckpoint(dir, nil)
-			if err != nil || stepOf(prefix) != 2 {
-				t.Errorf("current is %s, %v", prefix, err)
+			state, err := ckptdir.ReadState(dir, nil)
+			sessiontest.MustNoErr(t, err)
+			if listed := stepsOf(state.GetAllModelCheckpointPaths()); stepOf(state.GetModelCheckpointPath()) != 2 || !cmp.Equal(listed, want) {
+				t.Errorf("current is %s, listed %v, want %v", state.GetModelCheckpointPath(), listed, want)
 			}
 		})
 	}
