@@ -356,6 +356,28 @@ func TestFullDiskAfterStateFails(t *testing.T) {
 	}
 }
 
+// Any operation of a save fails, once or for long, and the next save finds the disk full:
+// what the state file names is there, with its own values.
+func TestFullDiskAfterEveryFailure(t *testing.T) {
+	for name, kind := range savers() {
+		t.Run(name, func(t *testing.T) {
+			eachFault(func(fsys *faultfs.FS) {
+				dir := sessiontest.MemoryDir(t)
+				path := filepath.Join(dir, "m")
+				s := &Saver{Shards: kind.Shards, Format: kind.Format, MaxToKeep: 1, MetaGraph: &tfpb.MetaGraphDef{}}
+				save(t, s, twoVariables(1), path, 1)
+				s.FS = fsys
+				_, failed := s.Save(t.Context(), twoVariables(2), path, 2)
+				s.FS = &fixedFS{fsys, []int64{0}}
+				if _, err := s.Save(t.Context(), twoVariables(3), path, 3); err == nil {
+					t.Errorf("%s fails: saved on a full disk", fsys.Failed())
+				}
+				checkCurrent(t, fsys.Failed(), dir, failed)
+			})
+		})
+	}
+}
+
 // refuseState is a disk that takes no state file.
 type refuseState struct {
 	atomicfile.FS
