@@ -64,8 +64,8 @@ func (s *Saver) isLeftover(prefix, basename string) bool {
 	if baseOf(original) != basename || s.looksAfter(prefix) || isPinned(prefix) {
 		return false
 	}
-	if previous {
-		return whole(original) || !s.looksAfter(original)
+	if previous { // where that is pinned and not whole, it is all that is left of it
+		return whole(original) || !s.looksAfter(original) && !isPinned(original)
 	}
 	return !whole(prefix)
 }

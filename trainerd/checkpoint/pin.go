@@ -44,40 +44,53 @@ func (s *Saver) Pin(prefix string) error {
 func (s *Saver) endPin(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pinning[name]--; s.pinning[name] == 0 {
-		delete(s.pinning, name)
-	}
+	s.pinning[name]--
 }
 
 // Pin protects a checkpoint of any source, named by its prefix, file or folder,
 // like [Saver.Pin].
 func Pin(fsys ckptfmt.FS, name string) error { return atomicfile.WriteFile(fsys, name+pinSuffix, nil) }
 
-// errPinning keeps a checkpoint from being deleted for now.
-var errPinning = errors.New("it is being pinned")
+// What keeps a checkpoint from being deleted for now.
+var (
+	errPinning   = errors.New("it is being pinned")
+	errContinues = errors.New("the training continues from it")
+)
 
-// removeUnpinned deletes a checkpoint, unless it is pinned. The disk may take long to do
-// either, so neither waits for the other. The caller holds writing.
+// removeUnpinned deletes a checkpoint, unless it is pinned or the training continues from it.
+// The disk may take long to pin and to delete, so neither waits for the other. The caller
+// holds writing.
 func (s *Saver) removeUnpinned(prefix string) (pinned bool, err error) {
-	if !s.setDeleting(unsharded(prefix)) {
-		return false, errPinning
+	if err := s.beginDelete(prefix); err != nil {
+		return false, err
 	}
-	defer s.setDeleting("")
+	defer s.endDelete()
 	if isPinned(prefix) {
 		return true, nil
 	}
 	return false, removeCheckpoint(s.FS, prefix)
 }
 
-// setDeleting reports whether the checkpoint may be deleted from now on.
-func (s *Saver) setDeleting(name string) bool {
+// beginDelete keeps a checkpoint from being pinned from now on, unless something keeps it from
+// being deleted.
+func (s *Saver) beginDelete(prefix string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pinning[name] > 0 {
-		return false
+	switch name := unsharded(prefix); {
+	case prefix == s.last:
+		return errContinues
+	case s.pinning[name] > 0:
+		return errPinning
+	default:
+		s.deleting = name
+		return nil
 	}
-	s.deleting = name
-	return true
+}
+
+func (s *Saver) endDelete() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deleting = ""
 }
 
 // Unpin removes the protection of [Saver.Pin], if there is any.

@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
@@ -25,6 +26,8 @@ func TestPin(t *testing.T) {
 			first := save(t, s, sess, filepath.Join(dir, "m"), 1)
 			sessiontest.MustNoErr(t, s.Pin(first))
 			save(t, s, sess, filepath.Join(dir, "m"), 2)
+			sessiontest.MustNoErr(t, s.Unpin(first))
+			sessiontest.MustNoErr(t, s.Pin(first)) // it was not deleted, so it can be pinned
 			save(t, s, sess, filepath.Join(dir, "m"), 3)
 			if got := sessiontest.Files(t, dir, "*.index"); !cmp.Equal(got, []string{"m-1.index", "m-3.index"}) {
 				t.Errorf("checkpoints %v; want the pinned one and the last", got)
@@ -83,11 +86,53 @@ func TestPinWhileDeleted(t *testing.T) {
 	}
 }
 
+// A checkpoint that a save leaves alone because it is being pinned goes with the next save,
+// if it could not be pinned.
+func TestDeletedAfterPinFails(t *testing.T) {
+	dir, sess := t.TempDir(), twoVariables(1)
+	disk := &pinDisk{FS: atomicfile.OrOS(nil), err: faultfs.ErrInjected}
+	log, lines := sessiontest.NewLog()
+	s := &Saver{MaxToKeep: 1, FS: disk, Logger: log}
+	first := save(t, s, sess, filepath.Join(dir, "m"), 1)
+	disk.pinning = func() { save(t, s, sess, filepath.Join(dir, "m"), 2) }
+	if err := s.Pin(first); !errors.Is(err, disk.err) {
+		t.Errorf("pinned: %v", err)
+	}
+	sessiontest.WantLog(t, lines, "could not be deleted", "it is being pinned")
+	if got := steps(t, dir); !cmp.Equal(got, []int64{1, 2}) {
+		t.Errorf("checkpoints %v", got)
+	}
+	save(t, s, sess, filepath.Join(dir, "m"), 3)
+	if got := steps(t, dir); !cmp.Equal(got, []int64{3}) {
+		t.Errorf("checkpoints %v after the next save", got)
+	}
+}
+
+// What a training goes back to while a save deletes old checkpoints stays until the next save.
+func TestGoneBackToWhileDeleting(t *testing.T) {
+	dir, sess := t.TempDir(), twoVariables(1)
+	disk := &pinDisk{FS: atomicfile.OrOS(nil)}
+	two := &Saver{MaxToKeep: 2}
+	first, second := save(t, two, sess, filepath.Join(dir, "m"), 1), save(t, two, sess, filepath.Join(dir, "m"), 2)
+	s := &Saver{MaxToKeep: 1, FS: disk}
+	s.RecoverLastCheckpoints([]string{first, second})
+	disk.removing = func() { sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, second)) }
+	save(t, s, sess, filepath.Join(dir, "m"), 3)
+	if got := steps(t, dir); !cmp.Equal(got, []int64{2, 3}) {
+		t.Errorf("checkpoints %v", got)
+	}
+	save(t, s, sess, filepath.Join(dir, "m"), 4)
+	if got := steps(t, dir); !cmp.Equal(got, []int64{4}) {
+		t.Errorf("checkpoints %v after the next save", got)
+	}
+}
+
 // pinDisk calls a function, once, before it removes a file of step 1, and before there is
-// a pin.
+// a pin, which may fail.
 type pinDisk struct {
 	atomicfile.FS
 	removing, pinning func()
+	err               error // of pins
 }
 
 func (d *pinDisk) Remove(name string) error {
@@ -100,6 +145,9 @@ func (d *pinDisk) Remove(name string) error {
 func (d *pinDisk) Rename(from, to string) error {
 	if IsPin(to) {
 		once(&d.pinning)
+		if d.err != nil {
+			return d.err
+		}
 	}
 	return d.FS.Rename(from, to)
 }

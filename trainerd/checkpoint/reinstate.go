@@ -87,7 +87,7 @@ func previousFiles(previous string) (last string, others []string, err error) {
 	return others[0], others[1:], nil
 }
 
-// lookAfter makes the Saver look after a checkpoint as its newest.
+// lookAfter makes the Saver look after a checkpoint, which has its own name again, as its newest.
 func (s *Saver) lookAfter(prefix string) {
 	abs, err := filepath.Abs(prefix)
 	if err != nil {
@@ -102,4 +102,7 @@ func (s *Saver) lookAfter(prefix string) {
 	defer s.mu.Unlock()
 	s.start()
 	s.put(stored{abs, step, saved, metrics})
+	if s.last == previousName(abs) {
+		s.last = abs
+	}
 }

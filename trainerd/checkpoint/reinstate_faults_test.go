@@ -12,12 +12,13 @@ import (
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
-// eachFault calls f with a disk that fails once, or from then on, at each of the
-// operations of f in turn, until there are no more.
+// eachFault calls f with a disk that fails once, or from then on, in one kind of operation or
+// in all, at each of the operations of f in turn, until there are no more.
 func eachFault(f func(fsys *faultfs.FS)) {
-	for _, kill := range []bool{false, true} {
+	for _, fault := range []faultfs.Fault{{}, {Lasting: true}, {Kill: true}} {
 		for at := 1; ; at++ {
-			fsys := faultfs.NewFault(faultfs.Fault{At: at, Kill: kill})
+			fault.At = at
+			fsys := faultfs.NewFault(fault)
 			if f(fsys); fsys.Failed() == "" {
 				break
 			}

@@ -36,8 +36,12 @@ func TestReinstate(t *testing.T) {
 			}
 			log, lines := sessiontest.NewLog()
 			again := &Saver{Shards: s.Shards, Format: s.Format, Logger: log}
+			sessiontest.MustNoErr(t, again.Restore(t.Context(), sess, previousName(prefix)))
 			if got := again.Reinstate(previousName(prefix)); got != prefix {
 				t.Fatalf("got %s, want %s", got, prefix)
+			}
+			if got := again.parent(); got != filepath.Base(prefix) {
+				t.Errorf("the training continues from %s, want %s", got, filepath.Base(prefix))
 			}
 			whole = withoutManifest(whole)
 			if diff := cmp.Diff(withoutManifest(sessiontest.Files(t, dir, "model*")), whole); diff != "" {

@@ -286,6 +286,44 @@ func TestKeepEveryAfterLongPause(t *testing.T) {
 	})
 }
 
+// A checkpoint that is made current again is the first that a restart tries, where it is in
+// the rotation and where it is pinned, and the times of all survive.
+func TestMadeCurrentWithTimes(t *testing.T) {
+	for _, step := range []int64{1, 2, 3, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			s := &Saver{MaxToKeep: 3, KeepEvery: 100 * time.Hour}
+			began := time.Now()
+			for n := range int64(4) {
+				r.save(s, n+1)
+				if n == 0 {
+					sessiontest.MustNoErr(t, s.Pin(filepath.Join(r.dir, "m-1")))
+				}
+				time.Sleep(time.Hour)
+			}
+			prefix := filepath.Join(r.dir, fmt.Sprint("m-", step))
+			old := time.Unix(1, 0) // the files are copied, or touched, afterwards
+			sessiontest.MustNoErr(t, os.Chtimes(prefix+indexSuffix, old, began.Add(time.Duration(step-1)*time.Hour)))
+			sessiontest.MustNoErr(t, s.MakeCurrent(r.dir, prefix))
+			for _, name := range sessiontest.Files(t, r.dir, "*.index") {
+				sessiontest.MustNoErr(t, os.Chtimes(filepath.Join(r.dir, name), old, old))
+			}
+			again := &Saver{MaxToKeep: 3, KeepEvery: 100 * time.Hour}
+			found, err := again.Find(r.dir, "m")
+			sessiontest.MustNoErr(t, err)
+			again.Recover(found, nil, found.Prefixes[0])
+			if found.Prefixes[0] != prefix || !slices.Contains(again.LastCheckpoints(), prefix) {
+				t.Errorf("a restart tries %v, and looks after %v; want %s", found.Prefixes, again.LastCheckpoints(), prefix)
+			}
+			for _, k := range again.kept {
+				if want := began.Add(time.Duration(stepOf(k.prefix)-1) * time.Hour); !k.saved.Equal(want) {
+					t.Errorf("%s was saved %v, want %v", k.prefix, k.saved, want)
+				}
+			}
+		})
+	}
+}
+
 // A directory that was copied names the files of the original. They are not
 // the copy's to delete.
 func TestCK15CopiedDirectoryLeavesOriginal(t *testing.T) {

@@ -75,8 +75,9 @@ func (s *Saver) need(cut *Snapshot) int64 {
 	return need
 }
 
-// evictAhead deletes what the coming checkpoint will push out, but for what the training
-// continues from, which may be an earlier one.
+// evictAhead deletes what the coming checkpoint will push out, but for the newest, and what
+// the training continues from, which may be an earlier one. The state file names that before:
+// where the last save could not write it, it still names one of those that go.
 func (s *Saver) evictAhead(coming string) error {
 	dir := filepath.Dir(coming)
 	s.mu.Lock()
@@ -85,33 +86,34 @@ func (s *Saver) evictAhead(coming string) error {
 		return nil
 	}
 	newest := s.kept[len(s.kept)-1]
-	current := s.currentIn(dir, newest)
 	after := rotation{kept: slices.Clone(s.kept), lastPreserved: s.lastPreserved} // to try it out
 	evicted := s.evictFor(&after, stored{prefix: coming, saved: time.Now()})
-	evicted = slices.DeleteFunc(evicted, func(k stored) bool { return slices.Contains([]string{newest.prefix, current.prefix, coming}, k.prefix) })
-	s.kept = slices.DeleteFunc(slices.Clone(s.kept), func(k stored) bool {
+	evicted = slices.DeleteFunc(evicted, func(k stored) bool { return k.prefix == newest.prefix || k.prefix == s.last })
+	s.kept = slices.DeleteFunc(s.kept, func(k stored) bool {
 		return slices.ContainsFunc(evicted, func(e stored) bool { return e.prefix == k.prefix })
 	})
-	continues := func(k stored) bool { return k.prefix == current.prefix }
-	gone := slices.DeleteFunc(append(slices.Clone(s.pendingDelete), evicted...), continues)
+	s.pendingDelete = append(s.pendingDelete, evicted...)
+	gone, current := s.pendingDelete, s.currentOr(newest)
 	s.mu.Unlock()
 	if len(gone) == 0 {
 		return nil
 	}
+	if err := s.MakeCurrent(dir, current.prefix); err != nil {
+		return err
+	}
 	logging.OrDiscard(s.Logger).Warn("disk is nearly full; deleting old checkpoints before the save instead of after it", "checkpoints", len(gone))
 	left := s.removeAll(gone, dir)
 	s.mu.Lock()
-	later := slices.DeleteFunc(s.pendingDelete, func(k stored) bool { return !continues(k) })
-	s.pendingDelete = append(later, left...)
+	s.pendingDelete = left
 	state := s.stateFor(current)
 	s.mu.Unlock()
 	return s.updateState(dir, state)
 }
 
-// currentIn returns what was restored or saved last, if it is in a directory, else the newest.
-// The caller holds s.mu.
-func (s *Saver) currentIn(dir string, newest stored) stored {
-	if filepath.Dir(s.last) != dir || s.last == newest.prefix {
+// currentOr returns what was restored or saved last, if it is there, else the newest. The
+// caller holds s.mu.
+func (s *Saver) currentOr(newest stored) stored {
+	if s.last == "" {
 		return newest
 	}
 	saved, err := checkpointTime(s.last)

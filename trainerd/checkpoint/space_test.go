@@ -138,9 +138,10 @@ func TestJustEnoughSpace(t *testing.T) {
 			if got := stepsOf(s.LastCheckpoints()); !cmp.Equal(got, want) {
 				t.Errorf("looks after %v, want %v", got, want)
 			}
-			prefix, err := ckptdir.LatestCheckpoint(dir, nil)
-			if err != nil || stepOf(prefix) != 2 {
-				t.Errorf("current is %s, %v", prefix, err)
+			state, err := ckptdir.ReadState(dir, nil)
+			sessiontest.MustNoErr(t, err)
+			if listed := stepsOf(state.GetAllModelCheckpointPaths()); stepOf(state.GetModelCheckpointPath()) != 2 || !cmp.Equal(listed, want) {
+				t.Errorf("current is %s, listed %v, want %v", state.GetModelCheckpointPath(), listed, want)
 			}
 		})
 	}
@@ -261,11 +262,11 @@ func TestCurrentIsGone(t *testing.T) {
 	newest := stored{prefix: save(t, s, sess, path, 2)}
 	sessiontest.MustNoErr(t, s.MakeCurrent(dir, first))
 	sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, first))
-	if got := s.currentIn(dir, newest); got.prefix != first {
+	if got := s.currentOr(newest); got.prefix != first {
 		t.Fatalf("the training continues from %s", got.prefix)
 	}
 	sessiontest.MustNoErr(t, ckptdir.Remove(first, nil))
-	if got := s.currentIn(dir, newest); got.prefix != newest.prefix {
+	if got := s.currentOr(newest); got.prefix != newest.prefix {
 		t.Errorf("without it, from %s", got.prefix)
 	}
 }
@@ -323,6 +324,95 @@ func TestFullDiskAfterGoingBack(t *testing.T) {
 				t.Errorf("once there is space: current is %s, %v", prefix, err)
 			}
 		})
+	}
+}
+
+// A checkpoint was written, but not the state file with it, as on a disk that is nearly full. The
+// next save makes room: what the state file names stays until that names another.
+func TestFullDiskAfterStateFails(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	disk := &refuseState{FS: atomicfile.OrOS(nil)}
+	s := &Saver{MaxToKeep: 1, FS: disk}
+	path := filepath.Join(dir, "m")
+	save(t, s, twoVariables(1), path, 1)
+	disk.refuses = true
+	if _, err := s.Save(t.Context(), twoVariables(2), path, 2); !errors.Is(err, errStore) {
+		t.Fatalf("without a state file: %v", err)
+	}
+	s.FS = &fixedFS{disk, []int64{0}}
+	if _, err := s.Save(t.Context(), twoVariables(3), path, 3); !errors.Is(err, errStore) {
+		t.Errorf("making room: %v", err)
+	}
+	if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || stepOf(prefix) != 1 || restoreFirst(t, twoVariables(0), dir, "m") != prefix {
+		t.Errorf("current is %s, %v; files %v", prefix, err, sessiontest.Files(t, dir, "*"))
+	}
+	disk.refuses = false
+	var full *NoSpaceError
+	if _, err := s.Save(t.Context(), twoVariables(3), path, 3); !errors.As(err, &full) {
+		t.Errorf("Save on a full disk = %v", err)
+	}
+	if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || stepOf(prefix) != 2 || !cmp.Equal(steps(t, dir), []int64{2}) {
+		t.Errorf("current is %s, %v; files %v", prefix, err, sessiontest.Files(t, dir, "*"))
+	}
+}
+
+// Any operation of a save fails, once or for long, and the next save finds the disk full:
+// what the state file names is there, with its own values.
+func TestFullDiskAfterEveryFailure(t *testing.T) {
+	for name, kind := range savers() {
+		t.Run(name, func(t *testing.T) {
+			eachFault(func(fsys *faultfs.FS) {
+				dir := sessiontest.MemoryDir(t)
+				path := filepath.Join(dir, "m")
+				s := &Saver{Shards: kind.Shards, Format: kind.Format, MaxToKeep: 1, MetaGraph: &tfpb.MetaGraphDef{}}
+				save(t, s, twoVariables(1), path, 1)
+				s.FS = fsys
+				_, failed := s.Save(t.Context(), twoVariables(2), path, 2)
+				s.FS = &fixedFS{fsys, []int64{0}}
+				if _, err := s.Save(t.Context(), twoVariables(3), path, 3); err == nil {
+					t.Errorf("%s fails: saved on a full disk", fsys.Failed())
+				}
+				checkCurrent(t, fsys.Failed(), dir, failed)
+			})
+		})
+	}
+}
+
+// refuseState is a disk that takes no state file.
+type refuseState struct {
+	atomicfile.FS
+	refuses bool
+}
+
+func (f *refuseState) Rename(from, to string) error {
+	if f.refuses && filepath.Base(to) == DefaultLatestFilename {
+		return errStore
+	}
+	return f.FS.Rename(from, to)
+}
+
+// The state file of a copied folder names the checkpoints of the original by absolute paths, and
+// somebody has chosen an earlier one: it stays chosen on a full disk, until there is another.
+func TestFullDiskAfterCopy(t *testing.T) {
+	original, dir, sess := sessiontest.MemoryDir(t), sessiontest.MemoryDir(t), twoVariables(1)
+	first := &Saver{AbsolutePaths: true}
+	for _, step := range []int64{1, 2, 3} {
+		save(t, first, sess, filepath.Join(original, "m"), step)
+	}
+	chosen := filepath.Join(original, "m-2")
+	s := &Saver{MaxToKeep: 2, AbsolutePaths: true, FS: &fixedFS{atomicfile.OrOS(nil), []int64{0}}}
+	s.RecoverLastCheckpoints(first.LastCheckpoints())
+	sessiontest.MustNoErr(t, s.MakeCurrent(dir, chosen))
+	sessiontest.MustNoErr(t, s.Restore(t.Context(), sess, chosen))
+	var full *NoSpaceError
+	if _, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 4); !errors.As(err, &full) {
+		t.Fatalf("Save on a full disk = %v", err)
+	}
+	if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || prefix != chosen {
+		t.Errorf("current is %s, %v; want %s", prefix, err, chosen)
+	}
+	if got := steps(t, original); !cmp.Equal(got, []int64{1, 2, 3}) {
+		t.Errorf("the original has %v", got)
 	}
 }
 

@@ -52,20 +52,18 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	if err := s.makeRoom(cut, prefix); err != nil {
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
 	}
-	overwrites := whole(prefix)
+	overwrites := present(prefix)
 	saved, err := s.writeTensors(ctx, cut, abs)
 	if err != nil {
 		s.discardPartial(prefix)
-		if !overwrites && whole(prefix) {
+	} else if s.MetaGraph != nil {
+		err = atomicfile.WriteFile(s.FS, layout.MetaName(abs), s.EncodedMetaGraph())
+	}
+	if err != nil {
+		if !overwrites && present(prefix) {
 			s.deleteLater(prefix) // the names of its files may not be durable
 		}
 		return "", fmt.Errorf("saving %s: %w", prefix, err)
-	}
-	if s.MetaGraph != nil {
-		if err := atomicfile.WriteFile(s.FS, layout.MetaName(abs), s.EncodedMetaGraph()); err != nil {
-			s.deleteLater(prefix)
-			return "", fmt.Errorf("saving %s: %w", prefix, err)
-		}
 	}
 	if !saved {
 		return "", nil
@@ -161,10 +159,7 @@ func (s *Saver) discardPartial(prefix string) {
 func (s *Saver) deleteLater(prefix string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	inRotation := slices.ContainsFunc(s.kept, func(k stored) bool { return k.prefix == prefix })
-	if !inRotation {
-		s.pendingDelete = append(s.pendingDelete, stored{prefix: prefix, saved: time.Now()})
-	}
+	s.pendingDelete = append(s.pendingDelete, stored{prefix: prefix, saved: time.Now()})
 }
 
 // publish makes a written checkpoint current, completes its manifest, and deletes those
@@ -280,9 +275,8 @@ func (s *Saver) stateFor(newest stored) *tfpb.CheckpointState {
 
 // removeAll deletes checkpoints that fell out of the rotation. What lies in
 // another directory than the one written to is left alone: a state file that
-// was copied may name files of another run. The newest stays whatever the list
-// says: it may have fallen out before it was saved again. Those that could not
-// be deleted are returned.
+// was copied may name files of another run. Those that could not be deleted are
+// returned.
 func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 	log := logging.OrDiscard(s.Logger)
 	for _, k := range evicted {
@@ -290,18 +284,16 @@ func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 			log.Warn("old checkpoint is in another directory; not deleted", "checkpoint", k.prefix)
 			continue
 		}
-		pinned, err := s.removeUnpinned(k.prefix)
-		if pinned {
+		switch pinned, err := s.removeUnpinned(k.prefix); {
+		case pinned:
 			log.Info("old checkpoint is pinned; not deleted", "checkpoint", k.prefix)
 			s.keepForever(k, "pinned")
-			continue
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			log.Warn("old checkpoint could not be deleted; trying again after the next save", "checkpoint", k.prefix, "err", err)
 			left = append(left, k)
-			continue
+		default:
+			log.Debug("deleted old checkpoint", "checkpoint", k.prefix)
 		}
-		log.Debug("deleted old checkpoint", "checkpoint", k.prefix)
 	}
 	return left
 }

@@ -201,6 +201,11 @@ func TestSavedAgainBeforeItsDeletion(t *testing.T) {
 	if got := sessiontest.Files(t, dir, "*.index"); !slices.Equal(got, []string{"m-1.index"}) {
 		t.Errorf("checkpoints %v", got)
 	}
+	s.MaxToKeep = 2
+	save(t, s, twoVariables(6), filepath.Join(dir, "m"), 6)
+	if got := sessiontest.Files(t, dir, "*.index"); !slices.Equal(got, []string{"m-1.index", "m-6.index"}) {
+		t.Errorf("checkpoints after the next save: %v", got)
+	}
 }
 
 // Where the graph cannot be written, the checkpoint is not announced, and goes with
@@ -229,6 +234,29 @@ func TestGraphCannotBeWritten(t *testing.T) {
 	save(t, s, twoVariables(5), filepath.Join(dir, "m"), 5)
 	if !whole(one) {
 		t.Errorf("checkpoints %v", sessiontest.Files(t, dir, "*.index"))
+	}
+}
+
+// A checkpoint of a run that keeps all is written again, without its graph: the save fails,
+// and no later one takes the checkpoint away.
+func TestOverwrittenWithoutGraph(t *testing.T) {
+	kinds := savers()
+	kinds["V1"] = &Saver{Format: FormatV1}
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			dir := sessiontest.MemoryDir(t)
+			s := &Saver{MetaGraph: &tfpb.MetaGraphDef{}, MaxToKeep: -1, Format: kind.Format, Shards: kind.Shards}
+			one := save(t, s, twoVariables(1), filepath.Join(dir, "m"), 1)
+			sessiontest.MustNoErr(t, os.Remove(filepath.Join(dir, "m-1.meta")))
+			sessiontest.MustNoErr(t, os.MkdirAll(filepath.Join(dir, "m-1.meta", "x"), 0o777))
+			if _, err := s.Save(t.Context(), twoVariables(2), filepath.Join(dir, "m"), 1); err == nil {
+				t.Fatal("saved without its graph")
+			}
+			save(t, s, twoVariables(3), filepath.Join(dir, "m"), 3)
+			if !present(one) {
+				t.Errorf("left: %v", sessiontest.Files(t, dir, "*"))
+			}
+		})
 	}
 }
 
