@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,4 +168,51 @@ func TestFollowerComesBack(t *testing.T) {
 		}
 		end()
 	})
+}
+
+// TestChiefOnFullDisk has a program that fails on the chief while the disk takes nothing for
+// longer than it may take to end it elsewhere: the other node has its time from when it can
+// know of the end, and the next start comes after that.
+func TestChiefOnFullDisk(t *testing.T) {
+	for _, ends := range []bool{true, false} { // the program, on the other node, in its time
+		synctest.Test(t, func(t *testing.T) {
+			n := &nodes{}
+			var full atomic.Bool
+			var again time.Time
+			sv, log := simulate(t, func(p *simProgram) int {
+				if p.variable("TRAINERD_ATTEMPT") != "1" {
+					again = time.Now()
+					return 0
+				}
+				tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
+				p.sleep(5 * time.Second)
+				full.Store(true)
+				return 1
+			})
+			picky(sv, func(op, below string) bool {
+				return full.Load() && op == "create" && strings.HasPrefix(below, nodesDir)
+			})
+			sv.Nodes, sv.Grace, n.dir = 2, 10*time.Second, filepath.Join(sv.Logdir, nodesDir)
+			limit := sv.grace() + newsTime + leftoverGrace
+			_, end := begin(t, sv)
+			pass(5*time.Second + 2*limit)
+			if p := n.job().Phase; p != nodeRunning || !again.IsZero() {
+				t.Fatalf("on a full disk it is told %s; started again at %v", p, again)
+			}
+			full.Store(false)
+			pass(time.Second)
+			told, over := n.job().Phase, time.Now().Add(limit)
+			if pass(limit / 2); ends {
+				tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded})
+				over = time.Now()
+			}
+			end()
+			if late := again.Sub(over); told != nodeEnded || late < -2*time.Second || late > 3*time.Second {
+				t.Errorf("it is told %s, and started again %v after the end", told, late)
+			}
+			if got := strings.Contains(log.String(), "continuing without it"); got == ends {
+				t.Errorf("the program ends: %v; the log:\n%s", ends, log)
+			}
+		})
+	}
 }
