@@ -1,0 +1,160 @@
+//go:build unix
+
+package child
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/logdir"
+)
+
+// seesSaves is an observer that notes the steps of checkpoints.
+type seesSaves struct {
+	nobody
+	steps []int64
+}
+
+func (s *seesSaves) Saved(c Checkpoint) { s.steps = append(s.steps, c.Step) }
+
+// TestLogdirDeletedBetweenFiles has a logdir that is deleted, or emptied, while the program is
+// between two files of a checkpoint: of that one only the rest is there then, and it is not
+// announced. The next one is.
+func TestLogdirDeletedBetweenFiles(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pattern string
+		files   []string // of a checkpoint
+		remove  func(t *testing.T, dir string)
+	}{
+		"a folder":                   {"step-*", []string{"step-%d/model.bin", "step-%d/optim.bin"}, removeAll},
+		"a folder in its own":        {"mine/ck/step-*", []string{"mine/ck/step-%d/model.bin", "mine/ck/step-%d/optim.bin"}, removeAll},
+		"a folder in an emptied one": {"mine/step-*", []string{"mine/step-%d/model.bin", "mine/step-%d/optim.bin"}, removeContents},
+		"two files":                  {"{model,optim}-*.bin", []string{"model-%d.bin", "optim-%d.bin"}, removeAll},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				saves := &seesSaves{}
+				sv, log := simulate(t, func(p *simProgram) int {
+					dir := p.variable("TRAINERD_LOGDIR")
+					write := func(step int, files ...string) {
+						for _, f := range files {
+							childtest.Write(t, filepath.Join(dir, fmt.Sprintf(f, step)), f)
+						}
+					}
+					for step := 1; step <= 5; step++ {
+						p.say("step=%d", step)
+						if step == 3 {
+							write(step, tc.files[0])
+							tc.remove(t, dir)
+							p.sleep(10 * time.Second)
+							write(step, tc.files[1:]...)
+						} else {
+							write(step, tc.files...)
+						}
+						p.sleep(10 * time.Second)
+					}
+					return 0
+				})
+				sv.Checkpoints, sv.Observer = tc.pattern, saves
+				if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(saves.steps, []int64{1, 2, 4, 5}) {
+					t.Errorf("Run = %v; saved %v, want all steps but 3; log:\n%s", err, saves.steps, log)
+				}
+			})
+		})
+	}
+}
+
+// TestLogdirDeletedWithLink has a program whose checkpoints are on another disk, to which it makes
+// a link, also in the logdir that was deleted: what is there stays as the program has written it.
+func TestLogdirDeletedWithLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		big, saves := t.TempDir(), &seesSaves{}
+		sv, log := simulate(t, func(p *simProgram) int {
+			dir := p.variable("TRAINERD_LOGDIR")
+			childtest.Must(t, os.Symlink(big, filepath.Join(dir, "ck")))
+			childtest.Write(t, filepath.Join(dir, "ck", "ckpt-1"), "weights")
+			p.sleep(10 * time.Second)
+			deleteLogdir(dir)
+			p.sleep(10 * time.Second)
+			childtest.Must(t, os.Symlink(big, filepath.Join(dir, "ck")))
+			childtest.Write(t, filepath.Join(dir, "ck", "ckpt-2"), "weights")
+			p.sleep(10 * time.Second)
+			return 0
+		})
+		sv.Checkpoints, sv.Observer = "ck/ckpt-*", saves
+		if _, err := sv.Run(t.Context()); err != nil || len(saves.steps) > 0 {
+			t.Errorf("Run = %v; saved %v", err, saves.steps)
+		}
+		if got := childtest.Below(t, big); !slices.Equal(got, []string{"ckpt-1", "ckpt-2"}) {
+			t.Errorf("on the other disk are %q", got)
+		}
+		if got := strings.Count(log.String(), "a link leads out of the logdir"); got != 1 {
+			t.Errorf("the link is logged %d times:\n%s", got, log)
+		}
+	})
+}
+
+// TestProgramMakesLogdirAgain has a program that makes its deleted logdir again before that is
+// seen. An empty one is taken back. One with a file may be another's: the program is killed, the
+// folder left as it is, and the next run, which the user is told to start, continues with it.
+func TestProgramMakesLogdirAgain(t *testing.T) {
+	for _, empty := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var given []string
+			sv, log := simulate(t, func(p *simProgram) int {
+				dir := p.variable("TRAINERD_LOGDIR")
+				if given = append(given, p.variable("TRAINERD_STEP")); len(given) > 1 {
+					return 0
+				}
+				childtest.Write(t, filepath.Join(dir, "ckpt-1"), "weights")
+				p.sleep(10500 * time.Millisecond) // not when it is looked at
+				deleteLogdir(dir)
+				if childtest.Must(t, os.Mkdir(dir, 0o777)); !empty {
+					childtest.Write(t, filepath.Join(dir, "ckpt-2"), "weights")
+				}
+				for p.sleepDeaf(10 * time.Second) {
+				}
+				return 0
+			})
+			sv.LookEvery = time.Second
+			stop, end := begin(t, sv)
+			pass(30 * time.Second)
+			stop()
+			_, err := end()
+			if empty {
+				if is[*logdir.LostError](err) || !strings.Contains(log.String(), "it is made again") {
+					t.Errorf("Run = %v; log:\n%s", err, log)
+				}
+				return
+			}
+			if !is[*logdir.LostError](err) || !strings.Contains(err.Error(), "start it again") {
+				t.Errorf("Run = %v", err)
+			}
+			if got := childtest.Below(t, sv.Logdir); !slices.Equal(got, []string{"ckpt-2"}) {
+				t.Errorf("the folder has %q", got)
+			}
+			if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(given, []string{"", "2"}) {
+				t.Errorf("Run = %v; the starts were given steps %q", err, given)
+			}
+		})
+	}
+}
+
+func removeAll(_ *testing.T, dir string) { deleteLogdir(dir) }
+
+// removeContents empties a folder.
+func removeContents(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	childtest.Must(t, err)
+	for _, e := range entries {
+		childtest.Must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+}
