@@ -4,6 +4,7 @@ package child
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,6 +140,41 @@ func TestChiefTakesTheLastSave(t *testing.T) {
 		tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
 		if _, err := end(); err != nil || !slices.Equal(given, []string{"7"}) {
 			t.Errorf("%v; the starts continue from %q", err, given)
+		}
+	})
+}
+
+// TestChiefCannotStartAgain has a program that cannot be started again on the chief, while another
+// node has begun that start: the next one comes after it has ended there.
+func TestChiefCannotStartAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{count: 2}
+		var sv *Supervisor
+		var ended, again time.Time
+		sv, _ = simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") != "1" {
+				again = time.Now()
+				return 0
+			}
+			sv.System.(*simulated).fails = errors.New("no such program")
+			return 1
+		})
+		sv.Nodes, n.dir = 2, filepath.Join(sv.Logdir, nodesDir)
+		starts := 0
+		sv.Observer = whenStarted{nobody{}, func() {
+			if starts++; starts == 2 {
+				tellState(t, n, 1, nodeState{start: start{n.job().Chief, 2}, Phase: nodeRunning})
+			}
+		}}
+		_, end := begin(t, sv)
+		pass(10 * time.Second)
+		if j := n.job(); j.Attempt != 2 || j.Phase != nodeEnded {
+			t.Errorf("it is told %+v", j)
+		}
+		sv.System.(*simulated).fails, ended = nil, time.Now()
+		tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded})
+		if exit, err := end(); err != nil || exit.Attempt != 3 || again.Before(ended) {
+			t.Errorf("Run = %+v, %v; it has ended at %v, and is started again at %v", exit, err, ended, again)
 		}
 	})
 }

@@ -335,7 +335,6 @@ func (f *follower) ended(ctx context.Context) {
 		f.checkSignal(f.endLeftovers(ctx, 0))
 	}
 	f.attempt.ending = nil // the chief may take longer, and nobody is left to be killed
-	f.reapOrphans()
 	f.exit = a.exit
 	f.exit.Cause = causeOf(&f.exit, !f.told.IsZero(), false)
 	f.log.Info("the program "+f.exit.String(), "cause", f.exit.Cause)
