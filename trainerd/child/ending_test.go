@@ -221,7 +221,7 @@ wait`}
 }
 
 // TestReapsOrphans has a program that leaves processes to the first process of
-// the container.
+// the container, also on a worker: they are there until somebody has waited for them.
 func TestReapsOrphans(t *testing.T) {
 	if err := becomeReaper(1); err != nil {
 		t.Skip(err)
@@ -229,13 +229,15 @@ func TestReapsOrphans(t *testing.T) {
 	before := reaps
 	reaps = true
 	t.Cleanup(func() { reaps = before; becomeReaper(0) })
-	sv, _ := supervise(t, "")
-	// A process is there until somebody has waited for it, although it has ended.
-	sv.Command = []string{"/bin/sh", "-c", `orphan=$(sh -c 'sleep 0.01 >/dev/null & echo $!'); while kill -0 $orphan; do sleep 0.01; done; echo step=1`}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if exit, err := sv.Run(ctx); err != nil || exit.Cause != Completed || exit.Step != 1 {
-		t.Errorf("Run = %+v, %v; the process that its parent has left is still there", exit, err)
+	for nodes := 1; nodes <= 2; nodes++ {
+		sv, out := supervise(t, "")
+		if sv.Nodes, sv.Node = nodes, nodes-1; sv.Node == 1 {
+			lead(t, sv.Logdir)
+		}
+		sv.Command = []string{"/bin/sh", "-c", `orphan=$(sh -c 'sleep 0.01 >/dev/null & echo $!'); while kill -0 $orphan; do sleep 0.01; done; echo ready`}
+		if exit, err := stopAt(t, sv, out); err != nil || exit.Cause == Failed {
+			t.Errorf("%d nodes: Run = %+v, %v", nodes, exit, err)
+		}
 	}
 }
 
