@@ -71,6 +71,40 @@ func TestLogdirDeletedBetweenFiles(t *testing.T) {
 	}
 }
 
+// TestLogdirDeletedInLastSave has a logdir that is deleted while the program saves at a stop: a
+// rest of that save is no success, and one that came whole, in the logdir that was made again, is.
+func TestLogdirDeletedInLastSave(t *testing.T) {
+	for name, lost := range map[string]bool{"a rest": true, "all": false} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				ck := func(step int, file string) {
+					childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprintf("step-%d", step), file), "weights")
+				}
+				p.say("step=1")
+				ck(1, "model.bin")
+				ck(1, "optim.bin")
+				p.sleep(10 * time.Second)
+				p.say("step=2")
+				p.sleep(time.Hour)
+				ck(2, "model.bin")
+				deleteLogdir(p.variable("TRAINERD_LOGDIR"))
+				if p.sleepDeaf(5 * time.Second); !lost {
+					ck(2, "model.bin")
+				}
+				ck(2, "optim.bin")
+				return 0
+			})
+			sv.Checkpoints = "step-*"
+			stop, end := begin(t, sv)
+			pass(20 * time.Second)
+			stop()
+			if exit, err := end(); exit.Cause != Stopped || is[*SaveLostError](err) != lost || (err != nil) != lost {
+				t.Errorf("%s: Run = %+v, %v; log:\n%s", name, exit, err, log)
+			}
+		})
+	}
+}
+
 // TestLogdirDeletedWithLink has a program whose checkpoints are on another disk, to which it makes
 // a link, also in the logdir that was deleted: what is there stays as the program has written it.
 func TestLogdirDeletedWithLink(t *testing.T) {
