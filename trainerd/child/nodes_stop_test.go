@@ -152,9 +152,13 @@ func TestFollowerLastState(t *testing.T) {
 				stop, end := begin(t, sv)
 				time.Sleep(10*time.Second + time.Millisecond) // between two looks
 				refused.Store(0)
+				stopped := time.Now()
 				stop()
 				if exit, err := end(); err != nil || exit.Cause != Stopped {
 					t.Errorf("Run = %+v, %v", exit, err)
+				}
+				if took := time.Since(stopped); !tc.begins && took > time.Second {
+					t.Errorf("without anything to tell, the end took %v", took)
 				}
 				chief := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
 				if s := chief.others()[1]; s.Phase != tc.want || refused.Load() > 0 {

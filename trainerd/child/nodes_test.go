@@ -404,6 +404,21 @@ func TestNodesSweep(t *testing.T) {
 	}
 }
 
+// TestNodesCannotSweep has a disk that does not remove such files: each node says so, and joins.
+func TestNodesCannotSweep(t *testing.T) {
+	for _, follows := range []bool{false, true} {
+		sv, _ := supervise(t, "")
+		log := newScreen()
+		sv.Nodes, sv.Node = 2, 1
+		picky(sv, func(op, _ string) bool { return op == "remove" })
+		childtest.Write(t, atomicfile.TempName(filepath.Join(sv.Logdir, nodesDir, "node1", "state.json")), "{")
+		childtest.Must(t, (&run{Supervisor: sv, log: logTo(log), logdir: sv.Logdir, follows: follows}).joinNodes())
+		if !strings.Contains(log.String(), "cannot remove what a killed run has left") {
+			t.Errorf("follows %v: the log:\n%s", follows, log)
+		}
+	}
+}
+
 // TestNodesAfterRemoval has a logdir that was made again: a worker tells its state again,
 // and the chief waits for that before it takes it that nobody runs the program.
 func TestNodesAfterRemoval(t *testing.T) {
