@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -42,6 +43,24 @@ func TestAwaitParts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStopOnFullDisk has a chief that is stopped while the disk does not take that its program has
+// ended: it does not wait for a node that cannot know it.
+func TestStopOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := nodesOf(t, nodeState{start: start{Chief: lifeOf(lock.Holder{})}, Phase: nodeRunning})
+		r.nodes.disk = childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: r.logdir, Fails: func(op, _ string) bool { return op == "create" }}
+		r.nodes.states, r.nodes.unsent = map[string]any{}, map[string]bool{}
+		r.publish(nodeEnded, "")
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		r.attempt.ending = &ending{begun: time.Now()}
+		begun := time.Now()
+		if r.awaitParts(ctx); time.Since(begun) != r.grace()*9/10 {
+			t.Errorf("it took %v of %v", time.Since(begun), r.grace())
+		}
+	})
 }
 
 // TestEndedWellOnNodes has what another node says of its part of a start.

@@ -105,6 +105,27 @@ func TestLogdirDeletedInLastSave(t *testing.T) {
 	}
 }
 
+// TestLostToAnotherChief has a chief that has lost the logdir to another host: it does not wait for
+// nodes that are the other's by now.
+func TestLostToAnotherChief(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{}
+		sv, _ := simulate(t, func(p *simProgram) int {
+			tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Nodes, n.dir = 2, filepath.Join(sv.Logdir, nodesDir)
+		_, end := begin(t, sv)
+		pass(10 * time.Second)
+		childtest.Write(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"elsewhere","pid":1,"start":"2026-01-02T03:04:05Z"}`)
+		begun := time.Now()
+		if _, err := end(); !is[*logdir.LostError](err) || time.Since(begun) > 5*time.Second {
+			t.Errorf("Run = %v after %v", err, time.Since(begun))
+		}
+	})
+}
+
 // TestLogdirDeletedWithLink has a program whose checkpoints are on another disk, to which it makes
 // a link, also in the logdir that was deleted: what is there stays as the program has written it.
 func TestLogdirDeletedWithLink(t *testing.T) {
