@@ -126,6 +126,34 @@ func TestLostToAnotherChief(t *testing.T) {
 	})
 }
 
+// TestLostWhileNodesEnd has a chief that loses the logdir to another host while it waits for the
+// program of an earlier chief to end on a node: what that passes on is left to the other.
+func TestLostWhileNodesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
+		sv.Nodes = 2
+		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
+		tellState(t, n, 1, nodeState{start: before, Phase: nodeRunning})
+		childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+		w := forwarder{}
+		w.add(&Report{Step: 9, Values: []Value{{"loss", 1}}})
+		childtest.Must(t, w.send(n, before))
+		_, end := begin(t, sv)
+		pass(3 * time.Second)
+		childtest.Write(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"elsewhere","pid":1,"start":"2026-01-02T03:04:05Z"}`)
+		begun := time.Now()
+		if _, err := end(); !is[*logdir.LostError](err) || time.Since(begun) > 5*time.Second {
+			t.Errorf("Run = %v after %v", err, time.Since(begun))
+		}
+		if left, err := filepath.Glob(filepath.Join(n.dir, "*.reports*")); err != nil || len(left) != 1 {
+			t.Errorf("passed on are %q, %v", left, err)
+		}
+		if got := curve(t, sv.Logdir, "loss"); len(got) > 0 {
+			t.Errorf("the curve has the steps %v", got)
+		}
+	})
+}
+
 // TestLogdirDeletedWithLink has a program whose checkpoints are on another disk, to which it makes
 // a link, also in the logdir that was deleted: what is there stays as the program has written it.
 func TestLogdirDeletedWithLink(t *testing.T) {

@@ -422,7 +422,8 @@ func TestNodesCannotSweep(t *testing.T) {
 // TestNodesAfterRemoval has a logdir that was made again: a worker tells its state again,
 // and the chief waits for that before it takes it that nobody runs the program.
 func TestNodesAfterRemoval(t *testing.T) {
-	for _, later := range []time.Duration{1100 * time.Millisecond, 0} { // when the chief has seen that, or before
+	// When the chief has seen that, before, and once it waits for the worker.
+	for _, later := range []time.Duration{1100 * time.Millisecond, 0, -300 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) { testNodesAfterRemoval(t, later) })
 	}
 }
@@ -435,8 +436,15 @@ func testNodesAfterRemoval(t *testing.T, later time.Duration) {
 			return 0
 		}
 		p.sleep(10300 * time.Millisecond) // not when a node looks
-		childtest.Must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
-		childtest.Must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
+		remove := func() {
+			childtest.Must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
+			childtest.Must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
+		}
+		if later < 0 {
+			time.AfterFunc(-later, remove)
+			return 1
+		}
+		remove()
 		p.sleep(later)
 		return 1
 	})
