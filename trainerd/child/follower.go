@@ -273,9 +273,6 @@ func (f *follower) sendLast() {
 
 // begin starts the program as the chief has started it.
 func (f *follower) begin(ctx context.Context, job jobState) (over bool, err error) {
-	if err := f.nodes.makeFolder(); err != nil {
-		return true, lostIfGone(f.logdir, err)
-	}
 	f.at, f.run.job, f.attempts = job.start, job, job.Attempt
 	f.closing, f.passes = time.Time{}, forwarder{}
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir), save: job.Save}
