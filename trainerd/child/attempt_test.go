@@ -344,6 +344,9 @@ func TestChooseMovesDamaged(t *testing.T) {
 		if got := fmt.Sprint(sees); got != "[[ckpt-1.safetensors ckpt-2.safetensors ckpt-3.safetensors] [ckpt-1.safetensors]]" {
 			t.Errorf("it sees %s; log:\n%s", got, log)
 		}
+		if strings.Contains(log.String(), "cannot") {
+			t.Errorf("nothing names them, and the disk works; log:\n%s", log)
+		}
 	})
 }
 
