@@ -70,7 +70,6 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	} else {
 		a.exit.Left = r.leftRunning(ctx)
 	}
-	r.reapOrphans()
 	r.awaitParts(ctx)
 	r.attempt.process = nil
 	r.attempt.endedWell = endsWell(&a.exit) && r.endedWellOnNodes()
@@ -178,14 +177,10 @@ func (r *run) begin(ctx context.Context) {
 	r.publish(nodeRunning, "")
 }
 
-// choose takes the newest verified checkpoint for a start. One that turns out to be
-// damaged is moved aside.
+// choose takes the newest verified checkpoint for a start.
 func (r *run) choose(ctx context.Context) {
 	c, ok, bad := r.store.NewestRead(ctx, r.ceiling)
 	r.skip(bad)
-	if len(bad) > 0 {
-		r.quarantineDamaged(ctx)
-	}
 	if ok {
 		r.attempt.given = &c
 	}

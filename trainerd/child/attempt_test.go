@@ -166,6 +166,9 @@ func TestStagesOfAStop(t *testing.T) {
 			if !is[*SaveLostError](err) || !strings.Contains(log.String(), "not ended in time; killing it") {
 				t.Errorf("Run = %v; log:\n%s", err, log)
 			}
+			if said := strings.Count(log.String(), `for="the program to end"`); said != 6 {
+				t.Errorf("in 100 s, the log has %d times what is waited for:\n%s", said, log)
+			}
 			if text := strings.Join(got, ", "); text != tc.want || exit.Cause != Stopped || exit.Signal != syscall.SIGKILL {
 				t.Errorf("Run = %+v; it got %s\nwant %s", exit, text, tc.want)
 			}
@@ -303,10 +306,7 @@ func TestChooseReadsOlder(t *testing.T) {
 		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("ckpt-%d.safetensors", step)), childtest.TensorsOf(step))
 	}
 	openShelf(t, dir, "ckpt-*").Refresh(true)
-	name := filepath.Join(dir, "ckpt-2.safetensors")
-	at := childtest.Stat(t, name).ModTime()
-	childtest.Write(t, name, childtest.Flip(childtest.TensorsOf(2), 300))
-	childtest.Must(t, os.Chtimes(name, at, at))
+	damageSilently(t, filepath.Join(dir, "ckpt-2.safetensors"), childtest.TensorsOf(2))
 
 	s := openShelf(t, dir, "ckpt-*")
 	s.ReadRecords()
@@ -314,5 +314,68 @@ func TestChooseReadsOlder(t *testing.T) {
 	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: 3}
 	if r.choose(t.Context()); r.attempt.given == nil || r.attempt.given.Step != 1 || r.counts.stats.FailedSaves != 1 {
 		t.Errorf("it is given %v; %d do not count", r.attempt.given, r.counts.stats.FailedSaves)
+	}
+}
+
+// TestChooseMovesDamaged has a newest checkpoint that is damaged while the program runs, and one
+// before it that was damaged since it was read, as it turns out then: both are out of the way of a
+// program that takes its newest, which is given the third.
+func TestChooseMovesDamaged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sees [][]string
+		var given []string
+		sv, log := simulate(t, func(p *simProgram) int {
+			dir := p.variable("TRAINERD_LOGDIR")
+			sees, given = append(sees, checkpointsIn(t, dir)), append(given, p.variable("TRAINERD_STEP"))
+			if len(sees) > 1 {
+				return 0
+			}
+			childtest.Write(t, filepath.Join(dir, "ckpt-3.safetensors"), childtest.TensorsOf(3)[:100])
+			return 1
+		})
+		for step := 1; step <= 3; step++ {
+			childtest.Write(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d.safetensors", step)), childtest.TensorsOf(step))
+		}
+		openShelf(t, sv.Logdir, "ckpt-*").Refresh(true)
+		damageSilently(t, filepath.Join(sv.Logdir, "ckpt-2.safetensors"), childtest.TensorsOf(2))
+		if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(given, []string{"3", "1"}) {
+			t.Errorf("Run = %v; it is given %q", err, given)
+		}
+		if got := fmt.Sprint(sees); got != "[[ckpt-1.safetensors ckpt-2.safetensors ckpt-3.safetensors] [ckpt-1.safetensors]]" {
+			t.Errorf("it sees %s; log:\n%s", got, log)
+		}
+		if strings.Contains(log.String(), "cannot") {
+			t.Errorf("nothing names them, and the disk works; log:\n%s", log)
+		}
+	})
+}
+
+// damageSilently changes a file, but neither its size nor its time.
+func damageSilently(t *testing.T, name, content string) {
+	t.Helper()
+	at := childtest.Stat(t, name).ModTime()
+	childtest.Write(t, name, childtest.Flip(content, 300))
+	childtest.Must(t, os.Chtimes(name, at, at))
+}
+
+// TestTakeReportsAtTheEnd has a program that ends while its reports wait: all are taken, and
+// nothing more is asked of it.
+func TestTakeReportsAtTheEnd(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		a := &process{reports: make(chan queued, 4)}
+		for step := range int64(3) {
+			a.reports <- queued{&Report{Step: step}, time.Now()}
+		}
+		if ended {
+			close(a.reports)
+		}
+		sv, _ := supervise(t, "")
+		r := sv.newRun(t.Context())
+		childtest.Must(t, r.acquire())
+		t.Cleanup(func() { r.close() })
+		r.attempt = attempt{process: a, step: -1}
+		if more := r.takeReports(); more == ended || len(a.reports) != 0 {
+			t.Errorf("ended %v: it may say more: %v; %d reports are left", ended, more, len(a.reports))
+		}
 	}
 }

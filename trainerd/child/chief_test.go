@@ -4,13 +4,16 @@ package child
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	lock "github.com/trainerd/trainerd/trainerd/logdir"
 )
@@ -40,6 +43,24 @@ func TestAwaitParts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStopOnFullDisk has a chief that is stopped while the disk does not take that its program has
+// ended: it does not wait for a node that cannot know it.
+func TestStopOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := nodesOf(t, nodeState{start: start{Chief: lifeOf(lock.Holder{})}, Phase: nodeRunning})
+		r.nodes.disk = childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: r.logdir, Fails: func(op, _ string) bool { return op == "create" }}
+		r.nodes.states, r.nodes.unsent = map[string]any{}, map[string]bool{}
+		r.publish(nodeEnded, "")
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		r.attempt.ending = &ending{begun: time.Now()}
+		begun := time.Now()
+		if r.awaitParts(ctx); time.Since(begun) != r.grace()*9/10 {
+			t.Errorf("it took %v of %v", time.Since(begun), r.grace())
+		}
+	})
 }
 
 // TestEndedWellOnNodes has what another node says of its part of a start.
@@ -142,6 +163,41 @@ func TestChiefTakesTheLastSave(t *testing.T) {
 	})
 }
 
+// TestChiefCannotStartAgain has a program that cannot be started again on the chief, while another
+// node has begun that start: the next one comes after it has ended there.
+func TestChiefCannotStartAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{count: 2}
+		var sv *Supervisor
+		var ended, again time.Time
+		sv, _ = simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") != "1" {
+				again = time.Now()
+				return 0
+			}
+			sv.System.(*simulated).fails = errors.New("no such program")
+			return 1
+		})
+		sv.Nodes, n.dir = 2, filepath.Join(sv.Logdir, nodesDir)
+		starts := 0
+		sv.Observer = whenStarted{nobody{}, func() {
+			if starts++; starts == 2 {
+				tellState(t, n, 1, nodeState{start: start{n.job().Chief, 2}, Phase: nodeRunning})
+			}
+		}}
+		_, end := begin(t, sv)
+		pass(10 * time.Second)
+		if j := n.job(); j.Attempt != 2 || j.Phase != nodeEnded {
+			t.Errorf("it is told %+v", j)
+		}
+		sv.System.(*simulated).fails, ended = nil, time.Now()
+		tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded})
+		if exit, err := end(); err != nil || exit.Attempt != 3 || again.Before(ended) {
+			t.Errorf("Run = %+v, %v; it has ended at %v, and is started again at %v", exit, err, ended, again)
+		}
+	})
+}
+
 // TestFollowerComesBack has a worker whose trainerd was killed, with its program, while the
 // chief runs the start: the chief learns that it has ended there, and the program is not
 // started before the next start.
@@ -167,4 +223,51 @@ func TestFollowerComesBack(t *testing.T) {
 		}
 		end()
 	})
+}
+
+// TestChiefOnFullDisk has a program that fails on the chief while the disk takes nothing for
+// longer than it may take to end it elsewhere: the other node has its time from when it can
+// know of the end, and the next start comes after that.
+func TestChiefOnFullDisk(t *testing.T) {
+	for _, ends := range []bool{true, false} { // the program, on the other node, in its time
+		synctest.Test(t, func(t *testing.T) {
+			n := &nodes{}
+			var full atomic.Bool
+			var again time.Time
+			sv, log := simulate(t, func(p *simProgram) int {
+				if p.variable("TRAINERD_ATTEMPT") != "1" {
+					again = time.Now()
+					return 0
+				}
+				tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
+				p.sleep(5 * time.Second)
+				full.Store(true)
+				return 1
+			})
+			picky(sv, func(op, below string) bool {
+				return full.Load() && op == "create" && strings.HasPrefix(below, nodesDir)
+			})
+			sv.Nodes, sv.Grace, n.dir = 2, 10*time.Second, filepath.Join(sv.Logdir, nodesDir)
+			limit := sv.grace() + newsTime + leftoverGrace
+			_, end := begin(t, sv)
+			pass(5*time.Second + 2*limit)
+			if p := n.job().Phase; p != nodeRunning || !again.IsZero() {
+				t.Fatalf("on a full disk it is told %s; started again at %v", p, again)
+			}
+			full.Store(false)
+			pass(time.Second)
+			told, over := n.job().Phase, time.Now().Add(limit)
+			if pass(limit / 2); ends {
+				tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded})
+				over = time.Now()
+			}
+			end()
+			if late := again.Sub(over); told != nodeEnded || late < -2*time.Second || late > 3*time.Second {
+				t.Errorf("it is told %s, and started again %v after the end", told, late)
+			}
+			if got := strings.Contains(log.String(), "continuing without it"); got == ends {
+				t.Errorf("the program ends: %v; the log:\n%s", ends, log)
+			}
+		})
+	}
 }

@@ -16,7 +16,10 @@ import (
 // ended on another node, or in the pause that the earlier one has left: what that node had
 // reported, and reports later, is taken by the next chief.
 func TestStoppedBeforeNodesEnd(t *testing.T) {
-	for _, paused := range []bool{false, true} {
+	for _, tc := range []struct {
+		paused bool
+		other  int // the node
+	}{{false, 1}, {true, 1}, {false, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			starts := 0
 			sv, log := simulate(t, func(p *simProgram) int {
@@ -24,10 +27,10 @@ func TestStoppedBeforeNodesEnd(t *testing.T) {
 				p.say("step=7 loss=1")
 				return 0
 			})
-			sv.Nodes = 2
-			n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
-			tellState(t, n, 1, nodeState{start: before, Phase: nodeRunning})
-			childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning, Paused: paused}))
+			sv.Nodes, sv.Node = 2, 1-tc.other
+			n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: tc.other}, start{"elsewhere/7/1", 3}
+			tellState(t, n, tc.other, nodeState{start: before, Phase: nodeRunning})
+			childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning, Paused: tc.paused}))
 			w := forwarder{}
 			report := func(first, last int64) {
 				for step := first; step <= last; step++ {
@@ -48,7 +51,7 @@ func TestStoppedBeforeNodesEnd(t *testing.T) {
 				}
 			}
 			report(3, 6)
-			tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
+			tellState(t, n, tc.other, nodeState{start: before, Phase: nodeEnded})
 			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-6"), "weights")
 			_, end := begin(t, sv)
 			if exit, err := end(); err != nil || exit.Cause != Completed {

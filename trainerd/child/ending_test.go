@@ -141,16 +141,53 @@ type whenSaved struct {
 
 func (w whenSaved) Saved(Checkpoint) { w.stop() }
 
-// TestStopOfDeafProgram has one that takes no notice of SIGTERM: it trains and saves until
-// it is killed, some steps after its last checkpoint.
+// TestStopOfDeafProgram has programs that train and save until they are killed, as they take no
+// notice of SIGTERM: they lose the steps after their last checkpoint, whenever that was. One that
+// saves after SIGTERM, and then only does not end, loses nothing.
 func TestStopOfDeafProgram(t *testing.T) {
-	sv, out := supervise(t, "")
-	sv.Grace = time.Second / 2
-	sv.Command = []string{"/bin/sh", "-c", `trap '' TERM; i=0; while :; do i=$((i+1)); echo step=$i; if [ $i = 1 ]; then echo ready; fi
-[ $((i%10)) = 5 ] && echo saved >"$TRAINERD_LOGDIR/ckpt-$((i/10*10))"; sleep 0.01; done`}
-	exit, err := stopAt(t, sv, out)
-	if _, lost := errors.AsType[*SaveLostError](err); exit.Cause != Stopped || !lost {
-		t.Errorf("Run = %+v, %v; want lost steps", exit, err)
+	for _, tc := range []struct {
+		every    int  // it saves after so many steps
+		trainsOn bool // after SIGTERM
+		lost     string
+	}{
+		{every: 10, trainsOn: true, lost: "stopped at step 37 without saving; it continues from step 30 "},
+		{every: 1000, trainsOn: true, lost: "stopped at step 37 and has saved nothing"},
+		{every: 1, trainsOn: true},
+		{every: 1000, trainsOn: false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				save := func(step int) {
+					name := filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step))
+					childtest.Write(t, name, "weights")
+					childtest.Must(t, os.Chtimes(name, time.Now(), time.Now())) // by the bubble's clock
+				}
+				told := func() bool { return slices.Contains(p.signals(), syscall.SIGTERM) }
+				step := 0
+				for p.sleepDeaf(time.Second) && (tc.trainsOn || !told()) {
+					step++
+					if p.say("step=%d", step); step%tc.every == 0 {
+						save(step)
+					}
+				}
+				if p.sleepDeaf(time.Millisecond) {
+					save(step)
+					p.sleepDeaf(time.Hour)
+				}
+				return 0
+			})
+			sv.Grace = 25 * time.Second
+			stop, end := begin(t, sv)
+			time.Sleep(12500 * time.Millisecond) // 12 steps; 25 more follow until it is killed
+			stop()
+			exit, err := end()
+			if exit.Cause != Stopped || exit.Signal != syscall.SIGKILL || is[*SaveLostError](err) != (tc.lost != "") {
+				t.Errorf("%+v: Run = %+v, %v", tc, exit, err)
+			}
+			if text := fmt.Sprint(err); tc.lost == "" && err != nil || !strings.Contains(text, tc.lost) {
+				t.Errorf("%+v: %s", tc, text)
+			}
+		})
 	}
 }
 
@@ -184,7 +221,7 @@ wait`}
 }
 
 // TestReapsOrphans has a program that leaves processes to the first process of
-// the container.
+// the container, also on a worker: they are there until somebody has waited for them.
 func TestReapsOrphans(t *testing.T) {
 	if err := becomeReaper(1); err != nil {
 		t.Skip(err)
@@ -192,17 +229,15 @@ func TestReapsOrphans(t *testing.T) {
 	before := reaps
 	reaps = true
 	t.Cleanup(func() { reaps = before; becomeReaper(0) })
-	sv, out := supervise(t, "")
-	sv.Command = []string{"/bin/sh", "-c", "sh -c 'sleep 0.01 & echo left $!'; sleep 0.2; echo step=1"}
-	if exit, err := sv.Run(t.Context()); err != nil || exit.Step != 1 {
-		t.Fatalf("Run = %+v, %v", exit, err)
-	}
-	var pid int
-	if _, err := fmt.Sscanf(out.String(), "left %d", &pid); err != nil {
-		t.Fatalf("output %q: %v", out, err)
-	}
-	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d is still there, a zombie: %v", pid, isZombie(pid))
+	for nodes := 1; nodes <= 2; nodes++ {
+		sv, out := supervise(t, "")
+		if sv.Nodes, sv.Node = nodes, nodes-1; sv.Node == 1 {
+			lead(t, sv.Logdir)
+		}
+		sv.Command = []string{"/bin/sh", "-c", `orphan=$(sh -c 'sleep 0.01 >/dev/null & echo $!'); while kill -0 $orphan; do sleep 0.01; done; echo ready`}
+		if exit, err := stopAt(t, sv, out); err != nil || exit.Cause == Failed {
+			t.Errorf("%d nodes: Run = %+v, %v", nodes, exit, err)
+		}
 	}
 }
 

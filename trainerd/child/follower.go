@@ -273,9 +273,6 @@ func (f *follower) sendLast() {
 
 // begin starts the program as the chief has started it.
 func (f *follower) begin(ctx context.Context, job jobState) (over bool, err error) {
-	if err := f.nodes.makeFolder(); err != nil {
-		return true, lostIfGone(f.logdir, err)
-	}
 	f.at, f.run.job, f.attempts = job.start, job, job.Attempt
 	f.closing, f.passes = time.Time{}, forwarder{}
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir), save: job.Save}
@@ -335,7 +332,6 @@ func (f *follower) ended(ctx context.Context) {
 		f.checkSignal(f.endLeftovers(ctx, 0))
 	}
 	f.attempt.ending = nil // the chief may take longer, and nobody is left to be killed
-	f.reapOrphans()
 	f.exit = a.exit
 	f.exit.Cause = causeOf(&f.exit, !f.told.IsZero(), false)
 	f.log.Info("the program "+f.exit.String(), "cause", f.exit.Cause)

@@ -71,7 +71,8 @@ func TestFollowerEnds(t *testing.T) {
 					}
 					return 0
 				})
-				sv.Log = nil
+				ends := &seesEnds{}
+				sv.Log, sv.Observer = nil, ends
 				_, end := begin(t, sv)
 				time.Sleep(10 * time.Second)
 				tc.happens(t, sv.Logdir)
@@ -84,6 +85,12 @@ func TestFollowerEnds(t *testing.T) {
 				}
 				if log.String() != "" {
 					t.Errorf("a log that is not used has %s", log)
+				}
+				if len(ends.seen) != 1 || ends.again[0] || ends.seen[0].Attempt != 1 {
+					t.Errorf("the observer saw %+v", ends)
+				}
+				if files, err := filepath.Glob(filepath.Join(sv.Logdir, nodesDir, "*.reports*")); err != nil || len(files) > 0 {
+					t.Errorf("the program has reported nothing, and %q are passed on; %v", files, err)
 				}
 			})
 		})

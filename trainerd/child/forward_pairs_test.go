@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/tfevents"
@@ -130,4 +132,32 @@ func shownBy(t *testing.T, logdir, tag string, mode tfevents.Purge) (steps []int
 		steps = append(steps, p.Step)
 	}
 	return steps
+}
+
+// TestReportAtTheLimit has a program that reports on a worker just before the chief gives up its
+// wait for the end there: that is in the curve.
+func TestReportAtTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{own: 1}
+		sv, log := simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") == "1" {
+				tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
+				p.sleep(5 * time.Second)
+				return 1
+			}
+			return 0
+		})
+		sv.Nodes, sv.Grace, n.dir = 2, 10*time.Second, filepath.Join(sv.Logdir, nodesDir)
+		_, end := begin(t, sv)
+		pass(5*time.Second + sv.grace() + newsTime + leftoverGrace - 300*time.Millisecond)
+		w := forwarder{}
+		w.add(&Report{Step: 9, Values: []Value{{"loss", 1}}})
+		childtest.Must(t, w.send(n, n.job().start))
+		if _, err := end(); err != nil || !strings.Contains(log.String(), "continuing without it") {
+			t.Errorf("Run = %v; log:\n%s", err, log)
+		}
+		if got := curve(t, sv.Logdir, "loss"); !slices.Equal(got, []int64{9}) {
+			t.Errorf("the curve has the steps %v", got)
+		}
+	})
 }

@@ -65,7 +65,9 @@ func (r *run) reopenLogdir() error {
 	}
 	r.endRefresh()
 	r.root.Close()
+	before := r.store
 	r.useRoot(root)
+	r.store.Learn(before) // the program may have been between two files of a checkpoint
 	r.aside = nil
 	return nil
 }

@@ -351,15 +351,15 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know
 	if r.nodes == nil {
 		return
 	}
-	if r.isLost(); r.lost != nil { // else it is there, or made again, where nodes tell their states again
-		return
-	}
 	defer logging.Waiting(r.log.Warn, "the program to end on the other nodes")()
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	poll := time.NewTicker(nodesPoll)
 	defer poll.Stop()
 	for {
+		if r.isLost(); r.lost != nil { // else it is there, or made again, where nodes tell their states again
+			return
+		}
 		node := r.busyNode(s)
 		if take(node < 0); node < 0 && time.Since(r.remade) > newsTime {
 			return

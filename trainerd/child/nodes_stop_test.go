@@ -4,6 +4,8 @@ package child
 
 import (
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -150,9 +152,13 @@ func TestFollowerLastState(t *testing.T) {
 				stop, end := begin(t, sv)
 				time.Sleep(10*time.Second + time.Millisecond) // between two looks
 				refused.Store(0)
+				stopped := time.Now()
 				stop()
 				if exit, err := end(); err != nil || exit.Cause != Stopped {
 					t.Errorf("Run = %+v, %v", exit, err)
+				}
+				if took := time.Since(stopped); !tc.begins && took > time.Second {
+					t.Errorf("without anything to tell, the end took %v", took)
 				}
 				chief := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}
 				if s := chief.others()[1]; s.Phase != tc.want || refused.Load() > 0 {
@@ -161,4 +167,37 @@ func TestFollowerLastState(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A worker for which the chief starts nothing says so every 15 s, from when it had nothing to do
+// on; not while its program runs, nor while the job is paused.
+func TestFollowerIsIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulateFollower(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+		said := func() (all []string) {
+			for _, m := range regexp.MustCompile(`for="the chief to start the program" since=(\S+)`).FindAllStringSubmatch(log.String(), -1) {
+				all = append(all, m[1])
+			}
+			return all
+		}
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = nodeEnded })
+		stop, end := begin(t, sv)
+		idle := func(want ...string) {
+			t.Helper()
+			before := len(said())
+			pass(50 * time.Second)
+			if got := said()[before:]; !slices.Equal(got, want) {
+				t.Errorf("in 50 s it has said that it waits since %q, want %q", got, want)
+			}
+		}
+		idle("15s", "30s", "45s")
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase, j.Attempt = nodeRunning, 2 })
+		idle()
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = nodeEnded })
+		idle("15s", "30s", "45s")
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Paused = true })
+		idle()
+		stop()
+		end()
+	})
 }

@@ -404,10 +404,26 @@ func TestNodesSweep(t *testing.T) {
 	}
 }
 
+// TestNodesCannotSweep has a disk that does not remove such files: each node says so, and joins.
+func TestNodesCannotSweep(t *testing.T) {
+	for _, follows := range []bool{false, true} {
+		sv, _ := supervise(t, "")
+		log := newScreen()
+		sv.Nodes, sv.Node = 2, 1
+		picky(sv, func(op, _ string) bool { return op == "remove" })
+		childtest.Write(t, atomicfile.TempName(filepath.Join(sv.Logdir, nodesDir, "node1", "state.json")), "{")
+		childtest.Must(t, (&run{Supervisor: sv, log: logTo(log), logdir: sv.Logdir, follows: follows}).joinNodes())
+		if !strings.Contains(log.String(), "cannot remove what a killed run has left") {
+			t.Errorf("follows %v: the log:\n%s", follows, log)
+		}
+	}
+}
+
 // TestNodesAfterRemoval has a logdir that was made again: a worker tells its state again,
 // and the chief waits for that before it takes it that nobody runs the program.
 func TestNodesAfterRemoval(t *testing.T) {
-	for _, later := range []time.Duration{1100 * time.Millisecond, 0} { // when the chief has seen that, or before
+	// When the chief has seen that, before, and once it waits for the worker.
+	for _, later := range []time.Duration{1100 * time.Millisecond, 0, -300 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) { testNodesAfterRemoval(t, later) })
 	}
 }
@@ -420,8 +436,15 @@ func testNodesAfterRemoval(t *testing.T, later time.Duration) {
 			return 0
 		}
 		p.sleep(10300 * time.Millisecond) // not when a node looks
-		childtest.Must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
-		childtest.Must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
+		remove := func() {
+			childtest.Must(t, os.RemoveAll(filepath.Join(p.variable("TRAINERD_LOGDIR"), nodesDir)))
+			childtest.Must(t, os.Remove(filepath.Join(p.variable("TRAINERD_LOGDIR"), lock.LockFile)))
+		}
+		if later < 0 {
+			time.AfterFunc(-later, remove)
+			return 1
+		}
+		remove()
 		p.sleep(later)
 		return 1
 	})

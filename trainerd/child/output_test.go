@@ -101,6 +101,23 @@ func TestLines(t *testing.T) {
 	})
 }
 
+// TestLinesOfUnknownStep has a start from a checkpoint whose step nobody knows: its lines
+// are read as those of a start from the beginning.
+func TestLinesOfUnknownStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { return 0 })
+		childtest.Write(t, filepath.Join(sv.Logdir, "last.safetensors"), childtest.Tensors())
+		var begins []int64
+		sv.Checkpoints, sv.Lines = "last.*", func(step int64) LineReader {
+			begins = append(begins, step)
+			return new(letters)
+		}
+		if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(begins, []int64{0}) {
+			t.Errorf("Run = %v; the starts begin after %v", err, begins)
+		}
+	})
+}
+
 // TestLongLines has lines that are too long for a report, and one in another character set.
 func TestLongLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -27,6 +27,8 @@ func (e *LostError) Error() string {
 	case errors.As(e.Err, &locked):
 		return fmt.Sprintf("the lock on logdir %s is lost: %s was removed, replaced or written by another host, and %v has it now; this run ends and writes nothing more there",
 			e.Logdir, LockFile, locked.Holder)
+	case errors.Is(e.Err, errTaken):
+		return fmt.Sprintf("logdir %s is lost: %v; this run ends, and has no place to save; if the training itself has made that folder, start it again: it continues with what is there", e.Logdir, e.Err)
 	case e.Place == "":
 		return fmt.Sprintf("logdir %s is lost: %v; this run ends, and has no place to save", e.Logdir, e.Err)
 	}

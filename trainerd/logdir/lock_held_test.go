@@ -60,7 +60,7 @@ func TestHeld(t *testing.T) {
 			sessiontest.MustNoErr(t, errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o777)))
 			write(t, filepath.Join(dir, "of another"))
 			return ""
-		}, []string{"it was deleted, and another folder has its name; this run ends, and has no place to save"}, "logdir is lost", 0},
+		}, []string{"it was deleted, and another folder has its name; this run ends, and has no place to save; if the training itself has made", "start it again"}, "logdir is lost", 0},
 		{"without its lock file", func(t *testing.T, dir string) string {
 			sessiontest.MustNoErr(t, os.Remove(filepath.Join(dir, LockFile)))
 			return ""

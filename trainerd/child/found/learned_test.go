@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -193,5 +194,66 @@ func TestStateIsForgotten(t *testing.T) {
 		if filepath.Base(name) == "checkpoint" {
 			t.Errorf("left is %s", name)
 		}
+	}
+}
+
+// TestLearn has a logdir that was deleted and made again: what is known of the program's
+// checkpoints, though none of them is there any more, holds for the next one.
+func TestLearn(t *testing.T) {
+	whole := strings.Repeat("weights", 100)
+	for name, tc := range map[string]struct {
+		pattern        string
+		before         []string          // files of one checkpoint, with # for its number
+		after          map[string]string // of the next one, with their content
+		counts, learns bool              // it counts without what is known, and with it
+	}{
+		"which files a folder has":      {"w-*", []string{"w-#/a", "w-#/b"}, map[string]string{"w-9/b": whole}, true, false},
+		"how long a file is":            {"w-*", []string{"w-#"}, map[string]string{"w-9": whole[:100]}, true, false},
+		"that it makes no second file":  {"{w,optim}-*", []string{"w-#"}, map[string]string{"w-9": whole}, false, true},
+		"nothing else than was learned": {"w-*", []string{"w-#/a"}, map[string]string{"w-9/a": whole}, true, true},
+	} {
+		dir, again := t.TempDir(), t.TempDir()
+		old := openStore(t, dir, tc.pattern)
+		for step := 3; step <= 6; step++ {
+			for _, f := range tc.before {
+				childtest.Write(t, filepath.Join(dir, strings.ReplaceAll(f, "#", strconv.Itoa(step))), whole)
+			}
+			old.Refresh(true)
+		}
+		for f, content := range tc.after {
+			childtest.Write(t, filepath.Join(again, f), content)
+		}
+		for learns, want := range map[bool]bool{false: tc.counts, true: tc.learns} {
+			s := openStore(t, again, tc.pattern)
+			if learns {
+				s.Learn(old)
+			}
+			s.readOnly = true
+			if added, _ := s.Refresh(true); (len(added) == 1) != want {
+				t.Errorf("%s: it counts: %v; learned %v", name, len(added) == 1, learns)
+			}
+		}
+	}
+}
+
+// TestLearnCounts has the same of what the numbers in the names count.
+func TestLearnCounts(t *testing.T) {
+	step := int64(0)
+	count := func(s *Store) *Store {
+		s.opts.Now = func() Moment { return Moment{Step: step} }
+		return s
+	}
+	dir, again := t.TempDir(), t.TempDir()
+	old, s := count(openStore(t, dir, "w-*")), count(openStore(t, again, "w-*"))
+	for _, name := range []string{"w-3", "w-4"} {
+		step += 300
+		childtest.Write(t, filepath.Join(dir, name), name)
+		old.Refresh(true)
+	}
+	s.Learn(old)
+	step += 300
+	childtest.Write(t, filepath.Join(again, "w-5"), "weights")
+	if added, _ := s.Refresh(true); len(added) != 1 || added[0].At() != 900 {
+		t.Errorf("it finds %v, want one of step 900", added)
 	}
 }

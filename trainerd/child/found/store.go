@@ -89,6 +89,12 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}}
 }
 
+// Learn takes over what another store of the same pattern knows of how the program writes its
+// checkpoints: which files each has, how long these are, and what their numbers count.
+func (s *Store) Learn(from *Store) {
+	s.markers, s.sizes, s.partial, s.counts = from.markers, from.sizes, from.partial, from.counts
+}
+
 // Known returns the checkpoints that are verified and durable, by step.
 func (s *Store) Known() []Checkpoint { return s.known }
 
