@@ -182,7 +182,7 @@ func TestHeapsOfStrings(t *testing.T) {
 	} {
 		c.check(t)
 	}
-	heaps := make(map[int64]map[int][]byte)
+	heaps := make(map[int64]heap)
 	s := &store{pager: &pager{from: bytes.NewReader(collection(64, "alpha")), size: 64}, offsets: 8, lengths: 8}
 	for range 10 { // a heap is read once
 		b, err := s.strings(varText(5, 0, 1), &datatype{size: 16, varString: true}, heaps)

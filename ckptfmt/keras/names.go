@@ -11,6 +11,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
+	slabs "github.com/trainerd/trainerd/ckptfmt/internal/slab"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -50,7 +51,7 @@ func (r *Reader) nameParts(config map[string]any) error {
 		for i := range list {
 			list[i] = names[r.tensors[i].path()]
 		}
-		r.rename(list)
+		r.rename(list, false)
 	case r.hasWeights():
 		r.layout = Weights
 		r.isUnnamed = config == nil && !r.hasNames()
@@ -120,15 +121,20 @@ func isWeight(path string) bool {
 }
 
 // rename gives each tensor its name, unless another would have the same one, or has it for a
-// path.
-func (r *Reader) rename(names []string) {
-	both := slices.Grow(slices.Clone(names), len(names))
+// path. The paths of variables are looked at only where a name is like one: there are very many.
+// differ says that no two names are equal.
+func (r *Reader) rename(names []string, differ bool) {
+	all := slices.ContainsFunc(names, isWeight)
+	var paths []string
 	for i := range r.tensors {
-		if path := r.tensors[i].path(); path != names[i] {
-			both = append(both, path)
+		if path := r.tensors[i].path(); path != names[i] && (all || !isWeight(path)) {
+			paths = append(paths, path)
 		}
 	}
-	shared := twice(both)
+	var shared map[string]bool
+	if !differ || len(paths) > 0 {
+		shared = twice(names, paths)
+	}
 	for i, name := range names {
 		if t := &r.tensors[i]; name != "" && name != t.path() && !shared[name] {
 			t.name = name
@@ -136,16 +142,18 @@ func (r *Reader) rename(names []string) {
 	}
 }
 
-// twice returns those of a list that are in it more than once.
-func twice(list []string) map[string]bool {
+// twice returns those of two lists that are in them more than once.
+func twice(list, more []string) map[string]bool {
 	found := make(map[string]bool)
-	once := make([]string, 0, len(list))
+	once := make([]string, 0, len(list)+len(more))
 	names := distinct.New(func(i int) string { return once[i] })
-	for _, name := range list {
-		if names.Add(name) {
-			once = append(once, name)
-		} else {
-			found[name] = true
+	for _, list := range [][]string{list, more} {
+		for _, name := range list {
+			if names.Add(name) {
+				once = append(once, name)
+			} else {
+				found[name] = true
+			}
 		}
 	}
 	return found
@@ -153,12 +161,15 @@ func twice(list []string) map[string]bool {
 
 // names finds the names of variables of Keras 3.
 type names struct {
-	r     *Reader
-	types map[string][]tfpb.DataType // of variables, by the path of vars
-	root  *layer
-	known map[string]string // names of objects that others are in, by path
-	lists map[string][]string
-	last  group
+	r      *Reader
+	parted map[string][]tfpb.DataType // types of variables, by the path of vars, which are in several places of the list
+	root   *layer
+	types  []tfpb.DataType   // of another group
+	known  map[string]string // names of objects that others are in, by path
+	lists  map[string][]string
+	room   []byte
+	texts  *slabs.Texts // names
+	last   group
 	// named is set in files that name every layer: a group without a name is then a
 	// list or a dict, which Keras' own names do not have. withLists keeps these.
 	named, withLists bool
@@ -174,66 +185,42 @@ type group struct {
 }
 
 func (r *Reader) newNames(config map[string]any) *names {
-	n := &names{r: r, types: make(map[string][]tfpb.DataType), root: parseLayer(config), known: make(map[string]string), lists: make(map[string][]string)}
+	n := &names{r: r, parted: make(map[string][]tfpb.DataType), root: parseLayer(config), texts: new(slabs.Texts), known: make(map[string]string), lists: make(map[string][]string)}
 	n.noteTypes()
 	n.named = n.given("") != ""
 	return n
 }
 
-// noteTypes notes the types of the variables of each group.
-func (n *names) noteTypes() {
-	var path string
-	var types []tfpb.DataType
-	note := func() {
-		if len(types) > 0 {
-			n.types[path] = append(n.types[path], types...)
-		}
-	}
-	for i := range n.r.tensors {
-		t := &n.r.tensors[i]
-		next, _, ok := cutLast(t.path())
-		if !ok {
-			continue
-		}
-		if next != path {
-			note()
-			path, types = next, types[:0]
-		}
-		info, _ := t.in.Info(t.at) // which has the type in any case
-		types = append(types, info.DType)
-	}
-	note()
-}
-
 // unique returns the names of the tensors, without lists of layers where that tells one
-// variable from all others.
-func (n *names) unique() []string {
-	list := make([]string, len(n.r.tensors))
+// variable from all others, and whether it is known that no two are equal.
+func (n *names) unique() (list []string, differ bool) {
+	list = make([]string, len(n.r.tensors))
 	for i := range list {
-		list[i] = n.of(&n.r.tensors[i])
+		list[i] = n.of(i)
 	}
-	shared := twice(list)
+	shared := twice(list, nil)
 	if len(shared) == 0 {
-		return list
+		return list, true
 	}
 	long := *n
 	long.withLists, long.known, long.last = true, make(map[string]string), group{}
 	for i := range list {
 		if shared[list[i]] {
-			list[i] = long.of(&n.r.tensors[i])
+			list[i] = long.of(i)
 		}
 	}
-	return list
+	return list, false
 }
 
-// of returns the name of a variable.
-func (n *names) of(t *tensor) string {
+// of returns the name of the variable at a place.
+func (n *names) of(at int) string {
+	t := &n.r.tensors[at]
 	before, key, ok := cutLast(t.path())
 	if !ok {
 		return ""
 	}
 	if before != n.last.path {
-		n.last = n.group(before)
+		n.last = n.group(before, at)
 	}
 	g := &n.last
 	if !g.isOne {
@@ -248,11 +235,13 @@ func (n *names) of(t *tensor) string {
 	if g.name == "" {
 		return variable
 	}
-	return g.name + "/" + variable
+	n.room = append(append(append(n.room[:0], g.name...), '/'), variable...)
+	return n.texts.Keep(n.room)
 }
 
-// group returns what the names of the variables at a path are made of.
-func (n *names) group(path string) group {
+// group returns what the names of the variables at a path are made of. One of them is at a place
+// of the list.
+func (n *names) group(path string, at int) group {
 	object, last, _ := cutLast(path)
 	if path == vars {
 		object, last = "", vars
@@ -260,7 +249,7 @@ func (n *names) group(path string) group {
 	if last != vars {
 		return group{path: path}
 	}
-	return group{path, true, n.object(object), object, n.variables(object, n.types[path])}
+	return group{path, true, n.object(object), object, n.variables(object, n.typesOf(path, at))}
 }
 
 func cutLast(path string) (before, last string, ok bool) {
