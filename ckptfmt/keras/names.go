@@ -28,24 +28,21 @@ const (
 )
 
 // nameParts gives the tensors the names that people use. config may be nil.
-func (r *Reader) nameParts(config map[string]any) error {
+func (r *Reader) nameParts(config map[string]any) {
 	for _, key := range []string{"keras_version", "backend"} {
-		if list, err := r.weights.Attr("", key); err == nil && len(list) == 1 {
-			r.metadata[key] = list[0]
+		if text := textIn(r.weights, "", key); text != "" {
+			r.metadata[key] = text
 		}
 	}
 	isLegacy := r.isLegacy()
 	if !isLegacy && r.archive == nil && len(r.rest) == 0 && !r.hasWeights() {
-		return nil // a file of anyone, which may have very many tensors
+		return // a file of anyone, which may have very many tensors
 	}
 	r.tensors = r.allTensors()
 	switch {
 	case isLegacy:
 		r.layout = Legacy
-		names, ofOptimizer, err := r.legacyNames()
-		if err != nil {
-			return err
-		}
+		names, ofOptimizer := r.legacyNames()
 		r.sortOptimizer(ofOptimizer)
 		list := make([]string, len(r.tensors))
 		for i := range list {
@@ -57,7 +54,6 @@ func (r *Reader) nameParts(config map[string]any) error {
 		r.isUnnamed = config == nil && !r.hasNames()
 		r.rename(r.newNames(config).unique())
 	}
-	return nil
 }
 
 // allTensors returns the datasets.
@@ -242,10 +238,7 @@ func (n *names) of(at int) string {
 // group returns what the names of the variables at a path are made of. One of them is at a place
 // of the list.
 func (n *names) group(path string, at int) group {
-	object, last, _ := cutLast(path)
-	if path == vars {
-		object, last = "", vars
-	}
+	object, last, _ := cutLast(path) // vars, too, is one, of the model itself
 	if last != vars {
 		return group{path: path}
 	}
@@ -311,8 +304,11 @@ func (n *names) given(path string) string {
 	return ""
 }
 
-func givenIn(h *hdf5.Reader, path string) string {
-	if list, err := h.Attr(path, "name"); err == nil && len(list) == 1 {
+func givenIn(h *hdf5.Reader, path string) string { return textIn(h, path, "name") }
+
+// textIn returns an attribute that is one text, "" where there is none.
+func textIn(h *hdf5.Reader, path, name string) string {
+	if list, err := h.Attr(path, name); err == nil && len(list) == 1 {
 		return list[0]
 	}
 	return ""
@@ -355,7 +351,7 @@ func (n *names) variables(object string, types []tfpb.DataType) []string {
 func (n *names) listOf(class string, types []tfpb.DataType) []string {
 	key := make([]byte, 0, 64)
 	for _, d := range types {
-		key = append(key, byte(d), byte(d>>8))
+		key = append(key, byte(d)) // there are no 256
 	}
 	key = append(key, class...)
 	list, ok := n.lists[string(key)]
@@ -424,20 +420,17 @@ func IsOptimizer(p *ckptfmt.Part) bool {
 func (r *Reader) sortOptimizer(paths []string) {
 	at := make(map[string]int, len(paths))
 	for i, path := range paths {
-		at[path] = i + 1
+		at[path] = i + 1 // others are before it
 	}
 	slices.SortStableFunc(r.tensors, func(a, b tensor) int { return cmp.Compare(at[a.path()], at[b.path()]) })
 }
 
 // legacyNames names variables by the attributes of their layers, and has the paths of
 // those of the optimizer, in order.
-func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string, err error) {
+func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string) {
 	names = make(map[string]string)
 	for group := range r.weights.Paths() {
-		list, err := r.manyAttr(group, "weight_names")
-		if err != nil {
-			return nil, nil, err
-		}
+		list := r.manyAttr(group, "weight_names")
 		_, layer, _ := cutLast(group)
 		for _, weight := range list {
 			names[group+"/"+weight] = legacyName(layer, weight)
@@ -446,20 +439,20 @@ func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string, e
 			}
 		}
 	}
-	return names, ofOptimizer, nil
+	return names, ofOptimizer
 }
 
 // manyAttr reads a list that may be cut into several attributes, NAME0, NAME1,
 // because one is at most 64 KiB.
-func (r *Reader) manyAttr(group, name string) ([]string, error) {
+func (r *Reader) manyAttr(group, name string) []string {
 	list, err := r.weights.Attr(group, name)
 	if err == nil {
-		return list, nil
+		return list
 	}
 	for i := 0; ; i++ {
 		more, err := r.weights.Attr(group, fmt.Sprintf("%s%d", name, i))
 		if err != nil {
-			return list, nil // that was the last one, or it is not a list of names
+			return list // that was the last one, or it is not a list of names
 		}
 		list = append(list, more...)
 	}
