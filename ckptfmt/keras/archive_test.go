@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -167,6 +168,8 @@ func TestPlainWeightsInAnArchive(t *testing.T) {
 func TestSizesOfStoredWeights(t *testing.T) {
 	weights := file(t, []ckptfmt.Part{scalar(t, "layers/dense/vars/0", 1)}, nil)
 	n := uint64(len(weights))
+	const name = "model.weights.h5"
+	const rest = 46 + uint64(len(name)) + 22 // the directory, and its end
 	for _, c := range []struct {
 		about            string
 		stored, original uint64
@@ -174,13 +177,14 @@ func TestSizesOfStoredWeights(t *testing.T) {
 	}{
 		{"right ones", n, n, ""},
 		{"two sizes", n, n - 1, "it has"},
-		{"more than the file has", n + 1000, n + 1000, "it has"},
+		{"all of the rest", n + rest, n + rest, ""},
+		{"more than that", n + rest + 1, n + rest + 1, "it has"},
 		{"just more than a part of it", n - 100, n - 100, "superblock"},
 		{"more than a number", math.MaxUint64 - 7, math.MaxUint64 - 7, "it has"},
 	} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
-		w, err := z.CreateRaw(&zip.FileHeader{Name: "model.weights.h5", Method: zip.Store, CompressedSize64: c.stored, UncompressedSize64: c.original})
+		w, err := z.CreateRaw(&zip.FileHeader{Name: name, Method: zip.Store, CompressedSize64: c.stored, UncompressedSize64: c.original})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,6 +287,26 @@ func TestGroupInTwoShards(t *testing.T) {
 	delete(files, "b.h5")
 	if _, err := sharded(t, strings.Replace(index, "c.h5", "a.h5", 1), files); err == nil || !strings.Contains(err.Error(), "layers/gone/vars") {
 		t.Errorf("a group that is in none of its files: %v", err)
+	}
+}
+
+// How many variables a layer has, and so their names, is known when all files are.
+func TestVariablesInTwoShards(t *testing.T) {
+	const bn, dense = "layers/batch_normalization/vars", "layers/dense/vars"
+	r, err := sharded(t, `{"metadata": {}, "weight_map": {"/`+bn+`": ["a.h5", "b.h5"], "/`+dense+`": "a.h5"}}`, map[string][]byte{
+		"a.h5": file(t, []ckptfmt.Part{scalar(t, bn+"/0", 1), scalar(t, dense+"/0", 1)}, nil),
+		"b.h5": file(t, []ckptfmt.Part{scalar(t, bn+"/1", 1), scalar(t, bn+"/2", 1), scalar(t, bn+"/3", 1)}, nil),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	want := map[string]string{dense + "/0": "dense/kernel"}
+	for i, name := range []string{"gamma", "beta", "moving_mean", "moving_variance"} {
+		want[bn+"/"+string(rune('0'+i))] = "batch_normalization/" + name
+	}
+	if names, _ := namesAt(r); !maps.Equal(names, want) {
+		t.Error(cmp.Diff(want, names))
 	}
 }
 

@@ -43,6 +43,10 @@ func TestNamesThatAreTaken(t *testing.T) {
 		{"a path that is a name", []string{"dense/kernel", a}, nil, map[string]string{}, []string{"dense/kernel", a}},
 		{"in lists", []string{"left/dense/vars/0", "right/dense/vars/0", "vars/0"}, map[string]string{"left/dense": "same", "right/dense": "same", "": "net"},
 			map[string]string{"left/dense/vars/0": "left/same/kernel", "right/dense/vars/0": "right/same/kernel", "vars/0": "0"}, nil},
+		{"one variable in lists", []string{"left/dense/vars/0", "left/dense/vars/1", "right/separable_conv1d/vars/0", "right/separable_conv1d/vars/1", "right/separable_conv1d/vars/2"},
+			map[string]string{"left/dense": "same", "right/separable_conv1d": "same", "": "net"},
+			map[string]string{"left/dense/vars/0": "same/kernel", "left/dense/vars/1": "left/same/bias", "right/separable_conv1d/vars/0": "same/depthwise_kernel",
+				"right/separable_conv1d/vars/1": "same/pointwise_kernel", "right/separable_conv1d/vars/2": "right/same/bias"}, nil},
 	} {
 		attrs := make(hdf5.Attrs)
 		for path, name := range tc.names {
@@ -59,7 +63,7 @@ func TestNamesThatAreTaken(t *testing.T) {
 	}
 }
 
-// Layers of one class may have other variables each, of which there are as many as are next to
+// Layers of one class may have other variables each, as many as are next to
 // each other.
 func TestVariablesOfLayersOfOneClass(t *testing.T) {
 	group := func(path string, n int) (list []string) {
@@ -126,9 +130,18 @@ func TestOrderOfAnOptimizer(t *testing.T) {
 	}
 }
 
+// Weights alone may have paths that are their names.
+func TestPathsOfKeras2(t *testing.T) {
+	attrs := hdf5.Attrs{"": {"layer_names": "d"}, "d": {"weight_names": "kernel"}}
+	names, unnamed := namesAt(weightsFile(t, []ckptfmt.Part{scalar(t, "d/kernel", 1)}, attrs))
+	if len(names) != 0 || len(unnamed) != 1 || unnamed[0] != "d/kernel" {
+		t.Errorf("there are %v, and %q", names, unnamed)
+	}
+}
+
 // A slot is called by the longest variable that its name begins with, once.
 func TestNamesOfSlots(t *testing.T) {
-	r := legacyFile(t, "d/w:0", "adam/iteration", "adam/learning_rate", "adam/w_m", "w_m", "adam/w_m_hat", "adam/d_w_m", "adam/other")
+	r := legacyFile(t, "d/w:0", "adam/iteration", "adam/learning_rate", "adam/w_m", "adam/w_m_hat", "adam/d_w_m", "adam/other")
 	byVariable, byNumber := r.OptimizerNames()
 	want := map[string]string{
 		"adam/iteration": "optimizer/iteration", "adam/learning_rate": "optimizer/learning_rate", "adam/w_m": "optimizer/d/w/m",
@@ -137,7 +150,7 @@ func TestNamesOfSlots(t *testing.T) {
 	if diff := cmp.Diff(want, byVariable); diff != "" {
 		t.Error(diff)
 	}
-	if len(byNumber) != 5 || byNumber["adam/d_w_m"] != "optimizer/5" {
+	if len(byNumber) != 4 || byNumber["adam/d_w_m"] != "optimizer/4" {
 		t.Errorf("the numbers are %v", byNumber)
 	}
 	short := legacyFile(t, "w", "adam/iteration")
@@ -166,6 +179,14 @@ func TestOnlyPlaces(t *testing.T) {
 	const bn = "layers/batch_normalization/vars/"
 	const three = bn + "0 " + bn + "1 " + bn + "2"
 	const bidirectional = "layers/bidirectional/backward_layer/cell/vars/0 layers/bidirectional/forward_layer/cell/vars/0"
+	const adam, numbers = " optimizer/vars/0 optimizer/vars/1 optimizer/vars/2", " optimizer/iteration=optimizer/vars/0 optimizer/learning_rate=optimizer/vars/1 optimizer/2=optimizer/vars/2"
+	same := map[string]string{"layers/dense": "same", "layers/dense_1": "same"}
+	ab := map[string]string{"layers/dense": "a", "layers/dense_1": "b"}
+	models := map[string]string{
+		"layers/functional": "x", "layers/functional/layers/dense": "head", "layers/functional_1": "z", "layers/functional_1/layers/dense": "tail",
+	}
+	const inner = "layers/functional/layers/"
+	later := map[string]string{"layers/functional": "x", inner + "dense": "dense", inner + "dense_1": "dense_1"}
 	norm := map[string]string{"layers/batch_normalization": "norm"}
 	for _, c := range []struct {
 		about   string
@@ -180,6 +201,10 @@ func TestOnlyPlaces(t *testing.T) {
 		{"no optimizer", "layers/dense/vars/0 optimizer/vars/0 optimizer/vars/1", nil, "dense/kernel", false},
 		{"a part of one", "layers/dense/vars/0 optimizer/vars/0 optimizer/vars/1", nil, "dense/kernel optimizer/iteration", true},
 		{"in another model", "layers/functional/layers/dense/vars/0", map[string]string{"layers/functional": "x", "layers/functional/layers/dense": "head"}, "y/head/kernel", false},
+		{"two models of other names", "layers/functional/layers/dense/vars/0 layers/functional_1/layers/dense/vars/0", models, "p/head/kernel q/tail/kernel", false},
+		{"layers of a model that was built later, in another one", inner + "dense/vars/0 " + inner + "dense_1/vars/0", later, "y/dense_7/kernel y/dense_8/kernel", false},
+		{"two of their names", "layers/functional/layers/dense/vars/0 layers/functional_1/layers/dense/vars/0", models, "q/tail/kernel p/tail/kernel", true},
+		{"an optimizer of Keras 2, and another model", "x/inner/dense/vars/0 optimizer/vars/0 optimizer/vars/1 optimizer/vars/2", map[string]string{"x/inner/dense": "head"}, "y/head/kernel" + slots, false},
 		{"two of one end", two, map[string]string{"layers/functional": "x", "layers/functional_1": "y"}, "a/dense/kernel b/dense/kernel", true},
 		{"the longer end tells", two, map[string]string{"layers/functional": "x", "layers/functional_1": "y"}, "a/x/dense/kernel a/y/dense/kernel", false},
 		{"variables in the order of a class", three, norm, "norm/gamma norm/moving_mean norm/moving_variance", false},
@@ -189,6 +214,15 @@ func TestOnlyPlaces(t *testing.T) {
 		{"other variables in the places", two, nil, "m/1/1/gamma m/2/1/gamma", true},
 		{"models, and an optimizer", two + " optimizer/vars/0 optimizer/vars/1", nil, "m/1/1/kernel m/2/1/kernel", false},
 		{"one direction twice", bidirectional, nil, "two/forward_a/cell/kernel two/forward_b/cell/kernel", true},
+		{"the only layer of a class", "layers/dense/vars/0", map[string]string{"layers/dense": "head"}, "dense_5/kernel", false},
+		{"the only layer of another name", "layers/dense/vars/0", map[string]string{"layers/dense": "head"}, "tail/kernel", true},
+		{"paths within another model", "layers/dense/vars/0 layers/dense_1/vars/0", same, "outer/layers/dense/vars/0 outer/layers/dense_1/vars/0", false},
+		{"paths for names in a file without names", "layers/dense/vars/0", nil, "layers/dense/vars/0", false},
+		{"a path that is no variable's", "layers/dense/vars/0 extra/x layers/dense_1/vars/0", ab, "a/kernel=extra/x extra/x b/0=layers/dense_1/vars/0", false},
+		{"an optimizer of a file without names", "layers/dense/vars/0" + adam, nil, "dense/kernel=layers/dense/vars/0" + numbers, false},
+		{"and of one where numbers name the variables", "layers/dense/vars/0" + adam, ab, "a/0=layers/dense/vars/0" + numbers, false},
+		{"numbers for names at the paths of others", "layers/dense_1/vars/0 layers/dense/vars/0", ab, "a/0=layers/dense_1/vars/0 b/0=layers/dense/vars/0", false},
+		{"names at the paths of others, and no optimizer", "layers/dense/vars/0 layers/dense_1/vars/0" + adam, ab, "a/kernel=layers/dense_1/vars/0 b/kernel=layers/dense/vars/0", false},
 		{"one place for two", "layers/dense/vars/0", nil, "dense/kernel x=layers/dense/vars/0", true},
 		{"one too many", "layers/dense/vars/0", nil, "dense/kernel other/kernel", true},
 	} {
@@ -207,6 +241,30 @@ func TestOnlyPlaces(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, writtenAt(t, parts, like)) + cmp.Diff(places, like.Places(parts)); diff != "" {
 			t.Errorf("%s: %s", c.about, diff)
+		}
+	}
+}
+
+// Of a part of a model the paths are surer than the names.
+func TestPlacesOfAPart(t *testing.T) {
+	like := modelFile(t, []string{"layers/dense/vars/0", "layers/dense_1/vars/0", "optimizer/vars/2"}, map[string]string{"layers/dense": "a", "layers/dense_1": "b"})
+	for tensors, want := range map[string]map[string]string{
+		"a/kernel=layers/dense_1/vars/0":                            {"a/kernel": "layers/dense_1/vars/0"},
+		"a/kernel=layers/dense/vars/0 optimizer/2=optimizer/vars/2": {"a/kernel": "layers/dense/vars/0", "optimizer/2": "optimizer/vars/2"},
+		"a/kernel": {"a/kernel": "layers/dense/vars/0"},
+	} {
+		if diff := cmp.Diff(want, like.Places(given(t, tensors))); diff != "" {
+			t.Errorf("%s: %s", tensors, diff)
+		}
+	}
+}
+
+func TestHasClass(t *testing.T) {
+	for name, want := range map[string]bool{
+		"dense_1/kernel": true, "x/lstm/cell/kernel": true, "x/dense": false, "cell/kernel": false, "head/kernel": false, "kernel": false, "bidirectional/w": true,
+	} {
+		if got := keras.HasClass(name); got != want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

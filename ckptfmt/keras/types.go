@@ -51,7 +51,7 @@ func (n *names) run(at int) (from, to int) {
 	}
 	for from = at; from > 0 && is(from-1); from-- {
 	}
-	for to = at + 1; to < len(n.r.tensors) && is(to); to++ {
+	for to = at; to < len(n.r.tensors) && is(to); to++ {
 	}
 	return from, to
 }
