@@ -288,8 +288,8 @@ func (s *store) globalHeap(addr int64) (heap, error) {
 	}
 	c := s.cursor(addr, size)
 	c.skip(headSize)
-	const usual = 32 // bytes of an object
-	objects := make(heap, 0, len(c.b)/usual)
+	const usual, usualObject = 4 << 10, 32 // bytes of a collection, and of a name in it
+	objects := make(heap, 0, min(len(c.b), usual)/usualObject)
 	for c.err == nil && c.left() >= headSize {
 		index := c.u16()
 		c.skip(6)
