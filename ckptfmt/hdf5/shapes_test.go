@@ -63,3 +63,55 @@ func TestRowsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestLastBytes has what ends with the file, and what ends a byte after it.
+func TestLastBytes(t *testing.T) {
+	long := append(typeHead(classVarLen, 1, 16), fixedType(1, false)...)
+	inline := func(n byte, b string) []byte { return append([]byte{3, layoutCompact, n, 0}, b...) }
+	text := func(at uint64) []byte {
+		return afterBlock(made(ofType(long, []int64{1}, contiguous(blocksAt, 16)), string(varText(5, at, 1))+string(collection(64, "alpha"))))
+	}
+	claims := func(more int64) []byte {
+		const size = 70_000
+		empty := string(chunkTree())
+		return made(numbers([]int64{1100 * (size + more)}, inChunks(1, 1<<20)), empty+strings.Repeat("x", size-blocksAt-len(empty)))
+	}
+	for _, c := range []madeCase{
+		{"elements in the header", made(numbers([]int64{2}, inline(2, "ab")), ""), "ab", ""},
+		{"more than the header has", made(numbers([]int64{3}, inline(2, "ab")), ""), "", "shape [3] needs 3 bytes, 2 are there"},
+		{"a heap after a user's block", text(blocksAt + 16), "alpha", ""},
+		{"a heap whose head ends after the file", text(blocksAt + 16 + 64 - 15), "", "16 bytes at 1089 are outside of the file"},
+		{"a heap whose strings do", text(blocksAt + 16 + 1), "", "signature"},
+		{"more elements than zeros of the file make", claims(1), "", "it claims 77001100 bytes, which a file of 70000 cannot hold"},
+	} {
+		c.check(t)
+	}
+	b := claims(0)
+	if _, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestChecksOfOneDataset has the checksum of chunks, which other layouts never have.
+func TestChecksOfOneDataset(t *testing.T) {
+	for _, c := range []struct {
+		about  string
+		layout []byte
+		more   []body
+		want   string
+	}{
+		{"chunks with checksums", inChunks(1, 2), []body{pipeline(filterFletcher)}, "structure, and Fletcher-32 of every chunk"},
+		{"chunks with another filter", inChunks(1, 2), []body{pipeline(filterDeflate)}, "structure and sizes only: the file has no checksums of its elements"},
+		{"chunks without a filter", inChunks(1, 2), nil, "structure and sizes only: the file has no checksums of its elements"},
+		{"one piece, whatever the filters", contiguous(blocksAt, 2), []body{pipeline(filterFletcher)}, "structure and sizes only: the file has no checksums of its elements"},
+	} {
+		b := made(numbers([]int64{2}, c.layout, c.more...), string(chunkTree()))
+		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Checks(); got != c.want {
+			t.Errorf("%s: %s", c.about, got)
+		}
+	}
+}
