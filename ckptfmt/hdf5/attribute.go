@@ -2,14 +2,15 @@ package hdf5
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
-
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	slabs "github.com/trainerd/trainerd/ckptfmt/internal/slab"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -17,50 +18,58 @@ import (
 type attribute struct {
 	name  string
 	at    int64
-	t     datatype
+	t     *datatype
 	shape []int64
 	data  []byte
 }
 
+// owner is an object that has attributes.
+type owner struct {
+	path string
+	list []attribute
+}
+
 // attributes reads those of an object.
-func (s *store) attributes(list []message) ([]attribute, error) {
+func (t *tree) attributes(list []message) ([]attribute, error) {
 	if !slices.ContainsFunc(list, func(m message) bool { return m.kind == msgAttribute || m.kind == msgAttrInfo }) {
 		return nil, nil
 	}
-	var out []attribute
-	add := func(at int64, body []byte) error {
-		c := s.over(body)
-		a := c.attribute()
-		a.at = at
-		if errors.Is(c.err, errShared) {
-			return nil // nor such ones of a named datatype
-		}
-		out = append(out, a)
-		if c.err != nil {
-			return s.corrupt(at, "attribute", c.err)
-		}
-		return nil
-	}
+	t.read = t.read[:0]
 	for i := range list {
 		m := &list[i]
 		var err error
 		switch m.kind {
 		case msgAttribute:
 			if !m.shared { // Keras shares none
-				err = add(m.at, m.body)
+				err = t.attribute(m.at, m.body)
 			}
 		case msgAttrInfo:
-			err = s.denseAttributes(m, add)
+			err = t.denseAttributes(m)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return slabs.Copy(&t.attributeSlab, t.read), nil
 }
 
-// attribute decodes an attribute message.
-func (c *cursor) attribute() attribute {
+// attribute adds an attribute to those that are read.
+func (t *tree) attribute(at int64, body []byte) error {
+	c := t.s.over(body)
+	a := t.decode(&c)
+	a.at = at
+	if errors.Is(c.err, errShared) {
+		return nil // nor such ones of a named datatype
+	}
+	t.read = append(t.read, a)
+	if c.err != nil {
+		return t.s.corrupt(at, "attribute", c.err)
+	}
+	return nil
+}
+
+// decode decodes an attribute message.
+func (t *tree) decode(c *cursor) attribute {
 	var a attribute
 	version := c.version("an attribute", 1, 3)
 	flags := c.u8()
@@ -79,26 +88,27 @@ func (c *cursor) attribute() attribute {
 		}
 		return cursor{b: b, offsets: c.offsets, lengths: c.lengths, err: c.err}
 	}
-	a.name = trimZeros(part(nameSize).b)
-	t := part(typeSize)
-	a.t = t.datatype(0)
+	a.name = t.names.Keep(bytes.TrimRight(part(nameSize).b, "\x00"))
+	form := part(typeSize)
+	a.t = t.s.datatype(&form)
 	space := part(spaceSize)
-	a.shape = space.dataspace().shape
+	a.shape = t.s.dataspace(&space).shape
 	if c.err == nil {
-		c.err = errors.Join(t.err, space.err)
+		c.err = errors.Join(form.err, space.err)
 	}
 	n, err := dtype.NumElements(a.shape)
 	if err != nil || n > maxAttribute/max(a.t.size, 1) {
 		c.fail("attribute %q has too many elements: %v", a.name, a.shape)
 	}
 	if c.err == nil {
-		a.data = bytes.Clone(c.bytes(int(n * a.t.size)))
+		a.data = slabs.Copy(&t.bytes, c.bytes(int(n*a.t.size)))
 	}
 	return a
 }
 
 // denseAttributes reads the attributes that an object keeps in a heap.
-func (s *store) denseAttributes(m *message, add func(at int64, body []byte) error) error {
+func (t *tree) denseAttributes(m *message) error {
+	s := t.s
 	c := s.over(m.body)
 	c.version("attribute info", 0, 0)
 	if c.u8()&1 != 0 {
@@ -128,7 +138,7 @@ func (s *store) denseAttributes(m *message, add func(at int64, body []byte) erro
 		if err != nil {
 			return err
 		}
-		return add(treeAt, b)
+		return t.attribute(treeAt, b)
 	})
 }
 
@@ -169,9 +179,9 @@ func (r *Reader) attrStrings(a *attribute) ([][]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.heaps == nil || len(r.heaps) > heapsAtOnce {
-		r.heaps = make(map[int64]map[int][]byte)
+		r.heaps = make(map[int64]heap)
 	}
-	return r.store.fresh().strings(a.data, &a.t, r.heaps)
+	return r.store.fresh().strings(a.data, a.t, r.heaps)
 }
 
 // missingAttr says that an object has no such attribute. Keras' names are looked for in very
@@ -192,7 +202,7 @@ const (
 
 // strings decodes elements that are strings. heaps are those that were read, by their
 // addresses.
-func (s *store) strings(data []byte, t *datatype, heaps map[int64]map[int][]byte) ([][]byte, error) {
+func (s *store) strings(data []byte, t *datatype, heaps map[int64]heap) ([][]byte, error) {
 	var out [][]byte
 	total := int64(0)
 	for ; int64(len(data)) >= t.size; data = data[t.size:] {
@@ -220,7 +230,7 @@ func (s *store) strings(data []byte, t *datatype, heaps map[int64]map[int][]byte
 
 // varString reads a string of variable length: its length, the collection that it
 // is in, and its number there.
-func (s *store) varString(ref []byte, heaps map[int64]map[int][]byte) ([]byte, error) {
+func (s *store) varString(ref []byte, heaps map[int64]heap) ([]byte, error) {
 	c := s.over(ref)
 	n := c.u32()
 	at, index := c.addr(), c.u32()
@@ -230,24 +240,43 @@ func (s *store) varString(ref []byte, heaps map[int64]map[int][]byte) ([]byte, e
 	if n == 0 || at == nowhere {
 		return nil, nil
 	}
-	objects, ok := heaps[at]
+	h, ok := heaps[at]
 	if !ok {
 		var err error
-		if objects, err = s.globalHeap(at); err != nil {
+		if h, err = s.globalHeap(at); err != nil {
 			return nil, err
 		}
-		heaps[at] = objects
+		heaps[at] = h
 	}
-	b, ok := objects[index]
-	if !ok || len(b) < n {
+	b := h.object(index)
+	if len(b) < n {
 		return nil, fmt.Errorf("string %d of the heap at %d has %d bytes of %d", index, at, len(b), n)
 	}
 	return b[:n:n], nil
 }
 
+// heap is a collection of strings, in the order of their numbers.
+type heap []heapObject
+
+type heapObject struct {
+	index int
+	b     []byte
+}
+
+func byIndex(a, b heapObject) int { return cmp.Compare(a.index, b.index) }
+
+// object returns the one of a number, nil if there is none.
+func (h heap) object(index int) []byte {
+	at, ok := slices.BinarySearchFunc(h, heapObject{index: index}, byIndex)
+	if !ok {
+		return nil
+	}
+	return h[at].b
+}
+
 // globalHeap reads a collection. Its head, and that of each object, takes up a multiple of 8
 // bytes, also where lengths have fewer.
-func (s *store) globalHeap(addr int64) (map[int][]byte, error) {
+func (s *store) globalHeap(addr int64) (heap, error) {
 	const headSize = 16
 	head := s.cursor(addr, int64(8+s.lengths))
 	head.signature(sigGlobalHeap)
@@ -259,7 +288,8 @@ func (s *store) globalHeap(addr int64) (map[int][]byte, error) {
 	}
 	c := s.cursor(addr, size)
 	c.skip(headSize)
-	objects := make(map[int][]byte)
+	const usual, usualObject = 4 << 10, 32 // bytes of a collection, and of a name in it
+	objects := make(heap, 0, min(len(c.b), usual)/usualObject)
 	for c.err == nil && c.left() >= headSize {
 		index := c.u16()
 		c.skip(6)
@@ -269,12 +299,13 @@ func (s *store) globalHeap(addr int64) (map[int][]byte, error) {
 			break
 		}
 		begin := c.at
-		objects[index] = c.bytes(int(n))
+		objects = append(objects, heapObject{index, c.bytes(int(n))})
 		c.align(begin)
 	}
 	if c.err != nil {
 		return nil, s.corrupt(addr, "heap of strings", c.err)
 	}
+	slices.SortStableFunc(objects, byIndex)
 	return objects, nil
 }
 

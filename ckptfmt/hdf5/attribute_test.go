@@ -173,8 +173,11 @@ func TestAttributesInAHeap(t *testing.T) {
 
 func TestHeapsOfStrings(t *testing.T) {
 	long := append(typeHead(classVarLen, 1, 16), fixedType(1, false)...)
+	swapped := slices.Concat(collection(64, "alpha", "bet"), varText(3, blocksAt, 1), varText(5, blocksAt, 2))
+	swapped[16], swapped[40] = 2, 1 // the numbers of the strings
 	for _, c := range []madeCase{
 		{"with free space", made(ofType(long, []int64{1}, contiguous(blocksAt+64, 16)), string(append(collection(64, "alpha"), varText(5, blocksAt, 1)...))), "alpha", ""},
+		{"in another order", made(ofType(long, []int64{2}, contiguous(blocksAt+64, 32)), string(swapped)), "bet|alpha", ""},
 		{"of version 0", made(ofType(long, []int64{1}, contiguous(blocksAt+64, 16)), strings.Replace(string(append(collection(64, "alpha"), varText(5, blocksAt, 1)...)), "GCOL\x01", "GCOL\x00", 1)), "", "a heap has version 0"},
 		{"of version 2", made(ofType(long, []int64{1}, contiguous(blocksAt+64, 16)), strings.Replace(string(append(collection(64, "alpha"), varText(5, blocksAt, 1)...)), "GCOL\x01", "GCOL\x02", 1)), "", "a heap has version 2"},
 		{"outside of the file", made(ofType(long, []int64{1}, contiguous(blocksAt, 16)), string(varText(5, 1<<20, 1))), "", "outside of the file"},
@@ -182,12 +185,31 @@ func TestHeapsOfStrings(t *testing.T) {
 	} {
 		c.check(t)
 	}
-	heaps := make(map[int64]map[int][]byte)
+	heaps := make(map[int64]heap)
 	s := &store{pager: &pager{from: bytes.NewReader(collection(64, "alpha")), size: 64}, offsets: 8, lengths: 8}
 	for range 10 { // a heap is read once
 		b, err := s.strings(varText(5, 0, 1), &datatype{size: 16, varString: true}, heaps)
 		if err != nil || string(b[0]) != "alpha" || s.spent > 64+16 {
 			t.Fatalf("%q, %v, after %d bytes", b, err, s.spent)
+		}
+	}
+}
+
+// TestOwnersOfAttributes has objects with other attributes each.
+func TestOwnersOfAttributes(t *testing.T) {
+	b := written(t, []string{"a/x", "b/x"}, Attrs{"": {"top": "0"}, "a": {"own": "1"}, "b": {"other": "2"}, "b/x": {"last": "3"}})
+	r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, list := range r.attrs {
+		if len(list) != 1 {
+			t.Errorf("%s has %d attributes", printablePath(path), len(list))
+		}
+	}
+	for _, c := range [][3]string{{"", "top", "0"}, {"a", "own", "1"}, {"b", "other", "2"}, {"b/x", "last", "3"}} {
+		if got, err := r.Attr(c[0], c[1]); err != nil || !slices.Equal(got, c[2:]) {
+			t.Errorf("%s is %q, %v", c, got, err)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (g *grid) arrange() error {
 	for i, n := range g.d.most {
 		g.order = append(g.order, i)
 		if n != unlimited {
-			n = (max(n, 1)-1)/g.d.l.chunk[i] + 1
+			n = (n-1)/g.d.l.chunk[i] + 1
 		}
 		g.most = append(g.most, n)
 	}

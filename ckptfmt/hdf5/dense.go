@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -92,9 +93,10 @@ func (t *tree2) walk(addr int64, n, depth int) error {
 	if c.err != nil {
 		return s.corrupt(addr, "tree", c.err)
 	}
+	record := new(cursor) // one for all: what is called may keep none
 	for i := range n {
-		record := s.over(records[i*t.record : (i+1)*t.record])
-		if err := t.f(&record); err != nil {
+		*record = s.over(records[i*t.record : (i+1)*t.record])
+		if err := t.f(record); err != nil {
 			if !errors.As(err, new(*ckptfmt.CorruptError)) {
 				err = s.corrupt(addr, "tree", err)
 			}
@@ -162,11 +164,14 @@ func (h *fractalHeap) id(b []byte) (id heapID, err error) {
 		return id, fmt.Errorf("an identifier in a heap has %d bytes", len(b))
 	}
 	copy(id.raw[:], b)
-	c := h.s.over(b[1:])
-	if b[0]>>4&3 == objectManaged {
-		id.offset = c.count(h.offset)
+	if b[0]>>4&3 != objectManaged {
+		return id, nil
 	}
-	return id, c.err
+	if len(b) <= h.offset {
+		return id, errShort
+	}
+	id.offset = int64(binary.LittleEndian.Uint64(id.raw[:]) >> 8 & (1<<(8*h.offset) - 1))
+	return id, nil
 }
 
 // fractalHeap reads the head of a heap.

@@ -52,7 +52,7 @@ func (t *tree) members(list []message) (g members, isGroup bool, err error) {
 			return g, true, t.s.corrupt(m.at, "link", c.err)
 		}
 	}
-	g, err = t.denseGroup(info)
+	g.heap, g.ids, err = t.denseGroup(info)
 	g.links = t.links[begin:]
 	return g, true, err
 }
@@ -140,8 +140,8 @@ func (c *cursor) link() (link, bool) {
 	return l, c.err == nil
 }
 
-// denseGroup finds the links that a group keeps in a heap.
-func (t *tree) denseGroup(info *message) (g members, err error) {
+// denseGroup finds the links that a group keeps in a heap, nil of one that has none.
+func (t *tree) denseGroup(info *message) (*fractalHeap, []heapID, error) {
 	s := t.s
 	c := s.over(info.body)
 	c.version("link info", 0, 0)
@@ -150,33 +150,41 @@ func (t *tree) denseGroup(info *message) (g members, err error) {
 	}
 	heapAt, treeAt := c.addr(), c.addr()
 	if c.err != nil {
-		return g, s.corrupt(info.at, "link info", c.err)
+		return nil, nil, s.corrupt(info.at, "link info", c.err)
 	}
 	if heapAt == nowhere || treeAt == nowhere {
-		return g, nil
+		return nil, nil, nil
 	}
-	if g.heap, err = s.fractalHeap(heapAt); err != nil {
-		return g, err
+	h, err := s.fractalHeap(heapAt)
+	if err != nil {
+		return nil, nil, err
 	}
+	ids, err := t.idsIn(h, treeAt)
+	return h, ids, err
+}
+
+// idsIn finds the identifiers of the links that a heap has.
+func (t *tree) idsIn(h *fractalHeap, treeAt int64) ([]heapID, error) {
 	const hash = 4
 	begin := len(t.ids)
-	err = s.eachRecord(treeAt, recordLink, func(record *cursor) error {
+	err := t.s.eachRecord(treeAt, recordLink, func(record *cursor) error {
 		record.skip(hash)
-		id, err := g.heap.id(record.bytes(record.left()))
+		id, err := h.id(record.bytes(record.left()))
 		t.ids = append(t.ids, id)
 		return err
 	})
 	// The tree is in the order of hashes, in which the links would be all over the heap, and
 	// the objects all over the file.
-	g.ids = t.ids[begin:]
-	radix.Sort(g.ids, func(id *heapID) uint64 { return uint64(id.offset) })
-	return g, err
+	ids := t.ids[begin:]
+	radix.Sort(ids, func(id *heapID) uint64 { return uint64(id.offset) })
+	return ids, err
 }
 
 // linksIn appends the links that a heap has under these identifiers, in the order of their
 // objects.
 func (t *tree) linksIn(h *fractalHeap, ids []heapID) error {
 	begin := len(t.links)
+	t.links = slices.Grow(t.links, len(ids))
 	for i := range ids {
 		b, err := h.object(ids[i].raw[:])
 		if err != nil {

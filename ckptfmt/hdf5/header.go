@@ -51,10 +51,9 @@ func (s *store) headerInto(list []message, addr int64) ([]message, error) {
 // extent is a block of a header that is yet to be read.
 type extent struct{ at, size int64 }
 
-// follow takes the extents that messages continue in, which are no more than the
+// follow appends the extents that messages continue in, which are no more than the
 // file can have.
-func follow(list []message, from int, s *store) ([]extent, error) {
-	var next []extent
+func follow(next []extent, list []message, from int, s *store) ([]extent, error) {
 	for _, m := range list[from:] {
 		if m.kind != msgContinuation {
 			continue
@@ -70,7 +69,7 @@ func follow(list []message, from int, s *store) ([]extent, error) {
 }
 
 // header1 reads a header of version 1, whose beginning is head.
-func (s *store) header1(list []message, addr int64, head *cursor) ([]message, error) {
+func (s *store) header1(list []message, addr int64, head *cursor) (_ []message, err error) {
 	head.version("it", 1, 1)
 	head.skip(1)
 	count := head.u16()
@@ -79,7 +78,8 @@ func (s *store) header1(list []message, addr int64, head *cursor) ([]message, er
 	if head.err != nil {
 		return nil, head.err
 	}
-	left := []extent{{addr + 16, size}}
+	var few [2]extent // as many as nearly all objects have
+	left := append(few[:0], extent{addr + 16, size})
 	s.whole = 16 + size
 	for len(left) > 0 {
 		from := len(list)
@@ -97,11 +97,10 @@ func (s *store) header1(list []message, addr int64, head *cursor) ([]message, er
 			return nil, s.corrupt(left[0].at, "messages of a header", c.err)
 		}
 		s.keep(list, from)
-		more, err := follow(list, from, s)
-		if err != nil {
+		if left, err = follow(left[1:], list, from, s); err != nil {
 			return nil, err
 		}
-		if left = append(left[1:], more...); len(left) > 0 {
+		if len(left) > 0 {
 			s.whole = 0
 		}
 	}
@@ -134,7 +133,7 @@ const (
 )
 
 // header2 reads a header of version 2.
-func (s *store) header2(list []message, addr int64) ([]message, error) {
+func (s *store) header2(list []message, addr int64) (_ []message, err error) {
 	c := s.peeked(addr, min(32, s.size-s.base-addr))
 	c.signature(sigHeader)
 	c.version("it", 2, 2)
@@ -150,7 +149,8 @@ func (s *store) header2(list []message, addr int64) ([]message, error) {
 		return nil, c.err
 	}
 	head := int64(c.at)
-	left := []extent{{addr, head + size + checksumSize}}
+	var few [2]extent
+	left := append(few[:0], extent{addr, head + size + checksumSize})
 	s.whole = left[0].size
 	signature := sigHeader
 	for len(left) > 0 {
@@ -164,11 +164,10 @@ func (s *store) header2(list []message, addr int64) ([]message, error) {
 			return nil, s.corrupt(left[0].at, "messages of a header", c.err)
 		}
 		s.keep(list, from)
-		more, err := follow(list, from, s)
-		if err != nil {
+		if left, err = follow(left[1:], list, from, s); err != nil {
 			return nil, err
 		}
-		if left, signature = append(left[1:], more...), sigHeaderNext; len(left) > 0 {
+		if signature = sigHeaderNext; len(left) > 0 {
 			s.whole = 0
 		}
 	}

@@ -28,14 +28,21 @@ func lookup3(b []byte) uint32 {
 	return final(x, y, z)
 }
 
+// mix is written out: headers with checksums are most of some files, and a loop over the
+// rotations takes twice as long.
 func mix(x, y, z uint32) (uint32, uint32, uint32) {
-	for _, r := range [...]int{4, 6, 8, 16, 19, 4} {
-		x -= z
-		x ^= bits.RotateLeft32(z, r)
-		z += y
-		x, y, z = y, z, x
-	}
-	return x, y, z
+	x = (x - z) ^ bits.RotateLeft32(z, 4)
+	z += y
+	y = (y - x) ^ bits.RotateLeft32(x, 6)
+	x += z
+	z = (z - y) ^ bits.RotateLeft32(y, 8)
+	y += x
+	x = (x - z) ^ bits.RotateLeft32(z, 16)
+	z += y
+	y = (y - x) ^ bits.RotateLeft32(x, 19)
+	x += z
+	z = (z - y) ^ bits.RotateLeft32(y, 4)
+	return x, y + x, z
 }
 
 func final(x, y, z uint32) uint32 {

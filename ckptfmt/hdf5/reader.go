@@ -21,7 +21,7 @@ type Reader struct {
 	attrs    map[string][]attribute // by path; of objects that have some
 
 	mu    sync.Mutex
-	heaps map[int64]map[int][]byte // of strings, that were read last
+	heaps map[int64]heap // of strings, that were read last
 }
 
 // Open opens the file of that name and reads its tree.
@@ -45,7 +45,11 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	if err := t.walk(root, nil); err != nil {
 		return nil, err
 	}
-	return &Reader{store: s, name: name, datasets: t.datasets, attrs: t.attrs}, nil
+	r := &Reader{store: s, name: name, datasets: t.datasets, attrs: make(map[string][]attribute, len(t.attrs))}
+	for _, o := range t.attrs {
+		r.attrs[o.path] = o.list
+	}
+	return r, nil
 }
 
 // Close closes the file.

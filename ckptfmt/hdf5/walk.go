@@ -3,7 +3,6 @@ package hdf5
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,10 +18,13 @@ type tree struct {
 	workers  int // 1: it is not to be divided
 	helpers  []*tree
 	datasets []*dataset
-	slab     []dataset              // memory for the next ones
-	names    slabs.Texts            // also
-	attrs    map[string][]attribute // by path; of objects that have some
+	attrs    []owner
 	nameSize int64
+
+	slab          []dataset // memory for the next ones
+	names         slabs.Texts
+	attributeSlab []attribute
+	bytes         []byte
 
 	// Of the object that is walked to, and the groups that it is in:
 	path  []byte
@@ -30,12 +32,13 @@ type tree struct {
 	nodes []int64
 	ids   []heapID
 	found detail
+	read  []attribute
 
 	patterns []*pattern // of headers that were read, the one that was met last first
 }
 
 func newTree(s *store, workers int) *tree {
-	return &tree{s: s.walker(), workers: workers, attrs: make(map[string][]attribute)}
+	return &tree{s: s.walker(), workers: workers}
 }
 
 // walk reads the object at t.path, and what is under it. above are the groups that it is
@@ -62,12 +65,15 @@ func (t *tree) walk(at int64, above []int64) error {
 	if err != nil {
 		return fmt.Errorf("object %s: %w", t.printable(), err)
 	}
-	attrs, err := t.s.attributes(list)
+	attrs, err := t.attributes(list)
 	if err != nil {
 		return fmt.Errorf("object %s: %w", t.printable(), err)
 	}
 	if len(attrs) > 0 {
-		t.attrs[string(t.path)] = attrs
+		if n := len(t.attrs); n == cap(t.attrs) {
+			t.attrs = slices.Grow(t.attrs, n+1) // twice as many
+		}
+		t.attrs = append(t.attrs, owner{t.names.Keep(t.path), attrs})
 	}
 	g, isGroup, err := t.members(list)
 	if err != nil {
@@ -139,7 +145,7 @@ func (t *tree) walkApart(g members, above []int64, n int) error {
 	errs := make([]error, t.workers)
 	for i := range errs {
 		part := t.helper(i)
-		above := slices.Clone(above)
+		above := slices.Grow(slices.Clone(above), maxDepth)
 		wait.Go(func() {
 			errs[i] = openfile.Guard(t.s.from, func() error { return part.walkSome(&g, above, n*i/len(errs), n*(i+1)/len(errs)) })
 		})
@@ -150,7 +156,7 @@ func (t *tree) walkApart(g members, above []int64, n int) error {
 			return errs[i]
 		}
 		t.datasets = slices.Concat(t.datasets, part.datasets)
-		maps.Copy(t.attrs, part.attrs)
+		t.attrs = append(t.attrs, part.attrs...)
 		t.nameSize += part.nameSize
 	}
 	if t.nameSize > maxNames {
@@ -167,7 +173,7 @@ func (t *tree) helper(i int) *tree {
 	}
 	h := t.helpers[i]
 	h.path = append(h.path[:0], t.path...)
-	h.datasets, h.attrs, h.nameSize, h.s.spent = nil, make(map[string][]attribute), 0, 0
+	h.datasets, h.attrs, h.nameSize, h.s.spent = nil, nil, 0, 0
 	return h
 }
 

@@ -29,6 +29,11 @@ func TestVariablesOfClasses(t *testing.T) {
 		{"batch_normalization", nil, []tfpb.DataType{f32, f32}, []string{"moving_mean", "moving_variance"}},
 		{"batch_normalization", map[string]any{"scale": false, "center": true}, []tfpb.DataType{f32, f32, f32}, []string{"beta", "moving_mean", "moving_variance"}},
 		{"mine", nil, []tfpb.DataType{f32}, nil},
+		{"dense", nil, nil, nil},
+		{"dense", map[string]any{"units": 1}, []tfpb.DataType{f32}, nil},                // which says nothing of a bias that is off
+		{"dense", map[string]any{"use_bias": true}, []tfpb.DataType{i8, f32, f32}, nil}, // nor of quantisation
+		{"dense", mode("gptq"), []tfpb.DataType{f32, i8, f32, f32, f32}, []string{"bias", "quantized_kernel", "kernel_scale", "kernel_zero", "g_idx"}},
+		{"dense", mode("gptq"), []tfpb.DataType{i8, f32, f32, f32, f32}, []string{"bias", "quantized_kernel", "kernel_scale", "kernel_zero", "g_idx"}},
 	} {
 		if got := variablesOf(tc.class, tc.config, tc.types); !slices.Equal(got, tc.want) {
 			t.Errorf("%s of %v, %v: %q, want %q", tc.class, tc.config, tc.types, got, tc.want)
@@ -40,6 +45,8 @@ func TestVariablesOfClasses(t *testing.T) {
 	}{
 		{"batch_normalization", []string{"moving_variance", "gamma", "moving_mean"}, []string{"gamma", "moving_mean", "moving_variance"}},
 		{"dense", []string{"bias", "other"}, nil},
+		{"dense", []string{"other"}, nil},
+		{"embedding", []string{"embeddings"}, []string{"embeddings"}},
 	} {
 		if got := sortedByClass(tc.class, tc.have); !slices.Equal(got, tc.want) {
 			t.Errorf("%q of %s sorted: %q, want %q", tc.have, tc.class, got, tc.want)

@@ -141,7 +141,8 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	if r.weights, err = hdf5.NewReader(from, size, name); err != nil {
 		return nil, err
 	}
-	return r, r.nameParts(nil)
+	r.nameParts(nil)
+	return r, nil
 }
 
 // openShards opens the .weights.h5 files that Keras makes of one model with
@@ -149,7 +150,6 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 // be in another file than its variables.
 func openShards(files []string) (*Reader, error) {
 	r := newReader(files[0])
-	r.files = files
 	for i, file := range files {
 		h, err := hdf5.Open(file)
 		if err != nil {
@@ -161,9 +161,7 @@ func openShards(files []string) (*Reader, error) {
 			r.rest = append(r.rest, h)
 		}
 	}
-	if err := r.nameParts(nil); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
+	r.nameParts(nil)
 	return r, nil
 }
 
@@ -200,7 +198,8 @@ func (r *Reader) openArchive(from io.ReaderAt, size int64) error {
 	if r.weights, err = r.openWeights(f, from, size); err != nil {
 		return err
 	}
-	return r.nameParts(config)
+	r.nameParts(config)
+	return nil
 }
 
 // corrupt locates damage at the beginning of a member.
@@ -326,15 +325,15 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// members are those of the archive other than the weights, which reading the
-// tensors verifies.
+// members are those of the archive other than the weights, which reading the tensors
+// verifies, or unpacking them if they are compressed.
 func (r *Reader) members() []*zip.File {
 	if r.archive == nil {
 		return nil
 	}
 	var list []*zip.File
 	for _, f := range r.archive.File {
-		if f.Name != weightsName || f.Method != zip.Store || r.List().Len() == 0 {
+		if f.Name != weightsName || r.List().Len() == 0 {
 			list = append(list, f)
 		}
 	}

@@ -302,7 +302,7 @@ func sortedByClass(class string, variables []string) []string {
 				sorted = append(sorted, v.name)
 			}
 		}
-		if len(sorted) > 0 && len(sorted) == len(variables) {
+		if len(sorted) == len(variables) {
 			return sorted
 		}
 	}

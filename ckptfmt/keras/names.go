@@ -11,6 +11,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
+	slabs "github.com/trainerd/trainerd/ckptfmt/internal/slab"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -27,36 +28,32 @@ const (
 )
 
 // nameParts gives the tensors the names that people use. config may be nil.
-func (r *Reader) nameParts(config map[string]any) error {
+func (r *Reader) nameParts(config map[string]any) {
 	for _, key := range []string{"keras_version", "backend"} {
-		if list, err := r.weights.Attr("", key); err == nil && len(list) == 1 {
-			r.metadata[key] = list[0]
+		if text := textIn(r.weights, "", key); text != "" {
+			r.metadata[key] = text
 		}
 	}
 	isLegacy := r.isLegacy()
 	if !isLegacy && r.archive == nil && len(r.rest) == 0 && !r.hasWeights() {
-		return nil // a file of anyone, which may have very many tensors
+		return // a file of anyone, which may have very many tensors
 	}
 	r.tensors = r.allTensors()
 	switch {
 	case isLegacy:
 		r.layout = Legacy
-		names, ofOptimizer, err := r.legacyNames()
-		if err != nil {
-			return err
-		}
+		names, ofOptimizer := r.legacyNames()
 		r.sortOptimizer(ofOptimizer)
 		list := make([]string, len(r.tensors))
 		for i := range list {
 			list[i] = names[r.tensors[i].path()]
 		}
-		r.rename(list)
+		r.rename(list, false)
 	case r.hasWeights():
 		r.layout = Weights
 		r.isUnnamed = config == nil && !r.hasNames()
 		r.rename(r.newNames(config).unique())
 	}
-	return nil
 }
 
 // allTensors returns the datasets.
@@ -120,15 +117,20 @@ func isWeight(path string) bool {
 }
 
 // rename gives each tensor its name, unless another would have the same one, or has it for a
-// path.
-func (r *Reader) rename(names []string) {
-	both := slices.Grow(slices.Clone(names), len(names))
+// path. The paths of variables are looked at only where a name is like one: there are very many.
+// differ says that no two names are equal.
+func (r *Reader) rename(names []string, differ bool) {
+	all := slices.ContainsFunc(names, isWeight)
+	var paths []string
 	for i := range r.tensors {
-		if path := r.tensors[i].path(); path != names[i] {
-			both = append(both, path)
+		if path := r.tensors[i].path(); path != names[i] && (all || !isWeight(path)) {
+			paths = append(paths, path)
 		}
 	}
-	shared := twice(both)
+	var shared map[string]bool
+	if !differ || len(paths) > 0 {
+		shared = twice(names, paths)
+	}
 	for i, name := range names {
 		if t := &r.tensors[i]; name != "" && name != t.path() && !shared[name] {
 			t.name = name
@@ -136,16 +138,18 @@ func (r *Reader) rename(names []string) {
 	}
 }
 
-// twice returns those of a list that are in it more than once.
-func twice(list []string) map[string]bool {
+// twice returns those of two lists that are in them more than once.
+func twice(list, more []string) map[string]bool {
 	found := make(map[string]bool)
-	once := make([]string, 0, len(list))
+	once := make([]string, 0, len(list)+len(more))
 	names := distinct.New(func(i int) string { return once[i] })
-	for _, name := range list {
-		if names.Add(name) {
-			once = append(once, name)
-		} else {
-			found[name] = true
+	for _, list := range [][]string{list, more} {
+		for _, name := range list {
+			if names.Add(name) {
+				once = append(once, name)
+			} else {
+				found[name] = true
+			}
 		}
 	}
 	return found
@@ -153,12 +157,15 @@ func twice(list []string) map[string]bool {
 
 // names finds the names of variables of Keras 3.
 type names struct {
-	r     *Reader
-	types map[string][]tfpb.DataType // of variables, by the path of vars
-	root  *layer
-	known map[string]string // names of objects that others are in, by path
-	lists map[string][]string
-	last  group
+	r      *Reader
+	parted map[string][]tfpb.DataType // types of variables, by the path of vars, which are in several places of the list
+	root   *layer
+	types  []tfpb.DataType   // of another group
+	known  map[string]string // names of objects that others are in, by path
+	lists  map[string][]string
+	room   []byte
+	texts  *slabs.Texts // names
+	last   group
 	// named is set in files that name every layer: a group without a name is then a
 	// list or a dict, which Keras' own names do not have. withLists keeps these.
 	named, withLists bool
@@ -174,66 +181,42 @@ type group struct {
 }
 
 func (r *Reader) newNames(config map[string]any) *names {
-	n := &names{r: r, types: make(map[string][]tfpb.DataType), root: parseLayer(config), known: make(map[string]string), lists: make(map[string][]string)}
+	n := &names{r: r, parted: make(map[string][]tfpb.DataType), root: parseLayer(config), texts: new(slabs.Texts), known: make(map[string]string), lists: make(map[string][]string)}
 	n.noteTypes()
 	n.named = n.given("") != ""
 	return n
 }
 
-// noteTypes notes the types of the variables of each group.
-func (n *names) noteTypes() {
-	var path string
-	var types []tfpb.DataType
-	note := func() {
-		if len(types) > 0 {
-			n.types[path] = append(n.types[path], types...)
-		}
-	}
-	for i := range n.r.tensors {
-		t := &n.r.tensors[i]
-		next, _, ok := cutLast(t.path())
-		if !ok {
-			continue
-		}
-		if next != path {
-			note()
-			path, types = next, types[:0]
-		}
-		info, _ := t.in.Info(t.at) // which has the type in any case
-		types = append(types, info.DType)
-	}
-	note()
-}
-
 // unique returns the names of the tensors, without lists of layers where that tells one
-// variable from all others.
-func (n *names) unique() []string {
-	list := make([]string, len(n.r.tensors))
+// variable from all others, and whether it is known that no two are equal.
+func (n *names) unique() (list []string, differ bool) {
+	list = make([]string, len(n.r.tensors))
 	for i := range list {
-		list[i] = n.of(&n.r.tensors[i])
+		list[i] = n.of(i)
 	}
-	shared := twice(list)
+	shared := twice(list, nil)
 	if len(shared) == 0 {
-		return list
+		return list, true
 	}
 	long := *n
 	long.withLists, long.known, long.last = true, make(map[string]string), group{}
 	for i := range list {
 		if shared[list[i]] {
-			list[i] = long.of(&n.r.tensors[i])
+			list[i] = long.of(i)
 		}
 	}
-	return list
+	return list, false
 }
 
-// of returns the name of a variable.
-func (n *names) of(t *tensor) string {
+// of returns the name of the variable at a place.
+func (n *names) of(at int) string {
+	t := &n.r.tensors[at]
 	before, key, ok := cutLast(t.path())
 	if !ok {
 		return ""
 	}
 	if before != n.last.path {
-		n.last = n.group(before)
+		n.last = n.group(before, at)
 	}
 	g := &n.last
 	if !g.isOne {
@@ -248,19 +231,18 @@ func (n *names) of(t *tensor) string {
 	if g.name == "" {
 		return variable
 	}
-	return g.name + "/" + variable
+	n.room = append(append(append(n.room[:0], g.name...), '/'), variable...)
+	return n.texts.Keep(n.room)
 }
 
-// group returns what the names of the variables at a path are made of.
-func (n *names) group(path string) group {
-	object, last, _ := cutLast(path)
-	if path == vars {
-		object, last = "", vars
-	}
+// group returns what the names of the variables at a path are made of. One of them is at a place
+// of the list.
+func (n *names) group(path string, at int) group {
+	object, last, _ := cutLast(path) // vars, too, is one, of the model itself
 	if last != vars {
 		return group{path: path}
 	}
-	return group{path, true, n.object(object), object, n.variables(object, n.types[path])}
+	return group{path, true, n.object(object), object, n.variables(object, n.typesOf(path, at))}
 }
 
 func cutLast(path string) (before, last string, ok bool) {
@@ -322,8 +304,11 @@ func (n *names) given(path string) string {
 	return ""
 }
 
-func givenIn(h *hdf5.Reader, path string) string {
-	if list, err := h.Attr(path, "name"); err == nil && len(list) == 1 {
+func givenIn(h *hdf5.Reader, path string) string { return textIn(h, path, "name") }
+
+// textIn returns an attribute that is one text, "" where there is none.
+func textIn(h *hdf5.Reader, path, name string) string {
+	if list, err := h.Attr(path, name); err == nil && len(list) == 1 {
 		return list[0]
 	}
 	return ""
@@ -366,7 +351,7 @@ func (n *names) variables(object string, types []tfpb.DataType) []string {
 func (n *names) listOf(class string, types []tfpb.DataType) []string {
 	key := make([]byte, 0, 64)
 	for _, d := range types {
-		key = append(key, byte(d), byte(d>>8))
+		key = append(key, byte(d)) // there are no 256
 	}
 	key = append(key, class...)
 	list, ok := n.lists[string(key)]
@@ -435,20 +420,17 @@ func IsOptimizer(p *ckptfmt.Part) bool {
 func (r *Reader) sortOptimizer(paths []string) {
 	at := make(map[string]int, len(paths))
 	for i, path := range paths {
-		at[path] = i + 1
+		at[path] = i + 1 // others are before it
 	}
 	slices.SortStableFunc(r.tensors, func(a, b tensor) int { return cmp.Compare(at[a.path()], at[b.path()]) })
 }
 
 // legacyNames names variables by the attributes of their layers, and has the paths of
 // those of the optimizer, in order.
-func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string, err error) {
+func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string) {
 	names = make(map[string]string)
 	for group := range r.weights.Paths() {
-		list, err := r.manyAttr(group, "weight_names")
-		if err != nil {
-			return nil, nil, err
-		}
+		list := r.manyAttr(group, "weight_names")
 		_, layer, _ := cutLast(group)
 		for _, weight := range list {
 			names[group+"/"+weight] = legacyName(layer, weight)
@@ -457,20 +439,20 @@ func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string, e
 			}
 		}
 	}
-	return names, ofOptimizer, nil
+	return names, ofOptimizer
 }
 
 // manyAttr reads a list that may be cut into several attributes, NAME0, NAME1,
 // because one is at most 64 KiB.
-func (r *Reader) manyAttr(group, name string) ([]string, error) {
+func (r *Reader) manyAttr(group, name string) []string {
 	list, err := r.weights.Attr(group, name)
 	if err == nil {
-		return list, nil
+		return list
 	}
 	for i := 0; ; i++ {
 		more, err := r.weights.Attr(group, fmt.Sprintf("%s%d", name, i))
 		if err != nil {
-			return list, nil // that was the last one, or it is not a list of names
+			return list // that was the last one, or it is not a list of names
 		}
 		list = append(list, more...)
 	}

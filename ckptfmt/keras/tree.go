@@ -33,9 +33,7 @@ type tree struct {
 }
 
 func newTree(forms map[string]int) *tree {
-	t := &tree{root: new(node), objects: make(map[string]*node), forms: forms}
-	t.objects[""] = t.root
-	return t
+	return &tree{root: new(node), objects: make(map[string]*node), forms: forms}
 }
 
 // mostObjects is how deep models are.
@@ -82,7 +80,7 @@ func (t *tree) label(path, names []string) {
 func (t *tree) formOf(text string) int {
 	form, known := t.forms[text]
 	if !known {
-		form = len(t.forms) + 1
+		form = len(t.forms)
 		t.forms[text] = form
 	}
 	return form
@@ -139,7 +137,7 @@ func (m *matcher) byTree(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
 	places.sort(places.root)
 	tensors.sort(tensors.root)
 	pairs := make(map[string]string)
-	if same := tensors.root.alike(places.root.form, nil); len(same) == 1 && len(places.root.below) > 0 {
+	if same := tensors.root.alike(places.root.form, nil); len(same) == 1 {
 		places.root.pair(same[0], pairs)
 	}
 	found := make(map[string]*ckptfmt.Part, len(pairs))
@@ -163,8 +161,7 @@ func (n *node) alike(form int, list []*node) []*node {
 // pair notes the places of the tensors below a node of the same form.
 func (n *node) pair(tensors *node, pairs map[string]string) {
 	if n.variable != "" {
-		pairs[tensors.variable] = n.variable
-		return
+		pairs[tensors.variable] = n.variable // and nothing is below it
 	}
 	places := byForm(n.below)
 	for form, list := range byForm(tensors.below) {

@@ -142,8 +142,8 @@ func placeByPath(parts []ckptfmt.Part) ([]ckptfmt.Part, error) {
 func (r *Reader) nameAttrs() hdf5.Attrs {
 	attrs := hdf5.Attrs{vars: nil}
 	for path := range r.weights.Paths() {
-		if list, err := r.weights.Attr(path, "name"); err == nil && len(list) == 1 {
-			attrs[path] = map[string]string{"name": list[0]}
+		if name := givenIn(r.weights, path); name != "" {
+			attrs[path] = map[string]string{"name": name}
 		}
 	}
 	return attrs

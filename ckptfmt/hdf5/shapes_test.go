@@ -1,0 +1,117 @@
+package hdf5
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// afterBlock is a file after a user's block of 512 bytes.
+func afterBlock(b []byte) []byte {
+	b = slices.Clone(b)
+	le.PutUint64(b[24:], 512)
+	le.PutUint64(b[40:], uint64(len(b)+512))
+	return append(make([]byte, 512), b...)
+}
+
+// TestChunksOfOtherShapes has chunks that the shape has no longer, shapes that grow in all
+// dimensions, and chunks that are not there.
+func TestChunksOfOtherShapes(t *testing.T) {
+	const unlimitedOnes, dataAt = 3, blocksAt + 24 + 3*(8+3*8+8)
+	in := func(kind byte, chunk ...byte) []byte {
+		b := append([]byte{4, layoutChunked, 0, byte(len(chunk) + 1), 1}, append(chunk, 1, kind)...)
+		return le.AppendUint64(b, blocksAt)
+	}
+	grows := func(shape, most []int64, layout []byte) []body {
+		return append([]body{growing(shape, most)}, numbers(shape, layout)[1:]...)
+	}
+	row := func(row, column, at uint64) placed { return placed{2, 0, []uint64{row, column}, dataAt + at} }
+	many := slices.Repeat([]int64{unlimited}, unlimitedOnes)
+	for _, c := range []madeCase{
+		{"after the last column", made(numbers([]int64{2, 2}, inChunks(1, 1, 2)), string(chunkTree(row(0, 0, 0), row(0, 2, 4), row(1, 0, 2)))+"abcdxx"), "abcd", ""},
+		{"after the last row", made(numbers([]int64{2, 2}, inChunks(1, 1, 2)), string(chunkTree(row(0, 0, 0), row(1, 0, 2), row(2, 0, 4)))+"abcdxx"), "abcd", ""},
+		{"that grow in three dimensions", made(grows([]int64{1, 1, 1}, many, inChunks(1, 1, 1, 1)), string(chunkTree(placed{1, 0, []uint64{0, 0, 0}, blocksAt + 24 + 48}))+"a"), "a", ""},
+		{"in a row after a user's block", afterBlock(made(numbers([]int64{3}, in(indexImplicit, 2)), "abcd")), "abc", ""},
+		{"in one that ends early", afterBlock(made(numbers([]int64{3}, in(indexImplicit, 2)), "abc")), "", "its chunks are outside of the file"},
+		{"of no dimension, after the end", made(numbers(nil, in(indexSingle)), ""), "", "are outside of the file"},
+	} {
+		c.check(t)
+	}
+}
+
+// TestRowsAtOnce bounds what is in memory of chunks that are larger.
+func TestRowsAtOnce(t *testing.T) {
+	const columns = 1 << 10
+	for rows, want := range map[int64]int64{maxSlab / columns: maxSlab / columns, maxSlab/columns + 1: maxSlab / columns, 7: 7} {
+		empty := string(chunkTree()) + strings.Repeat("x", 1<<17) // a file of a few bytes cannot have so many elements
+		b := made(numbers([]int64{rows, columns}, inChunks(1, uint32(rows), columns)), empty)
+		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := r.detail(r.datasets[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, err := r.chunks(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := from.(*slab).rows; got != want {
+			t.Errorf("%d of %d rows at once, want %d", got, rows, want)
+		}
+	}
+}
+
+// TestLastBytes has what ends with the file, and what ends a byte after it.
+func TestLastBytes(t *testing.T) {
+	long := append(typeHead(classVarLen, 1, 16), fixedType(1, false)...)
+	inline := func(n byte, b string) []byte { return append([]byte{3, layoutCompact, n, 0}, b...) }
+	text := func(at uint64) []byte {
+		return afterBlock(made(ofType(long, []int64{1}, contiguous(blocksAt, 16)), string(varText(5, at, 1))+string(collection(64, "alpha"))))
+	}
+	claims := func(more int64) []byte {
+		const size = 70_000
+		empty := string(chunkTree())
+		return made(numbers([]int64{1100 * (size + more)}, inChunks(1, 1<<20)), empty+strings.Repeat("x", size-blocksAt-len(empty)))
+	}
+	for _, c := range []madeCase{
+		{"elements in the header", made(numbers([]int64{2}, inline(2, "ab")), ""), "ab", ""},
+		{"more than the header has", made(numbers([]int64{3}, inline(2, "ab")), ""), "", "shape [3] needs 3 bytes, 2 are there"},
+		{"a heap after a user's block", text(blocksAt + 16), "alpha", ""},
+		{"a heap whose head ends after the file", text(blocksAt + 16 + 64 - 15), "", "16 bytes at 1089 are outside of the file"},
+		{"a heap whose strings do", text(blocksAt + 16 + 1), "", "signature"},
+		{"more elements than zeros of the file make", claims(1), "", "it claims 77001100 bytes, which a file of 70000 cannot hold"},
+	} {
+		c.check(t)
+	}
+	b := claims(0)
+	if _, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestChecksOfOneDataset has the checksum of chunks, which other layouts never have.
+func TestChecksOfOneDataset(t *testing.T) {
+	for _, c := range []struct {
+		about  string
+		layout []byte
+		more   []body
+		want   string
+	}{
+		{"chunks with checksums", inChunks(1, 2), []body{pipeline(filterFletcher)}, "structure, and Fletcher-32 of every chunk"},
+		{"chunks with another filter", inChunks(1, 2), []body{pipeline(filterDeflate)}, "structure and sizes only: the file has no checksums of its elements"},
+		{"chunks without a filter", inChunks(1, 2), nil, "structure and sizes only: the file has no checksums of its elements"},
+		{"one piece, whatever the filters", contiguous(blocksAt, 2), []body{pipeline(filterFletcher)}, "structure and sizes only: the file has no checksums of its elements"},
+	} {
+		b := made(numbers([]int64{2}, c.layout, c.more...), string(chunkTree()))
+		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Checks(); got != c.want {
+			t.Errorf("%s: %s", c.about, got)
+		}
+	}
+}
