@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// torchFiles are extensions of files that begin with a signature of their format,
+// signed are extensions of files that begin with a signature of their format,
 // and never with zeros.
-var torchFiles = []string{".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".model"}
+var signed = []string{".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".model", ".ocdbt"}
 
 // checkContent looks into a file by its extension and its first bytes.
 func checkContent(f io.ReaderAt, size int64, ext string) error {
@@ -24,7 +24,7 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 	switch {
 	case ext == ".safetensors":
 		return checkTensors(f, size)
-	case slices.Contains(torchFiles, ext) && len(bytes.Trim(head, "\x00")) == 0:
+	case slices.Contains(signed, ext) && len(bytes.Trim(head, "\x00")) == 0:
 		return errZeros
 	case ext == ".distcp":
 		return checkShard(f, size, head)
@@ -40,6 +40,8 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return errors.New("it is not a zip archive")
 	case ext == ".json":
 		return checkJSON(io.NewSectionReader(f, 0, size))
+	case bytes.HasPrefix(head, []byte(treeMagic)):
+		return checkTree(f, size, head)
 	case bytes.HasPrefix(head, []byte(boosted)):
 		return checkBoosted(io.NewSectionReader(f, 0, size))
 	}

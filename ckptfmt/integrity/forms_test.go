@@ -77,6 +77,13 @@ func tensorsOf(header string, data int) string {
 	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + strings.Repeat("d", data)
 }
 
+// tree returns the manifest of a key-value store of tensorstore, which orbax writes to.
+func tree(content string) string {
+	b := binary.BigEndian.AppendUint32(nil, 0x0cdb3a2a)
+	b = append(binary.LittleEndian.AppendUint64(b, uint64(len(content)+16)), content...)
+	return string(binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
+}
+
 const floats = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 
 // A file of a known format that is not whole is damage, and one that is whole, or
@@ -125,6 +132,16 @@ func TestFiles(t *testing.T) {
 		{"shard of 21 bytes", "a.distcp", "PK\x03\x04" + strings.Repeat("x", 17), "it ends too early"},
 		{"shard of 22 bytes", "a.distcp", "PK\x03\x04" + strings.Repeat("x", 18), "it ends too early"},
 		{"shard of another kind", "a.distcp", "other", ""},
+
+		{"manifest of orbax", "manifest.ocdbt", tree("a tree"), ""},
+		{"manifest of orbax, long", "manifest.ocdbt", tree(strings.Repeat("a tree", 20_000)), ""},
+		{"manifest of orbax without a node", "manifest.ocdbt", tree(""), ""},
+		{"manifest of orbax, cut", "manifest.ocdbt", tree("a tree")[:21], "says 22 bytes, and there are 21"},
+		{"manifest of orbax, cut in its head", "manifest.ocdbt", tree("a tree")[:15], "it ends too early"},
+		{"manifest of orbax, longer", "manifest.ocdbt", tree("a tree") + "x", "says 22 bytes, and there are 23"},
+		{"manifest of orbax, flipped", "manifest.ocdbt", strings.Replace(tree("a tree"), "tree", "trees"[1:], 1), "its checksum is wrong"},
+		{"manifest of orbax, of zeros", "manifest.ocdbt", zeros, "it begins with zeros"},
+		{"manifest of orbax of another kind", "manifest.ocdbt", "another", ""},
 
 		{"hdf5", "a.h5", hdf5(0, 100, 0, 8, 100), ""},
 		{"hdf5, longer", "a.h5", hdf5(0, 100, 0, 8, 99), ""},

@@ -4,9 +4,9 @@
 //
 //	err := integrity.Check(ctx, root, []string{"checkpoint-500"}, nil)
 //
-// Files with checksums are read and verified: TensorFlow's bundles and zip archives
-// (.pt, .npz, .keras), and the pieces named in the .metadata of
-// torch.distributed.checkpoint. For other files that declare their length, the length
+// Files with checksums are read and verified: TensorFlow's bundles, zip archives
+// (.pt, .npz, .keras), the pieces named in the .metadata of torch.distributed.checkpoint,
+// and the manifest.ocdbt of orbax. For other files that declare their length, the length
 // is checked: .safetensors by its header, .h5 by its superblock, .npy by its shape,
 // pickles by their last byte, JSON by its brackets. Folders must have everything that
 // a transformers index, the .metadata of torch.distributed.checkpoint, orbax's marks
@@ -14,8 +14,8 @@
 // whether the numbers in it are right.
 //
 // The forms are those of the formats' public descriptions: APPNOTE.TXT of zip, the
-// safetensors README, the HDF5 file format specification, numpy.lib.format, and
-// the names that the frameworks' own loaders look for.
+// safetensors README, the HDF5 file format specification, numpy.lib.format, OCDBT of
+// tensorstore, and the names that the frameworks' own loaders look for.
 //
 // Names are below an [os.Root], with slashes: nothing outside it is opened. The
 // package has no state, starts no goroutines, and changes no file.
