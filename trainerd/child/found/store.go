@@ -59,6 +59,7 @@ type Store struct {
 	// unrecorded are failures to write records, for the log.
 	unrecorded []error
 	misnamed   []Checkpoint // that were moved aside, and that something may name still
+	looked     Moment       // of the last look
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
@@ -130,15 +131,10 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		return nil
 	}
 	found := s.find()
+	s.date(found)
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return !same(found[c.key()], c) })
 	only, last := isOnly(found), lastStep(found)
 	for k, c := range found {
-		if same(s.seen[k], c) {
-			c.still, c.first = s.seen[k].still+1, s.seen[k].first
-		} else if s.opts.Now != nil {
-			c.first = s.opts.Now()
-		}
-		found[k] = c
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
 		}
