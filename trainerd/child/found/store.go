@@ -60,6 +60,7 @@ type Store struct {
 	unrecorded []error
 	misnamed   []Checkpoint // that were moved aside, and that something may name still
 	looked     Moment       // of the last look
+	withheld   map[key]bool // whose copies do not take their places
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
@@ -87,7 +88,7 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		disk = atomicfile.InRoot(root)
 	}
 	return &Store{root: root, disk: disk, pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), opts: opts,
-		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}}
+		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}, withheld: map[key]bool{}}
 }
 
 // Known returns the checkpoints that are verified and durable, by step.
@@ -203,6 +204,7 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 				s.unrecorded = append(s.unrecorded, v.unrecorded)
 			}
 			s.records[k] = v.record
+			delete(s.withheld, k)
 			s.sizes.add(v.record)
 			added = append(added, v.Checkpoint)
 			s.markers = s.markersOf(v.Checkpoint)
