@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 )
 
-// torchFiles are extensions of files that begin with a signature of their format,
+// signed are extensions of files that begin with a signature of their format,
 // and never with zeros.
-var torchFiles = []string{".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".model"}
+var signed = []string{".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".model", ".ocdbt"}
 
 // checkContent looks into a file by its extension and its first bytes.
 func checkContent(f io.ReaderAt, size int64, ext string) error {
@@ -24,13 +26,13 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 	switch {
 	case ext == ".safetensors":
 		return checkTensors(f, size)
-	case slices.Contains(torchFiles, ext) && len(bytes.Trim(head, "\x00")) == 0:
+	case slices.Contains(signed, ext) && len(bytes.Trim(head, "\x00")) == 0:
 		return errZeros
 	case ext == ".distcp":
 		return checkShard(f, size, head)
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return checkZip(f, size)
-	case ext == ".h5", ext == ".hdf5", ext == ".keras":
+	case ext == ".h5", ext == ".hdf5", ext == ".keras", bytes.HasPrefix(head, []byte(hdf5.Magic)):
 		return checkHDF5(f, size)
 	case ext == ".npy" && bytes.HasPrefix(head, []byte("\x93NUMPY")[:min(6, len(head))]):
 		return checkArray(head, size)
@@ -40,6 +42,8 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return errors.New("it is not a zip archive")
 	case ext == ".json":
 		return checkJSON(io.NewSectionReader(f, 0, size))
+	case bytes.HasPrefix(head, []byte(treeMagic)):
+		return checkTree(f, size, head)
 	case bytes.HasPrefix(head, []byte(boosted)):
 		return checkBoosted(io.NewSectionReader(f, 0, size))
 	}
@@ -128,38 +132,6 @@ func checkPickle(f io.ReaderAt, size int64, head []byte) error {
 		return errCut
 	}
 	return nil
-}
-
-// checkHDF5 holds the size of a file against the end that its superblock says.
-func checkHDF5(f io.ReaderAt, size int64) error {
-	const signature = "\x89HDF\r\n\x1a\n"
-	for at := int64(0); at+48 <= size && at <= 1<<20; at = max(512, 2*at) {
-		var b [48]byte
-		if _, err := f.ReadAt(b[:], at); err != nil {
-			return err
-		}
-		if string(b[:8]) != signature {
-			continue
-		}
-		if end := endOfHDF5(b[:]); end > uint64(size) {
-			return fmt.Errorf("%w: its superblock says %d bytes, and there are %d", errCut, end, size)
-		}
-		return nil
-	}
-	return errors.New("it is not an HDF5 file")
-}
-
-// endOfHDF5 returns the end of file that a superblock with addresses of 8 bytes
-// says, and 0 for any other.
-func endOfHDF5(b []byte) uint64 {
-	word := binary.LittleEndian.Uint64
-	switch version := b[8]; {
-	case version == 0 && b[13] == 8:
-		return word(b[40:])
-	case version == 2 && b[9] == 8, version == 3 && b[9] == 8:
-		return word(b[28:])
-	}
-	return 0
 }
 
 // checkArray looks whether the header of a .npy file is whole.

@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	hdf5file "github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 )
 
@@ -61,6 +62,29 @@ func hdf5(at, size, version int, width byte, end uint64) string {
 	return string(b[:size])
 }
 
+// closed returns a whole HDF5 file, and one of which the headers were not written.
+func closed(t *testing.T) (whole, torn string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := hdf5file.Write(t.Context(), &b, nil, hdf5file.Attrs{"layers": {"name": "dense"}}); err != nil {
+		t.Fatal(err)
+	}
+	whole = b.String()
+	return whole, whole[:96] + strings.Repeat("\x00", len(whole)-96)
+}
+
+// latest returns a whole HDF5 file of the newest form, and one whose last dataset has
+// no header.
+func latest(t *testing.T) (whole, torn string) {
+	t.Helper()
+	b, err := os.ReadFile("../../fixtures/hdf5/latest.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.LastIndex(b, []byte("OHDR"))
+	return string(b), string(b[:at]) + "\x00\x00\x00\x00" + string(b[at+4:])
+}
+
 // array returns a .npy file of a version with a header and that much data.
 func array(version byte, header string, data int) string {
 	b := []byte("\x93NUMPY" + string(version) + "\x00")
@@ -77,12 +101,21 @@ func tensorsOf(header string, data int) string {
 	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + strings.Repeat("d", data)
 }
 
+// tree returns the manifest of a key-value store of tensorstore, which orbax writes to.
+func tree(content string) string {
+	b := binary.BigEndian.AppendUint32(nil, 0x0cdb3a2a)
+	b = append(binary.LittleEndian.AppendUint64(b, uint64(len(content)+16)), content...)
+	return string(binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))))
+}
+
 const floats = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 
 // A file of a known format that is not whole is damage, and one that is whole, or
 // that says nothing of its length, is not.
 func TestFiles(t *testing.T) {
 	zipped, unsummed := archive(t, true), archive(t, false)
+	whole, torn := closed(t)
+	newest, unclosed := latest(t)
 	flipped := []byte(zipped)
 	flipped[60] ^= 1
 	zeros := strings.Repeat("\x00", 600)
@@ -126,17 +159,30 @@ func TestFiles(t *testing.T) {
 		{"shard of 22 bytes", "a.distcp", "PK\x03\x04" + strings.Repeat("x", 18), "it ends too early"},
 		{"shard of another kind", "a.distcp", "other", ""},
 
-		{"hdf5", "a.h5", hdf5(0, 100, 0, 8, 100), ""},
-		{"hdf5, longer", "a.h5", hdf5(0, 100, 0, 8, 99), ""},
+		{"manifest of orbax", "manifest.ocdbt", tree("a tree"), ""},
+		{"manifest of orbax, long", "manifest.ocdbt", tree(strings.Repeat("a tree", 20_000)), ""},
+		{"manifest of orbax without a node", "manifest.ocdbt", tree(""), ""},
+		{"manifest of orbax, cut", "manifest.ocdbt", tree("a tree")[:21], "says 22 bytes, and there are 21"},
+		{"manifest of orbax, cut in its head", "manifest.ocdbt", tree("a tree")[:15], "it ends too early"},
+		{"manifest of orbax, longer", "manifest.ocdbt", tree("a tree") + "x", "says 22 bytes, and there are 23"},
+		{"manifest of orbax, flipped", "manifest.ocdbt", strings.Replace(tree("a tree"), "tree", "trees"[1:], 1), "its checksum is wrong"},
+		{"manifest of orbax, of zeros", "manifest.ocdbt", zeros, "it begins with zeros"},
+		{"manifest of orbax of another kind", "manifest.ocdbt", "another", ""},
+
+		{"hdf5", "a.h5", whole, ""},
+		{"hdf5, longer", "a.h5", whole + "x", ""},
+		{"hdf5, not closed", "a.h5", torn, "header of an object"},
+		{"hdf5 by another name, not closed", "model", torn, "header of an object"},
 		{"hdf5, cut", "a.h5", hdf5(0, 99, 0, 8, 100), "says 100 bytes, and there are 99"},
-		{"hdf5, version 2", "a.hdf5", hdf5(0, 48, 2, 8, 48), ""},
+		{"hdf5 of the newest form", "a.hdf5", newest, ""},
+		{"hdf5 of the newest form, not closed", "a.hdf5", unclosed, "header of an object"},
 		{"hdf5, version 2, cut", "a.hdf5", hdf5(0, 48, 2, 8, 49), "it ends too early"},
 		{"hdf5, version 3, cut", "a.keras", hdf5(0, 48, 3, 8, 49), "it ends too early"},
 		{"hdf5, addresses of 4 bytes", "a.h5", hdf5(0, 100, 0, 4, 1000), ""},
 		{"hdf5, version 2, addresses of 4 bytes", "a.h5", hdf5(0, 100, 2, 4, 1000), ""},
 		{"hdf5, version 3, addresses of 4 bytes", "a.h5", hdf5(0, 100, 3, 4, 1000), ""},
 		{"hdf5, another version", "a.h5", hdf5(0, 100, 9, 8, 1000), ""},
-		{"hdf5 after a user block", "a.h5", hdf5(512, 700, 0, 8, 700), ""},
+		{"hdf5 after a user block", "a.h5", hdf5(512, 700, 9, 8, 700), ""},
 		{"hdf5 after a user block, cut", "a.h5", hdf5(512, 700, 0, 8, 701), "it ends too early"},
 		{"hdf5 after a larger user block, cut", "a.h5", hdf5(1024, 1100, 0, 8, 2000), "it ends too early"},
 		{"hdf5 after the largest user block, cut", "a.h5", hdf5(1<<20, 1<<20+48, 0, 8, 2<<20), "it ends too early"},

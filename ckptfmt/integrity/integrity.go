@@ -4,21 +4,22 @@
 //
 //	err := integrity.Check(ctx, root, []string{"checkpoint-500"}, nil)
 //
-// Files with checksums are read and verified: TensorFlow's bundles and zip archives
-// (.pt, .npz, .keras), and the pieces named in the .metadata of
-// torch.distributed.checkpoint. For other files that declare their length, the length
-// is checked: .safetensors by its header, .h5 by its superblock, .npy by its shape,
-// pickles by their last byte, JSON by its brackets. Folders must have everything that
-// a transformers index, the .metadata of torch.distributed.checkpoint, orbax's marks
-// or DeepSpeed's file "latest" list. Only a program that loads a checkpoint can tell
-// whether the numbers in it are right.
+// Files with checksums are read and verified: TensorFlow's bundles, zip archives
+// (.pt, .npz, .keras), the pieces named in the .metadata of torch.distributed.checkpoint,
+// and the manifest.ocdbt of orbax. For other files that declare their length, the length
+// is checked: .safetensors by its header, .h5 by its superblock and the headers of all its
+// objects, .npy by its shape, pickles by their last byte, JSON by its brackets. Folders
+// must have everything that a transformers index, the .metadata of
+// torch.distributed.checkpoint, orbax's marks or DeepSpeed's file "latest" list. Only a
+// program that loads a checkpoint can tell whether the numbers in it are right.
 //
 // The forms are those of the formats' public descriptions: APPNOTE.TXT of zip, the
-// safetensors README, the HDF5 file format specification, numpy.lib.format, and
-// the names that the frameworks' own loaders look for.
+// safetensors README, the HDF5 file format specification, numpy.lib.format, OCDBT of
+// tensorstore, and the names that the frameworks' own loaders look for.
 //
 // Names are below an [os.Root], with slashes: nothing outside it is opened. The
-// package has no state, starts no goroutines, and changes no file.
+// package has no state, and changes no file. Package hdf5 reads large groups with a
+// goroutine for each processor; these have ended when Check returns.
 package integrity
 
 import (

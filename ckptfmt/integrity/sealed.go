@@ -77,5 +77,6 @@ func IsWholeFile(root *os.Root, names []string, name string) bool {
 	if err != nil && err != io.ErrUnexpectedEOF {
 		return false
 	}
-	return strings.HasPrefix(string(head[:n]), zipHead) || string(head[:n]) == boosted
+	begins := func(with string) bool { return strings.HasPrefix(string(head[:n]), with) }
+	return begins(zipHead) || begins(treeMagic) || begins(boosted)
 }

@@ -40,6 +40,31 @@ func TestHalfWrittenOnlyCheckpoint(t *testing.T) {
 	}
 }
 
+// TestHalfWrittenOverwritten has the same of a checkpoint that the program always writes under
+// one name: its copy, which is no better, does not take its place, unless the program fails
+// without it, too.
+func TestHalfWrittenOverwritten(t *testing.T) {
+	const cut = "steps 1 9;write last;kill 9|exit 1|exit 1|"
+	for name, tc := range map[string]struct{ script, want string }{
+		"it was":                    {cut + "list last;steps 1 3;kill 9|list last;steps 1 30;write last", "found \nfound \n"},
+		"the program fails without": {cut + "list last;exit 1|list last;steps 1 30;write last", "found \nfound last\n"},
+	} {
+		sv, out := supervise(t, tc.script)
+		sv.Checkpoints = "last"
+		log := newScreen()
+		sv.Log = logTo(log)
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if out.String() != tc.want {
+			t.Errorf("%s: output %q, want %q\n%s", name, out, tc.want, log)
+		}
+		if left := childtest.Below(t, sv.Logdir); !slices.Contains(left, "last") {
+			t.Errorf("%s: left are %v", name, left)
+		}
+	}
+}
+
 // TestNotTheCheckpointsFault has a program that fails without its checkpoint, too,
 // or is stopped before that shows: it is where it was.
 func TestNotTheCheckpointsFault(t *testing.T) {

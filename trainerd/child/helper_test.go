@@ -183,12 +183,24 @@ func shelfOn(t *testing.T, disk atomicfile.FS, dir, pattern string, policy ...re
 // foundAt returns a checkpoint of some name that a look has found at a moment.
 func foundAt(t *testing.T, name string, at found.Moment) found.Checkpoint {
 	t.Helper()
+	return foundLast(t, name, at)
+}
+
+// foundLast returns a checkpoint that the program has written to before several looks, the
+// last of which is at the end of it.
+func foundLast(t *testing.T, name string, looks ...found.Moment) (c found.Checkpoint) {
+	t.Helper()
 	dir := t.TempDir()
-	childtest.Write(t, filepath.Join(dir, name), "weights")
 	root, err := os.OpenRoot(dir)
 	childtest.Must(t, err)
 	defer root.Close()
-	s := found.New(root, "*", found.Options{Now: func() found.Moment { return at }})
+	var now found.Moment
+	s := found.New(root, "*", found.Options{Now: func() found.Moment { return now }, IsPast: func(*found.Checkpoint) bool { return now == looks[len(looks)-1] }})
+	for i, at := range looks {
+		now = at
+		childtest.Write(t, filepath.Join(dir, name), strings.Repeat("weights", i+1))
+		s.Candidates(false)
+	}
 	added, bad := s.Refresh(true)
 	if len(added) != 1 || bad != nil {
 		t.Fatalf("a look finds %v, and refuses %v", added, bad)

@@ -16,7 +16,7 @@ import (
 // finished writing it.
 
 // silentSave is for how long looks must find a folder as it was, while the program that
-// has written it is alive, if that makes no reports.
+// has written it is alive, if that makes no reports, or makes steps while it saves.
 const silentSave = time.Minute
 
 // moment returns the present one. What is found before the program has started is of
@@ -31,18 +31,20 @@ func (r *run) moment() found.Moment {
 
 // isPast reports whether the program has gone past a checkpoint: it has made a step
 // since; or this start of it has written the checkpoint, and has ended on its own will,
-// or makes no reports and was alive for long without changing it.
+// or was alive for long without changing it, where steps show nothing: it makes no reports,
+// or trains while it saves.
 func (r *run) isPast(c *Checkpoint) bool {
 	first := c.FirstFound()
-	after := first.Step
+	after, own := first.Step, first.Attempt == r.attempts
 	if !c.CountsOther() {
 		after = max(after, c.Step)
 	}
-	if r.attempt.step > after {
+	asynchronous := own && c.IsLate()
+	if r.attempt.step > after && !asynchronous {
 		return true
 	}
-	silent := r.attempt.step < 0 && !r.attempt.paused && time.Since(first.At) >= silentSave
-	return first.Attempt == r.attempts && (r.attempt.endedWell || silent)
+	calm := !r.attempt.paused && time.Since(first.At) >= silentSave
+	return own && (r.attempt.endedWell || calm && (r.attempt.step < 0 || asynchronous))
 }
 
 // endsWell reports whether a program that has ended so was not in the middle of

@@ -129,6 +129,37 @@ func TestIsPast(t *testing.T) {
 	}
 }
 
+// TestIsPastWhileItSaves has a checkpoint that the program has written between its steps: these do
+// not show that it is complete, but a start that has continued from it does, a good end,
+// and a minute without a change.
+func TestIsPastWhileItSaves(t *testing.T) {
+	for what, tc := range map[string]struct {
+		attempt int // that has written it
+		ago     time.Duration
+		now     attempt
+		want    bool
+	}{
+		"many steps after it": {2, silentSave - 1, attempt{step: 99}, false},
+		"a minute":            {2, silentSave, attempt{step: 12}, true},
+		"a minute of pause":   {2, silentSave, attempt{step: 12, paused: true}, false},
+		"a good end":          {2, 0, attempt{step: 12, endedWell: true}, true},
+		"a step of a start":   {1, 0, attempt{step: 13}, true},
+		"none of a start":     {1, silentSave, attempt{step: -1}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &run{attempts: 2, attempt: tc.now}
+			at := func(step int64) found.Moment {
+				return found.Moment{Step: step, Attempt: tc.attempt, At: time.Now()}
+			}
+			c := foundLast(t, "c-10", at(10), at(11), at(12))
+			time.Sleep(tc.ago)
+			if got := r.isPast(&c); got != tc.want {
+				t.Errorf("%s: %v", what, got)
+			}
+		})
+	}
+}
+
 func TestEndsWell(t *testing.T) {
 	for e, want := range map[*Exit]bool{
 		{Code: 0}: true, {Code: exitTempFail}: true, {Code: 143}: true,

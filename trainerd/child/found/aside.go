@@ -6,19 +6,34 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
 )
 
 // SetAside moves a checkpoint with which the program fails to the damaged ones. Where that
-// fails, it has its second names again.
+// fails, it has its second names again. Its copy is no better: it does not take its place,
+// and stays only because the program may fail without the checkpoint, too.
 func (s *Store) SetAside(ctx context.Context, c Checkpoint, now time.Time) (Moved, error) {
+	s.withheld[c.key()] = s.isCopied(c)
 	m, err := s.Quarantine(ctx, c, now)
 	if err != nil {
+		delete(s.withheld, c.key())
 		m.Misnamed = errors.Join(m.Misnamed, s.pointBack(m.names, c))
 		return m, err
 	}
 	s.Drop(c)
 	s.sizes = sizesOf(s.known) // without its own
 	return m, nil
+}
+
+// isCopied reports whether the copy of a checkpoint is of its files as they are.
+func (s *Store) isCopied(c Checkpoint) bool {
+	r := s.records[c.key()]
+	if copied(r) == "" {
+		return false
+	}
+	files, err := integrity.Files(s.root, c.files)
+	return err == nil && r.Compare(s.root, files) == nil
 }
 
 // PutBack moves a checkpoint from the damaged ones to where it was, and gives it its
@@ -38,6 +53,7 @@ func (s *Store) PutBack(m Moved) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	delete(s.withheld, m.of.key())
 	errs = []error{s.removeAll(m.Dir), s.disk.SyncDir(filepath.Dir(m.Dir))}
 	return errors.Join(append(errs, s.pointBack(m.names, m.of))...)
 }

@@ -31,6 +31,8 @@ type Checkpoint struct {
 	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
 	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
 	first   Moment                  // when a look has found it so
+	begun   Moment                  // when a look has found it first, be it in the middle of the save
+	late    bool                    // it was written on after a report of a later step
 	untried bool                    // nothing shows yet that the program had finished it
 	counts  bool                    // the number in its name counts something else than the reports
 	only    bool                    // of a candidate: there are none with a step
@@ -90,6 +92,10 @@ func (c *Checkpoint) CountsSteps() bool {
 
 // FirstFound returns when a look has found the checkpoint as it is.
 func (c *Checkpoint) FirstFound() Moment { return c.first }
+
+// IsLate reports whether the program has written it while it trained: that it has made further
+// steps does not show that it has finished writing.
+func (c *Checkpoint) IsLate() bool { return c.late }
 
 // MayBeUnfinished reports whether the program has done nothing since the checkpoint was
 // written, and nothing in its form shows that it was finished.

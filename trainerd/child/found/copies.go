@@ -99,8 +99,8 @@ func (s *Store) mkdirAll(name string) error {
 // program was killed after it had removed that, and before the next was complete. Others may
 // be there, as in the folder of an earlier start.
 func (s *Store) Gone() (all []Checkpoint) {
-	for _, r := range s.records {
-		if copied(r) == "" || !s.means(r.Parts) || slices.ContainsFunc(r.Parts, s.isThere) {
+	for k, r := range s.records {
+		if copied(r) == "" || s.withheld[k] || !s.means(r.Parts) || slices.ContainsFunc(r.Parts, s.isThere) {
 			continue
 		}
 		if !slices.ContainsFunc(s.known, func(c Checkpoint) bool { return !c.Saved.Before(r.WallTime) }) {

@@ -14,6 +14,28 @@ type Moment struct {
 	At      time.Time
 }
 
+// date notes of all that a look finds since when it is as it is, and what is written late.
+func (s *Store) date(found map[key]Checkpoint) {
+	var now Moment
+	if s.opts.Now != nil {
+		now = s.opts.Now()
+	}
+	for k, c := range found {
+		before, isSeen := s.seen[k]
+		switch {
+		case isSeen && same(before, c):
+			c.still, c.first, c.begun, c.late = before.still+1, before.first, before.begun, before.late
+		case !isSeen || before.begun.Attempt != now.Attempt || s.isKnown(k) && !s.isOnTrial(k):
+			c.first, c.begun = now, now // another save
+		default:
+			c.first, c.begun = now, before.begun
+			c.late = before.late || s.looked.Step > before.begun.Step
+		}
+		found[k] = c
+	}
+	s.looked = now
+}
+
 // isProven reports whether the program has finished writing a checkpoint, as far as
 // that can be known. found are all that there are.
 func (s *Store) isProven(c *Checkpoint, found map[key]Checkpoint) bool {

@@ -70,3 +70,61 @@ func TestShorterThanTheOneBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestWrittenWhileTraining has a folder that grows from look to look. A program that has reported
+// a later step before a look, and has changed the folder after it, does not wait for its saves.
+func TestWrittenWhileTraining(t *testing.T) {
+	type look struct {
+		attempt int
+		step    int64
+		writes  string
+	}
+	for _, tc := range []struct {
+		name  string
+		looks []look
+		want  bool
+	}{
+		{"at once", []look{{1, 10, "w"}, {1, 12, ""}, {1, 14, ""}}, false},
+		{"a look falls within the save", []look{{1, 10, "w"}, {1, 15, "m"}, {1, 17, ""}}, false},
+		{"two looks fall within it", []look{{1, 10, "w"}, {1, 10, "m"}, {1, 13, "n"}}, false},
+		{"a step before a file", []look{{1, 10, "w"}, {1, 11, ""}, {1, 12, "m"}}, true},
+		{"steps between three files", []look{{1, 10, "w"}, {1, 12, "m"}, {1, 14, "n"}}, true},
+		{"steps before it is found", []look{{1, 12, "w"}, {1, 12, "m"}}, false},
+		{"written again by the next start", []look{{1, 10, "w"}, {1, 12, ""}, {2, 10, "m"}}, false},
+		{"late, then the next start", []look{{1, 10, "w"}, {1, 12, ""}, {1, 13, "m"}, {2, 11, ""}}, true},
+	} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "c-*")
+		var now Moment
+		s.opts.Now = func() Moment { return now }
+		s.opts.IsPast = func(*Checkpoint) bool { return false }
+		for _, l := range tc.looks {
+			if now = (Moment{Step: l.step, Attempt: l.attempt}); l.writes != "" {
+				childtest.Write(t, filepath.Join(dir, "c-10", l.writes), "weights")
+			}
+			s.Refresh(false)
+		}
+		if c := s.seen[key{step: 10}]; c.IsLate() != tc.want {
+			t.Errorf("%s: late %v", tc.name, c.IsLate())
+		}
+	}
+}
+
+// TestOverwrittenIsNotLate has a checkpoint that counted before the program has overwritten it:
+// that is another save.
+func TestOverwrittenIsNotLate(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "last")
+	now := Moment{Step: 10}
+	s.opts.Now = func() Moment { return now }
+	for _, text := range []string{"weights", "", "", "more weights"} {
+		if text != "" {
+			childtest.Write(t, filepath.Join(dir, "last"), text)
+		}
+		s.Refresh(false)
+		now.Step++
+	}
+	if c := s.seen[key{NoStep, "last"}]; c.IsLate() || c.FirstFound().Step != 13 {
+		t.Errorf("%+v is late", c)
+	}
+}

@@ -25,7 +25,7 @@ type Moved struct {
 // between leaves nothing that leads nowhere. It must not be called while the program runs.
 func (s *Store) Quarantine(ctx context.Context, c Checkpoint, now time.Time) (m Moved, err error) {
 	m.of, m.names = c, s.aliases(c)
-	if r := s.records[c.key()]; s.hasCopy(ctx, r) {
+	if r := s.records[c.key()]; !s.withheld[c.key()] && s.hasCopy(ctx, r) {
 		m.Misnamed = s.keep(m.names, r)
 	} else {
 		m.Misnamed = s.repoint(c, m.names)
@@ -60,7 +60,7 @@ func (s *Store) Correct() error {
 		if _, err := s.root.Lstat(c.files[0]); err == nil {
 			return true // it is back
 		}
-		if copied(s.records[c.key()]) != "" {
+		if copied(s.records[c.key()]) != "" && !s.withheld[c.key()] {
 			return false // it will be
 		}
 		err := s.repoint(c, s.aliases(c))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
@@ -47,11 +48,39 @@ func (all sizes) add(r *manifest.Record) {
 	if r == nil {
 		return
 	}
+	var files []string
 	for _, f := range r.Files {
-		name := integrity.General(f.Name)
+		files = append(files, f.Name)
+	}
+	names := sizeNames(r.Parts, files)
+	for _, f := range r.Files {
+		name := names[f.Name]
 		last := append(slices.Clone(all[name].last), f.Bytes)
 		all[name] = sizeOf{last: last[max(len(last)-knownSizes, 0):]}
 	}
+}
+
+// sizeNames returns the general names of the files of a checkpoint. Several that differ in
+// numbers alone, as pieces of a tensor do, keep those below the checkpoint's folder: the
+// last piece may well be shorter than the others.
+func sizeNames(parts, files []string) map[string]string {
+	names, count := make(map[string]string, len(files)), map[string]int{}
+	for _, file := range files {
+		names[file] = integrity.General(file)
+		count[names[file]]++
+	}
+	for _, file := range files {
+		if count[names[file]] == 1 {
+			continue
+		}
+		names[file] = file
+		for _, part := range parts {
+			if rest, ok := strings.CutPrefix(file, part+"/"); ok {
+				names[file] = integrity.General(part) + "/" + rest
+			}
+		}
+	}
+	return names
 }
 
 // sizesOf returns the sizes of checkpoints that are there.
@@ -67,7 +96,7 @@ func sizesOf(known []Checkpoint) sizes {
 // name before, by what least says of these. One that has the size of the last such file
 // is not: once may be a cut, twice in a row is how the program writes. Forms that show
 // whether anything is missing at their end may be shorter, pickles too by their last byte.
-func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name string, bytes int64, of sizeOf)) {
+func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name, general string, bytes int64, of sizeOf)) {
 	if len(s.sizes) == 0 {
 		return
 	}
@@ -75,14 +104,15 @@ func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name s
 	if err != nil {
 		return
 	}
+	names := sizeNames(c.files, files)
 	for _, name := range files {
-		of := s.sizes[integrity.General(name)]
+		of := s.sizes[names[name]]
 		info, err := s.root.Lstat(name)
 		if err != nil || !info.Mode().IsRegular() || info.Size() >= least(of) || info.Size() == of.short {
 			continue
 		}
 		if isPickle := integrity.Format([]string{name}) == "pickle"; !isPickle && !integrity.IsWholeFile(s.root, c.files, name) {
-			f(name, info.Size(), of)
+			f(name, names[name], info.Size(), of)
 		}
 	}
 }
@@ -90,7 +120,7 @@ func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name s
 // isShort returns an error when a file of a checkpoint was cut, as far as its size
 // shows that.
 func (s *Store) isShort(c Checkpoint) (err error) {
-	s.eachShort(&c, sizeOf.least, func(name string, bytes int64, of sizeOf) {
+	s.eachShort(&c, sizeOf.least, func(name, _ string, bytes int64, of sizeOf) {
 		err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, slices.Min(of.last), integrity.ErrUnmarked)
 	})
 	return err
@@ -102,7 +132,7 @@ func (s *Store) maybeShort(c *Checkpoint) (maybe bool) {
 	if !c.isOfFiles(s.root) && integrity.IsSealed(s.root, c.files) {
 		return false
 	}
-	s.eachShort(c, sizeOf.leastOfFew, func(string, int64, sizeOf) { maybe = true })
+	s.eachShort(c, sizeOf.leastOfFew, func(string, string, int64, sizeOf) { maybe = true })
 	return maybe
 }
 
@@ -116,8 +146,8 @@ func (c *Checkpoint) isOfFiles(root *os.Root) bool {
 
 // noteShort remembers the sizes of a checkpoint that does not count.
 func (s *Store) noteShort(c Checkpoint) {
-	s.eachShort(&c, sizeOf.least, func(name string, bytes int64, of sizeOf) {
+	s.eachShort(&c, sizeOf.least, func(_, general string, bytes int64, of sizeOf) {
 		of.short = bytes
-		s.sizes[integrity.General(name)] = of
+		s.sizes[general] = of
 	})
 }

@@ -180,3 +180,32 @@ func TestLinkIsNotShort(t *testing.T) {
 		t.Errorf("added %v, bad %v", added, bad)
 	}
 }
+
+// TestSizesOfNumberedFiles has checkpoints of files whose names differ in numbers, one of them
+// shorter than the others: each is compared with that of its number.
+func TestSizesOfNumberedFiles(t *testing.T) {
+	for _, form := range []string{"c-%d/w-%d.bin", "c-%d/sub/%[2]d", "c-step%d-%d.bin"} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "c-*")
+		write := func(step, file, length int) {
+			childtest.Write(t, filepath.Join(dir, fmt.Sprintf(form, step, file)), strings.Repeat("w", length))
+		}
+		for step := 10; step < 16; step++ {
+			for file := range 12 {
+				write(step, file, map[bool]int{true: 40, false: 100}[file == 11]) // which is sorted before 2
+			}
+			if added, bad := s.Refresh(true); bad != nil || step > 10 && !slices.Equal(steps(added), []int64{int64(step)}) {
+				t.Errorf("%s: step %d: added %v, bad %v", form, step, steps(added), bad)
+			}
+		}
+		if !strings.Contains(form, "/") {
+			continue // such names are never the same again
+		}
+		for file := range 12 {
+			write(16, file, 40)
+		}
+		if added, bad := s.Refresh(true); added != nil || len(bad) != 1 {
+			t.Errorf("%s, cut: added %v, bad %v", form, steps(added), bad)
+		}
+	}
+}

@@ -59,6 +59,8 @@ type Store struct {
 	// unrecorded are failures to write records, for the log.
 	unrecorded []error
 	misnamed   []Checkpoint // that were moved aside, and that something may name still
+	looked     Moment       // of the last look
+	withheld   map[key]bool // whose copies do not take their places
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
@@ -86,7 +88,7 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		disk = atomicfile.InRoot(root)
 	}
 	return &Store{root: root, disk: disk, pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), opts: opts,
-		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}}
+		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}, withheld: map[key]bool{}}
 }
 
 // Learn takes over what another store of the same pattern knows of how the program writes its
@@ -136,15 +138,10 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		return nil
 	}
 	found := s.find()
+	s.date(found)
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return !same(found[c.key()], c) })
 	only, last := isOnly(found), lastStep(found)
 	for k, c := range found {
-		if same(s.seen[k], c) {
-			c.still, c.first = s.seen[k].still+1, s.seen[k].first
-		} else if s.opts.Now != nil {
-			c.first = s.opts.Now()
-		}
-		found[k] = c
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
 		}
@@ -213,6 +210,7 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 				s.unrecorded = append(s.unrecorded, v.unrecorded)
 			}
 			s.records[k] = v.record
+			delete(s.withheld, k)
 			s.sizes.add(v.record)
 			added = append(added, v.Checkpoint)
 			s.markers = s.markersOf(v.Checkpoint)

@@ -28,7 +28,10 @@ var (
 	besides = wordsOf("optim(?:izer)? opt adam sched(?:uler)? ema rng random scaler meta trainer sampler disc(?:riminator)? critic d head")
 	// stateFile are names of files that may hold a part of a checkpoint, next to others.
 	stateFile = lazyregexp.New(`(?i)\.(?:json|ya?ml|toml|state|opt|optim|dat|mat|rdata|rda|ser|pt2?)$`)
-	letters   = lazyregexp.New(`[A-Za-z][a-z]*|[A-Z]+`)
+	// progress are names of files that say how far the training had come when the others were
+	// saved: Keras' BackupAndRestore continues from that epoch, whatever the weights are of.
+	progress = lazyregexp.New(`(?i)^train(?:ing|er)?[-_]?(?:state|meta(?:data)?|progress)\.(?:json|ya?ml)$`)
+	letters  = lazyregexp.New(`[A-Za-z][a-z]*|[A-Z]+`)
 )
 
 func wordsOf(list string) func() *regexp.Regexp {
@@ -102,7 +105,8 @@ func mayAccompany(pattern, name string) bool {
 	if strings.Contains(filepath.Base(pattern), "*") {
 		return hasStep && (checkpointFile().MatchString(base) || stateFile().MatchString(base))
 	}
-	return !hasStep && checkpointFile().MatchString(base) && hasWord(resumable, base) && hasWord(resumable, filepath.Base(pattern))
+	isPart := progress().MatchString(base) || checkpointFile().MatchString(base) && hasWord(resumable, base)
+	return !hasStep && isPart && hasWord(resumable, filepath.Base(pattern))
 }
 
 // sameSteps reports whether files come at the same steps, but for the newest, of which

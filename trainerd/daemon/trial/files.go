@@ -116,8 +116,9 @@ var (
 	checkpointFile = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|bin|zip|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|eqx|pdparams|params|jld2|bson|rds|pth\.tar|distcp|meta)$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
 	// checkpointFolder are names of folders that are a checkpoint each.
 	checkpointFolder = lazyregexp.New(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?|(?:.*[^a-z])?(?:it|round|update)[-_=]?)\d+$|^\d+$`)
-	// unfinished are names that a program writes to before it renames the file.
-	unfinished = lazyregexp.New(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
+	// unfinished are names that a program writes to before it renames the file, or that it
+	// gives the file before.
+	unfinished = lazyregexp.New(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|\.(?:bkp|bak|old|orig|prev(?:ious)?)$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
 	numbers    = lazyregexp.New(`\d+`)
 	// sheet are endings of names of tables.
 	sheet = lazyregexp.New(`(?i)\.(?:csv|tsv|xlsx?|parquet|arrow)$`)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
@@ -89,13 +90,14 @@ func Zip(t *testing.T) string {
 	return b.String()
 }
 
-// HDF5 returns the beginning of an HDF5 file that says to have size bytes.
-func HDF5(size uint64) string {
-	b := make([]byte, 96)
-	copy(b, "\x89HDF\r\n\x1a\n")
-	b[13], b[14] = 8, 8
-	binary.LittleEndian.PutUint64(b[40:], size)
-	return string(b)
+// HDF5 returns a file of two groups.
+func HDF5(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := hdf5.Write(t.Context(), &b, nil, hdf5.Attrs{"layers": {"name": "dense"}}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 func NPY(data string) string {
