@@ -164,7 +164,7 @@ func (k *runChecker) checkRun(run tfevents.Run) error {
 		}
 	}
 	for _, s := range meant.series {
-		problem, err := s.problem(python.byTag[s.tag], server.byTag[s.tag], meant.damaged)
+		problem, err := s.problem(python.byTag[s.tag], server.byTag[s.tag], meant.damaged, purgeHint(files))
 		if err != nil {
 			return err
 		}
@@ -262,7 +262,7 @@ func has(n int) string {
 }
 
 // purgeProblem says how the loaders differ from what a resumed training meant.
-func purgeProblem(meant, python, server *checkedSeries) string {
+func purgeProblem(meant, python, server *checkedSeries, hint string) string {
 	var parts []string
 	if d := difference(meant, python); d != "" {
 		parts = append(parts, "the Python loader "+d)
@@ -273,7 +273,15 @@ func purgeProblem(meant, python, server *checkedSeries) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Join(parts, ", ") + "; merge the run's files"
+	return strings.Join(parts, ", ") + "; " + hint
+}
+
+// purgeHint says what helps where a loader drops points of a run, or keeps overtaken ones.
+func purgeHint(files []*fileTimes) string {
+	if slices.ContainsFunc(files, func(f *fileTimes) bool { return f.untimed }) {
+		return "a merge does not give times to the events that have none"
+	}
+	return "merge the run's files"
 }
 
 // difference compares the points of a series with those that a loader keeps.

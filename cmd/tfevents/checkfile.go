@@ -30,6 +30,7 @@ type fileTimes struct {
 	events      int
 	back        int  // times that the clock went back by more than leap
 	starts      int  // SessionLog START
+	untimed     bool // an event's time is NaN or infinite
 	usual       bool // it begins with version 2, has no other, and each event has a time
 }
 
@@ -84,7 +85,7 @@ func (k *runChecker) checkFile(run tfevents.Run, name string) (*fileTimes, error
 		return &seen, nil
 	}
 	f.finish()
-	seen.usual = f.usual()
+	seen.usual, seen.untimed = f.usual(), f.noTime+f.infinite > 0
 	if info, err := os.Stat(name); err == nil && info.Size() == 0 {
 		k.findings = append(k.findings, finding{Run: run.Name, File: name, Note: true, Problem: "is empty"})
 	}

@@ -83,7 +83,7 @@ func (r *checkedRun) loadersAgree(files []*fileTimes) bool {
 
 // problem returns the first thing that is wrong with a series: the others mostly
 // follow from it.
-func (s *checkedSeries) problem(python, server *checkedSeries, damaged bool) (string, error) {
+func (s *checkedSeries) problem(python, server *checkedSeries, damaged bool, purgeHint string) (string, error) {
 	if p, err := s.valueProblem(); p != "" || err != nil {
 		return p, err
 	}
@@ -94,7 +94,7 @@ func (s *checkedSeries) problem(python, server *checkedSeries, damaged bool) (st
 		return p, nil
 	}
 	if !damaged {
-		if p := purgeProblem(s, python, server); p != "" {
+		if p := purgeProblem(s, python, server, purgeHint); p != "" {
 			return p, nil
 		}
 	}

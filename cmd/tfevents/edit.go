@@ -98,7 +98,7 @@ func parseEdits(c *cli.Context) (*edits, error) {
 		}
 	}
 	if e.shift == 0 && e.later == 0 {
-		return nil, usagef("edit: nothing to do: want --rename, --delete, --shift or another change; see `tfevents edit --help`")
+		return nil, usagef("edit: nothing to do: want --rename, --delete, --shift or another change")
 	}
 	return e, nil
 }

@@ -119,6 +119,13 @@ func (s *savedModel) check(c *config.Config, built *model.Model, d *model.Data, 
 				"use the same data.file, split and seed, or another logdir; with data.keep_statistics = true the training continues with the checkpoint's"}
 		}
 	}
+	if s.schema == nil {
+		return nil
+	}
+	if reason := splitChange(s.schema.Split, d.Schema.Split); reason != "" {
+		return &DataChangedError{s.prefix, reason,
+			"use the same data.file, split and seed, or another logdir; with data.keep_statistics = true the training continues all the same"}
+	}
 	return nil
 }
 
@@ -142,6 +149,21 @@ func schemaChange(was, is *dataset.Schema) string {
 		return fmt.Sprintf("the classes were %s, and are %s", someWords(was.Label.Vocabulary), someWords(is.Label.Vocabulary))
 	}
 	return ""
+}
+
+// splitChange says why rows that have trained may be in the test part now, which makes the
+// model look better than it is; "" if none is.
+func splitChange(was, is *dataset.Split) string {
+	const leak = ", so that rows which have trained would test"
+	switch {
+	case was == nil || is == nil || is.Tests == 0 || *was == *is:
+		return ""
+	case was.Rows != is.Rows || was.Tests != is.Tests:
+		return fmt.Sprintf("%d of %d rows were for testing, and %d of %d are"+leak, was.Tests, was.Rows, is.Tests, is.Rows)
+	case was.Seed != is.Seed && was.Shuffled && is.Shuffled:
+		return fmt.Sprintf("the test rows were chosen with data.seed = %d, and are with %d"+leak, was.Seed, is.Seed)
+	}
+	return "the test rows were chosen with another data.shuffle or data.shuffle_buffer" + leak
 }
 
 func columnName(f dataset.Feature, i int) string {

@@ -83,3 +83,46 @@ func TestResumeOlderCheckpoint(t *testing.T) {
 		t.Errorf("the checkpoint has %+v", s)
 	}
 }
+
+// TestResumeWithOtherSplit resumes jobs whose test part has other rows than before, some of
+// them rows that have trained: an error, though nothing else about the data differs. What
+// keeps trained rows out of the test part is none.
+func TestResumeWithOtherSplit(t *testing.T) {
+	for _, tt := range []struct{ name, first, then, want string }{
+		{"same", "data.test_fraction=0.25", "data.test_fraction=0.25", ""},
+		{"same rows", "data.test_rows=20", "data.test_rows=20", ""},
+		{"larger", "data.test_fraction=0.25", "data.test_fraction=0.5", "20 of 80 rows were for testing, and 40 of 80 are"},
+		{"seed", "data.test_fraction=0.25", "data.seed=9", "were chosen with data.seed = 1, and are with 9"},
+		{"order", "data.test_fraction=0.25", "data.shuffle=false", "another data.shuffle"},
+		{"from none", "data.test_fraction=0", "data.test_fraction=0.25", "0 of 80 rows were for testing, and 20 of 80 are"},
+		{"to none", "data.test_fraction=0.25", "data.test_fraction=0", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := clustersConfig(t, "train.steps=10", "eval.steps=0", "data.seed=1", tt.first)
+			runJob(t, t.Context(), c)
+			resume := func(keep string) error {
+				var all []config.Override
+				for _, a := range []string{"train.steps=20", "eval.steps=0", "data.seed=1", tt.first, tt.then, keep} {
+					all = append(all, config.Override{Flag: "--set", Assignment: a})
+				}
+				again, err := config.Load(c.File(), all)
+				if err != nil {
+					t.Fatal(err)
+				}
+				j, err := newJob(t.Context(), again)
+				if err == nil {
+					j.close()
+				}
+				return err
+			}
+			err := resume("data.keep_statistics=false")
+			var changed *DataChangedError
+			if tt.want == "" && err != nil || tt.want != "" && (!errors.As(err, &changed) || !strings.Contains(changed.Reason, tt.want)) {
+				t.Errorf("resuming: %v, want %q", err, tt.want)
+			}
+			if err := resume("data.keep_statistics=true"); err != nil {
+				t.Errorf("with data.keep_statistics: %v", err)
+			}
+		})
+	}
+}

@@ -284,6 +284,11 @@ func newDataset(train, test *source, o Options) (*Dataset, error) {
 		d.Close()
 		return nil, err
 	}
+	tests := d.TestRows
+	if test != nil {
+		tests = 0
+	}
+	d.Schema.Split = splitOf(train.rows.count(), tests, o)
 	d.batch, d.tests = newTensors(d.Features, o), newTensors(d.Features, o)
 	return d, nil
 }

@@ -75,6 +75,32 @@ type Schema struct {
 	Label Feature `json:"label"`
 	// Classes is the number of classes, 0 for a label that is a number.
 	Classes int `json:"classes,omitempty"`
+	// Split says which rows of the training file are its test part; nil if that is not
+	// known, as of a schema that an older version stored.
+	Split *Split `json:"split,omitempty"`
+}
+
+// Split says how the rows of a file were divided into a training and a test part. Of
+// unchanged rows, an equal Split has the same ones in each part.
+type Split struct {
+	// Rows is the number of all rows, Tests that of the test part: 0 if all rows train.
+	Rows  int `json:"rows"`
+	Tests int `json:"tests,omitempty"`
+	// Shuffled says that the test part was chosen at random, by Seed, and not as the last
+	// rows; Streamed that it was chosen as for rows that are not all in memory.
+	Shuffled bool   `json:"shuffled,omitempty"`
+	Streamed bool   `json:"streamed,omitempty"`
+	Seed     uint64 `json:"seed,omitempty"`
+}
+
+// splitOf describes how a training file of so many rows was divided.
+func splitOf(rows, tests int, o Options) *Split {
+	s := &Split{Rows: rows, Tests: tests}
+	if tests > 0 && o.Shuffle {
+		s.Shuffled, s.Seed = true, o.Seed
+		s.Streamed = o.ShuffleBuffer > 0 && o.Format == FormatTFRecord
+	}
+	return s
 }
 
 // HasWords reports whether some feature is a category.

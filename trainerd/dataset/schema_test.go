@@ -14,9 +14,28 @@ func TestSchemaOfCSV(t *testing.T) {
 		Format: FormatCSV, Columns: 3, Classes: 2,
 		Features: []Feature{{Name: "a", Kind: KindNumber}, {Name: "b", Kind: KindNumber, Column: 2}},
 		Label:    Feature{Name: "y", Kind: KindCategory, Column: 1},
+		Split:    &Split{Rows: 2},
 	}
 	if diff := cmp.Diff(want, d.Schema); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestSplitOf describes splits: what decides on the test part is in it, and nothing else.
+func TestSplitOf(t *testing.T) {
+	const rows = "0,1\n1,0\n2,1\n3,0\n4,1\n5,0\n6,1\n7,0\n"
+	for _, tt := range []struct {
+		name string
+		o    Options
+		want Split
+	}{
+		{"none", Options{Shuffle: true, Seed: 3}, Split{Rows: 8}},
+		{"last rows", Options{TestRows: 2, Seed: 3}, Split{Rows: 8, Tests: 2}},
+		{"chosen", Options{TestFraction: 0.25, Shuffle: true, Seed: 3}, Split{Rows: 8, Tests: 2, Shuffled: true, Seed: 3}},
+	} {
+		if d := read(t, rows, tt.o); *d.Schema.Split != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, *d.Schema.Split, tt.want)
+		}
 	}
 }
 

@@ -39,6 +39,9 @@ func TestStream(t *testing.T) {
 		for _, buffer := range []int{1, 4, 7, 41, 42, 43, 1000} {
 			o := Options{Format: FormatTFRecord, Shuffle: true, Seed: 3, BatchSize: size, ShuffleBuffer: buffer, TestRows: tests}
 			d := load(t, name, o)
+			if want := (Split{Rows: n, Tests: tests, Shuffled: true, Streamed: true, Seed: 3}); *d.Schema.Split != want {
+				t.Errorf("split %+v, want %+v", *d.Schema.Split, want)
+			}
 			var all []float32
 			steps := int64(3 * (n - tests) / size)
 			batches := make([][]float32, steps)

@@ -25,8 +25,8 @@
 //
 // # Reading
 //
-// [Parse] indexes and checks a MetaGraphDef and returns a [Graph]:
-// placeholders, variables, the ops that collections name. [Complete] adds what
-// a Supervisor needs if the file lacks it: a saver, ready, init and summary
-// ops.
+// Package ckptfmt/metagraph reads the .meta files of TensorFlow. [Parse] indexes and
+// checks such a MetaGraphDef and returns a [Graph]: placeholders, variables, the ops
+// that collections name. [Complete] adds what a Supervisor needs if the file lacks it:
+// a saver, ready, init and summary ops.
 package graph

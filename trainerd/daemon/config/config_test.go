@@ -166,9 +166,22 @@ steps = 1e3
 			`job.toml:6: data.batch_size: want an integer, got the string "32"; remove the quotes`,
 			`job.toml:7: data.scale: want a number, got NaN`,
 			`job.toml:8: data.seed: want an integer from 0 up, got -1`,
-			`job.toml:11: model.hidden: want an integer in place 2 of the list, got the list [128 64]`,
+			`job.toml:11: model.hidden: want an integer in place 2 of the list, got the list [128, "64"]`,
 			`job.toml:12: model.learning_rate: want a number, got the list []`,
 			`job.toml:14: train.steps: want an integer, got 1000`}},
+		{name: "units", text: smallest + "[supervisor]\nsave_model_secs = \"10 min\"\nsave_summaries_secs = \"1h30m\"\nstop_grace_secs = \"2 Hours\"\nrecovery_wait_secs = \"soon\"\n" +
+			"max_risk_secs = \"90\"\nmax_save_share = \"5%\"\nmax_to_keep = \"5%\"\n", want: []string{
+			`job.toml:9: supervisor.save_model_secs: want a number, got the string "10 min"; write 600, the seconds`,
+			`job.toml:10: supervisor.save_summaries_secs: want a number, got the string "1h30m"; write 5400, the seconds`,
+			`job.toml:11: supervisor.stop_grace_secs: want a number, got the string "2 Hours"; write 7200, the seconds`,
+			`job.toml:12: supervisor.recovery_wait_secs: want a number, got the string "soon"; write seconds, as a number`,
+			`job.toml:13: supervisor.max_risk_secs: want a number, got the string "90"; remove the quotes`,
+			`job.toml:14: supervisor.max_save_share: want a number, got the string "5%"; write 0.05`,
+			`job.toml:15: supervisor.max_to_keep: want an integer, got the string "5%"`}},
+		{name: "home folders", text: "logdir = \"~/logs/a\"\n[data]\nfile = \"$HOME/data.csv\"\ntest_file = \"./~/t.csv\"\n[model]\nfamily = \"softmax\"\n[train]\nsteps = 5\n[eval]\n[warm_start]\nfrom = \"${HOME}\"\n", want: []string{
+			`job.toml:1: logdir: "~/logs/a" is no home folder here: nothing but a shell knows ~ and $HOME; write "/home/ada/logs/a"`,
+			`job.toml:3: data.file: "$HOME/data.csv" is no home folder here: nothing but a shell knows ~ and $HOME; write "/home/ada/data.csv"`,
+			`job.toml:11: warm_start.from: "${HOME}" is no home folder here: nothing but a shell knows ~ and $HOME; write "/home/ada"`}},
 		{name: "value where a table belongs", text: "logdir = 'x'\ndata = 3\nmodel = [1]\ntrain.steps = 4\n", want: []string{
 			`job.toml:2: data: want a table, got 3; write [data] on a line of its own, and its keys below`,
 			`job.toml:3: model: want a table, got the list [1]; write [model] on a line of its own, and its keys below`,
@@ -272,7 +285,7 @@ is_chief = false
 			`--set data.weight=1: data.weight: has no effect on the format "idx"; remove it; data.class_weights has one`,
 		}},
 		{name: "columns", text: smallest, overrides: set("data.features=['a']", "data.drop=[0]", "data.categories=['', 'b']", "data.dates={d='%Q'}", "data.missing=skip", "data.decimal=;", "data.quote=x", "data.comment=ab", "data.skip_lines=-1", "data.thousands=.", "data.encoding=utf7", "data.label=digit"), want: []string{
-			`--set data.categories=['', 'b']: data.categories: want a list of columns, as in ["age", "town"], got the list [ b]`,
+			`--set data.categories=['', 'b']: data.categories: want a list of columns, as in ["age", "town"], got the list ["", "b"]`,
 			`--set data.comment=ab: data.comment: "ab" cannot begin comments; want one character, such as "#"`,
 			`--set data.dates={d='%Q'}: data.dates: want a table of columns, as in { born = "%Y-%m-%d", sold = "iso" }; "%Q" has the directive "%Q", which is not known, got a table`,
 			`--set data.decimal=;: data.decimal: ";" cannot be a decimal mark; want "." or ","`,
@@ -324,6 +337,7 @@ is_chief = false
 			`--set train.stpes=3: unknown key train.stpes; did you mean train.steps?`,
 			`--set train=1: train: is a table; set one of its keys: train.steps, train.epochs, train.early_stopping, train.eval_steps, train.memory_mb`}},
 	}
+	t.Setenv("HOME", "/home/ada")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, _, err := load(t, tt.text, tt.overrides...)

@@ -104,8 +104,9 @@ type Data struct {
 	// family does that in its graph, so that the trained model takes raw rows.
 	Normalize dataset.Normalize `toml:"normalize"`
 	// KeepStatistics lets a job resume with data whose statistics (means,
-	// deviations) differ: it continues with those in its checkpoint. Without it
-	// that is an error.
+	// deviations) differ: it continues with those in its checkpoint. It also lets a
+	// job resume whose test part has other rows, of which some may have trained.
+	// Without it both are errors.
 	KeepStatistics bool `toml:"keep_statistics"`
 	// Shuffle the rows before the split and in each epoch. Without it the last
 	// rows are the test part.

@@ -168,7 +168,11 @@ func (d *decoder) assign(from origin, key string, field reflect.Value, value any
 	}
 	d.origins[key] = from
 	if want := store(field, value); want != "" {
-		d.report(from, key, fmt.Sprintf("want %s, got %s", want, DescribeValue(value)), hintFor(value))
+		d.report(from, key, fmt.Sprintf("want %s, got %s", want, DescribeValue(value)), hintFor(field, value))
+		return
+	}
+	if text, ok := value.(string); ok && inHome(text) {
+		d.report(from, key, fmt.Sprintf("%q is no home folder here: nothing but a shell knows ~ and $HOME", text), homeHint(text))
 	}
 }
 
@@ -281,28 +285,17 @@ func DescribeValue(value any) string {
 	case int64, float64:
 		return fmt.Sprint(v)
 	case []any:
-		return fmt.Sprintf("the list %v", v)
+		items := make([]string, len(v))
+		for i, item := range v {
+			items[i] = strings.TrimPrefix(DescribeValue(item), "the string ")
+		}
+		return "the list [" + strings.Join(items, ", ") + "]"
 	case map[string]any:
 		return "a table"
 	case []map[string]any:
 		return "a list of tables"
 	}
 	return fmt.Sprintf("the date or time %v", value)
-}
-
-// hintFor recognises a number or truth value in quotes.
-func hintFor(value any) string {
-	s, ok := value.(string)
-	if !ok {
-		return ""
-	}
-	if _, err := strconv.ParseInt(s, 10, 64); errors.Is(err, strconv.ErrRange) {
-		return "it is out of the range of 64 bits"
-	}
-	if _, err := strconv.ParseFloat(s, 64); err == nil || s == "true" || s == "false" {
-		return "remove the quotes"
-	}
-	return ""
 }
 
 // unknown reports a key that does not exist, with the nearest that does.

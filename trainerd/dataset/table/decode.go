@@ -166,6 +166,9 @@ func readHead(r io.Reader) (*head, io.Reader, error) {
 		}
 		h.encoding = Latin1
 	}
+	if e := notTable(h.text); e != nil {
+		return nil, nil, e
+	}
 	return h, io.MultiReader(&raw, r), nil
 }
 

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// hintFor says what to write instead of a value of the wrong type: it recognises numbers
+// and truth values in quotes, times with a unit, and percentages.
+func hintFor(field reflect.Value, value any) string {
+	s, ok := value.(string)
+	if !ok {
+		return ""
+	}
+	if _, err := strconv.ParseInt(s, 10, 64); errors.Is(err, strconv.ErrRange) {
+		return "it is out of the range of 64 bits"
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil || s == "true" || s == "false" {
+		return "remove the quotes"
+	}
+	if !field.CanFloat() {
+		return ""
+	}
+	if field.Type() == reflect.TypeFor[Seconds]() {
+		return secondsHint(s)
+	}
+	if number, ok := strings.CutSuffix(s, "%"); ok {
+		if percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64); err == nil {
+			return "write " + strconv.FormatFloat(percent/100, 'g', 12, 64)
+		}
+	}
+	return ""
+}
+
+// timeUnit is a number with a unit of time, as people write it.
+var timeUnit = regexp.MustCompile(`^\s*([0-9.]+)\s*(s|sec|second|m|min|minute|h|hr|hour|d|day)s?\s*$`)
+
+// secondsHint returns the number that a time with a unit means.
+func secondsHint(s string) string {
+	const unknown = "write seconds, as a number"
+	if d, err := time.ParseDuration(s); err == nil {
+		return "write " + strconv.FormatFloat(d.Seconds(), 'g', -1, 64) + ", the seconds"
+	}
+	parts := timeUnit.FindStringSubmatch(strings.ToLower(s))
+	if parts == nil {
+		return unknown
+	}
+	number, err := strconv.ParseFloat(parts[1], 64)
+	if err != nil {
+		return unknown
+	}
+	unit := map[byte]float64{'s': 1, 'm': 60, 'h': 3600, 'd': 24 * 3600}[parts[2][0]]
+	return "write " + strconv.FormatFloat(number*unit, 'g', 12, 64) + ", the seconds"
+}
+
+// homes are the ways in which a shell names the home folder.
+var homes = []string{"~", "$HOME", "${HOME}"}
+
+// inHome reports whether a text is the path of something in the home folder, as a shell
+// would read it. Here it would be a folder with such a name.
+func inHome(text string) bool { return afterHome(text) != nil }
+
+// afterHome returns what follows the home folder, nil if text does not begin with it.
+func afterHome(text string) *string {
+	for _, home := range homes {
+		if rest, ok := strings.CutPrefix(text, home); ok && (rest == "" || rest[0] == '/') {
+			return &rest
+		}
+	}
+	return nil
+}
+
+// homeHint returns the path that was meant.
+func homeHint(text string) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "write the whole path"
+	}
+	return fmt.Sprintf("write %q", filepath.Join(home, *afterHome(text)))
+}

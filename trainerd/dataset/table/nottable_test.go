@@ -1,0 +1,32 @@
+package table
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestTextsThatAreNoTables surveys texts of other kinds that could be read as CSV: each is
+// named, with what to do. What only resembles them is a table.
+func TestTextsThatAreNoTables(t *testing.T) {
+	const links = "<link rel=\"a, b\" href=\"x\">\n<link rel=\"c, d\" href=\"y\">\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"web page", "\n\n<!DOCTYPE html>\n" + links, "is a web page"},
+		{"old web page", "<HTML><head>\n" + links, "is a web page"},
+		{"XML", "\xef\xbb\xbf<?xml version=\"1.0\"?>\n<row a=\"1\" y=\"2\"/>\n<row a=\"2\" y=\"1\"/>\n", "is XML"},
+		{"ARFF", "% iris, of 1988\n%\n\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@ATTRIBUTE y {p,q}\n@DATA\n1,p\n2,q\n", "is ARFF"},
+		{"Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", "pointer of Git LFS"},
+		{"comments only", "%\n% 1,2\n", ""},
+		{"percentages", "%a,y\n1,0\n2,1\n3,0\n", ""},
+		{"tags in a column", "a,y\n<html>,0\n<?xml,1\n<html>,0\n", ""},
+	} {
+		_, err := New(strings.NewReader(tt.text), Options{Sniff: true, Narrow: true})
+		var e *Error
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s: %v", tt.name, err)
+		case tt.want != "" && (!errors.As(err, &e) || !strings.Contains(e.Reason, tt.want) || e.Hint == ""):
+			t.Errorf("%s: %v, want %q and a hint", tt.name, err, tt.want)
+		}
+	}
+}
