@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
@@ -77,7 +78,8 @@ func (s *Saver) need(cut *Snapshot) int64 {
 
 // evictAhead deletes what the coming checkpoint will push out, but for the newest, and what
 // the training continues from, which may be an earlier one. The state file names that before:
-// where the last save could not write it, it still names one of those that go.
+// where the last save could not write it, it still names one of those that go. If even that
+// finds no room, the one that it names goes later.
 func (s *Saver) evictAhead(coming string) error {
 	dir := filepath.Dir(coming)
 	s.mu.Lock()
@@ -98,16 +100,36 @@ func (s *Saver) evictAhead(coming string) error {
 	if len(gone) == 0 {
 		return nil
 	}
+	var later []stored
 	if err := s.MakeCurrent(dir, current.prefix); err != nil {
-		return err
+		if later, gone = s.apartFromNamed(dir, gone); len(gone) == 0 {
+			return err
+		}
 	}
 	logging.OrDiscard(s.Logger).Warn("disk is nearly full; deleting old checkpoints before the save instead of after it", "checkpoints", len(gone))
 	left := s.removeAll(gone, dir)
 	s.mu.Lock()
-	s.pendingDelete = left
+	s.pendingDelete = append(later, left...)
 	state := s.stateFor(current)
 	s.mu.Unlock()
 	return s.updateState(dir, state)
+}
+
+// apartFromNamed divides checkpoints into the one that the state file names, or all if that is
+// not known, and the others.
+func (s *Saver) apartFromNamed(dir string, all []stored) (named, others []stored) {
+	prefix, err := ckptdir.LatestCheckpoint(dir, &ckptdir.StateOptions{Name: s.latestFilename()})
+	if err != nil {
+		return all, nil
+	}
+	for _, k := range all {
+		if k.prefix == prefix {
+			named = append(named, k)
+		} else {
+			others = append(others, k)
+		}
+	}
+	return named, others
 }
 
 // currentOr returns what was restored or saved last, if it is there, else the newest. The

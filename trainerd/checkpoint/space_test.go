@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -356,6 +357,35 @@ func TestFullDiskAfterStateFails(t *testing.T) {
 	}
 }
 
+// There is no room even for the state file, until an old checkpoint is deleted: one that it does
+// not name makes room for it, and the next save for itself.
+func TestFullDiskForStateFile(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	path := filepath.Join(dir, "m")
+	disk := &refuseState{FS: atomicfile.OrOS(nil)}
+	s := &Saver{MaxToKeep: 2, FS: disk}
+	for step := range int64(2) {
+		save(t, s, twoVariables(float32(step)), path, step)
+	}
+	disk.refuses = true
+	if _, err := s.Save(t.Context(), twoVariables(2), path, 2); !errors.Is(err, errStore) {
+		t.Fatalf("without a state file: %v", err)
+	}
+	disk.until = path + "-0"
+	s.FS = &fixedFS{disk, []int64{0, 0, 1 << 20}}
+	var full *NoSpaceError
+	if _, err := s.Save(t.Context(), twoVariables(3), path, 3); !errors.As(err, &full) {
+		t.Errorf("making room for the state file: %v", err)
+	}
+	if prefix, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || stepOf(prefix) != 2 || !cmp.Equal(steps(t, dir), []int64{1, 2}) {
+		t.Errorf("current is %s, %v; files %v", prefix, err, sessiontest.Files(t, dir, "*"))
+	}
+	save(t, s, twoVariables(3), path, 3)
+	if got := steps(t, dir); !cmp.Equal(got, []int64{2, 3}) {
+		t.Errorf("at the end there are %v", got)
+	}
+}
+
 // Any operation of a save fails, once or for long, and the next save finds the disk full:
 // what the state file names is there, with its own values.
 func TestFullDiskAfterEveryFailure(t *testing.T) {
@@ -378,14 +408,15 @@ func TestFullDiskAfterEveryFailure(t *testing.T) {
 	}
 }
 
-// refuseState is a disk that takes no state file.
+// refuseState is a disk that takes no state file, while a checkpoint is there, if one is named.
 type refuseState struct {
 	atomicfile.FS
 	refuses bool
+	until   string
 }
 
 func (f *refuseState) Rename(from, to string) error {
-	if f.refuses && filepath.Base(to) == DefaultLatestFilename {
+	if f.refuses && filepath.Base(to) == DefaultLatestFilename && (f.until == "" || layout.Exists(f.until)) {
 		return errStore
 	}
 	return f.FS.Rename(from, to)

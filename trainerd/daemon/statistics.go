@@ -154,10 +154,12 @@ func schemaChange(was, is *dataset.Schema) string {
 // splitChange says why rows that have trained may be in the test part now, which makes the
 // model look better than it is; "" if none is.
 func splitChange(was, is *dataset.Split) string {
-	const leak = ", so that rows which have trained would test"
+	const leak = ", so that some which have trained may be in the test part"
 	switch {
 	case was == nil || is == nil || is.Tests == 0 || *was == *is:
 		return ""
+	case !was.Shuffled && !is.Shuffled && is.Rows-is.Tests >= was.Rows-was.Tests:
+		return "" // the first rows train, and more of them
 	case was.Rows != is.Rows || was.Tests != is.Tests:
 		return fmt.Sprintf("%d of %d rows were for testing, and %d of %d are"+leak, was.Tests, was.Rows, is.Tests, is.Rows)
 	case was.Seed != is.Seed && was.Shuffled && is.Shuffled:
