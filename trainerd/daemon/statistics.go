@@ -139,11 +139,19 @@ func schemaChange(was, is *dataset.Schema) string {
 		switch {
 		case a.Name != b.Name:
 			return fmt.Sprintf("feature %d was the column %q, and is %q", i, a.Name, b.Name)
+		case a.Name == "" && a.Column != b.Column:
+			return fmt.Sprintf("feature %d was the column %d, and is %d", i, a.Column, b.Column)
 		case a.Kind != b.Kind:
 			return fmt.Sprintf("%s was a %s, and is a %s", columnName(b, i), a.Kind, b.Kind)
 		case !slices.Equal(a.Vocabulary, b.Vocabulary):
 			return fmt.Sprintf("the words of %s were %s, and are %s", columnName(b, i), someWords(a.Vocabulary), someWords(b.Vocabulary))
 		}
+	}
+	switch a, b := was.Label, is.Label; {
+	case a.Name != b.Name && a.Name != "" && b.Name != "": // one that is known by its index, or by default, has none
+		return fmt.Sprintf("the label was the column %q, and is %q", a.Name, b.Name)
+	case a.Name == "" && b.Name == "" && a.Column != b.Column:
+		return fmt.Sprintf("the label was the column %d, and is %d", a.Column, b.Column)
 	}
 	if !slices.Equal(was.Label.Vocabulary, is.Label.Vocabulary) {
 		return fmt.Sprintf("the classes were %s, and are %s", someWords(was.Label.Vocabulary), someWords(is.Label.Vocabulary))

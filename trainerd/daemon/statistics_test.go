@@ -84,6 +84,56 @@ func TestResumeOlderCheckpoint(t *testing.T) {
 	}
 }
 
+// TestResumeWithOtherColumns resumes jobs that take other columns than before, as many and of
+// the same kinds: weights that were trained for one would be used for another.
+func TestResumeWithOtherColumns(t *testing.T) {
+	const rows = "1,2,0,1\n3,5,1,0\n2,2,0,0\n7,1,1,1\n1,4,0,1\n"
+	for _, tt := range []struct{ name, header, first, then, want string }{
+		{"the same, counted from the end", "", "data.label=-1", "data.label=3", ""},
+		{"order", "", "data.features=['0', '1']", "data.features=['1', '0']", "feature 0 was the column 0, and is 1"},
+		{"feature", "", "data.features=['0', '1']", "data.features=['0', '2']", "feature 1 was the column 1, and is 2"},
+		{"label", "", "data.label=3", "data.label=2", "the label was the column 3, and is 2"},
+		{"label by name", "a,b,y,z\n", "data.label='z'", "data.label='y'", `the label was the column "z", and is "y"`},
+		{"label by name, then index", "a,b,y,z\n", "data.label='z'", "data.label=3", ""},
+		{"label by index, then name", "a,b,y,z\n", "data.label=3", "data.label='z'", ""},
+		{"order by name", "a,b,y,z\n", "data.features=['a', 'b']", "data.features=['b', 'a']", `feature 0 was the column "a", and is "b"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := clustersConfig(t)
+			if err := os.WriteFile(filepath.Join(filepath.Dir(c.File()), "clusters.csv"), []byte(tt.header+rows), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			features := "data.features=['0', '1']"
+			if tt.header != "" {
+				features = "data.features=['a', 'b']"
+			}
+			job := func(steps, change string) *config.Config {
+				var all []config.Override
+				for _, a := range []string{"data.batch_size=2", "data.test_fraction=0", "eval.steps=0", "data.label=-1", features, steps, change} {
+					all = append(all, config.Override{Flag: "--set", Assignment: a})
+				}
+				if tt.header != "" {
+					all = append(all, config.Override{Flag: "--set", Assignment: "data.header=true"})
+				}
+				c, err := config.Load(c.File(), all)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c
+			}
+			runJob(t, t.Context(), job("train.steps=2", tt.first))
+			j, err := newJob(t.Context(), job("train.steps=4", tt.then))
+			if err == nil {
+				j.close()
+			}
+			var changed *DataChangedError
+			if tt.want == "" && err != nil || tt.want != "" && (!errors.As(err, &changed) || !strings.Contains(changed.Reason, tt.want)) {
+				t.Errorf("resuming: %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
 // TestResumeWithOtherSplit resumes jobs whose test part has other rows than before, some of
 // them rows that have trained: an error, though nothing else about the data differs. What
 // keeps trained rows out of the test part is none.
