@@ -144,6 +144,8 @@ func TestResumeWithOtherSplit(t *testing.T) {
 		{"larger", "data.test_fraction=0.25", "data.test_fraction=0.5", "20 of 80 rows were for testing, and 40 of 80 are"},
 		{"seed", "data.test_fraction=0.25", "data.seed=9", "were chosen with data.seed = 1, and are with 9"},
 		{"order", "data.test_fraction=0.25", "data.shuffle=false", "another data.shuffle"},
+		{"fewer of the last", "data.shuffle=false", "data.test_fraction=0.2", ""},
+		{"more of the last", "data.shuffle=false", "data.test_fraction=0.3", "20 of 80 rows were for testing, and 24 of 80 are"},
 		{"from none", "data.test_fraction=0", "data.test_fraction=0.25", "0 of 80 rows were for testing, and 20 of 80 are"},
 		{"to none", "data.test_fraction=0.25", "data.test_fraction=0", ""},
 	} {
