@@ -253,6 +253,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 			q.answer <- q.do(r)
 		case <-stop:
 			stopped, stop = true, nil
+			r.takeReports() // which say whether there is anything to save
 			r.terminate()
 		case <-r.attempt.saveDue:
 			r.sendDueSave()

@@ -323,6 +323,42 @@ func TestStopOnBadDisk(t *testing.T) {
 	})
 }
 
+// TestStopHearsReports stops a program when reports of it wait to be heard: of the steps since
+// its last checkpoint, for which it is asked to save. Which of the two a run hears first is left to
+// chance, so that there are several.
+func TestStopHearsReports(t *testing.T) {
+	for range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			saved := make(chan struct{})
+			sv, log := simulate(t, func(p *simProgram) int {
+				p.say("step=3")
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3.npz"), childtest.Zip(t))
+				<-saved
+				p.say("step=4")
+				for !slices.Contains(p.signals(), syscall.SIGUSR1) && p.sleep(time.Second) {
+				}
+				if slices.Contains(p.signals(), syscall.SIGUSR1) {
+					childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-4.npz"), childtest.Zip(t))
+				}
+				p.sleep(time.Hour)
+				return 0
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			sv.SaveSignal = syscall.SIGUSR1
+			sv.Observer = whenSaved{nobody{}, func() { // in the goroutine of the run
+				if ctx.Err() == nil {
+					close(saved)
+					synctest.Wait()
+					stop()
+				}
+			}}
+			if exit, err := sv.Run(ctx); err != nil || exit.Step != 4 {
+				t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
+			}
+		})
+	}
+}
+
 // TestNaNBeforeHang has a program that hangs after its loss was NaN: it goes back, and
 // continues from there.
 func TestNaNBeforeHang(t *testing.T) {
