@@ -32,12 +32,14 @@ from record import SAVE, SAVED, START, STEP, Record  # noqa: E402
 # Name, script, modules that it needs, where they are, recipe, checkpoints, tag of the curve, steps.
 TRAINERS = [
     ("PyTorch", "torch_plain.py", ["torch"], "private", "plain", "ckpt-*.pt", "loss", 150),
+    ("PyTorch, saves while it trains", "torch_async.py", ["torch"], "private", "plain", "step_*", "loss", 150),
     ("transformers", "transformers_trainer.py", ["transformers", "torch", "accelerate"], "private", "transformers", "checkpoint-*", "loss", 150),
     ("Lightning", "lightning_fit.py", ["lightning", "torch"], "private", "lightning", "*.ckpt", "train_loss", 150),
     ("torchrun, 2 workers", "torchrun_workers.py", ["torch"], "private", "nanogpt", "ckpt-*.pt", "loss", 150),
     ("Keras", "keras_fit.py", ["keras", "tensorflow"], "own", "keras", "ckpt-*.keras", "loss", 100),
     ("JAX, orbax", "jax_orbax.py", ["jax", "optax", "orbax-checkpoint"], "private", "jax", "checkpoints/*", "loss", 150),
     ("XGBoost", "xgboost_rounds.py", ["xgboost"], "private", "xgboost", "model-*.json", "train-rmse", 150),
+    ("LightGBM", "lightgbm_rounds.py", ["lightgbm"], "private", "xgboost", "model-*.txt", "train/l2", 150),
     ("NumPy", "numpy_npz.py", ["numpy"], "own", "plain", "state-*.npz", "loss", 300),
     ("TF 1 Supervisor", "tf1_supervisor.py", ["tensorflow"], "own", "tf1", "model.ckpt-*", "loss", 150),
 ]

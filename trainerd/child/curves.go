@@ -111,6 +111,9 @@ func (r *run) purgeFrom(step int64) {
 			r.log.Warn("the clock was set back: the program's new events come before its old ones, so TensorBoard may show points twice, or not at all; moving the old file out of the logdir cures that", "file", path.Join(dir, newest))
 			continue // a mark would drop the new ones
 		}
+		if r.countsOther(dir, max(step-1, r.maxStep)) {
+			continue
+		}
 		name := path.Join(dir, fmt.Sprintf("%s%s%d%s", newest, purgeInfix, time.Now().UnixNano(), ownSuffix))
 		if err := r.writePurge(name, step); err != nil {
 			r.log.Warn("cannot mark a restart among the program's events; its curves may step back", "file", name, "err", err)

@@ -3,12 +3,15 @@
 package child
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
@@ -66,6 +69,45 @@ func TestLinkedEvents(t *testing.T) {
 				t.Errorf("it is said %d times:\n%s", says, log)
 			}
 		})
+	}
+}
+
+// TestEventsOfOtherSteps has a program that is started again, with events in several folders: a
+// restart is not marked where the steps are not those that it reports, as the iterations of
+// Keras are not, which reports epochs: TensorBoard would drop them all.
+func TestEventsOfOtherSteps(t *testing.T) {
+	const old, next = "events.out.tfevents.1700000000.h", "events.out.tfevents.1700000009.h"
+	sv, _ := supervise(t, "steps 1 5;write ckpt-5;exit 1|resume 6;exit 1|resume 9")
+	log := newScreen()
+	sv.Log = logTo(log)
+	for name, steps := range map[string][]int64{
+		"epochs/" + old: {0, 1, 4}, "ahead/" + old: {1, 20}, "iterations/" + old: {0, 16, 80}, "both/" + old: {1, 2, 21},
+		"begun/" + old: {16, 80}, "begun/" + next: nil, "none/" + old: nil,
+	} {
+		name = filepath.Join(sv.Logdir, name)
+		childtest.Must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		f, err := os.Create(name)
+		childtest.Must(t, err)
+		w := tfevents.NewEventsWriter(f, nil)
+		for _, step := range steps {
+			childtest.Must(t, w.WriteEvent(&tfpb.Event{Step: step}))
+		}
+		childtest.Must(t, f.Close())
+	}
+	if _, err := sv.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	marked := map[string]bool{}
+	for _, name := range childtest.Below(t, sv.Logdir) {
+		if strings.Contains(name, purgeInfix) {
+			marked[filepath.Dir(name)] = true
+		}
+	}
+	if got := slices.Sorted(maps.Keys(marked)); !slices.Equal(got, []string{"ahead", "epochs", "none"}) {
+		t.Errorf("marks in %v", got)
+	}
+	if got := strings.Count(log.String(), "count other steps"); got != 3 {
+		t.Errorf("it is said %d times, want once for each folder:\n%s", got, log)
 	}
 }
 

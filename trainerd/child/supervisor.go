@@ -238,6 +238,7 @@ type run struct {
 	paused                 bool                   // until Resume; no start begins meanwhile
 	mixed                  bool                   // the log has that its events cannot be separated from the program's
 	saidBeyond             []string               // links out of the logdir that the log has
+	counting               map[string]bool        // folders whose events count other steps than the reports
 	attempt                attempt
 
 	turns atomic.Int64 // of the loop while a program runs

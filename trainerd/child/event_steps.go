@@ -1,0 +1,77 @@
+package child
+
+import (
+	"io"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/trainerd/trainerd/tfevents"
+)
+
+// A START drops the points of all curves in a folder. Where one of them counts other steps
+// than the program reports, as Keras' TensorBoard callback counts iterations next to epochs,
+// it would drop that curve from its beginning on.
+
+// How much is read of the events in a folder to know what they count.
+const (
+	mostEventFiles = 20
+	mostEventBytes = 4 << 20
+)
+
+// otherSteps is how many times as far as the reports the steps of events are that count
+// something else.
+const otherSteps = 4
+
+// countsOther reports whether the program's events in a folder of the logdir count other
+// steps than it reports, which have come so far.
+func (r *run) countsOther(dir string, reached int64) bool {
+	if r.counting[dir] || reached <= 0 {
+		return r.counting[dir]
+	}
+	if r.highestStep(dir) <= otherSteps*reached {
+		return false
+	}
+	if r.counting == nil {
+		r.counting = map[string]bool{}
+	}
+	r.counting[dir] = true
+	r.log.Info("the events in this folder count other steps than the program reports, so a restart is not marked among them; TensorBoard may show repeated points twice", "folder", r.abs(dir))
+	return true
+}
+
+// highestStep returns the highest step in the newest events file of a folder that has any, 0
+// for none.
+func (r *run) highestStep(dir string) (highest int64) {
+	entries, _ := os.ReadDir(r.abs(dir)) // what cannot be read has none
+	files := 0
+	for _, e := range slices.Backward(entries) {
+		name := r.abs(path.Join(dir, e.Name()))
+		if !isForeignEvents(e.Name()) || !leadsToFile(name) {
+			continue
+		}
+		if files++; files > mostEventFiles {
+			break
+		}
+		if highest = highestStepOf(name); highest > 0 {
+			break
+		}
+	}
+	return highest
+}
+
+// highestStepOf returns the highest step in the first events of a file.
+func highestStepOf(name string) (highest int64) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for e, err := range tfevents.NewReader(io.LimitReader(f, mostEventBytes)).Events() {
+		if err != nil {
+			break
+		}
+		highest = max(highest, e.Step)
+	}
+	return highest
+}
