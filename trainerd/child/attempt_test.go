@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
@@ -343,6 +344,9 @@ func TestChooseMovesDamaged(t *testing.T) {
 		}
 		if got := fmt.Sprint(sees); got != "[[ckpt-1.safetensors ckpt-2.safetensors ckpt-3.safetensors] [ckpt-1.safetensors]]" {
 			t.Errorf("it sees %s; log:\n%s", got, log)
+		}
+		if got, err := manifest.Records(sv.Logdir); err != nil || len(got) != 1 || got[0].Step != 1 {
+			t.Errorf("recorded are %v, %v", got, err)
 		}
 		if strings.Contains(log.String(), "cannot") {
 			t.Errorf("nothing names them, and the disk works; log:\n%s", log)
