@@ -240,6 +240,39 @@ func TestLacksSteps(t *testing.T) {
 	}
 }
 
+// TestCoversAllOfSilentProgram has a program that reports nothing, whose checkpoint has all only if
+// it is known how many steps there are.
+func TestCoversAllOfSilentProgram(t *testing.T) {
+	for steps, want := range map[int64]bool{0: false, 1: true, 2: false} {
+		r := &run{Supervisor: &Supervisor{Steps: steps}, attempt: attempt{step: -1}}
+		if got := r.coversAll(Checkpoint{Step: 1}); got != want {
+			t.Errorf("of %d steps, a checkpoint of step 1 has all: %v", steps, got)
+		}
+	}
+}
+
+// TestToldOnce has a program that saves at a stop, and takes some time to end then: it is not told
+// a second time, which would end some programs before they have finished.
+func TestToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []syscall.Signal
+		sv, _ := simulate(t, func(p *simProgram) int {
+			p.say("step=3")
+			p.sleep(time.Hour)
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			p.sleepDeaf(20 * time.Second)
+			got = p.signals()
+			return 0
+		})
+		stop, end := begin(t, sv)
+		pass(10 * time.Second)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped || !slices.Equal(got, []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT}) {
+			t.Errorf("Run = %+v, %v; it got %v", exit, err, got)
+		}
+	})
+}
+
 // TestFirstFolderOfThisStart has a program that writes its first folder and reports nothing:
 // how it ends shows whether it has finished that.
 func TestFirstFolderOfThisStart(t *testing.T) {
