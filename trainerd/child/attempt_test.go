@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
@@ -239,6 +240,39 @@ func TestLacksSteps(t *testing.T) {
 	}
 }
 
+// TestCoversAllOfSilentProgram has a program that reports nothing, whose checkpoint has all only if
+// it is known how many steps there are.
+func TestCoversAllOfSilentProgram(t *testing.T) {
+	for steps, want := range map[int64]bool{0: false, 1: true, 2: false} {
+		r := &run{Supervisor: &Supervisor{Steps: steps}, attempt: attempt{step: -1}}
+		if got := r.coversAll(Checkpoint{Step: 1}); got != want {
+			t.Errorf("of %d steps, a checkpoint of step 1 has all: %v", steps, got)
+		}
+	}
+}
+
+// TestToldOnce has a program that saves at a stop, and takes some time to end then: it is not told
+// a second time, which would end some programs before they have finished.
+func TestToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []syscall.Signal
+		sv, _ := simulate(t, func(p *simProgram) int {
+			p.say("step=3")
+			p.sleep(time.Hour)
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-3"), "weights")
+			p.sleepDeaf(20 * time.Second)
+			got = p.signals()
+			return 0
+		})
+		stop, end := begin(t, sv)
+		pass(10 * time.Second)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped || !slices.Equal(got, []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT}) {
+			t.Errorf("Run = %+v, %v; it got %v", exit, err, got)
+		}
+	})
+}
+
 // TestFirstFolderOfThisStart has a program that writes its first folder and reports nothing:
 // how it ends shows whether it has finished that.
 func TestFirstFolderOfThisStart(t *testing.T) {
@@ -343,6 +377,9 @@ func TestChooseMovesDamaged(t *testing.T) {
 		}
 		if got := fmt.Sprint(sees); got != "[[ckpt-1.safetensors ckpt-2.safetensors ckpt-3.safetensors] [ckpt-1.safetensors]]" {
 			t.Errorf("it sees %s; log:\n%s", got, log)
+		}
+		if got, err := manifest.Records(sv.Logdir); err != nil || len(got) != 1 || got[0].Step != 1 {
+			t.Errorf("recorded are %v, %v", got, err)
 		}
 		if strings.Contains(log.String(), "cannot") {
 			t.Errorf("nothing names them, and the disk works; log:\n%s", log)

@@ -346,3 +346,41 @@ func TestPreemptionsAreCounted(t *testing.T) {
 		}
 	})
 }
+
+// killTimes is a system that notes when leftover processes are killed, and what their killing ends.
+type killTimes struct {
+	*simulated
+	at []time.Time
+}
+
+func (k *killTimes) SignalAll(dir string, pids []int, sig syscall.Signal) {
+	if k.simulated.SignalAll(dir, pids, sig); sig == system.SigKill && len(pids) > 0 {
+		k.at = append(k.at, time.Now())
+		k.leave()
+	}
+}
+
+// TestKillReachesSessions has a program that does not end at a stop, and has started a process
+// with a session of its own, which has its outputs: that is killed with it, not once it is no
+// longer waited for.
+func TestKillReachesSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sys := &killTimes{}
+		sv, _ := simulate(t, func(p *simProgram) int {
+			p.holdOutputs()
+			sys.leave(7)
+			for p.sleepDeaf(time.Hour) {
+			}
+			return 0
+		})
+		sys.simulated = sv.System.(*simulated)
+		sv.System, sv.Grace = sys, 100*time.Second
+		stop, end := begin(t, sv)
+		pass(10 * time.Second)
+		stop()
+		stopped := time.Now()
+		if end(); len(sys.at) != 1 || sys.at[0].Sub(stopped) != sv.Grace {
+			t.Errorf("stopped at %v, it is killed at %v, want %v later", stopped, sys.at, sv.Grace)
+		}
+	})
+}

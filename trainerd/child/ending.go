@@ -227,7 +227,7 @@ func (r *run) mayBeLoading() bool {
 // last checkpoint: it has not taken the signal to end for one to save.
 func (r *run) trainedOn() bool {
 	c, ok := r.store.Newest(noCeiling)
-	return r.attempt.step >= 0 && (!ok || r.lacksSteps(c, r.attempt.step-1))
+	return !ok || r.lacksSteps(c, r.attempt.step-1)
 }
 
 // savedOnTerm reports whether a program that SIGTERM has ended has written a checkpoint

@@ -152,6 +152,32 @@ func TestNodesSaveBudget(t *testing.T) {
 	}
 }
 
+// TestSlowSaveAtTheStop has a program whose first save is that of its stop, and takes longer than
+// what a crash may lose: the log says so before the next run trains at that risk.
+func TestSlowSaveAtTheStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			for step := 1; len(p.signals()) == 0; step++ {
+				p.say("step=%d", step)
+				time.Sleep(time.Second)
+			}
+			time.Sleep(5 * time.Minute)
+			name := p.variable("TRAINERD_LOGDIR") + "/ckpt-30"
+			childtest.Write(t, name, "weights")
+			childtest.Must(t, os.Chtimes(name, time.Now(), time.Now())) // by the bubble's clock
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.SaveSignal, sv.SaveBudget, sv.Grace = syscall.SIGUSR1, trainerd.SaveBudget{MaxRisk: time.Minute}, 20*time.Minute
+		stop, end := begin(t, sv)
+		pass(30500 * time.Millisecond)
+		stop()
+		if exit, err := end(); err != nil || exit.Cause != Stopped || !strings.Contains(log.String(), "takes so long to save") {
+			t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
+		}
+	})
+}
+
 // TestSaveable has what is lacking of a program that is to save on request.
 func TestSaveable(t *testing.T) {
 	for want, sv := range map[string]*Supervisor{
