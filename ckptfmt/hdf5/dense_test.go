@@ -1,0 +1,57 @@
+package hdf5
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// denseFile has a group with links in a heap, in the order of the names. The object of the ith is
+// at(i), in objects of one byte each; its record is in the tree at place(i).
+func denseFile(names []string, at, place func(i int) int) []byte {
+	const heapAt, treeAt, leafAt, rootAt, objectsAt, blockSize = blocksAt, blocksAt + 256, blocksAt + 512, blocksAt + 4096, blocksAt + 8192, 4096
+	object := headerOf(3, slices.Concat(
+		appendMessage(nil, msgDataspace, dataspaceOf(nil)), appendMessage(nil, msgDatatype, fixedType(1, false)), appendMessage(nil, msgLayout, contiguous(unwritten, 0))))
+	b := make([]byte, objectsAt-blocksAt+len(names)*len(object))
+	h := heapSizes
+	h.start, h.most, h.root, h.maxManaged = blockSize, blockSize, rootAt, 255
+	copy(b, h.block())
+	head := binary.LittleEndian.AppendUint32([]byte(sigTree2+"\x00\x05"), 2048)
+	head = append(head, 12, 0, 0, 0, 100, 40)
+	copy(b[treeAt-blocksAt:], summed(u64sOnto(append(u64sOnto(head, leafAt), byte(len(names)), 0), uint64(len(names)))))
+	records := make([][]byte, len(names))
+	var heap []byte
+	for i, name := range names {
+		link := slices.Concat([]byte{1, 0, byte(len(name))}, []byte(name), u64s(uint64(objectsAt+at(i)*len(object))))
+		id := append(managed(uint16(len(heap)), byte(len(link))), 0)
+		records[place(i)] = append([]byte{byte(i), 2, 3, 4}, id...)
+		heap = append(heap, link...)
+		copy(b[objectsAt-blocksAt+i*len(object):], object)
+	}
+	copy(b[leafAt-blocksAt:], summed([]byte(sigTree2Leaf+"\x00\x05"), slices.Concat(records...)))
+	copy(b[rootAt-blocksAt:], heap)
+	return file2(header2Of(0, nil, message2(msgLinkInfo, 0, append([]byte{0, 0}, u64s(heapAt, treeAt)...))), string(b))
+}
+
+// TestLinksInAHeap has links whose records are in another order than they are, and than their
+// objects are. A large group is read in two parts of the heap.
+func TestLinksInAHeap(t *testing.T) {
+	ordered := func(n int) (names []string) {
+		for i := range n {
+			names = append(names, fmt.Sprintf("n%03d", i))
+		}
+		return names
+	}
+	same := func(i int) int { return i }
+	back := func(n int) func(i int) int { return func(i int) int { return n - 1 - i } }
+	few, many := ordered(5), ordered(100)
+	backwards := slices.Clone(few)
+	slices.Reverse(backwards)
+	checkPaths(t, "as they are", denseFile(few, same, same), few, "")
+	checkPaths(t, "records in another order", denseFile(few, same, back(5)), few, "")
+	checkPaths(t, "objects in another order", denseFile(few, back(5), same), backwards, "")
+	checkPaths(t, "names of one object, in the order of the names", denseFile(backwards, func(int) int { return 0 }, same), few, "")
+	checkPaths(t, "many", denseFile(many, same, same), many, "")
+	checkPaths(t, "many records in another order", denseFile(many, same, back(100)), many, "")
+}
