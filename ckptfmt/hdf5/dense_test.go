@@ -1,10 +1,14 @@
 package hdf5
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/trainerd/trainerd/ckptfmt"
 )
 
 // denseFile has a group with links in a heap, in the order of the names. The object of the ith is
@@ -17,7 +21,7 @@ func denseFile(names []string, at, place func(i int) int) []byte {
 	h := heapSizes
 	h.start, h.most, h.root, h.maxManaged = blockSize, blockSize, rootAt, 255
 	copy(b, h.block())
-	head := binary.LittleEndian.AppendUint32([]byte(sigTree2+"\x00\x05"), 2048)
+	head := binary.LittleEndian.AppendUint32([]byte(sigTree2+"\x00\x05"), uint32(nodeOverhead+12*len(names))) // no record more
 	head = append(head, 12, 0, 0, 0, 100, 40)
 	copy(b[treeAt-blocksAt:], summed(u64sOnto(append(u64sOnto(head, leafAt), byte(len(names)), 0), uint64(len(names)))))
 	records := make([][]byte, len(names))
@@ -54,4 +58,46 @@ func TestLinksInAHeap(t *testing.T) {
 	checkPaths(t, "names of one object, in the order of the names", denseFile(backwards, func(int) int { return 0 }, same), few, "")
 	checkPaths(t, "many", denseFile(many, same, same), many, "")
 	checkPaths(t, "many records in another order", denseFile(many, same, back(100)), many, "")
+}
+
+// TestSumsOfHeaps flips each byte of a heap's block that has a checksum, as those of h5py have.
+func TestSumsOfHeaps(t *testing.T) {
+	const size = 64
+	h := heapSizes
+	h.root = 256
+	head := h.block()
+	head[9] = 2 // its blocks have checksums
+	head = summed(head[:len(head)-checksumSize])
+	block := append([]byte(sigDirect+"\x00"), make([]byte, 8+2+checksumSize)...)
+	block = append(block, make([]byte, size-len(block)-2)...)
+	block = append(block, "ab"...)
+	binary.LittleEndian.PutUint32(block[15:], lookup3(block))
+	read := func(block []byte) (string, error) {
+		b := slices.Concat(head, make([]byte, 256-len(head)), block)
+		s := &store{pager: &pager{from: bytes.NewReader(b), size: int64(len(b))}, offsets: 8, lengths: 8}
+		heap, err := s.fractalHeap(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := heap.object(managed(size-2, 2))
+		again, errAgain := heap.object(managed(size-2, 2))
+		if string(again) != string(got) || (errAgain == nil) != (err == nil) {
+			t.Errorf("read again: %q, %v, the first time %q, %v", again, errAgain, got, err)
+		}
+		return string(got), err
+	}
+	if got, err := read(block); err != nil || got != "ab" {
+		t.Errorf("as it is: %q, %v", got, err)
+	}
+	for i := range block {
+		b := slices.Clone(block)
+		b[i] ^= 1
+		if _, err := read(b); !errors.Is(err, ckptfmt.ErrChecksum) || !errors.As(err, new(*ckptfmt.CorruptError)) {
+			t.Errorf("byte %d: %v", i, err)
+		}
+	}
+	small := &fractalHeap{s: &store{offsets: 8}, offset: 2}
+	if err := small.verify(make([]byte, 18)); !errors.Is(err, errShort) {
+		t.Errorf("a block of 18 bytes: %v", err)
+	}
 }
