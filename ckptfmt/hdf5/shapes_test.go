@@ -2,6 +2,9 @@ package hdf5
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,11 +13,37 @@ import (
 )
 
 // afterBlock is a file after a user's block of 512 bytes.
-func afterBlock(b []byte) []byte {
+func afterBlock(b []byte) []byte { return afterBlockOf(512, b) }
+
+func afterBlockOf(size int, b []byte) []byte {
 	b = slices.Clone(b)
-	le.PutUint64(b[24:], 512)
-	le.PutUint64(b[40:], uint64(len(b)+512))
-	return append(make([]byte, 512), b...)
+	le.PutUint64(b[24:], uint64(size))
+	le.PutUint64(b[40:], uint64(len(b)+size))
+	return append(make([]byte, size), b...)
+}
+
+// TestManyNamesAfterAUserBlock has more names in a group than a page, in a file that is mapped.
+func TestManyNamesAfterAUserBlock(t *testing.T) {
+	var names []string
+	for i := range 600 {
+		names = append(names, fmt.Sprintf("%0150d", i))
+	}
+	file := filepath.Join(t.TempDir(), "f.h5")
+	if err := os.WriteFile(file, afterBlockOf(1<<20, written(t, names, nil)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []string
+	for i := range r.Len() {
+		got = append(got, r.Name(i))
+	}
+	if !slices.Equal(got, names) {
+		t.Errorf("there are %d names, others than %d", len(got), len(names))
+	}
 }
 
 // TestChunksOfOtherShapes has chunks that the shape has no longer, shapes that grow in all
