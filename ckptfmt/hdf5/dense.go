@@ -253,13 +253,34 @@ func (h *fractalHeap) inBlock(at, offset, n, size int64) ([]byte, error) {
 	b := h.blocks[at]
 	if int64(len(b)) < offset+n {
 		var err error
-		if b, err = h.s.block(at, size); err != nil {
-			return nil, err
+		if b, err = h.s.block(at, size); err == nil && h.checked {
+			err = h.verify(b)
+		}
+		if err != nil {
+			return nil, h.s.corrupt(at, "heap", err)
 		}
 		h.blocks[at] = b
 	}
 	h.last.at, h.last.b = offset, b
 	return b[offset : offset+n : offset+n], nil
+}
+
+// verify compares a direct block with its checksum, for which it puts the zeros that the block had
+// when that was made:
+//
+//	FHDB | version | address of the heap | offset in the heap | checksum | objects
+func (h *fractalHeap) verify(b []byte) error {
+	at := len(sigDirect) + 1 + h.s.offsets + h.offset
+	if len(b) < at+checksumSize {
+		return errShort
+	}
+	sum := b[at : at+checksumSize]
+	stored := binary.LittleEndian.Uint32(sum)
+	clear(sum)
+	if got := lookup3(b); got != stored {
+		return fmt.Errorf("%w: %q has %#08x, stored is %#08x", ckptfmt.ErrChecksum, sigDirect, got, stored)
+	}
+	return nil
 }
 
 // rowSize is the size of the blocks in a row.

@@ -145,3 +145,44 @@ func TestSparseArrays(t *testing.T) {
 		}
 	}
 }
+
+// TestSumsOfManyWords compares the checksum of more than one piece with sums that cannot overflow.
+func TestSumsOfManyWords(t *testing.T) {
+	for i := range 200 {
+		n := []int{0, 1, 2, 719, 720, 721, 722, 5000, 5001}[i%9]
+		b := make([]byte, n)
+		for j := range b {
+			b[j] = byte(j*i ^ 0xff)
+		}
+		var one, two uint64
+		for i := 0; i < n; i += 2 {
+			one += uint64(b[i]) << 8
+			if i+1 < n {
+				one += uint64(b[i+1])
+			}
+			two += one
+		}
+		got := fletcher32(b)
+		if uint64(got&0xffff)%0xffff != one%0xffff || uint64(got>>16)%0xffff != two%0xffff {
+			t.Errorf("%d bytes: %#08x, the sums are %d and %d", n, got, one, two)
+		}
+	}
+	if b, err := checkFletcher(make([]byte, checksumSize)); err != nil || len(b) != 0 {
+		t.Errorf("no byte and its checksum: %q, %v", b, err)
+	}
+	if _, err := checkFletcher(make([]byte, checksumSize-1)); err == nil {
+		t.Error("a part of a checksum is one")
+	}
+}
+
+// TestCopiesWithoutADistance ends where a copy says how far back it is.
+func TestCopiesWithoutADistance(t *testing.T) {
+	for about, b := range map[string]string{"a short one": "\x00a\x20", "a long one": "\x00a\xe0\x00", "one without its length": "\x00a\xe0"} {
+		if out, err := unLZF([]byte(b), 100); err == nil {
+			t.Errorf("%s: %q", about, out)
+		}
+	}
+	if out, err := unLZF([]byte("\x00a\xe0\x01\x00"), 100); err != nil || string(out) != "aaaaaaaaaaa" {
+		t.Errorf("a copy of 10: %q, %v", out, err)
+	}
+}

@@ -134,6 +134,8 @@ func TestNewGroups(t *testing.T) {
 		{"with another tree", file(info(0, 0, heapAt, leafAt), x), nil, "signature"},
 		{"damaged in the header", file(none, nil, append([]byte{9}, x[1:]...)), nil, "a link has version 9"},
 		{"damaged in a heap", file(dense, append([]byte{9}, x[1:]...)), nil, "a link has version 9"},
+		{"to nothing, in a heap", file(dense, link("x", 1<<20)), nil, "outside of the file"},
+		{"with a table of half a size", made([]body{{msgSymbolTable, make([]byte, 8)}}, ""), nil, "symbol table"},
 		{"to itself", file(none, nil, link("x", 48)), nil, "it is within itself"},
 		{"to nothing", file(none, nil, link("x", 1<<20)), nil, "outside of the file"},
 	} {

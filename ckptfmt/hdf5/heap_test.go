@@ -114,6 +114,12 @@ func TestHeads(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	newer := heapSizes.block()
+	newer[4] = 1
+	newer = summed(newer[:len(newer)-checksumSize])
+	if _, err := (&store{pager: &pager{from: bytes.NewReader(newer), size: int64(len(newer))}, offsets: 8, lengths: 8}).fractalHeap(0); err == nil || !strings.Contains(err.Error(), "a heap has version 1") {
+		t.Errorf("a newer one: %v", err)
+	}
 	b := head(func(*heapHead) {})
 	s := &store{pager: &pager{from: bytes.NewReader(b), size: int64(len(b))}, offsets: 8, lengths: 8}
 	heap, err := s.fractalHeap(0)

@@ -2,17 +2,48 @@ package hdf5
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	tfpb "github.com/trainerd/trainerd/proto"
 )
 
 // afterBlock is a file after a user's block of 512 bytes.
-func afterBlock(b []byte) []byte {
+func afterBlock(b []byte) []byte { return afterBlockOf(512, b) }
+
+func afterBlockOf(size int, b []byte) []byte {
 	b = slices.Clone(b)
-	le.PutUint64(b[24:], 512)
-	le.PutUint64(b[40:], uint64(len(b)+512))
-	return append(make([]byte, 512), b...)
+	le.PutUint64(b[24:], uint64(size))
+	le.PutUint64(b[40:], uint64(len(b)+size))
+	return append(make([]byte, size), b...)
+}
+
+// TestManyNamesAfterAUserBlock has more names in a group than a page, in a file that is mapped.
+func TestManyNamesAfterAUserBlock(t *testing.T) {
+	var names []string
+	for i := range 600 {
+		names = append(names, fmt.Sprintf("%0150d", i))
+	}
+	file := filepath.Join(t.TempDir(), "f.h5")
+	if err := os.WriteFile(file, afterBlockOf(1<<20, written(t, names, nil)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []string
+	for i := range r.Len() {
+		got = append(got, r.Name(i))
+	}
+	if !slices.Equal(got, names) {
+		t.Errorf("there are %d names, others than %d", len(got), len(names))
+	}
 }
 
 // TestChunksOfOtherShapes has chunks that the shape has no longer, shapes that grow in all
@@ -27,11 +58,16 @@ func TestChunksOfOtherShapes(t *testing.T) {
 		return append([]body{growing(shape, most)}, numbers(shape, layout)[1:]...)
 	}
 	row := func(row, column, at uint64) placed { return placed{2, 0, []uint64{row, column}, dataAt + at} }
+	const leafAt = blocksAt + 24 + 8 + 2*8 + 8
+	above := chunkTree(placed{0, 0, []uint64{0}, leafAt})
+	above[treeLevelAt] = 1
+	leaf := chunkTree(placed{1, 0, []uint64{0}, leafAt + 24 + 2*(8+2*8+8)}, placed{1, 0, []uint64{1}, leafAt + 24 + 2*(8+2*8+8) + 1})
 	many := slices.Repeat([]int64{unlimited}, unlimitedOnes)
 	for _, c := range []madeCase{
 		{"after the last column", made(numbers([]int64{2, 2}, inChunks(1, 1, 2)), string(chunkTree(row(0, 0, 0), row(0, 2, 4), row(1, 0, 2)))+"abcdxx"), "abcd", ""},
 		{"after the last row", made(numbers([]int64{2, 2}, inChunks(1, 1, 2)), string(chunkTree(row(0, 0, 0), row(1, 0, 2), row(2, 0, 4)))+"abcdxx"), "abcd", ""},
 		{"that grow in three dimensions", made(grows([]int64{1, 1, 1}, many, inChunks(1, 1, 1, 1)), string(chunkTree(placed{1, 0, []uint64{0, 0, 0}, blocksAt + 24 + 48}))+"a"), "a", ""},
+		{"in a tree of two levels", made(numbers([]int64{2}, inChunks(1, 1)), string(above)+string(leaf)+"ab"), "ab", ""},
 		{"in a row after a user's block", afterBlock(made(numbers([]int64{3}, in(indexImplicit, 2)), "abcd")), "abc", ""},
 		{"in one that ends early", afterBlock(made(numbers([]int64{3}, in(indexImplicit, 2)), "abc")), "", "its chunks are outside of the file"},
 		{"of no dimension, after the end", made(numbers(nil, in(indexSingle)), ""), "", "are outside of the file"},
@@ -43,9 +79,11 @@ func TestChunksOfOtherShapes(t *testing.T) {
 // TestRowsAtOnce bounds what is in memory of chunks that are larger.
 func TestRowsAtOnce(t *testing.T) {
 	const columns = 1 << 10
-	for rows, want := range map[int64]int64{maxSlab / columns: maxSlab / columns, maxSlab/columns + 1: maxSlab / columns, 7: 7} {
+	for _, c := range []struct{ rows, columns, want int64 }{
+		{maxSlab / columns, columns, maxSlab / columns}, {maxSlab/columns + 1, columns, maxSlab / columns}, {7, columns, 7}, {2, maxSlab + 1, 1},
+	} {
 		empty := string(chunkTree()) + strings.Repeat("x", 1<<17) // a file of a few bytes cannot have so many elements
-		b := made(numbers([]int64{rows, columns}, inChunks(1, uint32(rows), columns)), empty)
+		b := made(numbers([]int64{c.rows, c.columns}, inChunks(1, uint32(c.rows), uint32(c.columns))), empty)
 		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
 		if err != nil {
 			t.Fatal(err)
@@ -58,8 +96,8 @@ func TestRowsAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := from.(*slab).rows; got != want {
-			t.Errorf("%d of %d rows at once, want %d", got, rows, want)
+		if got := from.(*slab).rows; got != c.want {
+			t.Errorf("%d of %d rows at once, want %d", got, c.rows, c.want)
 		}
 	}
 }
@@ -112,6 +150,15 @@ func TestChecksOfOneDataset(t *testing.T) {
 		}
 		if got := r.Checks(); got != c.want {
 			t.Errorf("%s: %s", c.about, got)
+		}
+	}
+}
+
+// TestTypesThatAreNotWritten has types that no file of Keras has.
+func TestTypesThatAreNotWritten(t *testing.T) {
+	for _, d := range []tfpb.DataType{tfpb.DataType_DT_INVALID, tfpb.DataType_DT_STRING, tfpb.DataType_DT_RESOURCE, tfpb.DataType_DT_INT4} {
+		if b, err := typeOf(d); err == nil {
+			t.Errorf("%v is %x", d, b)
 		}
 	}
 }
