@@ -20,6 +20,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/model"
 	"github.com/trainerd/trainerd/trainerd/predict"
 	"github.com/trainerd/trainerd/trainerd/savedmodel"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // Exit codes of the command trainerd. They are part of its interface: scripts
@@ -53,7 +54,7 @@ func Exits() []Exit {
 		{ExitData, "the training data are missing or invalid"},
 		{ExitIO, "a checkpoint or graph is damaged, or a file cannot be written or read"},
 		{ExitInUse, "logdir is locked by another process"},
-		{ExitConfig, "the config is invalid, or the checkpoints in the logdir are of a different model, of other data or of a newer trainerd"},
+		{ExitConfig, "the config is invalid, the graph has ops that the runtime lacks, or the checkpoints in the logdir are of a different model, of other data or of a newer trainerd"},
 		{ExitInterrupted, "a second signal ended the process at once"},
 	}
 }
@@ -67,7 +68,7 @@ func ExitCode(err error) int {
 	case err == nil:
 		return ExitOK
 	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err), is[*checkpoint.WarmStartError](err),
-		is[*DataChangedError](err), is[*chosenError](err), is[*versionError](err), errors.Is(err, ckptfmt.ErrVersion), is[*mapping.LeftError](err), is[*mapping.RuleError](err):
+		is[*DataChangedError](err), is[*chosenError](err), is[*versionError](err), errors.Is(err, ckptfmt.ErrVersion), errors.Is(err, session.ErrUnimplemented), is[*mapping.LeftError](err), is[*mapping.RuleError](err):
 		return ExitConfig
 	case is[*dataset.Error](err), is[*graphrun.FeedError](err):
 		return ExitData

@@ -24,6 +24,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/model"
+	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/report"
 )
 
@@ -363,6 +364,8 @@ func TestExitCode(t *testing.T) {
 		{&graphrun.ArgumentError{Reason: "x"}, 2},
 		{&program.FileError{Err: errors.New("x")}, 74},
 		{fmt.Errorf("b: %w", &logdir.LockedError{}), 75},
+		{fmt.Errorf("b: %w", &session.OpError{Code: tfpb.Code_UNIMPLEMENTED}), 78},
+		{&session.OpError{Code: tfpb.Code_UNAVAILABLE}, 1},
 		{&checkpoint.NoIntactError{}, 74},
 		{&fs.PathError{Op: "open", Err: syscall.EACCES}, 74},
 		{&trainerd.SaveFailedError{Err: errors.New("x")}, 74},

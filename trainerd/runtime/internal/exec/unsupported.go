@@ -63,7 +63,7 @@ func (c *compiler) checkOps(needed []bool) error {
 	}
 	var texts []string
 	if len(lacks) > 0 {
-		texts = append(texts, "the embedded runtime lacks the kernels of: "+strings.Join(lacks, ", "))
+		texts = append(texts, `a TensorFlow server may run it (master = "grpc://HOST:PORT"); the embedded runtime lacks the kernels of: `+strings.Join(lacks, ", "))
 	}
 	if len(wrong) > 0 {
 		texts = append(texts, "the graph is not valid: "+strings.Join(wrong, ", "))
