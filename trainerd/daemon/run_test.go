@@ -24,8 +24,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/model"
-	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/report"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // clusters is a file of rows around two points, easy to tell apart.

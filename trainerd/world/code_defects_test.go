@@ -58,10 +58,10 @@ var codeDefects = []codeDefect{
 		old: "	if n == nil {\n		return true", new: `	if n == nil || planted("the state of a node is not sent again") {
 		return true`},
 	{name: "a chief does not wait for the other nodes", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 2,
-		old: "	if r.nodes == nil {\n		return\n	}\n	if r.isLost()", new: `	if r.nodes == nil || planted("a chief does not wait for the other nodes") {
+		old: "	if r.nodes == nil {\n		return\n	}\n	defer logging.Waiting", new: `	if r.nodes == nil || planted("a chief does not wait for the other nodes") {
 		return
 	}
-	if r.isLost()`},
+	defer logging.Waiting`},
 	{name: "a cut newest state stays", file: "trainerd/child/found/last.go", world: "TestChildWorld", seed: 16260637444217262901,
 		old: "	if c.Size == 0 {\n		return true", new: `	if planted("a cut newest state stays") {
 		return false
