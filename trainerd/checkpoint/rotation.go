@@ -134,12 +134,20 @@ func (r *rotation) preserve(c stored, every time.Duration) bool {
 	return true
 }
 
-// listed returns the prefixes for the `checkpoint` file: the list, and the
-// newest if it is not in it.
-func (r *rotation) listed(newest stored) []stored {
+// listed returns what the `checkpoint` file lists: the list, with the current one in its place by
+// time, as a restart tries those before it next. The file ends with it, as TensorFlow's does, be it
+// a second time.
+func (r *rotation) listed(current stored) []stored {
 	all := slices.Clone(r.kept)
-	if len(all) == 0 || all[len(all)-1].prefix != newest.prefix {
-		all = append(all, newest)
+	if !slices.ContainsFunc(all, func(k stored) bool { return k.prefix == current.prefix }) {
+		at := slices.IndexFunc(all, func(k stored) bool { return k.saved.After(current.saved) })
+		if at < 0 {
+			at = len(all)
+		}
+		all = slices.Insert(all, at, current)
+	}
+	if all[len(all)-1].prefix != current.prefix {
+		all = append(all, current)
 	}
 	return all
 }

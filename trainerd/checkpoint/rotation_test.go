@@ -286,6 +286,28 @@ func TestKeepEveryAfterLongPause(t *testing.T) {
 	})
 }
 
+// A checkpoint that the Saver does not look after, as of a run that was killed before it could
+// list it, is made current: a restart tries those before it next, and none that was saved later.
+func TestMadeCurrentUnlisted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		s := new(Saver)
+		r.save(s, 1)
+		time.Sleep(time.Hour)
+		r.save(new(Saver), 2)
+		prefix := filepath.Join(r.dir, "m-2")
+		sessiontest.MustNoErr(t, os.Chtimes(prefix+indexSuffix, time.Now(), time.Now()))
+		time.Sleep(time.Hour)
+		r.save(s, 3)
+		sessiontest.MustNoErr(t, s.MakeCurrent(r.dir, prefix))
+		found, err := s.Find(r.dir, "m")
+		sessiontest.MustNoErr(t, err)
+		if want := []string{prefix, filepath.Join(r.dir, "m-1")}; !slices.Equal(found.Prefixes, want) {
+			t.Errorf("a restart tries %v; want %v", found.Prefixes, want)
+		}
+	})
+}
+
 // A checkpoint that is made current again is the first that a restart tries, where it is in
 // the rotation and where it is pinned, and the times of all survive.
 func TestMadeCurrentWithTimes(t *testing.T) {

@@ -56,10 +56,12 @@ func TestWorld(t *testing.T) {
 	//	                      rule which points are overtaken
 	//	1198887570938123795   a rewind that failed after the state file was replaced was taken
 	//	                      for a lost checkpoint
+	//	8405219822929804391   a rewind to a checkpoint that no state file listed, and that was
+	//	                      damaged, continued from the one after the fault
 	w := world[*plan, *defect]{make: newPlan, n: 12, share: 50}
 	w.found = []era[*plan]{
 		{firstPlan, []uint64{7254331493762463110, 13005572666249880941, 18181119427545362970, 17361603699315917564}},
-		{newPlan, []uint64{1198887570938123795}},
+		{newPlan, []uint64{1198887570938123795, 8405219822929804391}},
 	}
 	w.test(t)
 }
