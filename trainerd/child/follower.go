@@ -26,6 +26,7 @@ type follower struct {
 	mute    bool      // the reports of another node count
 	idle    time.Time // since when the chief has started no program here, zero while it has or the job is paused
 	said    time.Time // when the log last had that
+	refused time.Time // when the disk last did not take that a start is to begin here
 	exit    Exit      // of the newest start
 	result  error
 
@@ -241,13 +242,17 @@ func (f *follower) end() bool {
 }
 
 // announce tells the chief that a start is to begin here, and reports whether the disk has
-// taken that: else the chief would not wait for its end.
+// taken that: else the chief would not wait for its end. Where it has taken it late, the
+// chief's news may be as old: they are given time to come.
 func (f *follower) announce(at start) bool {
 	own := f.nodes.nodeFile(f.nodes.own)
 	if begins := (nodeState{start: at, Phase: nodeRunning, Host: hostname()}); f.nodes.states[own] != begins {
 		f.send(begins)
 	}
-	return !f.nodes.unsent[own]
+	if f.nodes.unsent[own] {
+		f.refused = time.Now()
+	}
+	return time.Since(f.refused) >= newsTime
 }
 
 // withdraw tells the chief that a start which was announced here has not begun, where that is

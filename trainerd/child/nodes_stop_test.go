@@ -101,6 +101,34 @@ func TestFollowerWithoutItsStart(t *testing.T) {
 	})
 }
 
+// A worker's disk does not take for long that a start is to begin there, and has, once it does, an
+// old state of the chief: what begins is the chief's present start.
+func TestFollowerWithOldNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var begun []string
+		sv, _ := simulateFollower(t, func(p *simProgram) int {
+			begun = append(begun, p.variable("TRAINERD_ATTEMPT"))
+			p.sleep(time.Hour)
+			return 0
+		})
+		var full atomic.Bool
+		picky(sv, func(op, below string) bool {
+			return full.Load() && op == "create" && strings.HasPrefix(below, nodesDir)
+		})
+		full.Store(true)
+		stop, end := begin(t, sv)
+		time.Sleep(time.Hour)
+		full.Store(false)
+		time.Sleep(sv.lookEvery()) // at which the chief publishes again
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Attempt += 3 })
+		time.Sleep(10 * time.Second)
+		stop()
+		if _, err := end(); err != nil || !slices.Equal(begun, []string{"4"}) {
+			t.Errorf("Run = %v; it has begun starts %q, want the present one, 4", err, begun)
+		}
+	})
+}
+
 // A worker that comes again says nothing else of a start that had ended before: a failure stays
 // one. Without such a start it says nothing.
 func TestFollowerComesAgain(t *testing.T) {
