@@ -26,7 +26,8 @@ type follower struct {
 	mute    bool      // the reports of another node count
 	idle    time.Time // since when the chief has started no program here, zero while it has or the job is paused
 	said    time.Time // when the log last had that
-	refused time.Time // when the disk last did not take that a start is to begin here
+	refused bool      // the disk does not take that a start is to begin here
+	taken   time.Time // when it did, after that
 	exit    Exit      // of the newest start
 	result  error
 
@@ -249,10 +250,14 @@ func (f *follower) announce(at start) bool {
 	if begins := (nodeState{start: at, Phase: nodeRunning, Host: hostname()}); f.nodes.states[own] != begins {
 		f.send(begins)
 	}
-	if f.nodes.unsent[own] {
-		f.refused = time.Now()
+	switch {
+	case f.nodes.unsent[own]:
+		f.refused = true
+		return false
+	case f.refused:
+		f.refused, f.taken = false, time.Now()
 	}
-	return time.Since(f.refused) >= newsTime
+	return time.Since(f.taken) >= newsTime
 }
 
 // withdraw tells the chief that a start which was announced here has not begun, where that is

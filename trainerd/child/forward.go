@@ -56,6 +56,18 @@ func (n *nodes) dropReports() {
 	}
 }
 
+// syncReports makes the files of reports of a start durable, whoever has written them.
+func (n *nodes) syncReports(s start) error {
+	var errs []error
+	for node := range n.count {
+		names, _ := filepath.Glob(glob.Escape(strings.TrimSuffix(n.reportsFile(s, node, 0), "0")) + "*")
+		for _, name := range names {
+			errs = append(errs, atomicfile.SyncFile(n.disk, name))
+		}
+	}
+	return errors.Join(append(errs, atomicfile.OrOS(n.disk).SyncDir(n.dir))...)
+}
+
 // forwardedReport is a line of such a file.
 type forwardedReport struct {
 	Step   int64            `json:"step"`
@@ -271,6 +283,17 @@ func (r *run) hasUntakenReports() bool {
 		}
 	}
 	return false
+}
+
+// syncUntaken makes the reports durable that are not in the events yet: the next chief takes
+// them, if this one does not come to it.
+func (r *run) syncUntaken() {
+	if !r.hasUntakenReports() {
+		return
+	}
+	if err := r.nodes.syncReports(r.job.start); err != nil {
+		r.log.Warn("cannot make the reports of another node durable; a power cut may take their points", "err", err)
+	}
 }
 
 func (a *attempt) forwardedBy(node int) *forwarded {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
@@ -227,5 +228,53 @@ func TestFollowerIsIdle(t *testing.T) {
 		idle()
 		stop()
 		end()
+	})
+}
+
+// syncedFiles is a disk that notes which files of others it was to make durable.
+type syncedFiles struct {
+	atomicfile.FS
+	names *[]string
+}
+
+func (d syncedFiles) SyncFile(name string) error {
+	*d.names = append(*d.names, filepath.Base(name))
+	return atomicfile.SyncFile(d.FS, name)
+}
+
+// A checkpoint is announced while it is not known yet whether the program reports on another node
+// alone: what that has passed on is durable before, as the points of events are.
+func TestUntakenReportsAreDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chief, log := simulate(t, func(p *simProgram) int {
+			p.sleep(5 * time.Second)
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-4.npz"), childtest.Zip(t))
+			p.sleep(time.Hour)
+			return 0
+		})
+		worker, _ := simulate(t, func(p *simProgram) int {
+			for step := 1; p.sleep(time.Second); step++ {
+				p.say("step=%d loss=1", step)
+			}
+			return 0
+		})
+		var names []string
+		chief.FS = syncedFiles{atomicfile.OrOS(nil), &names}
+		chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
+		stop, end := begin(t, chief)
+		time.Sleep(500 * time.Millisecond)
+		_, endWorker := begin(t, worker)
+		time.Sleep(9 * time.Second)
+		if !strings.Contains(log.String(), "msg=saved") || strings.Contains(log.String(), "reports on another node") {
+			t.Errorf("it is too early or too late for this test; log:\n%s", log)
+		}
+		if !slices.ContainsFunc(names, func(name string) bool {
+			return strings.HasPrefix(name, "node1-") && strings.HasSuffix(name, ".reports0")
+		}) {
+			t.Errorf("durable are %q", names)
+		}
+		stop()
+		end()
+		endWorker()
 	})
 }

@@ -462,7 +462,7 @@ func testNodesAfterRemoval(t *testing.T, later time.Duration) {
 	if _, err := end(); err != nil {
 		t.Error(err)
 	}
-	if endWorker(); again.IsZero() || !ended.Before(again) {
+	if endWorker(); again.IsZero() || again.Before(ended) {
 		t.Errorf("the program has ended on the worker at %v, and is started again at %v", ended, again)
 	}
 }

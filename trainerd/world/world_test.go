@@ -191,12 +191,14 @@ func TestChildWorld(t *testing.T) {
 	//	                     said that nothing was lost
 	//	9642952205785274491  a worker whose disk had been full began a start that was over on
 	//	                     the chief
+	//	1487812589677206144  a power cut took the points that a node had passed on before a
+	//	                     checkpoint was announced
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
 		{nodesChildPlan, []uint64{14783019315925155939, 5697956288649952788, 87}},
-		{newChildPlan, []uint64{2024, 5908366695999718033, 2252796542723272692, 9642952205785274491}},
+		{newChildPlan, []uint64{2024, 5908366695999718033, 2252796542723272692, 9642952205785274491, 1487812589677206144}},
 	}
 	w.test(t)
 }

@@ -33,6 +33,7 @@ type node struct {
 	dir          bool
 	data, synced []byte
 	everSynced   bool
+	foreign      bool // written by another process: what is known of it is what was synced
 }
 
 // change is one change of a name: it gives a file the name or, with a nil
@@ -122,6 +123,9 @@ func (d *Disk) do(o op) {
 		n.data = slices.Concat(n.data, o.data)
 	case syncFile:
 		n := d.file(o)
+		if n.data == nil || n.foreign {
+			n.data, n.foreign = o.data, true
+		}
 		n.synced, n.everSynced = n.data, true
 	case rename:
 		c := change{dir: filepath.Dir(o.newName), apply: map[string]*node{o.newName: d.at(o.name), o.name: nil}}

@@ -225,12 +225,11 @@ func (f *FS) SyncDir(name string) error {
 	return f.do(op{kind: syncDir, name: name}, func() error { return nil }) // the log is the disk
 }
 
-// SyncFile implements [atomicfile.FileSyncer].
+// SyncFile implements [atomicfile.FileSyncer]. Of a file that this file system has not made,
+// the disk has what it has now.
 func (f *FS) SyncFile(name string) error {
-	return f.do(op{kind: syncFile, name: name}, func() error {
-		_, err := os.Stat(name)
-		return err // the log is the disk
-	})
+	text, err := os.ReadFile(name)
+	return f.do(op{kind: syncFile, name: name, data: text}, func() error { return err }) // the log is the disk
 }
 
 // Open implements [atomicfile.Opener].
