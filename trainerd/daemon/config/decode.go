@@ -171,8 +171,9 @@ func (d *decoder) assign(from origin, key string, field reflect.Value, value any
 		d.report(from, key, fmt.Sprintf("want %s, got %s", want, DescribeValue(value)), hintFor(field, value))
 		return
 	}
-	if text, ok := value.(string); ok && inHome(text) {
-		d.report(from, key, fmt.Sprintf("%q is no home folder here: nothing but a shell knows ~ and $HOME", text), homeHint(text))
+	text, _ := value.(string)
+	if rest, ok := afterHome(text); ok {
+		d.report(from, key, fmt.Sprintf("%q is no home folder here: nothing but a shell knows ~ and $HOME", text), homeHint(rest))
 	}
 }
 

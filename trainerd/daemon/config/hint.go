@@ -63,25 +63,24 @@ func secondsHint(s string) string {
 // homes are the ways in which a shell names the home folder.
 var homes = []string{"~", "$HOME", "${HOME}"}
 
-// inHome reports whether a text is the path of something in the home folder, as a shell
-// would read it. Here it would be a folder with such a name.
-func inHome(text string) bool { return afterHome(text) != nil }
-
-// afterHome returns what follows the home folder, nil if text does not begin with it.
-func afterHome(text string) *string {
+// afterHome returns what follows the home folder in a text that is the path of something in
+// it, as a shell would read it. Here it would be a folder with such a name. A lone ~ is not a
+// path: it separates columns.
+func afterHome(text string) (rest string, ok bool) {
 	for _, home := range homes {
-		if rest, ok := strings.CutPrefix(text, home); ok && (rest == "" || rest[0] == '/') {
-			return &rest
+		rest, ok := strings.CutPrefix(text, home)
+		if ok && (rest == "" && text != "~" || strings.HasPrefix(rest, "/")) {
+			return rest, true
 		}
 	}
-	return nil
+	return "", false
 }
 
-// homeHint returns the path that was meant.
-func homeHint(text string) string {
+// homeHint returns the path that was meant, from what follows the home folder in it.
+func homeHint(rest string) string {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return "write the whole path"
 	}
-	return fmt.Sprintf("write %q", filepath.Join(home, *afterHome(text)))
+	return fmt.Sprintf("write %q", filepath.Join(home, rest))
 }
