@@ -62,7 +62,7 @@ func hdf5(at, size, version int, width byte, end uint64) string {
 	return string(b[:size])
 }
 
-// closed returns a whole HDF5 file, and one of which the headers were not written.
+// closed returns a whole HDF5 file, and one whose headers were not written.
 func closed(t *testing.T) (whole, torn string) {
 	t.Helper()
 	var b bytes.Buffer

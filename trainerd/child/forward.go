@@ -31,11 +31,18 @@ func (n *nodes) reportsFile(s start, node, part int) string {
 	return filepath.Join(n.dir, fmt.Sprintf("node%d-%s.reports%d", node, s.rendezvous(), part))
 }
 
+// reportsFiles returns the names that there are of a node's files of reports of a start, and
+// how they begin, before the number.
+func (n *nodes) reportsFiles(s start, node int) (prefix string, names []string) {
+	prefix = strings.TrimSuffix(n.reportsFile(s, node, 0), "0")
+	names, _ = filepath.Glob(glob.Escape(prefix) + "*")
+	return prefix, names
+}
+
 // firstPart returns the number of the first file of reports of a start from a node that
 // the chief has not deleted yet.
 func (n *nodes) firstPart(s start, node int) int {
-	prefix := strings.TrimSuffix(n.reportsFile(s, node, 0), "0")
-	names, _ := filepath.Glob(glob.Escape(prefix) + "*")
+	prefix, names := n.reportsFiles(s, node)
 	first := 0
 	for i, name := range names {
 		if part, err := strconv.Atoi(strings.TrimPrefix(name, prefix)); err == nil && (i == 0 || part < first) {
@@ -56,11 +63,11 @@ func (n *nodes) dropReports() {
 	}
 }
 
-// syncReports makes the files of reports of a start durable, whoever has written them.
+// syncReports makes the files of reports of a start durable, on whichever node they were written.
 func (n *nodes) syncReports(s start) error {
 	var errs []error
 	for node := range n.count {
-		names, _ := filepath.Glob(glob.Escape(strings.TrimSuffix(n.reportsFile(s, node, 0), "0")) + "*")
+		_, names := n.reportsFiles(s, node)
 		for _, name := range names {
 			errs = append(errs, atomicfile.SyncFile(n.disk, name))
 		}

@@ -186,8 +186,8 @@ func foundAt(t *testing.T, name string, at found.Moment) found.Checkpoint {
 	return foundLast(t, name, at)
 }
 
-// foundLast returns a checkpoint that the program has written to before several looks, the
-// last of which is at the end of it.
+// foundLast returns a checkpoint that the program has written to before several looks; the
+// last look is at the end of it.
 func foundLast(t *testing.T, name string, looks ...found.Moment) (c found.Checkpoint) {
 	t.Helper()
 	dir := t.TempDir()

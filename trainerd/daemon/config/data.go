@@ -105,7 +105,7 @@ type Data struct {
 	Normalize dataset.Normalize `toml:"normalize"`
 	// KeepStatistics lets a job resume with data whose statistics (means,
 	// deviations) differ: it continues with those in its checkpoint. It also lets a
-	// job resume whose test part has other rows, of which some may have trained.
+	// job resume whose test part has other rows, even some that have trained.
 	// Without it both are errors.
 	KeepStatistics bool `toml:"keep_statistics"`
 	// Shuffle the rows before the split and in each epoch. Without it the last
