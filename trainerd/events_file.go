@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
@@ -76,28 +75,23 @@ func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
 	})
 }
 
-// closeWriter ends the events file. That the disk does not take the last events
-// is not a failure of the run, which has its checkpoint.
+// closeWriter ends the events file.
 func (sv *Supervisor) closeWriter(r *run) error {
 	if r.writer == nil {
 		return nil
 	}
-	err := r.events.Finish(context.Background())
+	ctx := context.Background()
+	err := r.events.Finish(ctx)
 	if sv.KeepSummaryWriter {
 		sv.kept = r.writer
-		return errors.Join(err, r.events.Flush(context.Background()))
+		return errors.Join(err, r.events.Flush(ctx))
 	}
 	sv.kept = nil
-	if stopErr := r.writer.AddSessionLog(context.Background(), &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 0); err == nil {
+	if stopErr := r.events.AddSession(ctx, tfpb.SessionLog_STOP, "", 0); err == nil {
 		err = stopErr
 	}
-	if closeErr := r.writer.Close(); err == nil {
+	if closeErr := r.events.Close(); err == nil {
 		err = closeErr
-	}
-	var failure *fs.PathError
-	if errors.As(err, &failure) {
-		sv.log().Error("the last events could not be written", "err", err)
-		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("closing the events file: %w", err)
