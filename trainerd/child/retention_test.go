@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
@@ -29,6 +31,25 @@ func TestSpared(t *testing.T) {
 		if got := strings.ReplaceAll(strings.Join(r.spared(), " "), dir+"/", ""); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.rewinds, got, tc.want)
 		}
+	}
+}
+
+// TestRetentionAtTheStart has more checkpoints than are to stay, as after a change of the config,
+// and a program that has yet to save: they go at the start, unless a rewind may need them.
+func TestRetentionAtTheStart(t *testing.T) {
+	for rewinds, want := range []string{"ckpt-3", "ckpt-1 ckpt-2 ckpt-3"} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+			sv.MaxRewinds, sv.Retention = rewinds, []retention.Policy{retention.Last(1)}
+			for _, name := range []string{"ckpt-1", "ckpt-2", "ckpt-3"} {
+				childtest.Write(t, filepath.Join(sv.Logdir, name), "weights")
+			}
+			begin(t, sv)
+			pass(time.Minute)
+			if got := strings.Join(checkpointsIn(t, sv.Logdir), " "); got != want {
+				t.Errorf("with %d rewinds: left are %q, want %q", rewinds, got, want)
+			}
+		})
 	}
 }
 

@@ -64,7 +64,7 @@ func (r *run) spared() (paths []string) {
 // there on has no use, and what it saves does harm.
 func (r *run) watchLoss(report *Report, now time.Time) {
 	v, ok := r.lossOf(report)
-	if r.MaxRewinds <= 0 || !ok || r.attempt.nan != nil || r.attempt.ending != nil {
+	if r.MaxRewinds <= 0 || !ok || r.attempt.ending != nil {
 		return
 	}
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
