@@ -76,6 +76,19 @@ func TestGotPastTheFault(t *testing.T) {
 	}
 }
 
+// TestTimeOfAGoodLoss has the time of a finite loss, before which what was saved is good: that of
+// the program where it is earlier, for a report comes late, and not where its clock is ahead.
+func TestTimeOfAGoodLoss(t *testing.T) {
+	now := time.Now()
+	for said, want := range map[time.Time]time.Time{{}: now, now.Add(-time.Minute): now.Add(-time.Minute), now.Add(time.Minute): now} {
+		r := &run{Supervisor: &Supervisor{MaxRewinds: 1}}
+		r.watchLoss(&Report{Step: 1, Time: said, Values: []Value{{"loss", 1}}}, now)
+		if got := r.rewinds.goodAt; got != want {
+			t.Errorf("said at %v and heard at %v: %v, want %v", said, now, got, want)
+		}
+	}
+}
+
 // TestRewindOfPointers has a file that names a checkpoint from after the fault, and a disk
 // that does not let it be changed: the program would continue from there.
 func TestRewindOfPointers(t *testing.T) {

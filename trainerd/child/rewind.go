@@ -72,8 +72,8 @@ func (r *run) watchLoss(report *Report, now time.Time) {
 			r.rewinds.count, r.rewinds.further = 0, 0
 		}
 		r.rewinds.good, r.rewinds.goodAt, r.rewinds.proven = report.Step, now, true
-		if !report.Time.IsZero() { // it may have been on its way for long
-			r.rewinds.goodAt = report.Time
+		if at := report.Time; !at.IsZero() && at.Before(now) { // it may have been on its way for long
+			r.rewinds.goodAt = at
 		}
 		return
 	}
