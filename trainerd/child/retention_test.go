@@ -35,7 +35,8 @@ func TestSpared(t *testing.T) {
 }
 
 // TestRetentionAtTheStart has more checkpoints than are to stay, as after a change of the config,
-// and a program that has yet to save: they go at the start, unless a rewind may need them.
+// and a program that has yet to save: they go at the start, unless a rewind may need them. The
+// report names those for which there is a reason.
 func TestRetentionAtTheStart(t *testing.T) {
 	for rewinds, want := range []string{"ckpt-3", "ckpt-1 ckpt-2 ckpt-3"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -44,10 +45,15 @@ func TestRetentionAtTheStart(t *testing.T) {
 			for _, name := range []string{"ckpt-1", "ckpt-2", "ckpt-3"} {
 				childtest.Write(t, filepath.Join(sv.Logdir, name), "weights")
 			}
-			begin(t, sv)
+			stop, end := begin(t, sv)
 			pass(time.Minute)
+			stop()
+			end()
 			if got := strings.Join(checkpointsIn(t, sv.Logdir), " "); got != want {
 				t.Errorf("with %d rewinds: left are %q, want %q", rewinds, got, want)
+			}
+			if got := readReport(t, sv.Logdir).Checkpoints; len(got) != 1+rewinds || got[0].Step != int64(3-rewinds) {
+				t.Errorf("with %d rewinds: the report says that these stay: %+v", rewinds, got)
 			}
 		})
 	}

@@ -229,7 +229,7 @@ func TestRunReportOfLittle(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			starts := 0
-			sv, _ := simulate(t, func(p *simProgram) int {
+			sv, log := simulate(t, func(p *simProgram) int {
 				if starts++; starts <= len(tc.says) {
 					p.say("%s", tc.says[starts-1])
 				}
@@ -247,8 +247,8 @@ func TestRunReportOfLittle(t *testing.T) {
 			if tc.stopped {
 				stop()
 			}
-			if _, err := sv.Run(ctx); err != nil {
-				t.Errorf("%s: %v", tc.name, err)
+			if _, err := sv.Run(ctx); err != nil || strings.Contains(log.String(), "level=WARN msg=\"cannot") {
+				t.Errorf("%s: %v; log:\n%s", tc.name, err, log)
 			}
 			if r := readReport(t, sv.Logdir); r.FirstStep != tc.first || r.LastStep != tc.last || r.Steps != tc.done {
 				t.Errorf("%s: %d steps, from %d to %d; want %d, from %d to %d", tc.name, r.Steps, r.FirstStep, r.LastStep, tc.done, tc.first, tc.last)
