@@ -107,6 +107,9 @@ func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) 
 func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	e.Step = r.attempt.step
 	e.Cause = r.causeOnNodes(&e, causeOf(&e, stopped, r.attempt.hung))
+	if e.Cause == Failed && e.Code == exitUsage && e.Attempt == 1 && !r.hasTrained() {
+		e.Cause = Final
+	}
 	if r.attempt.nan != nil {
 		err := r.rewind()
 		if !stopped {
@@ -131,6 +134,9 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	}
 	return e, nil
 }
+
+// hasTrained reports whether the program has reported or saved anything since its start.
+func (r *run) hasTrained() bool { return r.attempt.step >= 0 || r.attempt.saves }
 
 // unsaved returns what a stop loses that comes between two starts.
 func (r *run) unsaved() error {

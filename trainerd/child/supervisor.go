@@ -315,7 +315,6 @@ func (r *run) openLogdir() (err error) {
 	}
 	if r.root != nil {
 		r.root.Close() // of a logdir that was deleted meanwhile
-		r.root = nil
 	}
 	root, err := os.OpenRoot(r.logdir)
 	if err != nil {
