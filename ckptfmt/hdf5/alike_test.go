@@ -111,37 +111,23 @@ func TestNarrowFiles(t *testing.T) {
 	checkPaths(t, "with one", file(512, 2), nil, "")
 }
 
-// TestDatasetsAlike has datasets that differ in nothing but where their elements are, which are
-// recognised, and others that differ in one byte or are not all in one header, which are read.
-func TestDatasetsAlike(t *testing.T) {
-	at := func(i uint64) body { return body{msgLayout, contiguous(blocksAt+i, 1)} }
-	space, kind := body{msgDataspace, dataspaceOf([]int64{1})}, body{msgDatatype, fixedType(1, false)}
-	version2 := func(list ...body) []byte {
-		var all [][]byte
-		for _, m := range list {
-			all = append(all, message2(byte(m.kind), 0, m.b))
-		}
-		return header2Of(0, nil, all...)
-	}
-	for _, header := range []func(list ...body) []byte{header1Of, version2} {
-		found, err := walkedBy(t, inGroup(header(space, kind, at(0)), header(space, kind, at(1)), header(space, kind, at(2))), 1)
-		if err != nil || len(found.datasets) != 3 || found.datasets[0].form != found.datasets[1].form || found.datasets[0].form != found.datasets[2].form {
-			t.Errorf("%d datasets, %v; want 3 of one form", len(found.datasets), err)
-		}
-		large := body{msgDataspace, dataspaceOf([]int64{1<<56 + 1})} // the last byte is another
-		checkPaths(t, "a header that ends in another byte", inGroup(header(kind, at(0), space), header(kind, at(0), large)), []string{"a"}, "it claims 72057594037927937 bytes")
-	}
-	rest := appendMessage(nil, msgLayout, at(0).b)
-	next := summed([]byte(sigHeaderNext), message2(msgLayout, 0, at(0).b))
-	older := header1Of(space, kind, body{msgContinuation, u64s(blocksAt, uint64(len(rest)))})
-	older[2]++
-	newer := version2(space, kind, body{msgContinuation, u64s(blocksAt, uint64(len(next)))})
-	sharing := header2Of(0, nil, message2(msgDataspace, 0, space.b), message2(msgDatatype, 0, kind.b), message2(msgLayout, 2, append([]byte{2, 0}, u64s(blocksAt)...)))
-	for name, file := range map[string][]byte{
-		"headers that continue":                 inGroupAfter(rest, older, older),
-		"those of version 2":                    inGroupAfter(next, newer, newer),
-		"a layout in the header of another one": inGroupAfter(header1Of(at(0)), sharing, sharing),
+// TestLayoutsDamagedOrUnknown has layouts that no file has, which are damage, and others that this
+// package does not know, which hide no other dataset.
+func TestLayoutsDamagedOrUnknown(t *testing.T) {
+	file := func(layout []byte) []byte { return made(numbers([]int64{2}, layout), "ab") }
+	at := u64s(1 << 63)
+	for _, c := range []madeCase{
+		{"at no address", file(contiguous(1<<63, 2)), "", "offset 168: message of type 8: address 0x8000000000000000"},
+		{"with a size of none", file(contiguous(blocksAt, 1<<63)), "", "message of type 8: 9223372036854775808 is larger"},
+		{"chunks at no address", file(slices.Concat([]byte{3, layoutChunked, 2}, at, []byte{1, 0, 0, 0, 1, 0, 0, 0})), "", "message of type 8: address 0x8"},
+		{"chunks of no dimension", file(slices.Concat([]byte{3, layoutChunked, 0}, at)), "", "message of type 8: address 0x8"},
+		{"of version 4, at no address", file(slices.Concat([]byte{4, layoutChunked, 0, 2, 1, 1, 1, indexSingle}, at)), "", "message of type 8: address 0x8"},
+		{"with a number of 9 bytes", file([]byte{4, layoutChunked, 0, 2, 9}), "", "message of type 8: a number has 9 bytes"},
+		{"of version 2", file([]byte{2, layoutContiguous}), "", "type: a layout has version 2"},
+		{"virtual", file([]byte{4, 3}), "", "type: layouts of class 3"},
+		{"of another index", file(slices.Concat([]byte{4, layoutChunked, 0, 2, 1, 1, 1, 9}, at)), "", "type: an index of chunks of kind 9"},
+		{"with edges without filters", file(slices.Concat([]byte{4, layoutChunked, 1, 2, 1, 1, 1, indexSingle}, at)), "", "type: filters leave out"},
 	} {
-		checkPaths(t, name, file, []string{"a", "b"}, "")
+		c.check(t)
 	}
 }
