@@ -39,7 +39,7 @@ func (c *Config) Snapshot() ([]byte, error) {
 			*path = Absolute(*path)
 		}
 	}
-	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(Default()).Elem())
+	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(c.defaults()).Elem())
 	return b.Bytes(), err
 }
 
