@@ -29,6 +29,7 @@ type attempt struct {
 	broken       *nodeState         // of the node that has ended it, nil for none
 	save         saveRequest        // the newest of the chief's
 	saveDue      <-chan time.Time   // when SaveSignal is sent, nil for never
+	abandoned    bool               // what it has left when it failed has been ended
 	deaf         bool               // the log has that nothing handles SaveSignal
 	speaker      *int               // the node whose reports count, nil while none has reported
 	forwarded    map[int]*forwarded // by the other nodes
