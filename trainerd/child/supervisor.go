@@ -260,7 +260,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 		return nil, errors.Join(err, r.close())
 	}
 	r.keepConfig()
-	sv.setInbox(&r.inbox) // which is heard while the program waits for a disk
+	sv.setInbox(new(inbox)) // to be answered at once: the scan may have much to read
 	if err := logging.Await(r.log.Warn, "the checkpoints in the logdir", func() error { return r.scan(ctx) }); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -351,6 +351,7 @@ func (r *run) scan(ctx context.Context) error {
 	}
 	known, bad := r.store.Refresh(true)
 	r.skip(bad)
+	r.setInbox(&r.inbox)    // which is heard while the program waits for a disk
 	if r.lock.TakenOver() { // or the user has removed it, to begin from the beginning
 		r.bringBackGone(ctx)
 	}
