@@ -184,7 +184,7 @@ func TestLineReader(t *testing.T) {
 // TestLineReaderAtPauses has a stream that pauses after each of its pieces.
 func TestLineReaderAtPauses(t *testing.T) {
 	long := strings.Repeat("x", MaxLine)
-	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c\n", "\r40%", "\nd\n", "\r/", "\r-", "\n", "\r" + long + "y", "z\n", "e"}
+	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c", "c\n", "\r40%", "\nd\n", "\r/", "\r-", "\n", "\r" + long + "y", "z\n", "e"}
 	var readers []io.Reader
 	for _, piece := range pieces {
 		readers = append(readers, strings.NewReader(piece))
@@ -197,7 +197,7 @@ func TestLineReaderAtPauses(t *testing.T) {
 		}
 		got = append(got, []string{"", "~", "=", "+"}[k]+string(line))
 	}
-	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "c", "~40%", "=40%", "d", "~/", "~-", "=-", "~" + long[:MaxLine/2-1], "~" + long[:MaxLine-1], "+" + long, "+yz", "e"} // it is read in halves
+	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "cc", "~40%", "=40%", "d", "~/", "~-", "=-", "~" + long[:MaxLine/2-1], "~" + long[:MaxLine-1], "+" + long, "+yz", "e"} // it is read in halves
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
@@ -278,6 +279,30 @@ func TestKilledGroup(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { close(a.killed) })
 		if a.awaitGroup(false); time.Since(begun) != time.Minute {
 			t.Errorf("it is waited for %v", time.Since(begun))
+		}
+	})
+}
+
+// TestAskedDuringFirstScan asks for something while a run reads the checkpoints that are there,
+// which may take long: the answer says so, and comes at once.
+func TestAskedDuringFirstScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { return 0 })
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+		var answers []error
+		picky(sv, func(op, below string) bool {
+			if op == "rename" && strings.HasPrefix(below, manifest.RecordsDir) && len(answers) == 0 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				answers = append(answers, sv.Pause(ctx))
+			}
+			return false
+		})
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Cause != Completed {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if len(answers) != 1 || !errors.Is(answers[0], errScanning) {
+			t.Errorf("the answers are %v", answers)
 		}
 	})
 }
