@@ -253,3 +253,27 @@ func TestPauseIsNoHang(t *testing.T) {
 		})
 	}
 }
+
+// A pause that is asked for between two starts while the disk is full, as when somebody is to
+// make room, is told to the other nodes once there is room.
+func TestPauseOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full atomic.Bool
+		n := &nodes{}
+		sv, log := simulate(t, func(*simProgram) int { return 1 })
+		picky(sv, func(op, below string) bool {
+			return full.Load() && op == "create" && strings.HasPrefix(below, nodesDir)
+		})
+		sv.Nodes, sv.Restarts.Backoff, n.dir = 2, time.Hour, filepath.Join(sv.Logdir, nodesDir)
+		begin(t, sv)
+		pass(5 * time.Minute)
+		full.Store(true)
+		childtest.Must(t, sv.Pause(t.Context()))
+		before := n.job().Paused
+		full.Store(false)
+		pass(2 * time.Second)
+		if job := n.job(); before || !job.Paused || job.Phase != nodeEnded {
+			t.Errorf("told on the full disk: %v; then %+v; log:\n%s", before, job, log)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -182,6 +183,23 @@ func TestStopWhilePaused(t *testing.T) {
 	})
 }
 
+// TestKeepOnBadDisk has a disk that does not take that a checkpoint is to be kept: who asks for
+// that is told.
+func TestKeepOnBadDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bad atomic.Bool
+		sv, _ := simulate(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+		picky(sv, func(op, _ string) bool { return bad.Load() && op == "create" })
+		childtest.Write(t, sv.Logdir+"/ckpt-3", "weights")
+		begin(t, sv)
+		pass(time.Second)
+		bad.Store(true)
+		if _, err := sv.Keep(t.Context(), 3); !errors.Is(err, syscall.EIO) {
+			t.Errorf("Keep = %v", err)
+		}
+	})
+}
+
 // TestStopEndsThePause has a job on several nodes stopped in a pause: from then on it is not
 // paused, for the other nodes either, while the program saves.
 func TestStopEndsThePause(t *testing.T) {
@@ -223,6 +241,9 @@ func TestSignalsThatFail(t *testing.T) {
 		time.Sleep(time.Second)
 		if err := sv.Pause(t.Context()); !errors.Is(err, syscall.EPERM) {
 			t.Errorf("Pause: %v", err)
+		}
+		if err := sv.Resume(t.Context()); !errors.Is(err, syscall.EPERM) {
+			t.Errorf("Resume: %v", err)
 		}
 		stop()
 		if exit, err := end(); err != nil || exit.Cause != Stopped {

@@ -231,3 +231,27 @@ func TestSaveable(t *testing.T) {
 		}
 	}
 }
+
+// A worker's program follows the pauses of the chief, but is not suspended in the middle of its
+// end, in which it may be saving.
+func TestFollowChiefPauses(t *testing.T) {
+	for _, tc := range []struct {
+		ending         *ending
+		before, paused bool
+		want           []syscall.Signal
+	}{
+		{nil, false, true, []syscall.Signal{system.SigStop}}, {nil, true, false, []syscall.Signal{system.SigCont}},
+		{&ending{}, false, true, nil}, {&ending{}, true, false, []syscall.Signal{system.SigCont}},
+		{nil, true, true, nil}, {nil, false, false, nil},
+	} {
+		program, at := &simProgram{told: make(chan struct{}), ended: make(chan struct{})}, start{"chief", 1}
+		f := &follower{chief: "chief", at: at, run: &run{
+			Supervisor: &Supervisor{System: &simulated{}}, log: discard, observer: nobody{},
+			attempt: attempt{process: &process{alive: true, program: program}, ending: tc.ending, paused: tc.before},
+		}}
+		f.followChief(jobState{start: at, Paused: tc.paused})
+		if got := program.signals(); !slices.Equal(got, tc.want) || f.attempt.paused != (tc.paused && tc.ending == nil) {
+			t.Errorf("%+v: it got %v, and is paused: %v", tc, got, f.attempt.paused)
+		}
+	}
+}

@@ -140,8 +140,9 @@ type Observer interface {
 // error is an [*ExitError] or [*StartError] if the program is to blame, a
 // [*trainerd.NaNError] if its loss is NaN and MaxRewinds did not help, a
 // [*SaveLostError] if it was stopped and has not saved, a [*logdir.LockedError] if
-// another process holds the logdir, and a [*logdir.LostError] if the logdir was
-// moved or deleted meanwhile.
+// another process holds the logdir, a [*logdir.GroupError] if processes of an earlier
+// start do not end, a [*logdir.LostError] if the logdir was moved or deleted meanwhile,
+// and a [*ChiefError] on a worker if the job has failed on the chief's node.
 func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
 	for {
 		exit, err := sv.lead(ctx)
