@@ -37,6 +37,12 @@ func isForeignEvents(base string) bool {
 	return strings.Contains(base, "tfevents") && !strings.HasSuffix(base, ownSuffix) && !strings.HasSuffix(base, ".profile-empty")
 }
 
+// isOwnEvents reports whether a file has trainerd's events of a run, and not just the mark of
+// a restart.
+func isOwnEvents(base string) bool {
+	return strings.Contains(base, "tfevents") && strings.HasSuffix(base, ownSuffix) && !strings.Contains(base, purgeInfix)
+}
+
 // hasForeignEvents reports whether the program writes events into the logdir.
 func (r *run) hasForeignEvents() bool {
 	entries, err := fs.ReadDir(r.root.FS(), ".")
@@ -88,7 +94,7 @@ func (r *run) moveEvents() (err error) {
 	}()
 	for _, e := range entries {
 		name := e.Name()
-		if strings.Contains(name, "tfevents") && strings.HasSuffix(name, ownSuffix) && !strings.Contains(name, purgeInfix) {
+		if isOwnEvents(name) {
 			if err := r.disk.Rename(r.abs(name), r.abs(path.Join(ownRun, name))); err != nil {
 				return err
 			}

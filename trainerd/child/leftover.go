@@ -34,6 +34,20 @@ func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 	return nil
 }
 
+// endAbandoned ends what a program has left that has failed on its own, in sessions of
+// their own: the ranks of a launcher that was killed would train on until their output is
+// drained, and the next start waits for that.
+func (r *run) endAbandoned() {
+	if r.attempt.abandoned || !r.attempt.process.hasFailed() {
+		return
+	}
+	r.attempt.abandoned = true
+	if left := r.system().Leftovers(r.groupDir); len(left) > 0 {
+		r.log.Warn("ending processes that the program has left", "pids", left)
+		r.system().SignalAll(r.groupDir, left, system.SigKill)
+	}
+}
+
 // leftRunning returns the processes that a program which has succeeded has left running.
 func (r *run) leftRunning(ctx context.Context) []int {
 	left := r.awaitEnd(ctx, r.patienceWithLeftovers())

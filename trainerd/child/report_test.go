@@ -57,6 +57,10 @@ func TestParseReport(t *testing.T) {
 
 		{"pairs", "step=120 loss=0.25 val/loss=4e-1", report(120, "loss", 0.25, "val/loss", 0.4), true},
 		{"pairs with commas", "global_step=120, loss=0.25; acc=1", report(120, "loss", 0.25, "acc", 1.0), true},
+		{"a step in groups", "step=1,234,567, loss=0.5", report(1234567, "loss", 0.5), true},
+		{"groups at the end", "loss=0.5;global_step=12,000", report(12000, "loss", 0.5), true},
+		{"no groups", "step=5,loss=1 step=12,34 step=012,000 step=1,0000", report(1, "loss", 1.0), false},
+		{"another number in groups", "step=5 loss=1,234", report(5, "loss", 1.0), false},
 		{"pairs, nan", "step=1 loss=nan b=-inf", report(1, "loss", math.NaN(), "b", -inf), true},
 		{"pairs among words", "INFO [train] step=5 loss=0.5 eta=3h", report(5, "loss", 0.5), false},
 		{"quotes", `step=5 msg="it is loss=3 now" loss=1`, report(5, "loss", 1.0), false},
