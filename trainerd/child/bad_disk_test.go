@@ -287,3 +287,22 @@ func TestCannotBringBack(t *testing.T) {
 		t.Errorf("the log:\n%s", log)
 	}
 }
+
+// TestDamagedIsNotGone has a program whose only checkpoint is damaged: it has the copy again, and
+// nobody says that the program was killed between two checkpoints.
+func TestDamagedIsNotGone(t *testing.T) {
+	dir, log := t.TempDir(), newScreen()
+	name := filepath.Join(dir, "last.safetensors")
+	childtest.Write(t, name, childtest.Tensors())
+	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: openShelf(t, dir, "last*"), ceiling: noCeiling}
+	r.store.Refresh(true)
+	childtest.Write(t, name, "x")
+	r.store.Refresh(true)
+	r.quarantineDamaged(t.Context())
+	if got := childtest.Read(t, name); got != childtest.Tensors() {
+		t.Errorf("it has %q", got)
+	}
+	if text := log.String(); strings.Count(text, "brought back") != 1 || strings.Contains(text, "is gone") {
+		t.Errorf("the log:\n%s", text)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // TestFirstReport has programs that begin at step 0 and at step 1, and say some steps twice:
@@ -115,8 +116,63 @@ func TestProgressBySaving(t *testing.T) {
 			if r := readReport(t, sv.Logdir); r.LastStep != tc.last {
 				t.Errorf("%s: it came to step %d, want %d", tc.says, r.LastStep, tc.last)
 			}
+			if got := marks(t, sv.Logdir); got[len(got)-1] != fmt.Sprint("STOP@", tc.last) {
+				t.Errorf("%s: marks %v, want STOP@%d at the end", tc.says, got, tc.last)
+			}
 		})
 	}
+}
+
+// TestSlowSave has a checkpoint that grows for some looks: nobody says that it is damaged, and it
+// is announced once it is whole.
+func TestSlowSave(t *testing.T) {
+	for base, mark := range map[string]string{"ckpt-10.safetensors": "CHECKPOINT@10", "last.safetensors": "CHECKPOINT@0"} {
+		synctest.Test(t, func(t *testing.T) {
+			name, sizes, whole := "", []int64(nil), childtest.TensorsOf(10)
+			sv, log := simulate(t, func(p *simProgram) int {
+				const pieces = 20
+				for i := range pieces {
+					childtest.Write(t, name, whole[:len(whole)*(i+1)/pieces])
+					p.sleep(time.Second / 2)
+				}
+				p.sleep(time.Minute)
+				return 0
+			})
+			name, sv.Checkpoints = filepath.Join(sv.Logdir, base), "*.safetensors"
+			sv.Observer = whenSaved{nobody{}, func() { sizes = append(sizes, childtest.Stat(t, name).Size()) }}
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if want := []int64{int64(len(whole))}; !slices.Equal(sizes, want) || strings.Contains(log.String(), "skipping checkpoint") {
+				t.Errorf("announced with %d bytes, want %d; the log:\n%s", sizes, want, log)
+			}
+			if got := marks(t, sv.Logdir); !slices.Contains(got, mark) {
+				t.Errorf("marks %v, want %s", got, mark)
+			}
+		})
+	}
+}
+
+// TestDeletionIsTriedWithSaves has a disk that does not let go of an old checkpoint: it is asked
+// with each save, and not at each look.
+func TestDeletionIsTriedWithSaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			for step := 1; step < 4; step++ {
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), fmt.Sprint("ckpt-", step)), "weights")
+				p.sleep(time.Minute)
+			}
+			return 0
+		})
+		sv.Retention = []retention.Policy{retention.Last(1)}
+		picky(sv, func(op, below string) bool { return op == "rename" && !strings.Contains(below, "/") })
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(log.String(), "cannot delete checkpoint"); got != 2 {
+			t.Errorf("it is said %d times, want with the second and the third save:\n%s", got, log)
+		}
+	})
 }
 
 // TestReportsAfterTheSave has a program whose reports come late: what it has saved is there before
@@ -248,4 +304,32 @@ func TestHintAboutCheckpoints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoSaveIsAskedForAtTheEnd has a program that hangs, and trains on once SIGTERM has woken it: it
+// may die of another signal while it ends.
+func TestNoSaveIsAskedForAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []syscall.Signal
+		sv, log := simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") != "1" {
+				return 0
+			}
+			for step := range 100 {
+				p.say("step=%d loss=1", step+1)
+				for p.sleepDeaf(time.Second); step == 29 && !slices.Contains(p.signals(), system.SigTerm); {
+					p.sleepDeaf(time.Second)
+				}
+			}
+			got = p.signals()
+			return 1
+		})
+		sv.SaveSignal, sv.SaveEvery, sv.HangAfter, sv.Grace = syscall.SIGUSR1, 20*time.Second, time.Minute, time.Hour
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 2 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if want := []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR1, system.SigTerm, system.SigCont}; !slices.Equal(got, want) {
+			t.Errorf("it got %v, want %v\n%s", got, want, log)
+		}
+	})
 }

@@ -26,7 +26,7 @@ type prompter struct {
 }
 
 // begin prepares for a start of the program.
-func (p *prompter) begin() { p.step, p.asked, p.askedStep = -1, time.Time{}, -1 }
+func (p *prompter) begin() { p.step, p.asked, p.askedStep = -1, time.Time{}, 0 }
 
 // trained takes the newest step.
 func (p *prompter) trained(step int64, now time.Time) {
@@ -77,7 +77,7 @@ func (p *prompter) due(now time.Time) bool {
 	if pause := p.budget.Pause(p.every, p.took); pause > 0 && since >= max(pause, 2*p.took) {
 		return true // and has had as long for steps as for the last save
 	}
-	passed := p.steps > 0 && p.step/p.steps > max(p.covered, p.askedStep, 0)/p.steps
+	passed := p.steps > 0 && p.step/p.steps > max(p.covered, p.askedStep)/p.steps
 	return passed && p.budget.Allows(since, p.took)
 }
 
@@ -99,7 +99,7 @@ func (r *run) warnRisk() {
 // prompt has the program save if that is due.
 func (r *run) prompt() {
 	now := time.Now()
-	if r.attempt.paused || r.attempt.hung || r.attempt.ending != nil || !r.prompter.due(now) {
+	if r.attempt.paused || r.attempt.ending != nil || !r.prompter.due(now) {
 		return
 	}
 	r.prompter.ask(now)

@@ -61,6 +61,7 @@ func TestPrompter(t *testing.T) {
 		{"from step 0 on", prompter{every: 10 * s}, []happens{step(0, 0), step(1, 6)}, 10, true},
 		{"another start, from its first report on", prompter{every: 10 * s}, []happens{step(1, 0), start, step(1, 100)}, 109, false},
 		{"another start", prompter{every: 10 * s}, []happens{step(1, 0), asked(10), start}, 50, false},
+		{"at each step, the first", prompter{steps: 1}, []happens{step(1, 0)}, 1, true},
 		{"at each step", prompter{steps: 1}, []happens{step(1, 0), saves(1, 1), step(2, 2)}, 3, true},
 		{"by steps, not yet", prompter{steps: 10}, []happens{step(1, 0), step(9, 1)}, 2, false},
 		{"by steps", prompter{steps: 10}, []happens{step(1, 0), step(11, 1)}, 2, true},

@@ -36,6 +36,6 @@ func signalGroup(pid int, sig syscall.Signal) error {
 
 func groupEnded(int) bool { return true }
 
-func signalOf(*os.ProcessState) (syscall.Signal, bool) { return 0, false }
+func signalOf(*os.ProcessState) syscall.Signal { return 0 }
 
 const GroupPoll = 20 * time.Millisecond

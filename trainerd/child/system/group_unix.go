@@ -40,13 +40,12 @@ func groupEnded(pid int) bool {
 	return errors.Is(syscall.Kill(-pid, 0), syscall.ESRCH)
 }
 
-// signalOf returns the signal that has ended a process.
-func signalOf(s *os.ProcessState) (syscall.Signal, bool) {
-	w, ok := s.Sys().(syscall.WaitStatus)
-	if !ok || !w.Signaled() {
-		return 0, false
+// signalOf returns the signal that has ended a process, 0 for none.
+func signalOf(s *os.ProcessState) syscall.Signal {
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return w.Signal()
 	}
-	return w.Signal(), true
+	return 0
 }
 
 // GroupPoll is the time between two checks of a group whose leader has ended.

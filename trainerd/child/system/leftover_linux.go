@@ -60,10 +60,7 @@ func hasOpen(pid int, name string) bool {
 // hasMark looks into the environment of a process. Those of other users cannot
 // be read; they are not ours. One that has ended has none.
 func hasMark(pid int, mark []byte) bool {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil || len(b) == 0 {
-		return false
-	}
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	for variable := range bytes.SplitSeq(b, []byte{0}) {
 		if bytes.Equal(variable, mark) {
 			return true

@@ -78,6 +78,19 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+// TestLookHoldsNothing: who looks for leftovers does not keep the lock that a start needs.
+func TestLookHoldsNothing(t *testing.T) {
+	dir := t.TempDir()
+	if got := (OS{}).Leftovers(dir); len(got) != 0 {
+		t.Errorf("Leftovers = %v", got)
+	}
+	lock, err := logdir.HoldGroup(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Close()
+}
+
 // TestNotAboveItself: a trainerd that is the program of another trainerd ends neither
 // itself nor that.
 func TestNotAboveItself(t *testing.T) {
@@ -122,8 +135,8 @@ func child(t *testing.T, script string) (pid int) {
 	return p.Pid
 }
 
-// TestSignals: Signal is for the program alone, and SignalGroup is no error once all
-// have ended.
+// TestSignals: Signal is for the program alone, and SignalGroup is an error where the system
+// refuses it, but not once all have ended.
 func TestSignals(t *testing.T) {
 	p := start(t, "trap 'exit 4' TERM; sleep 300 & echo ready; wait", nil)
 	if err := p.Signal(SigTerm); err != nil {
@@ -137,6 +150,9 @@ func TestSignals(t *testing.T) {
 	}
 	if err := p.Signal(SigTerm); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("Signal after the end: %v", err)
+	}
+	if err := p.SignalGroup(syscall.Signal(999)); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("SignalGroup with no signal: %v", err)
 	}
 	if err := p.SignalGroup(SigKill); err != nil {
 		t.Error(err)

@@ -144,8 +144,7 @@ func (p *command) Outputs() (stdout, stderr Output) { return p.stdout, p.stderr 
 // Wait implements [Program].
 func (p *command) Wait() (code int, sig syscall.Signal) {
 	p.cmd.Wait() // its error is in ProcessState
-	sig, _ = signalOf(p.cmd.ProcessState)
-	return p.cmd.ProcessState.ExitCode(), sig
+	return p.cmd.ProcessState.ExitCode(), signalOf(p.cmd.ProcessState)
 }
 
 // Signal implements [Program].
