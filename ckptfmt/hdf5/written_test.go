@@ -149,9 +149,24 @@ func TestManyAttributes(t *testing.T) {
 		}
 	}
 	check(attrs, 2)
+	several := Attrs{"": {"a": "1", "b": "2", "c": "3", "d": "4", "e": "5", "f": "6"}}
+	for range 8 { // the order of the map is another one each time
+		b := written(t, nil, several)
+		if places := placesOf(b, "a\x00", "b\x00", "c\x00", "d\x00", "e\x00", "f\x00"); !slices.IsSorted(places) {
+			t.Fatalf("the attributes are at %v", places)
+		}
+	}
 	for n := heapMinimum - 64; n < heapMinimum; n += 3 {
 		check(Attrs{"": {"name": strings.Repeat("x", n)}}, 1)
 	}
+}
+
+// placesOf returns where texts are last in a file.
+func placesOf(b []byte, texts ...string) (list []int) {
+	for _, text := range texts {
+		list = append(list, bytes.LastIndex(b, []byte(text+"\x00")))
+	}
+	return list
 }
 
 // checkFree insists that the last object of a collection is what is free, to its end.
@@ -215,6 +230,9 @@ func TestWriteFails(t *testing.T) {
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.err)
 		}
+	}
+	if err := Check(of(func(p *ckptfmt.Part) { p.Err = broken })[0]); !errors.Is(err, broken) {
+		t.Errorf("a part that is damaged: %v", err)
 	}
 	var whole bytes.Buffer
 	if err := Write(t.Context(), &whole, []ckptfmt.Part{part("x", 8), part("y", 8)}, nil); err != nil {
