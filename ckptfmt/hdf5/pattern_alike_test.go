@@ -120,6 +120,7 @@ func TestDamageAmongAlikes(t *testing.T) {
 		{"at no address", inGroup(first, at(1<<63)), nil, "address 0x8000000000000000"},
 		{"another last byte of the shape", inGroup(first, long), nil, "dataset /b: f.h5: offset"},
 		{"a header that ends in another byte", inGroup(header1Of(usualType, oneAt(7), usualSpace), header1Of(usualType, oneAt(7), body{msgDataspace, dataspaceOf([]int64{1<<56 + 1})})), nil, "it claims 72057594037927937 bytes"},
+		{"another version", inGroup(first, append([]byte{2}, at(8)[1:]...)), nil, "it has version 2"},
 		{"no room for elements", inGroup(zero(unwritten), zero(7)), nil, "needs 1 bytes; 0 are at 7"},
 		{"another checksum", inGroup(version2Of(usualSpace, usualType, oneAt(7)), sum), nil, "stored is"},
 	} {
