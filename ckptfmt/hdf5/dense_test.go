@@ -101,3 +101,23 @@ func TestSumsOfHeaps(t *testing.T) {
 		t.Errorf("a block of 18 bytes: %v", err)
 	}
 }
+
+// TestErrorsOfRecords has errors about a record, which are located once: where the record is, or
+// where what it refers to is.
+func TestErrorsOfRecords(t *testing.T) {
+	const leafAt = 64
+	head := append(binary.LittleEndian.AppendUint32([]byte(sigTree2+"\x00\x05"), 64), 11, 0, 0, 0, 100, 40)
+	head = summed(u64sOnto(append(u64sOnto(head, leafAt), 1, 0), 1))
+	leaf := summed([]byte(sigTree2Leaf+"\x00\x05"), make([]byte, 11))
+	b := slices.Concat(head, make([]byte, leafAt-len(head)), leaf)
+	s := &store{pager: &pager{from: bytes.NewReader(b), size: int64(len(b))}, name: "f.h5", offsets: 8, lengths: 8}
+	wrong := errors.New("it is wrong")
+	err := s.eachRecord(0, recordLink, func(*cursor) error { return wrong })
+	if err == nil || err.Error() != "f.h5: offset 64: tree: it is wrong" || !errors.As(err, new(*ckptfmt.CorruptError)) || !errors.Is(err, wrong) {
+		t.Errorf("of the record: %v", err)
+	}
+	located := s.corrupt(7, "link", wrong)
+	if err := s.eachRecord(0, recordLink, func(*cursor) error { return fmt.Errorf("object /x: %w", located) }); err == nil || err.Error() != "object /x: f.h5: offset 7: link: it is wrong" {
+		t.Errorf("of what it refers to: %v", err)
+	}
+}

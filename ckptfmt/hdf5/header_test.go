@@ -73,6 +73,7 @@ func TestHeadersOfVersion2(t *testing.T) {
 		{"with a type that is elsewhere", file2(header2Of(0, nil, m[0], elsewhere(2, blocksAt+2), m[2]), next(typed)), "ab", ""},
 		{"with one of version 1", file2(header2Of(0, nil, m[0], elsewhere(1, blocksAt+2), m[2]), next(typed)), "ab", ""},
 		{"with one of version 3", file2(header2Of(0, nil, m[0], elsewhere(3, blocksAt+2), m[2]), next(typed)), "ab", ""},
+		{"with one of version 0", file2(header2Of(0, nil, m[0], elsewhere(0, blocksAt+2), m[2]), next(typed)), "", "a shared message has version 0"},
 		{"with one of version 4", file2(header2Of(0, nil, m[0], elsewhere(4, blocksAt+2), m[2]), next(typed)), "", "a shared message has version 4"},
 		{"with one in a heap", file2(header2Of(0, nil, m[0], message2(msgDatatype, 2, append([]byte{3, 1}, u64s(7)...)), m[2]), next(typed)), "", "type: several objects share in a heap"},
 		{"with one that has no address", file2(header2Of(0, nil, m[0], message2(msgDatatype, 2, []byte{2, 0, 1}), m[2]), next(typed)), "", "shared message: it ends early"},

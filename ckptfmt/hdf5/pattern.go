@@ -100,7 +100,7 @@ func (t *tree) toFront(i int) {
 // reports whether it is. What is damaged is not.
 func (t *tree) addLike(at int64) bool {
 	s := t.s
-	if at < 0 || at >= s.size-s.base || len(t.patterns) == 0 {
+	if len(t.patterns) == 0 || s.claim(at, 1) != nil {
 		return false
 	}
 	b := s.window(s.base + at)

@@ -120,17 +120,20 @@ func TestDamageAmongAlikes(t *testing.T) {
 		{"at no address", inGroup(first, at(1<<63)), nil, "address 0x8000000000000000"},
 		{"another last byte of the shape", inGroup(first, long), nil, "dataset /b: f.h5: offset"},
 		{"a header that ends in another byte", inGroup(header1Of(usualType, oneAt(7), usualSpace), header1Of(usualType, oneAt(7), body{msgDataspace, dataspaceOf([]int64{1<<56 + 1})})), nil, "it claims 72057594037927937 bytes"},
+		{"another version", inGroup(first, append([]byte{2}, at(8)[1:]...)), nil, "it has version 2"},
 		{"no room for elements", inGroup(zero(unwritten), zero(7)), nil, "needs 1 bytes; 0 are at 7"},
 		{"another checksum", inGroup(version2Of(usualSpace, usualType, oneAt(7)), sum), nil, "stored is"},
 	} {
 		checkPaths(t, c.name, c.file, c.want, c.err)
 	}
-	for _, to := range []uint64{unwritten, size + 60, size + 600, 1 << 40} { // of no header
+	for _, to := range []uint64{unwritten, size + 60, size + 600, size + 8<<10, 1 << 40} { // of no header
 		checkPaths(t, fmt.Sprint("a link to ", to), linksTo(first, to), nil, "outside of the file")
-		checkPaths(t, fmt.Sprint("a link to ", to, " after a user's block"), afterUser(linksTo(first, to)), nil, "outside of the file")
+		for _, n := range []int{512, 16 << 10} {
+			checkPaths(t, fmt.Sprint("a link to ", to, " after a user's block"), afterUser(n, linksTo(first, to)), nil, "outside of the file")
+		}
 	}
-	checkPaths(t, "after a user's block", afterUser(inGroup(first, at(size))), nil, "dataset /b: f.h5: offset")
-	checkPaths(t, "at the last place after one", afterUser(inGroup(first, at(size-1))), []string{"a", "b"}, "")
+	checkPaths(t, "after a user's block", afterUser(512, inGroup(first, at(size))), nil, "dataset /b: f.h5: offset")
+	checkPaths(t, "at the last place after one", afterUser(512, inGroup(first, at(size-1))), []string{"a", "b"}, "")
 }
 
 // linksTo is a file with a dataset, and a link to an address.
@@ -142,10 +145,10 @@ func linksTo(dataset []byte, at uint64) []byte {
 	return file2(header2Of(0, nil, info, link('a', blocksAt), link('b', at)), string(dataset))
 }
 
-// afterUser is a file of version 2 with 512 bytes of a user before it.
-func afterUser(b []byte) []byte {
-	super := summed([]byte(Magic), []byte{2, 8, 8, 0}, u64s(512, unwritten, uint64(len(b)+512), 48))
-	return slices.Concat(make([]byte, 512), super, b[len(super):])
+// afterUser is a file of version 2 with n bytes of a user before it.
+func afterUser(n int, b []byte) []byte {
+	super := summed([]byte(Magic), []byte{2, 8, 8, 0}, u64s(uint64(n), unwritten, uint64(len(b)+n), 48))
+	return slices.Concat(make([]byte, n), super, b[len(super):])
 }
 
 // TestLayoutsElsewhere has headers that continue, or have their layout in another one. No header is

@@ -33,11 +33,11 @@ const (
 // seen returns n bytes at an address if they are in a page, nil otherwise. They are valid until
 // the next read.
 func (s *store) seen(at, n int64) []byte {
-	if s.offsets != 8 || s.lengths != 8 || at < 0 || at > s.size-s.base-n {
+	if s.offsets != 8 || s.lengths != 8 || s.claim(at, n) != nil {
 		return nil
 	}
 	b := s.window(s.base + at)
-	if int64(len(b)) < n || s.claim(at, n) != nil {
+	if int64(len(b)) < n {
 		return nil
 	}
 	return b[:n:n]

@@ -124,15 +124,16 @@ func TestBytesThatAreSeen(t *testing.T) {
 		offsets, lengths int
 		ok               bool
 	}{
-		{0, 0, 10, 8, 8, true}, {0, -1, 10, 8, 8, false}, {0, 990, 10, 8, 8, true}, {0, 991, 10, 8, 8, false}, {0, 5000, 10, 8, 8, false},
-		{100, 890, 10, 8, 8, true}, {100, 891, 10, 8, 8, false}, {100, 1090, 10, 8, 8, false}, {100, -1, 10, 8, 8, false},
+		{0, 4076, 10, 8, 8, true}, {0, 4096, 20, 8, 8, false}, {100, 4000, 10, 8, 8, false}, {100, 3990, 90, 8, 8, false},
+		{0, 0, 10, 8, 8, true}, {0, -1, 10, 8, 8, false}, {0, 4077, 10, 8, 8, false}, {0, 5000, 10, 8, 8, false},
+		{100, 3976, 10, 8, 8, true}, {100, 3977, 10, 8, 8, false}, {100, 4176, 10, 8, 8, false}, {100, -1, 10, 8, 8, false},
 		{0, 0, 10, 4, 8, false}, {0, 0, 10, 8, 4, false}, {0, 0, 10, 7, 8, false}, {0, 0, 10, 8, 7, false},
 	} {
-		b := make([]byte, 1000)
+		b := make([]byte, 4086) // a page is 4096
 		for i := range b {
 			b[i] = byte(i % 251)
 		}
-		s := (&store{pager: &pager{from: bytes.NewReader(b), size: 1000}, base: c.base, offsets: c.offsets, lengths: c.lengths}).walker()
+		s := (&store{pager: &pager{from: bytes.NewReader(b), size: int64(len(b))}, base: c.base, offsets: c.offsets, lengths: c.lengths}).walker()
 		got := s.seen(c.at, c.n)
 		if (got != nil) != c.ok || c.ok && !bytes.Equal(got, b[c.base+c.at:][:c.n]) {
 			t.Errorf("%v: %v", c, got)

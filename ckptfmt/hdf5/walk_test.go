@@ -132,3 +132,39 @@ func TestTreesOfManyLeaves(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralLargeGroups has large groups next to each other and within each other: each dataset is found
+// once, by one goroutine or by several.
+func TestSeveralLargeGroups(t *testing.T) {
+	var names []string
+	for _, group := range []string{"a/", "b/w100/in/", "b/w101/", "c/"} {
+		for i := range 300 {
+			names = append(names, fmt.Sprintf("%sw%03d", group, i+100))
+		}
+	}
+	for i := range 300 {
+		names = append(names, fmt.Sprintf("b/x%03d", i))
+	}
+	slices.Sort(names)
+	b := written(t, names, Attrs{"a/w200": {"a": "1"}, "c/w200": {"a": "2"}})
+	size := int64(0)
+	for _, n := range []int{1, 2, 3} {
+		got, err := walkedBy(t, b, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for _, d := range got.datasets {
+			paths = append(paths, d.path)
+		}
+		if !slices.Equal(paths, names) || len(got.attrs) != 2 {
+			t.Errorf("%d goroutines: %d datasets, %d objects with attributes; want %d and 2", n, len(paths), len(got.attrs), len(names))
+		}
+		if size == 0 {
+			size = got.nameSize
+		}
+		if size != got.nameSize {
+			t.Errorf("%d goroutines: paths of %d bytes, others of %d", n, got.nameSize, size)
+		}
+	}
+}

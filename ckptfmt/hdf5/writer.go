@@ -114,7 +114,7 @@ func (f *writer) add(p *ckptfmt.Part) error {
 	if err != nil {
 		return err
 	}
-	before, name, _ := cutPath(p.Name)
+	before, name := cutPath(p.Name)
 	g, err := f.group(before)
 	if err != nil {
 		return err
@@ -131,12 +131,12 @@ func (f *writer) add(p *ckptfmt.Part) error {
 	return nil
 }
 
-func cutPath(path string) (before, name string, ok bool) {
+func cutPath(path string) (before, name string) {
 	at := strings.LastIndexByte(path, '/')
 	if at < 0 {
-		return "", path, false
+		return "", path
 	}
-	return path[:at], path[at+1:], true
+	return path[:at], path[at+1:]
 }
 
 // group returns the group of a path, and makes it.
@@ -161,7 +161,7 @@ func (f *writer) group(path string) (*group, error) {
 // addGroups makes the groups that have nothing but attributes.
 func (f *writer) addGroups() error {
 	for path := range f.attrs {
-		before, name, _ := cutPath(path)
+		before, name := cutPath(path)
 		g, err := f.group(before)
 		if err != nil {
 			return err
