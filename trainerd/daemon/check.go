@@ -159,8 +159,11 @@ func (j *job) describeGraph(row func(name, format string, args ...any)) {
 	if p.Loss != "" {
 		row("loss", "%s", p.Loss)
 	}
-	if len(p.Summary) > 0 {
+	switch {
+	case len(p.Summary) > 0:
 		row("summaries", "%s", strings.Join(p.Summary, ", "))
+	case p.DrawsLoss:
+		row("summaries", "none in the graph; the loss is a curve")
 	}
 	if in, ok := j.input.(*program.BoundInput); ok && len(in.Train) > 0 {
 		names := make([]string, len(in.Train))

@@ -100,7 +100,7 @@ func Run(ctx context.Context, c *config.Config, o RunOptions) error {
 		err = closeErr
 	}
 	if err != nil {
-		return err
+		return explainServer(c, err)
 	}
 	t.reportEnd(o)
 	return nil

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
@@ -252,7 +254,7 @@ func (t *training) stepAndMeasure(ctx context.Context, sess session.Session) (lo
 	t.beat.setStep(t.step)
 	if t.step > before { // else it takes more gradients, and a point would be of a step that has one
 		if summarize && out != nil {
-			err = t.writeSummary(ctx, out[len(out)-len(t.job.program.Summary):])
+			err = t.writeSummary(ctx, loss, out[len(out)-len(t.job.program.Summary):])
 		}
 		t.noteSummary(before+1, summarize)
 	}
@@ -287,7 +289,7 @@ func (t *training) fetches() (names []string, summarize bool) {
 	for _, m := range t.job.program.Show {
 		names = append(names, m.Tensor)
 	}
-	if summarize = len(t.job.program.Summary) > 0 && t.job.config.Supervisor.IsChief && t.summaryDue(t.step+1); summarize {
+	if summarize = (len(t.job.program.Summary) > 0 || t.job.program.DrawsLoss) && t.job.config.Supervisor.IsChief && t.summaryDue(t.step+1); summarize {
 		names = slices.Concat(names, t.job.program.Summary)
 	}
 	return names, summarize
@@ -403,6 +405,11 @@ func (t *training) noteSummary(step int64, written bool) {
 	}
 }
 
-func (t *training) writeSummary(ctx context.Context, encoded []*ckptfmt.Tensor) error {
-	return t.sv.SummaryComputed(context.WithoutCancel(ctx), encoded, t.step)
+// writeSummary writes the summaries of a step, or its loss for a graph that has none.
+func (t *training) writeSummary(ctx context.Context, loss float64, encoded []*ckptfmt.Tensor) error {
+	ctx = context.WithoutCancel(ctx)
+	if t.job.program.DrawsLoss {
+		return t.sv.SummaryComputed(ctx, summary.New(summaryv1.Scalar("loss", loss)), t.step)
+	}
+	return t.sv.SummaryComputed(ctx, encoded, t.step)
 }

@@ -3,10 +3,12 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
 func feedable(name string, dt tfpb.DataType) *tfpb.NodeDef {
@@ -56,5 +58,27 @@ func TestControlOfFedPlaceholder(t *testing.T) {
 	}
 	if _, err := s.Run(context.Background(), nil, []string{"y"}, nil); err == nil {
 		t.Error("a placeholder that is not fed runs")
+	}
+}
+
+// TestAssertionText has the words of TensorFlow 2.21, which puts no quotes around strings
+// and nests brackets like dimensions.
+func TestAssertionText(t *testing.T) {
+	value := func(name string, v *tfpb.TensorProto) *tfpb.NodeDef {
+		n := nodeDef(name, "Const")
+		n.Attr["dtype"] = typeAttr(v.GetDtype())
+		n.Attr["value"] = &tfpb.AttrValue{Value: &tfpb.AttrValue_Tensor{Tensor: v}}
+		return n
+	}
+	square := literal.Int32s(1, 2, 3, 4)
+	square.TensorShape = &tfpb.TensorShapeProto{Dim: []*tfpb.TensorShapeProto_Dim{{Size: 2}, {Size: 2}}}
+	check := nodeDef("check", "Assert", "no", "why", "words", "at", "square", "none")
+	check.Attr["T"] = typesAttr(tfpb.DataType_DT_STRING, tfpb.DataType_DT_STRING, tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_INT32, tfpb.DataType_DT_INT32)
+	check.Attr["summarize"] = &tfpb.AttrValue{Value: &tfpb.AttrValue_I{I: 3}}
+	s := newSession(t, value("no", literal.Bool(false)), value("why", literal.String("too far")), value("words", literal.Strings("a\n\"b\\ä\x00", "b", "c", "d")),
+		constant("at", 1.5, 2, 1e10), value("square", square), value("none", literal.Int32s()), check)
+	_, err := s.Run(t.Context(), nil, nil, []string{"check"})
+	if want := `assertion failed: [too far] [a\n\"b\\ä\000 b c...] [1.5 2 1e+10] [[1 2][3...]...] []`; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
 	}
 }

@@ -58,8 +58,8 @@ type Graph struct {
 	// named loss or shown by the summary of that name, or else none.
 	Loss string `toml:"loss"`
 	// SummaryOp returns encoded summaries. Default: the first of the
-	// collection summary_op, or else all of the collection summaries; "none"
-	// for none.
+	// collection summary_op, or else all of the collection summaries, or else a
+	// curve of the loss; "none" for none.
 	SummaryOp string `toml:"summary_op"`
 	// Fetches are tensors to print or log with the progress.
 	Fetches []string `toml:"fetches"`

@@ -150,6 +150,7 @@ func (j *graphJob) findFetches() {
 		} else {
 			j.p.Summary = j.g.Summaries()
 		}
+		j.p.DrawsLoss = len(j.p.Summary) == 0 && j.p.Loss != ""
 	default:
 		j.p.Summary = []string{j.value("graph.summary_op", name)}
 	}

@@ -21,7 +21,9 @@ type Program struct {
 	Loss    string   // "" for none
 	Show    []Metric // fetched to be shown
 	Summary []string // encoded summaries; none for none
-	Metrics []Metric // evaluated on the test part
+	// DrawsLoss says that the loss is written as a curve: the graph has no summaries.
+	DrawsLoss bool
+	Metrics   []Metric // evaluated on the test part
 
 	Init, LocalInit, Ready, ReadyForLocal []string
 	GlobalStep                            string // tensor

@@ -45,18 +45,64 @@ func buildAssert(b *exec.OpConstruction) (exec.Kernel, error) {
 	}, nil
 }
 
-// summarize renders the first n elements.
+// summary renders the first elements of a tensor with brackets as TensorFlow does.
+type summary struct {
+	t           *exec.Tensor
+	text        []byte
+	done, limit int
+}
+
+// summarize renders the first n elements, all of them if n is negative.
 func summarize(t *exec.Tensor, n int) string {
-	var parts []string
 	total := t.NumElements()
-	for i := range total {
-		if n >= 0 && i == n && total > n {
-			parts = append(parts, "...")
-			break
-		}
-		parts = append(parts, string(elem.AppendElement(t, nil, i)))
+	s := &summary{t: t, limit: total}
+	if n >= 0 {
+		s.limit = min(n, total)
 	}
-	return "[" + strings.Join(parts, " ") + "]"
+	if len(t.Shape) == 0 {
+		if s.limit > 0 {
+			s.element()
+		}
+	} else {
+		s.dim(0)
+	}
+	if total > s.limit {
+		s.text = append(s.text, "..."...)
+	}
+	return "[" + string(s.text) + "]"
+}
+
+// dim renders what is left of a dimension and those within it.
+func (s *summary) dim(d int) {
+	last := d == len(s.t.Shape)-1
+	for i := range int(s.t.Shape[d]) {
+		switch {
+		case s.done >= s.limit && last && d > 0:
+			s.text = append(s.text, "..."...)
+			return
+		case s.done >= s.limit:
+			return
+		case last:
+			if i > 0 {
+				s.text = append(s.text, ' ')
+			}
+			s.element()
+		default:
+			s.text = append(s.text, '[')
+			s.dim(d + 1)
+			s.text = append(s.text, ']')
+		}
+	}
+}
+
+// element renders the next element. Strings have no quotes here.
+func (s *summary) element() {
+	if s.t.DType == exec.String {
+		s.text = elem.AppendEscaped(s.text, s.t.Strings[s.done])
+	} else {
+		s.text = elem.AppendElement(s.t, s.text, s.done)
+	}
+	s.done++
 }
 
 // buildSwitch builds the op that sends its input to one of two outputs; the

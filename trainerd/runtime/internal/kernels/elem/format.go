@@ -16,7 +16,7 @@ import (
 func AppendElement(t *exec.Tensor, dst []byte, i int) []byte {
 	switch t.DType {
 	case exec.String:
-		return append(appendEscaped(append(dst, '"'), t.Strings[i]), '"')
+		return append(AppendEscaped(append(dst, '"'), t.Strings[i]), '"')
 	case exec.Bool:
 		return append(dst, '0'+OneIf[byte](exec.Elems[bool](t)[i]))
 	case exec.Float32:
@@ -133,8 +133,8 @@ func isDecimal(s string) bool {
 	return true
 }
 
-// appendEscaped escapes as C does in ASCII; other bytes stay.
-func appendEscaped(dst, s []byte) []byte {
+// AppendEscaped escapes as C does in ASCII; other bytes stay.
+func AppendEscaped(dst, s []byte) []byte {
 	for _, ch := range s {
 		switch {
 		case ch == '\n':
