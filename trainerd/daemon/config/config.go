@@ -150,10 +150,12 @@ type Supervisor struct {
 	StopGraceSecs Seconds `toml:"stop_grace_secs"`
 	// CheckpointBasename begins the names of checkpoints.
 	CheckpointBasename string `toml:"checkpoint_basename"`
-	// MaxToKeep is the number of newest checkpoints that are kept; 0 keeps all.
+	// MaxToKeep is the number of newest checkpoints that are kept; 0 keeps all. An
+	// exported graph whose saver says another number has that as its default.
 	MaxToKeep int `toml:"max_to_keep"`
 	// KeepCheckpointEveryNHours keeps one checkpoint of each such period
-	// permanently; 0 keeps none.
+	// permanently; 0 keeps none. An exported graph whose saver says another period
+	// has that as its default.
 	KeepCheckpointEveryNHours float64 `toml:"keep_checkpoint_every_n_hours"`
 	// KeepSteps are the steps whose checkpoints, if any, are also kept.
 	KeepSteps []int64 `toml:"keep_steps"`

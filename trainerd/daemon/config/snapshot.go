@@ -29,7 +29,7 @@ func (c *Config) Snapshot() ([]byte, error) {
 			*p.value = Absolute(*p.value)
 		}
 	}
-	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(Default()).Elem())
+	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(c.defaults()).Elem())
 	return b.Bytes(), err
 }
 
