@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -220,7 +221,8 @@ func (e *unwrittenError) Error() string { return e.err.Error() }
 func (e *unwrittenError) Unwrap() error { return e.err }
 
 // publish makes files and record agree with what is kept: first the record, so
-// that it never names what is gone, then the checkpoints that it left out.
+// that it never names what is gone, then the checkpoints that it left out, unless somebody has
+// pinned them.
 func (b *bestCheckpoints) publish() error {
 	b.kept = b.kept[:min(len(b.kept), b.keep)]
 	text, err := json.MarshalIndent(bestRecord{recordVersion, b.metric, b.mode(), b.kept}, "", "  ")
@@ -238,7 +240,8 @@ func (b *bestCheckpoints) publish() error {
 		return err
 	}
 	for _, c := range all {
-		if slices.ContainsFunc(b.kept, func(k bestCheckpoint) bool { return k.Name == filepath.Base(c.Prefix) }) {
+		best := slices.ContainsFunc(b.kept, func(k bestCheckpoint) bool { return k.Name == filepath.Base(c.Prefix) })
+		if best || (checkpoint.Pinned{}).Keep([]retention.Checkpoint{{Prefix: c.Prefix}})[0] != "" {
 			continue
 		}
 		if err := ckptdir.Remove(c.Prefix, &ckptfmt.FileOptions{FS: b.fsys}); err != nil {

@@ -16,8 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -331,5 +333,33 @@ func TestLogdirRemovedWithBest(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(c.Logdir, keptConfig)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBestPinned: what is no longer among the best goes, unless it is pinned.
+func TestBestPinned(t *testing.T) {
+	c := clustersConfig(t, "eval.keep_best=1", "train.steps=10")
+	runJob(t, t.Context(), c)
+	j, err := newJob(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	b := newBestCheckpoints(j)
+	first := filepath.Join(b.dir, "model.ckpt-10")
+	if err := checkpoint.Pin(nil, first); err != nil {
+		t.Fatal(err)
+	}
+	for _, pinned := range []bool{true, false} {
+		b.kept = []bestCheckpoint{{Step: 20, Name: "model.ckpt-20"}}
+		if err := b.publish(); err != nil {
+			t.Fatal(err)
+		}
+		if there := layout.Exists(first); there != pinned {
+			t.Errorf("pinned %v: the checkpoint is there: %v", pinned, there)
+		}
+		if err := new(checkpoint.Saver).Unpin(first); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -194,14 +195,7 @@ func (j *job) describeSteps() string {
 
 func (j *job) describeEval() string {
 	e := j.config.Eval
-	var when []string
-	if e.Steps > 0 {
-		when = append(when, fmt.Sprintf("every %d steps", e.Steps))
-	}
-	if e.Secs > 0 {
-		when = append(when, fmt.Sprintf("every %v", e.Secs.Duration()))
-	}
-	text := strings.Join(append(when, "at the end"), ", ")
+	text := strings.Join(append(describeWhen(e.Steps, e.Secs.Duration()), "at the end"), ", ")
 	if b := newBestCheckpoints(j); b != nil {
 		text += fmt.Sprintf("; kept by the %s of %s: %d", b.mode(), b.metric, b.keep)
 	}
@@ -222,14 +216,19 @@ func describeModel(c *config.Config) string {
 	return text
 }
 
+// describeWhen says when something is due by the number of steps and by the clock, 0 for never.
+func describeWhen(steps int64, every time.Duration) (when []string) {
+	if steps > 0 {
+		when = append(when, fmt.Sprintf("every %d steps", steps))
+	}
+	if every > 0 {
+		when = append(when, fmt.Sprintf("every %v", every))
+	}
+	return when
+}
+
 func describeSaves(s config.Supervisor) string {
-	var when []string
-	if s.SaveModelSteps > 0 {
-		when = append(when, fmt.Sprintf("every %d steps", s.SaveModelSteps))
-	}
-	if s.SaveModelSecs > 0 {
-		when = append(when, fmt.Sprintf("every %v", s.SaveModelSecs.Duration()))
-	}
+	when := describeWhen(s.SaveModelSteps, s.SaveModelSecs.Duration())
 	if len(when) == 0 {
 		return "none: a stopped job starts over"
 	}
@@ -249,14 +248,20 @@ func (j *job) describeResumePoint(s *resumePoint) string {
 	default:
 		fmt.Fprintf(&b, "resumes at step %d (%s)", s.step, filepath.Base(s.prefix))
 	}
-	var locked *logdir.LockedError
-	if errors.As(logdir.Check(j.config.Logdir), &locked) {
-		fmt.Fprintf(&b, "; in use by %v", locked.Holder)
-	}
+	b.WriteString(describeHolder(j.config.Logdir))
 	for _, d := range s.damaged {
 		fmt.Fprintf(&b, "; %s is %s", filepath.Base(d.Prefix), whyNotUsed(d.Err))
 	}
 	return b.String()
+}
+
+// describeHolder says which process has a logdir, "" for none.
+func describeHolder(dir string) string {
+	var locked *logdir.LockedError
+	if errors.As(logdir.Check(dir), &locked) {
+		return fmt.Sprintf("; in use by %v", locked.Holder)
+	}
+	return ""
 }
 
 // whyNotUsed says what is wrong with a checkpoint that a run passes over.

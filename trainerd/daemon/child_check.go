@@ -11,7 +11,6 @@ import (
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
-	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // describeChild writes what a run would do.
@@ -56,24 +55,14 @@ func describeChild(c *config.Config, w io.Writer) error {
 			state += fmt.Sprintf(" (step %d)", step)
 		}
 	}
-	var locked *logdir.LockedError
-	if errors.As(logdir.Check(c.Logdir), &locked) {
-		state += fmt.Sprintf("; in use by %v", locked.Holder)
-	}
-	row("state", "%s", state)
+	row("state", "%s%s", state, describeHolder(c.Logdir))
 	return t.Flush()
 }
 
 // describeChildSaves says when the program is asked to save, "" for never.
 func describeChildSaves(c *config.Config) string {
 	s, x := c.Supervisor, c.Child
-	var when []string
-	if s.SaveModelSteps > 0 {
-		when = append(when, fmt.Sprintf("every %d steps", s.SaveModelSteps))
-	}
-	if every := c.ChildSaveEvery(); every > 0 {
-		when = append(when, fmt.Sprintf("every %v", every))
-	}
+	when := describeWhen(s.SaveModelSteps, c.ChildSaveEvery())
 	if s.MaxRiskSecs > 0 {
 		when = append(when, fmt.Sprintf("at the latest %v after the last", s.MaxRiskSecs.Duration()))
 	}

@@ -56,7 +56,7 @@ func buildFamily(c *config.Config, m model.Config, data *dataset.Dataset) (*mode
 	if err != nil {
 		return nil, err
 	}
-	saved := savedStatistics(c, names)
+	saved := newestSaved(c, names)
 	if saved == nil {
 		return built, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // checkLogdir says why a run could not write to its logdir. It makes nothing.
@@ -61,7 +62,7 @@ func checkNames(c *config.Config, dir string) error {
 
 // checkLockFile opens the lock of a logdir as a run would, if there is one.
 func checkLockFile(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, "trainerd.lock"), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, logdir.LockFile), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -115,12 +115,15 @@ func (o Options) passedOver(errs []error, used string) {
 	}
 }
 
+// bestDir is the folder of a logdir with the best checkpoints.
+const bestDir = "best"
+
 // choose returns the checkpoints of a logdir to try, the best first.
 func choose(dir, name string) ([]string, error) {
 	if name != "" {
 		return named(dir, name)
 	}
-	for _, d := range []string{filepath.Join(dir, "best"), dir} {
+	for _, d := range []string{filepath.Join(dir, bestDir), dir} {
 		found, err := checkpoint.Find(d, checkpoint.DefaultLatestFilename, "model.ckpt")
 		if err == nil && !found.IsEmpty() {
 			return found.Prefixes, nil
@@ -134,12 +137,12 @@ func choose(dir, name string) ([]string, error) {
 
 // named returns the checkpoint with a prefix, name or step.
 func named(dir, name string) ([]string, error) {
-	for _, prefix := range []string{name, filepath.Join(dir, name), filepath.Join(dir, "best", name)} {
+	for _, prefix := range []string{name, filepath.Join(dir, name), filepath.Join(dir, bestDir, name)} {
 		if layout.Exists(prefix) {
 			return []string{prefix}, nil
 		}
 	}
-	for _, d := range []string{dir, filepath.Join(dir, "best")} {
+	for _, d := range []string{dir, filepath.Join(dir, bestDir)} {
 		all, err := ckptdir.List(d)
 		if err != nil {
 			continue
@@ -265,7 +268,7 @@ func (m *Model) restore(ctx context.Context, dir string) error {
 		return err
 	}
 	feeds := map[string]*ckptfmt.Tensor{saver.GetFilenameTensorName(): ckptfmt.Scalar(prefix)}
-	_, err = m.sess.Run(ctx, feeds, nil, []string{nodeOf(saver.GetRestoreOpName())})
+	_, err = m.sess.Run(ctx, feeds, nil, []string{graph.NodeName(saver.GetRestoreOpName())})
 	return err
 }
 
@@ -273,7 +276,7 @@ func (m *Model) restore(ctx context.Context, dir string) error {
 func (m *Model) initialise(ctx context.Context) error {
 	var ops []string
 	if s := m.Meta.GetSignatureDef()[graph.InitOpSignature]; s != nil {
-		ops = []string{nodeOf(s.GetOutputs()[graph.InitOpSignature].GetName())}
+		ops = []string{graph.NodeName(s.GetOutputs()[graph.InitOpSignature].GetName())}
 	}
 	for _, key := range []string{"saved_model_main_op", "legacy_init_op"} {
 		if len(ops) == 0 {
@@ -283,13 +286,11 @@ func (m *Model) initialise(ctx context.Context) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	if _, err := m.sess.Run(ctx, nil, nil, []string{nodeOf(ops[0])}); err != nil {
+	if _, err := m.sess.Run(ctx, nil, nil, []string{graph.NodeName(ops[0])}); err != nil {
 		return &Error{Source: m.Source, Reason: "its tables cannot be initialised", Err: err}
 	}
 	return nil
 }
-
-func nodeOf(name string) string { return graph.NodeName(name) }
 
 // Close ends the model.
 func (m *Model) Close() error { return m.sess.Close() }

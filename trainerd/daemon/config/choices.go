@@ -11,15 +11,15 @@ var formats = []dataset.Format{dataset.FormatCSV, dataset.FormatJSON, dataset.Fo
 
 // choices returns the values of keys that have few.
 func choices() map[string][]string {
-	modes, missing := []string{"max", "min"}, []string{"error", "fill"}
+	modes := []string{"max", "min"}
 	return map[string][]string{
-		"data.format": texts(formats), "data.missing": missing,
+		"data.format": texts(formats), "data.missing": {missingError, missingFill},
 		"data.normalize": texts([]dataset.Normalize{dataset.NormalizeStandard, dataset.NormalizeMinMax}),
 		"model.family":   model.Families, "model.activation": model.Activations, "model.initializer": model.Initializers,
 		"model.combiner": model.Combiners, "model.optimizer": model.Optimizers, "model.schedule": model.Schedules,
 		"eval.mode": modes, "child.mode": modes, "child.recipe": recipe.Names(),
-		"warm_start.missing": {"error", "init"}, "supervisor.write_version": {"V2", "V1"},
-		"cluster.checkpoint_via": {"server", "client"}, "cluster.listen_files": {"logdir", "all"}, "master": {masterLocal},
+		"warm_start.missing": {unmatchedError, unmatchedInit}, "supervisor.write_version": {writeV2, writeV1},
+		"cluster.checkpoint_via": {viaServer, viaClient}, "cluster.listen_files": {filesLogdir, filesAll}, "master": {masterLocal},
 	}
 }
 

@@ -258,7 +258,7 @@ func Default() *Config {
 			CheckpointBasename: "model.ckpt", MaxToKeep: 5, KeepCheckpointEveryNHours: 10000,
 			WriteVersion: writeV2, Shards: 1, IsChief: true,
 		},
-		Cluster: Cluster{Workers: 1, CheckpointVia: "server", PatienceSecs: 600, Listen: "127.0.0.1:0"},
+		Cluster: Cluster{Workers: 1, CheckpointVia: viaServer, PatienceSecs: 600, Listen: "127.0.0.1:0"},
 		origins: make(map[string]origin),
 	}
 }

@@ -212,7 +212,7 @@ func (v *Validator) supervisor() {
 	v.Require(s.MaxSaveShare >= 0 && s.MaxSaveShare < 1, "supervisor.max_save_share", fmt.Sprintf("want 0 (no bound) to less than 1, got %v", s.MaxSaveShare), "")
 	v.Require(s.WritesV1() || s.WriteVersion == writeV2, "supervisor.write_version", fmt.Sprintf("unknown version %q", s.WriteVersion), `want "V2" or "V1"`)
 	v.Require(s.Shards >= 1 && s.Shards <= maxShards, "supervisor.shards", fmt.Sprintf("want 1 to %d, got %d", maxShards, s.Shards), "")
-	elsewhere := v.config.IsRemote() && v.config.Cluster.CheckpointVia == "server"
+	elsewhere := v.config.IsRemote() && v.config.Cluster.CheckpointVia == viaServer
 	v.Require(!elsewhere || s.WriteVersion == writeV2, "supervisor.write_version", "the save ops on the servers write V2", `set cluster.checkpoint_via = "client", or leave it out`)
 	v.Require(!elsewhere || s.Shards == 1, "supervisor.shards", "the save ops on the servers decide on the data files", `set cluster.checkpoint_via = "client", or leave it out`)
 	v.Require(!slices.ContainsFunc(s.KeepSteps, func(n int64) bool { return n < 0 }), "supervisor.keep_steps", "want steps of 0 or more", "")

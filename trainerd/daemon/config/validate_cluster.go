@@ -13,6 +13,12 @@ import (
 // masterLocal is the master string of the embedded runtime that is served.
 const masterLocal = "local"
 
+// Values of cluster.checkpoint_via.
+const (
+	viaServer = "server"
+	viaClient = "client"
+)
+
 // Values of cluster.listen_files.
 const (
 	filesLogdir = "logdir"
@@ -36,7 +42,7 @@ func (v *Validator) cluster() {
 	v.Require(cl.PSTasks >= 0 && cl.PSTasks <= maxTasks, "cluster.ps_tasks", fmt.Sprintf("want 0 (none) to %d, got %d", maxTasks, cl.PSTasks), "")
 	v.Require(cl.Workers >= 1 && cl.Workers <= maxTasks, "cluster.workers", fmt.Sprintf("want 1 to %d, got %d", maxTasks, cl.Workers), "")
 	v.Require(cl.Task >= 0 && cl.Task < max(cl.Workers, 1), "cluster.task", fmt.Sprintf("want 0 to %d, one less than cluster.workers, got %d", cl.Workers-1, cl.Task), "")
-	v.Require(cl.CheckpointVia == "server" || cl.CheckpointVia == "client", "cluster.checkpoint_via", fmt.Sprintf("there is no way %q", cl.CheckpointVia), `want "server" or "client"`)
+	v.Require(cl.CheckpointVia == viaServer || cl.CheckpointVia == viaClient, "cluster.checkpoint_via", fmt.Sprintf("there is no way %q", cl.CheckpointVia), `want "server" or "client"`)
 	v.Require(cl.PatienceSecs >= 0 && cl.PatienceSecs <= maxSeconds, "cluster.patience_secs", fmt.Sprintf("want 0 (forever) to %.0f seconds, got %v", float64(maxSeconds), float64(cl.PatienceSecs)), "")
 	v.Require((cl.TLSCert == "") == (cl.TLSKey == ""), "cluster.tls_key", "only one of cluster.tls_cert and cluster.tls_key is set", "set both, or neither")
 	if !c.IsRemote() {

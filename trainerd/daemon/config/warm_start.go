@@ -85,6 +85,6 @@ func (v *Validator) warmStart() {
 		}
 		v.Require(err == nil, "warm_start.map", fmt.Sprint(err), hint)
 	}
-	v.Require(!v.config.IsRemote() || v.config.Cluster.CheckpointVia == "client", "warm_start.from", "needs a model that takes values from this process",
+	v.Require(!v.config.IsRemote() || v.config.Cluster.CheckpointVia == viaClient, "warm_start.from", "needs a model that takes values from this process",
 		`set cluster.checkpoint_via = "client"`)
 }

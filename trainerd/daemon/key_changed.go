@@ -13,27 +13,28 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 )
 
-// settingsKey is the collection with what [config.Config.WeightSettings] returns, in JSON.
-const settingsKey = "trainerd_settings"
+// weightKeysCollection is the collection of a MetaGraph with what [config.Config.WeightKeys]
+// returns, in JSON.
+const weightKeysCollection = "trainerd_weight_keys"
 
-// SettingChangedError says that a job cannot resume because a key of its config that says
+// KeyChangedError says that a job cannot resume because a key of its config that says
 // what the weights mean has another value.
-type SettingChangedError struct {
+type KeyChangedError struct {
 	Checkpoint string
 	Key        string
 	Was, Is    string // as the config has them
 }
 
-func (e *SettingChangedError) Error() string {
+func (e *KeyChangedError) Error() string {
 	return fmt.Sprintf("%s: was %s when %s was trained, and is %s, with which its weights would mean something else; set it as it was, or use another logdir",
 		e.Key, e.Was, filepath.Base(e.Checkpoint), e.Is)
 }
 
-// fixSettings writes the settings into the MetaGraph of checkpoints to come, after a
-// comparison with those that the newest checkpoint was trained with.
-func fixSettings(c *config.Config, p *program.Program, image []int) error {
-	is := c.WeightSettings(image)
-	if err := compareSettings(c, is); err != nil {
+// fixWeightKeys writes what says what the weights mean into the MetaGraph of the checkpoints to
+// come, after a comparison with what the newest checkpoint was trained with.
+func fixWeightKeys(c *config.Config, p *program.Program, image []int) error {
+	is := c.WeightKeys(image)
+	if err := compareWeightKeys(c, is); err != nil {
 		return err
 	}
 	text, err := json.Marshal(is)
@@ -43,36 +44,36 @@ func fixSettings(c *config.Config, p *program.Program, image []int) error {
 	if p.Meta.CollectionDef == nil {
 		p.Meta.CollectionDef = make(map[string]*tfpb.CollectionDef)
 	}
-	p.Meta.CollectionDef[settingsKey] = &tfpb.CollectionDef{
+	p.Meta.CollectionDef[weightKeysCollection] = &tfpb.CollectionDef{
 		Kind: &tfpb.CollectionDef_BytesList_{BytesList: &tfpb.CollectionDef_BytesList{Value: [][]byte{text}}},
 	}
 	return nil
 }
 
-// compareSettings returns an error for a setting that the newest checkpoint was trained with
+// compareWeightKeys returns an error for a key that the newest checkpoint was trained with
 // another value of. What one side does not have, such as all of an older version, is not
 // compared.
-func compareSettings(c *config.Config, is map[string]json.RawMessage) error {
+func compareWeightKeys(c *config.Config, is map[string]json.RawMessage) error {
 	found, err := checkpoint.Find(c.Logdir, checkpoint.DefaultLatestFilename, c.Supervisor.CheckpointBasename)
 	if err != nil || len(found.Prefixes) == 0 {
 		return nil // the run reports what is wrong with the logdir
 	}
-	was := savedSettings(found.Prefixes[0])
+	was := savedWeightKeys(found.Prefixes[0])
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if now, ok := is[key]; ok && string(now) != string(was[key]) {
-			return &SettingChangedError{found.Prefixes[0], key, string(was[key]), string(now)}
+			return &KeyChangedError{found.Prefixes[0], key, string(was[key]), string(now)}
 		}
 	}
 	return nil
 }
 
-// savedSettings returns the settings that a checkpoint was trained with, nil if it does not say.
-func savedSettings(prefix string) map[string]json.RawMessage {
+// savedWeightKeys returns the values that a checkpoint was trained with, nil if it does not say.
+func savedWeightKeys(prefix string) map[string]json.RawMessage {
 	meta := savedMeta(prefix)
-	all := meta.GetCollectionDef()[settingsKey].GetBytesList().GetValue()
-	var settings map[string]json.RawMessage
-	if len(all) == 0 || json.Unmarshal(all[0], &settings) != nil {
+	all := meta.GetCollectionDef()[weightKeysCollection].GetBytesList().GetValue()
+	var values map[string]json.RawMessage
+	if len(all) == 0 || json.Unmarshal(all[0], &values) != nil {
 		return nil
 	}
-	return settings
+	return values
 }

@@ -24,7 +24,7 @@ import (
 // data that it was trained with.
 type savedModel struct {
 	prefix string
-	values map[string][]float64 // of the statistics that it has
+	values map[string][]float64 // of the statistics in it, by variable
 	schema *dataset.Schema      // nil if its MetaGraph has none, or cannot be read
 }
 
@@ -39,9 +39,9 @@ func (e *DataChangedError) Error() string {
 	return fmt.Sprintf("the data have changed since %s: %s; %s", filepath.Base(e.Checkpoint), e.Reason, e.Hint)
 }
 
-// savedStatistics looks at the logdir, nil if there is nothing to resume from.
-// What is damaged is left for the run to find and to report.
-func savedStatistics(c *config.Config, names []string) *savedModel {
+// newestSaved returns what the newest readable checkpoint of the logdir knows, nil if there is
+// none. What is damaged is left for the run to find and to report.
+func newestSaved(c *config.Config, names []string) *savedModel {
 	found, err := checkpoint.Find(c.Logdir, checkpoint.DefaultLatestFilename, c.Supervisor.CheckpointBasename)
 	if err != nil {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/model"
 )
 
-// TestResumeWithOtherSettings resumes jobs with another value of a key that says what the
+// TestResumeWithOtherKeys resumes jobs with another value of a key that says what the
 // weights mean, which is an error though all variables have their shapes, and with other
 // values of keys that people change on purpose.
-func TestResumeWithOtherSettings(t *testing.T) {
+func TestResumeWithOtherKeys(t *testing.T) {
 	const family, hidden = "model.family=mlp", "model.hidden=[6]"
 	for _, tt := range []struct {
 		name  string
@@ -53,11 +53,11 @@ func TestResumeWithOtherSettings(t *testing.T) {
 			if err == nil {
 				j.close()
 			}
-			checkSettingChanged(t, err, tt.want)
+			checkKeyChanged(t, err, tt.want)
 			if tt.want == "" {
 				return
 			}
-			forgetSettings(t, filepath.Join(c.Logdir, "model.ckpt-2.meta"))
+			forgetWeightKeys(t, filepath.Join(c.Logdir, "model.ckpt-2.meta"))
 			if j, err = newJob(t.Context(), again); err != nil {
 				t.Errorf("from a checkpoint of an older version: %v", err)
 			} else {
@@ -90,13 +90,13 @@ func TestResumeGraphWithOtherScale(t *testing.T) {
 		if err == nil {
 			j.close()
 		}
-		checkSettingChanged(t, err, tt.want)
+		checkKeyChanged(t, err, tt.want)
 	}
 }
 
-func checkSettingChanged(t *testing.T, err error, want string) {
+func checkKeyChanged(t *testing.T, err error, want string) {
 	t.Helper()
-	var changed *SettingChangedError
+	var changed *KeyChangedError
 	switch {
 	case want == "" && err != nil:
 		t.Errorf("resuming: %v", err)
@@ -119,9 +119,9 @@ func withOverrides(t *testing.T, c *config.Config, assignments ...string) *confi
 	return again
 }
 
-// forgetSettings makes the MetaGraph of a checkpoint one of an older version, which has no
-// settings.
-func forgetSettings(t *testing.T, name string) {
+// forgetWeightKeys makes the MetaGraph of a checkpoint one of an older version, which does
+// not say what its weights mean.
+func forgetWeightKeys(t *testing.T, name string) {
 	t.Helper()
 	wire, err := os.ReadFile(name)
 	if err != nil {
@@ -131,7 +131,7 @@ func forgetSettings(t *testing.T, name string) {
 	if err := proto.Unmarshal(wire, meta); err != nil {
 		t.Fatal(err)
 	}
-	delete(meta.CollectionDef, settingsKey)
+	delete(meta.CollectionDef, weightKeysCollection)
 	writeMeta(t, name, meta)
 }
 

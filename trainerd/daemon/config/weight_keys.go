@@ -14,10 +14,10 @@ var weightKeys = []string{
 	"data.image", "data.scale", "data.normalize",
 }
 
-// WeightSettings returns the values of the keys that say what the weights of the job's
+// WeightKeys returns the values of the keys that say what the weights of the job's
 // model mean, in JSON, by key. A graph says itself what its weights mean, but for its input.
 // image is the size of the data's images, nil for other data.
-func (c *Config) WeightSettings(image []int) map[string]json.RawMessage {
+func (c *Config) WeightKeys(image []int) map[string]json.RawMessage {
 	whole := *c
 	whole.Model = c.Model.Resolved()
 	if len(image) > 0 { // which either key may have set

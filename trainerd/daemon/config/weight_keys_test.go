@@ -39,14 +39,14 @@ func count(all []string, key string) int {
 	return n
 }
 
-// TestWeightSettings takes defaults and the size of images, which two keys may set, as what
+// TestWeightKeys takes defaults and the size of images, which two keys may set, as what
 // they come to.
-func TestWeightSettings(t *testing.T) {
+func TestWeightKeys(t *testing.T) {
 	c := Default()
 	c.Data.File, c.Model.Family, c.Model.Hidden, c.Model.Image = "images", "convnet", []int{3}, []int{8, 8, 1}
-	byModel := c.WeightSettings([]int{8, 8, 1})
+	byModel := c.WeightKeys([]int{8, 8, 1})
 	c.Model.Image, c.Data.Image, c.Model.Activation = nil, []int{8, 8, 1}, "relu"
-	byData := c.WeightSettings([]int{8, 8, 1})
+	byData := c.WeightKeys([]int{8, 8, 1})
 	one, _ := json.Marshal(byModel)
 	other, _ := json.Marshal(byData)
 	if string(one) != string(other) || string(byData["data.image"]) != "[8,8,1]" || string(byData["model.activation"]) != `"relu"` {
