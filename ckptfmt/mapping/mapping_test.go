@@ -98,6 +98,8 @@ func TestRules(t *testing.T) {
 		"zeros":     {"[[rule]]\nfrom='b'\nto='ih'\nzeros='hh'", map[string][]int64{"b": {2}}, "ih[2][0 1]; hh[2][0 0]"},
 		"if":        {"[[rule]]\nfrom='(.*)b'\nto='beta'\nif={name='$1w',rank=1}\n[[rule]]\nfrom='(.)'\nto='$1'", map[string][]int64{"b": {1}, "w": {1}}, "beta[1][0]; w[1][0]"},
 		"ratio":     {"[[rule]]\nfrom='x'\nto='lstm'\nif={ratio=4}\n[[rule]]\nfrom='x'\nto='gru'\nif={ratio=3}", map[string][]int64{"x": {3, 1}}, "gru[3 1][0 1 2]"},
+		"shape":     {"[[rule]]\nfrom='x'\nto='y'\nif={shape=[-1,1]}\n[[rule]]\nfrom='(.)'\nto='$1'\nif={name='x',shape=[2,-1]}", map[string][]int64{"x": {2, 1}, "z": {1, 2}}, "y[2 1][0 1]; z[1 2][0 1]"},
+		"no such":   {"[[rule]]\nfrom='x'\nto='y'\nif={shape=[-1,1]}\n[[rule]]\nfrom='x'\nto='w'\nif={shape=[2]}", map[string][]int64{"x": {2, 2}}, "map test.toml: no rule matches x"},
 		"left":      {"[[rule]]\nfrom='x'\nto='y'", map[string][]int64{"x": {1}, "z": {1}}, "map test.toml: no rule matches z"},
 		"twice":     {"[[rule]]\nfrom='.*'\nto='y'", map[string][]int64{"x": {1}, "z": {1}}, `map test.toml: "x" and "z" would both be "y"`},
 		"no part":   {"[[rule]]\nfrom=['(.*)q','$1k']\nto='y'\njoin=0", map[string][]int64{"q": {1}}, `map test.toml: rule 1: "q": it is joined with "k", which does not exist`},
@@ -266,6 +268,40 @@ func TestKerasToTorchLeavesOut(t *testing.T) {
 	}
 }
 
+// A name is a hint only: what a layer has tells more, and a layer with a name like
+// that of another kind is none.
+func TestTorchToKerasGoesByWhatLayersHave(t *testing.T) {
+	for _, c := range []struct{ torch, keras map[string][]int64 }{
+		{map[string][]int64{"emb_out.weight": {2, 3}, "emb_out.bias": {2}}, map[string][]int64{"emb_out/kernel": {3, 2}, "emb_out/bias": {2}}},
+		{map[string][]int64{"emb.weight": {2, 3}}, map[string][]int64{"emb/embeddings": {2, 3}}},
+		{map[string][]int64{"prelu_bn.weight": {2}, "prelu_bn.bias": {2}}, map[string][]int64{"prelu_bn/gamma": {2}, "prelu_bn/beta": {2}}},
+		{map[string][]int64{"rmsnorm.weight": {2}, "rmsnorm.bias": {2}}, map[string][]int64{"rmsnorm/gamma": {2}, "rmsnorm/beta": {2}}},
+		{map[string][]int64{"dw1.weight": {4, 4, 3, 5}}, map[string][]int64{"dw1/kernel": {3, 5, 4, 4}}},
+		{map[string][]int64{"dw1.weight": {4, 4, 3}}, map[string][]int64{"dw1/kernel": {3, 4, 4}}},
+		{map[string][]int64{"dw1.weight": {4, 1, 3, 5}}, map[string][]int64{"dw1/kernel": {3, 5, 4, 1}}},
+		{
+			map[string][]int64{"a.q_proj.weight": {4, 4}, "a.out_proj.weight": {4, 2}, "a.out_proj.bias": {4}},
+			map[string][]int64{"a/q_proj/kernel": {4, 4}, "a/out_proj/kernel": {2, 4}, "a/out_proj/bias": {4}},
+		},
+	} {
+		values := make(map[string]*ckptfmt.Tensor)
+		for name, shape := range c.torch {
+			values[name] = counted(shape...)
+		}
+		got := apply(t, "torch-to-keras", values)
+		if diff := cmp.Diff(c.keras, shapesOf(got)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	// Of equal dimensions the order shows in the elements: the last two change places.
+	w := counted(2, 2, 1, 1)
+	size := len(w.Data) / 4
+	got := apply(t, "torch-to-keras", map[string]*ckptfmt.Tensor{"dw.weight": w})["dw/kernel"]
+	if second := got.Data[size : 2*size]; !slices.Equal(second, w.Data[2*size:3*size]) {
+		t.Errorf("the second element is % x", second)
+	}
+}
+
 func shapesOf(values map[string]*ckptfmt.Tensor) map[string][]int64 {
 	out := make(map[string][]int64)
 	for name, x := range values {
@@ -285,7 +321,10 @@ func apply(t *testing.T, ready string, values map[string]*ckptfmt.Tensor) map[st
 		list = append(list, Tensor{Name: name, DType: x.DType, Shape: x.Shape})
 	}
 	r, err := m.Plan(list)
-	if err := errors.Join(err, r.Err(m)); err != nil {
+	if err == nil {
+		err = r.Err(m)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	out := make(map[string]*ckptfmt.Tensor)

@@ -58,14 +58,15 @@ type Reorder struct {
 }
 
 // Condition is about a tensor: Name, in which $1 is what From matched, or otherwise
-// the matched tensor itself. It must exist, have that rank, and have Ratio times as
-// many rows as columns. Path is an expression for a part of its path in the file,
+// the matched tensor itself. It must exist, have that rank, that shape (-1 is any
+// number), and Ratio times as many rows as columns. Path is an expression for a part of its path in the file,
 // which shows the class of a layer in files of Keras 3.
 type Condition struct {
-	Name  string `toml:"name" json:"name"`
-	Path  string `toml:"path" json:"path"`
-	Rank  *int   `toml:"rank" json:"rank"`
-	Ratio int64  `toml:"ratio" json:"ratio"`
+	Name  string  `toml:"name" json:"name"`
+	Path  string  `toml:"path" json:"path"`
+	Rank  *int    `toml:"rank" json:"rank"`
+	Shape []int64 `toml:"shape" json:"shape"`
+	Ratio int64   `toml:"ratio" json:"ratio"`
 }
 
 // compiled is a rule that can be applied.
@@ -249,11 +250,16 @@ func (c *compiled) fits(t *Tensor, all map[string]*Tensor) bool {
 	switch {
 	case of == nil, c.path != nil && !c.path.MatchString(of.path()), c.If.Rank != nil && len(of.Shape) != *c.If.Rank:
 		return false
+	case c.If.Shape != nil && !slices.EqualFunc(of.Shape, c.If.Shape, isDim):
+		return false
 	case c.If.Ratio != 0:
 		return len(of.Shape) == 2 && of.Shape[0] == c.If.Ratio*of.Shape[1]
 	}
 	return true
 }
+
+// isDim reports whether a dimension is the one of a condition.
+func isDim(dim, want int64) bool { return want == -1 || dim == want }
 
 // inputs returns the names of the tensors that the rule takes, given the first.
 func (c *compiled) inputs(name string) []string {

@@ -55,6 +55,8 @@ func inert(name string, args pickle.Tuple) (any, error) {
 	switch {
 	case name == "_codecs.encode":
 		return encoded(args)
+	case strings.HasSuffix(name, ".bytes") && len(args) == 0: // as protocol 2 has those of no length
+		return pickle.Bytes(""), nil
 	case isDict(name):
 		for _, a := range args {
 			if d, ok := a.(*pickle.Dict); ok {

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -68,6 +69,25 @@ func TestArraysOfNumPyInAnyOrder(t *testing.T) {
 		}
 		if text := dtype.Text(got.DType, got.Shape); text != test.want || hex.EncodeToString(got.Data) != test.elements {
 			t.Errorf("%s: %s %x, want %s %s", test.name, text, got.Data, test.want, test.elements)
+		}
+	}
+}
+
+// Protocol 2 has no bytes: those of no length are a call of bytes.
+func TestArraysOfNumPyWithoutElements(t *testing.T) {
+	const empty = "h\x05X\x00\x00\x00\x00q\x13h\x07\x86q\x14R"
+	array := numpyArray("K\x00K\x03\x86", "X\x02\x00\x00\x00f8", "<", "\x89", "")
+	for _, call := range []string{"c__builtin__\nbytes\nq\x13)R", "cbuiltins\nbytes\nq\x13)R"} {
+		r, err := open(archive(t, zip.Store, strings.Replace(array, empty, call, 1)))
+		if err != nil || len(r.Parts()) != 1 {
+			t.Fatalf("%q: %v", call, err)
+		}
+		got, err := r.Parts()[0].Load()
+		if err != nil {
+			t.Fatalf("%q: %v", call, err)
+		}
+		if text := dtype.Text(got.DType, got.Shape); text != "float64 [0,3]" || len(got.Data) != 0 {
+			t.Errorf("%q: %s %x", call, text, got.Data)
 		}
 	}
 }

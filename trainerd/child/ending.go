@@ -220,7 +220,7 @@ func (r *run) saveLost(exit Exit) error {
 // mayBeLoading reports whether a program has neither reported nor saved anything since its
 // start. It has lost no steps then, while there is what it was to load.
 func (r *run) mayBeLoading() bool {
-	if r.attempt.step >= 0 || r.attempt.saves {
+	if r.hasTrained() {
 		return false
 	}
 	_, ok := r.store.Newest(noCeiling)
