@@ -166,7 +166,7 @@ cover: ## list the statements of PKG that no test of it runs, but for those excu
 	cd tools && go build -o ../$(BIN)/tools/uncovered ./uncovered
 	$(BIN)/tools/uncovered . $(if $(filter ./...,$(PKG)),$(COVERED),$(PKG))
 
-trainers: build $(TRAINERS_VENV)/done ## kill eleven real trainers KILLS times each: PyTorch, transformers, Keras, JAX ... (3 GB of packages; TRAINERS=keras_fit.py picks)
+trainers: build $(TRAINERS_VENV)/done ## kill twelve real trainers KILLS times each: PyTorch, transformers, Keras, JAX ... (3 GB of packages; TRAINERS=keras_fit.py picks)
 	@interop/venv
 	.venv/bin/python interop/trainers/run.py --trainerd $(BIN)/trainerd --python $(TRAINERS_VENV)/bin/python --kills $(KILLS) $(TRAINERS)
 

@@ -39,6 +39,8 @@ func isSealedFolder(root *os.Root, dir string) bool {
 	case deepspeedTag().MatchString(path.Base(dir)):
 		_, err := root.Lstat(path.Join(path.Dir(dir), "latest"))
 		return err == nil // else it would be damaged
+	case has(".metadata") && path.Ext(dir) == ".ckpt": // of Lightning, which writes the rest of its state after that
+		return has("meta.pt")
 	}
 	return has(".metadata") && !slices.ContainsFunc(own, func(name string) bool { return name != ".metadata" && !shardName().MatchString(name) })
 }

@@ -70,6 +70,8 @@ func TestIsSealed(t *testing.T) {
 		"orbax before its marks":        {[]string{"9"}, []string{"9/manifest.ocdbt", "9/_METADATA"}, true},
 		"distributed":                   {[]string{"c-9"}, []string{"c-9/.metadata", "c-9/__0_0.distcp"}, true},
 		"distributed, with other files": {[]string{"c-9"}, []string{"c-9/.metadata", "c-9/__0_0.distcp", "c-9/rng.pt"}, false},
+		"Lightning's, distributed":      {[]string{"c-9.ckpt"}, []string{"c-9.ckpt/.metadata", "c-9.ckpt/__0_0.distcp", "c-9.ckpt/meta.pt"}, true},
+		"Lightning's, cut":              {[]string{"c-9.ckpt"}, []string{"c-9.ckpt/.metadata", "c-9.ckpt/__0_0.distcp"}, false},
 		"a mark":                        {[]string{"c-9"}, []string{"c-9/w.bin", "c-9/_SUCCESS"}, true},
 		"no mark":                       {[]string{"c-9"}, []string{"c-9/w.bin", "c-9/.gitattributes"}, false},
 		"DeepSpeed":                     {[]string{"global_step9"}, []string{"global_step9/mp_rank_00_model_states.pt", "latest"}, true},

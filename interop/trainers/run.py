@@ -34,6 +34,7 @@ from record import SAVE, SAVED, START, STEP, Record  # noqa: E402
 TRAINERS = [
     ("PyTorch", "torch_plain.py", ["torch"], "private", "plain", "ckpt-*.pt", "loss", 150),
     ("PyTorch, saves while it trains", "torch_async.py", ["torch"], "private", "plain", "step_*", "loss", 150),
+    ("PyTorch, saves in another process", "torch_async_process.py", ["torch"], "private", "plain", "step_*", "loss", 150),
     ("transformers", "transformers_trainer.py", ["transformers", "torch", "accelerate"], "private", "transformers", "checkpoint-*", "loss", 150),
     ("Lightning", "lightning_fit.py", ["lightning", "torch"], "private", "lightning", "*.ckpt", "train_loss", 150),
     ("torchrun, 2 workers", "torchrun_workers.py", ["torch"], "private", "nanogpt", "ckpt-*.pt", "loss", 150),

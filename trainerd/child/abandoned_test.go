@@ -4,6 +4,9 @@ package child
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -73,4 +76,48 @@ func TestRanksOfFailedLauncher(t *testing.T) {
 			}
 		})
 	}
+}
+
+// saving is a system whose program has a rank in a session of its own, which takes a while to
+// save after SIGTERM.
+type saving struct {
+	*simulated
+	logdir string
+	got    []syscall.Signal // by the rank
+}
+
+func (s *saving) SignalAll(_ string, _ []int, sig syscall.Signal) {
+	if s.got = append(s.got, sig); sig != system.SigTerm {
+		return
+	}
+	time.AfterFunc(leftoverGrace-time.Second, func() {
+		os.WriteFile(filepath.Join(s.logdir, "ckpt-7"), []byte("weights"), 0o666)
+		s.leave()
+	})
+}
+
+// TestRankSavesAfterItsLauncher has a stop end a launcher that does not pass on SIGTERM to its
+// rank, which is in a session of its own: the rank gets it, too, and the time to save.
+func TestRankSavesAfterItsLauncher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		on := &saving{}
+		sv, log := simulate(t, func(p *simProgram) int {
+			on.leave(7)
+			p.say("step=7 loss=1")
+			p.sleep(time.Hour)
+			return 143
+		})
+		on.simulated, on.logdir = sv.System.(*simulated), sv.Logdir
+		sv.System, sv.Grace = on, time.Minute
+		time.AfterFunc(10*time.Second, cancel)
+		exit, err := sv.Run(ctx)
+		if err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
+		}
+		if got := slices.DeleteFunc(on.got, func(sig syscall.Signal) bool { return sig == system.SigCont }); !slices.Equal(got, []syscall.Signal{system.SigTerm}) {
+			t.Errorf("the rank got %v", got)
+		}
+	})
 }

@@ -98,7 +98,7 @@ func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) 
 	if lock != nil {
 		defer lock.Close() // it is the program's then
 	}
-	a, err := startProcess(r.system(), r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
+	a, err := startProcess(r.system(), r.groupDir, r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
 	if err != nil {
 		return nil, &StartError{r.Command, err}
 	}

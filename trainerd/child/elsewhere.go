@@ -5,6 +5,9 @@ func (r *run) warnElsewhere() {
 	if c, ok := r.store.Elsewhere(); ok {
 		r.log.Warn("the newest checkpoint of this logdir has a name that child.checkpoints does not mean; the program is not given it", "checkpoint", c.Path, "checkpoints", r.Checkpoints)
 	}
+	if both := r.store.LeftOut(); both != "" {
+		r.log.Warn("child.checkpoints means only a part of what this program saves together; a kill between the two files may leave weights of one epoch and the number of another", "checkpoints", r.Checkpoints, "instead", both)
+	}
 	r.warnOutside()
 }
 

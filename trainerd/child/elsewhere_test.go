@@ -49,3 +49,27 @@ func TestCheckpointsBehindLink(t *testing.T) {
 		t.Errorf("it is said after the start:\n%s", log)
 	}
 }
+
+// TestHalfOfKerasBackup has a config of an earlier init, which names only the weights of what
+// Keras' BackupAndRestore saves: that is said at the start, with the pattern that means both.
+func TestHalfOfKerasBackup(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"backup/latest.weights.h5":                             "backup/{latest.weights.h5,training_metadata.json}",
+		"latest.weights.h5":                                    "{latest.weights.h5,training_metadata.json}",
+		"backup/{latest.weights.h5,training_metadata.json}":    "",
+		"backup/latest.*":                                      "",
+		"backup/{*.json,latest.weights.h5}":                    "",
+		"{backup/latest.weights.h5,other/training_metadata.*}": "backup/{latest.weights.h5,training_metadata.json}",
+	} {
+		sv, _ := supervise(t, "steps 1 2")
+		log := newScreen()
+		sv.Log, sv.Checkpoints = logTo(log), pattern
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, said, _ := strings.Cut(log.String(), "only a part of what")
+		if (said != "") != (want != "") || want != "" && !strings.Contains(said, "instead="+want) {
+			t.Errorf("%s: want %q in the log:\n%s", pattern, want, log)
+		}
+	}
+}

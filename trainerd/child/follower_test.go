@@ -366,8 +366,8 @@ func TestFollowerLeftovers(t *testing.T) {
 	}{
 		"it succeeds":    {0, false, nil},
 		"it fails":       {1, false, []syscall.Signal{system.SigKill}},
-		"it is stopped":  {0, true, []syscall.Signal{system.SigCont, system.SigKill}},
-		"it fails, late": {1, true, []syscall.Signal{system.SigCont, system.SigKill}},
+		"it is stopped":  {0, true, []syscall.Signal{system.SigCont, system.SigTerm, system.SigKill}},
+		"it fails, late": {1, true, []syscall.Signal{system.SigCont, system.SigTerm, system.SigKill}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var on *simulated

@@ -17,6 +17,8 @@ import (
 // process is one start of the program.
 type process struct {
 	number   int
+	on       system.System
+	dir      string         // by which the processes that it starts are known
 	program  system.Program // once it has started
 	listener system.Listener
 	patterns []*regexp.Regexp
@@ -59,9 +61,9 @@ type source struct {
 // startProcess starts the program. The process's goroutine ends by closing
 // reports. The program inherits the file lock, unless that is nil, and the caller
 // closes it.
-func startProcess(on system.System, number int, cmd *exec.Cmd, lock *os.File, ln system.Listener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
+func startProcess(on system.System, dir string, number int, cmd *exec.Cmd, lock *os.File, ln system.Listener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
 	a := &process{
-		number: number, listener: ln, patterns: patterns, lines: lines, out: out,
+		number: number, on: on, dir: dir, listener: ln, patterns: patterns, lines: lines, out: out,
 		reports: make(chan queued, 256), killed: make(chan struct{}), conns: map[deadliner]struct{}{},
 	}
 	started := make(chan error)
@@ -128,10 +130,10 @@ func (a *process) awaitGroup(succeeded bool) {
 	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
 	over := time.Now().Add(leftoverGrace)
-	for asked := false; !a.program.GroupEnded(); {
+	for asked := false; !a.program.GroupEnded() || a.wasTold() && time.Now().Before(over) && len(a.on.Leftovers(a.dir)) > 0; {
 		switch told := a.wasTold(); {
 		case told && !asked:
-			a.send(system.SigTerm) // nobody is left that could refuse
+			a.tellOthers()
 			asked = true
 		case !told && (!succeeded || time.Now().After(over)):
 			return
@@ -142,6 +144,16 @@ func (a *process) awaitGroup(succeeded bool) {
 		case <-poll.C:
 		}
 	}
+}
+
+// tellOthers sends SIGTERM to what has outlived the program, also in sessions of its own: what
+// started it may have died of the signal and not passed it on.
+func (a *process) tellOthers() {
+	if left := a.on.Leftovers(a.dir); len(left) > 0 {
+		a.on.SignalAll(a.dir, left, system.SigTerm)
+		return
+	}
+	a.send(system.SigTerm) // nobody is left that could refuse
 }
 
 // outlived returns for how long what the program has started has outlived it, 0 while it

@@ -274,7 +274,7 @@ func (groupStays) GroupEnded() bool { return false }
 // TestKilledGroup: once a group is killed, nobody waits for it any longer.
 func TestKilledGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &process{alive: true, told: true, killed: make(chan struct{}), program: groupStays{&simProgram{ended: make(chan struct{}), told: make(chan struct{})}}}
+		a := &process{on: &simulated{}, alive: true, told: true, killed: make(chan struct{}), program: groupStays{&simProgram{ended: make(chan struct{}), told: make(chan struct{})}}}
 		begun := time.Now()
 		time.AfterFunc(time.Minute, func() { close(a.killed) })
 		if a.awaitGroup(false); time.Since(begun) != time.Minute {

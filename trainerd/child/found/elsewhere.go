@@ -70,3 +70,19 @@ func (s *Store) leadsOut(name string) bool {
 	_, err = os.Stat(s.abs(name))
 	return err == nil
 }
+
+// savedWith are files that a program writes together with another of a name of its framework:
+// Keras' BackupAndRestore has the epoch in the second.
+var savedWith = map[string]string{"latest.weights.h5": "training_metadata.json"}
+
+// LeftOut returns the pattern that also means what is saved together with a file that the
+// pattern names alone, "" if it leaves out nothing that is known.
+func (s *Store) LeftOut() string {
+	for _, part := range s.parts {
+		other := savedWith[path.Base(part)]
+		if dir := path.Dir(part); other != "" && !s.matches(path.Join(dir, other)) {
+			return path.Join(dir, "{"+path.Base(part)+","+other+"}")
+		}
+	}
+	return ""
+}

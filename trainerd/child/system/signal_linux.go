@@ -2,6 +2,7 @@ package system
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"syscall"
@@ -112,4 +113,18 @@ func handlersBelow(pid int, children map[int][]int, sig syscall.Signal) (found [
 		}
 	}
 	return found
+}
+
+// signalOthers sends a signal to the group that the process leader leads, but for itself.
+func signalOthers(leader int, sig syscall.Signal) error {
+	var errs []error
+	for _, pid := range processes() {
+		if fields := statOf(pid); pid == leader || len(fields) < 3 || string(fields[2]) != strconv.Itoa(leader) {
+			continue
+		}
+		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -44,7 +44,9 @@ type Program interface {
 	// Wait waits for its end, and returns its exit code or the signal that ended it.
 	Wait() (code int, sig syscall.Signal)
 	// Signal sends a signal only to it, SignalGroup to its group: as long as
-	// there is one, also after Wait. On Linux, a signal other than SigTerm and
+	// there is one, also after Wait. SigTerm, which it has got by Signal before,
+	// goes to the others of its group on Linux: many programs take a second one for
+	// the wish to end without the save that is under way. On Linux, a signal other than SigTerm and
 	// SigKill that it does not handle goes to the nearest processes below it that do,
 	// such as the ranks of a launcher, or the error is ErrUnhandled.
 	Signal(sig syscall.Signal) error
@@ -156,7 +158,12 @@ func (p *command) Signal(sig syscall.Signal) error {
 }
 
 // SignalGroup implements [Program].
-func (p *command) SignalGroup(sig syscall.Signal) error { return signalGroup(p.PID(), sig) }
+func (p *command) SignalGroup(sig syscall.Signal) error {
+	if sig == SigTerm {
+		return signalOthers(p.PID(), sig)
+	}
+	return signalGroup(p.PID(), sig)
+}
 
 // GroupEnded implements [Program].
 func (p *command) GroupEnded() bool { return groupEnded(p.PID()) }

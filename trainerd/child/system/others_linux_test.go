@@ -1,0 +1,40 @@
+package system
+
+import (
+	"bufio"
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+// TestSecondTerm has a program that has got SIGTERM, and is saving, and another process of its
+// group: a signal to the group is for that alone.
+func TestSecondTerm(t *testing.T) {
+	const script = `trap 'echo leader; n=${n}x; [ $n = xx ] && exit 9' TERM
+sh -c 'trap "echo other; exit" TERM; echo ready; while :; do sleep 0.01; done' &
+wait; wait; wait; echo end`
+	p, err := OS{}.Start(exec.Command("sh", "-c", script), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr := p.Outputs()
+	defer stdout.Close()
+	defer stderr.Close()
+	defer p.SignalGroup(SigKill)
+	lines := bufio.NewScanner(stdout)
+	next := func() string {
+		lines.Scan()
+		return lines.Text()
+	}
+	got := []string{next()}
+	p.Signal(SigTerm)
+	got = append(got, next())
+	p.SignalGroup(SigTerm)
+	got = append(got, next(), next())
+	if want := []string{"ready", "leader", "other", "end"}; !slices.Equal(got, want) {
+		t.Errorf("the program says %v, want %v", got, want)
+	}
+	if code, sig := p.Wait(); code != 0 || sig != 0 {
+		t.Errorf("it ended with exit code %d, signal %v", code, sig)
+	}
+}
