@@ -257,6 +257,21 @@ func TestDepthwise(t *testing.T) {
 	}
 }
 
+// Keras 2 calls the kernel of a depthwise convolution as one of a separable one.
+func TestDepthwiseOfKeras2(t *testing.T) {
+	got := apply(t, "keras-to-torch", map[string]*ckptfmt.Tensor{
+		"a/depthwise_kernel": counted(3, 5, 4, 2), "a/bias": counted(8), "b/depthwise_kernel": counted(3, 4, 2),
+		"s/depthwise_kernel": counted(3, 5, 4, 1), "s/pointwise_kernel": counted(1, 1, 4, 6), "s/bias": counted(6),
+	})
+	want := map[string][]int64{
+		"a.weight": {8, 1, 3, 5}, "a.bias": {8}, "b.weight": {8, 1, 3},
+		"s.depthwise.weight": {4, 1, 3, 5}, "s.pointwise.weight": {6, 4, 1, 1}, "s.pointwise.bias": {6},
+	}
+	if diff := cmp.Diff(want, shapesOf(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What TensorFlow 1 keeps for the training is left out, and numbers of PReLU for a channel lose their other axes.
 func TestKerasToTorchLeavesOut(t *testing.T) {
 	got := apply(t, "keras-to-torch", map[string]*ckptfmt.Tensor{
