@@ -103,10 +103,14 @@ func (r *reference) table(path string, v reflect.Value) {
 		default:
 			r.Errorf("%s.%s has no comment", name, field.Name)
 		}
-		if typeName(field.Type) == "" {
+		kind := typeName(field.Type)
+		if kind == "" {
 			r.Errorf("%s.%s: the page does not know the type %s", name, field.Name, field.Type)
 		}
-		fmt.Fprintf(&r.text, "| `%s` | %s | %s | %s |\n", key, typeName(field.Type), defaultOf(v.Field(i)), cell(sentence(doc, field.Name, key)))
+		if field.Tag.Get("path") != "" {
+			kind = "path"
+		}
+		fmt.Fprintf(&r.text, "| `%s` | %s | %s | %s |\n", key, kind, defaultOf(v.Field(i)), cell(sentence(doc, field.Name, key)))
 	}
 	for _, i := range tables {
 		r.table(v.Type().Field(i).Tag.Get("toml"), v.Field(i))

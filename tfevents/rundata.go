@@ -7,12 +7,11 @@ import (
 	"iter"
 	"math"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/trainerd/trainerd/internal/parallel"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
+	"google.golang.org/protobuf/proto"
 )
 
 // RunData is an index of a run's events files: about ten bytes for each scalar and,
@@ -46,128 +45,10 @@ type RunData struct {
 	counted int // of them, known to the limit
 }
 
-// Series holds the points of one tag of a run.
-type Series struct {
-	Tag      string
-	Metadata *tfpb.SummaryMetadata // as TensorBoard completes it
-
-	unnamed   bool // its first value says no name to display
-	points    column
-	blobs     int // in the longest sequence, of a series of such, but for the last one
-	lastBlobs int // in the last sequence
-	kind      kind
-	old       int // points of sessions before the one in newest
-	newest    int // session of the last point
-	at        progress
-	number    int // in RunData.all
-	follows   int // there: the series that came next the last time
-
-	front int // points that were thinned out, at the beginning
-	level int // how often by half
-}
-
-// Plugin returns the name of the plugin that shows the series, or "".
-func (s *Series) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
-
-// Unnamed reports whether the writer gave the series no name to display: that in
-// Metadata is then the tag, if any.
-func (s *Series) Unnamed() bool { return s.unnamed }
-
-// LongestBlobs returns the most blobs that a point of a series of blob sequences
-// has had, 0 for other series. Of several points in a row at one step the last one
-// counts.
-func (s *Series) LongestBlobs() int { return max(s.blobs, s.lastBlobs) }
-
-// countBlobs takes note of the blobs of the next point.
-func (s *Series) countBlobs(v *valueScan, step int64) {
-	if s.points.n == 0 || s.points.tail.step != step {
-		s.blobs = max(s.blobs, s.lastBlobs)
-	}
-	s.lastBlobs = v.countBlobs()
-}
-
-// Len returns the number of points.
-func (s *Series) Len() int { return s.points.n }
-
-// Max returns the largest step and the latest time of the points, not all of
-// which need be those of the last one.
-func (s *Series) Max() (step int64, wallTime float64) {
-	return s.points.maxStep, s.points.maxWall
-}
-
-// Bytes returns how many bytes the values of the points take, encoded.
-func (s *Series) Bytes() int64 {
-	return int64(s.points.n-s.points.sized)*simpleValueSize(s.Tag) + s.points.sizeTotal
-}
-
 // simpleValueSize returns the encoded size of a simple_value with a tag.
 func simpleValueSize(tag string) int64 {
 	v := tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_SimpleValue{}}
 	return int64(proto.Size(&v))
-}
-
-// Point is one point of a [Series]. [RunData.Value] returns its value.
-type Point struct {
-	WallTime float64
-	Step     int64
-
-	series *Series
-	cell   cell
-}
-
-// Size returns how many bytes the value of the point takes, encoded.
-func (p Point) Size() int {
-	if p.cell.form == formSimple {
-		return int(simpleValueSize(p.series.Tag))
-	}
-	return p.cell.size
-}
-
-// Points returns the points in their order.
-func (s *Series) Points() iter.Seq[Point] {
-	return func(yield func(Point) bool) {
-		s.points.each(func(c *cell) bool { return yield(s.point(c)) })
-	}
-}
-
-func (s *Series) point(c *cell) Point {
-	return Point{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c}
-}
-
-// Ends returns the first point and the last one of a series that has any.
-func (s *Series) Ends() (first, last Point, ok bool) {
-	if s.points.n == 0 {
-		return Point{}, Point{}, false
-	}
-	begin := s.points.first()
-	return s.point(&begin), s.point(&s.points.tail), true
-}
-
-// Times returns the steps and the times of the points in their order, without what
-// their values need.
-func (s *Series) Times() iter.Seq2[int64, float64] {
-	return func(yield func(step int64, wallTime float64) bool) {
-		s.points.each(func(c *cell) bool { return yield(c.step, c.wallTime()) })
-	}
-}
-
-// Scalar returns the value of a scalar that the index holds: a 32-bit one, in
-// either style, as all writers make them. [decode.Scalar] reads the others.
-func (p Point) Scalar() (float64, bool) {
-	return float64(math.Float32frombits(p.cell.number)), p.cell.form != formOther
-}
-
-func (s *Series) progress() *progress { return &s.at }
-
-func (s *Series) cut(step int64) int { return s.points.cut(step) }
-
-func (s *Series) drop(step int64, before int, others spared) int {
-	if s.newest < before {
-		s.old = s.points.n // all of them
-	}
-	dropped := s.points.drop(s.old, step, others)
-	s.old -= dropped
-	return dropped
 }
 
 // ReadRun reads all files of a run once, from their beginnings to their ends; o may
@@ -395,16 +276,6 @@ func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
 			}
 		}
 	}
-}
-
-// unheld returns the points whose values are not in memory.
-func (s *Series) unheld() (points []Point) {
-	for p := range s.Points() {
-		if _, ok := p.Scalar(); !ok {
-			points = append(points, p)
-		}
-	}
-	return points
 }
 
 // Values returns the values of points as they were written, in the order of the

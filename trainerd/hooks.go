@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/eventlog"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/hook"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -181,97 +179,4 @@ func (t *stepTracker) finish(ctx context.Context) error {
 	return t.settleLocked(ctx)
 }
 
-// hookRun is a run as its hooks see it.
-type hookRun struct {
-	sv *Supervisor
-	r  *run
-}
-
 var _ hook.Run = hookRun{}
-
-func (h hookRun) Session() session.Session { return h.r.sess }
-func (h hookRun) Context() context.Context { return h.sv.coord.Context() }
-func (h hookRun) RequestStop()             { h.sv.endFor(session.ErrCompleted) }
-func (h hookRun) StepsDone() int64         { return h.r.stepsDone.Load() }
-func (h hookRun) StepName() string         { return h.r.plan.globalStep }
-func (h hookRun) Events() *eventlog.Log    { return h.r.events }
-func (h hookRun) Logdir() string           { return h.sv.Logdir }
-func (h hookRun) FS() ckptfmt.FS           { return h.r.lockedFS() }
-func (h hookRun) Logger() *slog.Logger     { return h.sv.log() }
-
-func (h hookRun) GlobalStep(ctx context.Context) (int64, error) {
-	if h.r.steps == nil || h.r.steps.step == "" {
-		return session.NoStep, hook.ErrNoStep
-	}
-	return h.r.steps.readStep(ctx, h.r.sess)
-}
-
-func (h hookRun) SummaryOps() []string {
-	return summaries(graph.Collections{Meta: h.r.plan.meta}).nodes
-}
-
-func (h hookRun) SummaryComputed(ctx context.Context, summary any, step int64) error {
-	s, err := summaryOf(summary)
-	if err != nil || h.r.events == nil || len(s.GetValue()) == 0 {
-		return err
-	}
-	return h.r.addSummary(ctx, s, step)
-}
-
-// managedSession is the session as the training sees it: a stop does not
-// interrupt its steps, and hooks take part in them.
-type managedSession struct {
-	session.Session
-	steps *stepTracker // nil for none
-}
-
-// managedStore is a managedSession over a VariableStore.
-type managedStore struct {
-	managedSession
-	session.VariableStore
-}
-
-func manage(s session.Session, steps *stepTracker) session.Session {
-	if store, ok := s.(session.VariableStore); ok {
-		return managedStore{managedSession{s, steps}, store}
-	}
-	return managedSession{s, steps}
-}
-
-// Unwrap returns the session that NewSession made. A type assertion on it gives
-// access to what a certain runtime offers beyond [session.Session]; see [StepContext].
-func (m managedSession) Unwrap() session.Session { return m.Session }
-
-// Run runs a step that a stop does not interrupt.
-func (m managedSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
-	step, cancel := StepContext(ctx)
-	defer cancel()
-	if !m.steps.wants(ctx) {
-		return m.Session.Run(step, feeds, fetches, targets)
-	}
-	out, _, err := m.steps.call(ctx, step, m.Session, hook.RunArgs{Feeds: feeds, Fetches: fetches, Targets: targets})
-	return out, err
-}
-
-// RunWithOptions implements [session.OptionsRunner], as the function RunWithOptions does
-// for the session that NewSession made.
-func (m managedSession) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
-	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
-	step, cancel := StepContext(ctx)
-	defer cancel()
-	if !m.steps.wants(ctx) {
-		return session.RunWithOptions(step, m.Session, o, feeds, fetches, targets)
-	}
-	return m.steps.call(ctx, step, m.Session, hook.RunArgs{Feeds: feeds, Fetches: fetches, Targets: targets, Options: o})
-}
-
-// Saved implements [session.Wrapper].
-func (m managedStore) Saved() session.VariableStore { return m.VariableStore }
-
-// Run runs a step that a stop does not interrupt.
-func (m managedStore) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
-	return m.managedSession.Run(ctx, feeds, fetches, targets)
-}
-
-// Close closes the session.
-func (m managedStore) Close() error { return m.managedSession.Close() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -296,132 +294,6 @@ func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
 	return step, nil
 }
 
-// announce opens the events file and writes what begins a session: SessionLog
-// START, and later the graph. What stood before START would be dropped by
-// TensorBoard when the run is resumed.
-func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
-	r.startStep = max(step, 0)
-	kept := sv.events != nil && step > 0 // by the program, since an earlier session
-	if (kept || r.prepared.Restored != "" || r.prepared.Adopted) && step >= 0 && !sv.StartAtRestoredStep {
-		r.startStep++
-	}
-	if err := sv.checkSaver(ctx, r, step); err != nil {
-		return err
-	}
-	sv.stats.prepared(r.prepared, step)
-	hasGraph, err := sv.openWriter(r)
-	if err != nil {
-		return err
-	}
-	if r.writer != nil {
-		r.events = eventlog.New(r.writer, sv.log())
-		r.events.Continue(sv.events, r.startStep)
-		sv.events = r.events
-	}
-	if r.writer != nil && step >= 0 && !sv.NoStandardServices {
-		if err := sv.writeStart(ctx, r); err != nil {
-			return err
-		}
-	}
-	if err := sv.writeGraph(ctx, r, hasGraph); err != nil {
-		return err
-	}
-	sv.makeCheckpointer(r, step)
-	return nil
-}
-
-func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
-	switch {
-	case r.prepared.Restored != "" || r.prepared.Adopted:
-		r.events.Overtake(r.stepsDone.Load() + 1)
-	case r.startStep == 0: // else a model of the program's own, which continues
-		r.events.Overtake(0)
-	}
-	return r.events.AddSession(ctx, tfpb.SessionLog_START, "", r.startStep)
-}
-
-// openWriter makes a new events file, or takes the writer that is given.
-func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
-	switch {
-	case sv.NoSummaryWriter:
-		return false, nil
-	case sv.kept != nil:
-		r.writer = sv.kept
-		return true, nil
-	case sv.SummaryWriter != nil:
-		r.writer = sv.SummaryWriter
-		return false, r.writer.Reopen()
-	case sv.Logdir == "":
-		return false, nil
-	}
-	return false, logdir.Try(r.home.held, func() (err error) {
-		r.writer, err = tfevents.NewFileWriter(sv.Logdir, &tfevents.FileWriterOptions{FS: r.lockedFS()})
-		return err
-	})
-}
-
-// Stop ends the run: it requests the stop, waits for the services up to the
-// grace period, saves a final checkpoint unless the training has failed, writes
-// SessionLog STOP and closes the events file. It returns the error that Run
-// returns. It does not close the session.
-//
-// Stop must not be called by a service. Calling it again returns the same
-// error.
-func (sv *Supervisor) Stop() error {
-	sv.coord.RequestStop(nil)
-	r := sv.current()
-	if r == nil {
-		return sv.coord.Join(sv.stopGrace())
-	}
-	r.stop.Do(func() { r.stopErr = sv.end(r) })
-	return r.stopErr
-}
-
-func (sv *Supervisor) end(r *run) error {
-	defer func() {
-		r.endPreparation(nil)
-		r.ended.Store(true)
-		if r.alone {
-			sv.busy.Store(false)
-		}
-	}()
-	sv.stats.stopping()
-	idle, unanswered := sv.awaitSave(r.checkpoints) // the grace period is not for a save under way
-	errs := []error{sv.await("the services to end", func() error { return sv.coord.Join(sv.stopGrace()) }), unanswered}
-	sv.stats.ended(r.lastStep())
-	if r.checkpoints != nil && idle && r.services.Load() && sv.saves() {
-		err := sv.finalSave(r, errs[0])
-		var hangs *coord.StopError
-		idle = !errors.As(err, &hangs)
-		errs = append(errs, err)
-	}
-	err := sv.lastFiles(r, errors.Join(errs...), idle)
-	var hangs *coord.StopError
-	idle = idle && !errors.As(err, &hangs)
-	errs = append(errs, err)
-	if !idle {
-		sv.hanging = r.settled()
-	}
-	if r.alone {
-		errs = append(errs, sv.unlock())
-	}
-	return errors.Join(errs...)
-}
-
-// lastStep returns the step that the model has come to: the session's, or what
-// StepDone reported where that cannot be read any more.
-func (r *run) lastStep() int64 {
-	if r.prepared == nil || r.plan.globalStep == "" {
-		return session.NoStep
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
-	defer cancel()
-	if step, err := session.ReadStep(ctx, r.sess, r.plan.globalStep); err == nil {
-		return step
-	}
-	return r.stepsDone.Load()
-}
-
 // values returns what the variables that are saved have now, nil where there are
 // none or the session does not track their changes.
 func (r *run) values(ctx context.Context) *checkpoint.Values {
@@ -433,32 +305,3 @@ func (r *run) values(ctx context.Context) *checkpoint.Values {
 
 // stalled counts the time that the training waited for a save.
 func (r *run) stalled(since time.Time) { r.stats.stalled(time.Since(since)) }
-
-// closeWriter ends the events file. That the disk does not take the last events
-// is not a failure of the run, which has its checkpoint.
-func (sv *Supervisor) closeWriter(r *run) error {
-	if r.writer == nil {
-		return nil
-	}
-	err := r.events.Finish(context.Background())
-	if sv.KeepSummaryWriter {
-		sv.kept = r.writer
-		return errors.Join(err, r.events.Flush(context.Background()))
-	}
-	sv.kept = nil
-	if stopErr := r.writer.AddSessionLog(context.Background(), &tfpb.SessionLog{Status: tfpb.SessionLog_STOP}, 0); err == nil {
-		err = stopErr
-	}
-	if closeErr := r.writer.Close(); err == nil {
-		err = closeErr
-	}
-	var failure *fs.PathError
-	if errors.As(err, &failure) {
-		sv.log().Error("the last events could not be written", "err", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("closing the events file: %w", err)
-	}
-	return nil
-}

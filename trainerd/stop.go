@@ -87,6 +87,68 @@ func StopperOf(ctx context.Context) string {
 	return cause.Error()
 }
 
+// Stop ends the run: it requests the stop, waits for the services up to the
+// grace period, saves a final checkpoint unless the training has failed, writes
+// SessionLog STOP and closes the events file. It returns the error that Run
+// returns. It does not close the session.
+//
+// Stop must not be called by a service. Calling it again returns the same
+// error.
+func (sv *Supervisor) Stop() error {
+	sv.coord.RequestStop(nil)
+	r := sv.current()
+	if r == nil {
+		return sv.coord.Join(sv.stopGrace())
+	}
+	r.stop.Do(func() { r.stopErr = sv.end(r) })
+	return r.stopErr
+}
+
+func (sv *Supervisor) end(r *run) error {
+	defer func() {
+		r.endPreparation(nil)
+		r.ended.Store(true)
+		if r.alone {
+			sv.busy.Store(false)
+		}
+	}()
+	sv.stats.stopping()
+	idle, unanswered := sv.awaitSave(r.checkpoints) // the grace period is not for a save under way
+	errs := []error{sv.await("the services to end", func() error { return sv.coord.Join(sv.stopGrace()) }), unanswered}
+	sv.stats.ended(r.lastStep())
+	if r.checkpoints != nil && idle && r.services.Load() && sv.saves() {
+		err := sv.finalSave(r, errs[0])
+		var hangs *coord.StopError
+		idle = !errors.As(err, &hangs)
+		errs = append(errs, err)
+	}
+	err := sv.lastFiles(r, errors.Join(errs...), idle)
+	var hangs *coord.StopError
+	idle = idle && !errors.As(err, &hangs)
+	errs = append(errs, err)
+	if !idle {
+		sv.hanging = r.settled()
+	}
+	if r.alone {
+		errs = append(errs, sv.unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// lastStep returns the step that the model has come to: the session's, or what
+// StepDone reported where that cannot be read any more.
+func (r *run) lastStep() int64 {
+	if r.prepared == nil || r.plan.globalStep == "" {
+		return session.NoStep
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
+	defer cancel()
+	if step, err := session.ReadStep(ctx, r.sess, r.plan.globalStep); err == nil {
+		return step
+	}
+	return r.stepsDone.Load()
+}
+
 // await calls f, and the log says what it waits for while that takes long.
 func (sv *Supervisor) await(what string, f func() error) error {
 	return logging.Await(sv.log().Warn, what, f)

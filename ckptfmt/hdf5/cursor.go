@@ -29,6 +29,13 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
+// refuse is fail of what is intact, but not supported.
+func (c *cursor) refuse(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: %w", ckptfmt.ErrType, fmt.Errorf(format, args...))
+	}
+}
+
 func (c *cursor) left() int { return len(c.b) - c.at }
 
 // bytes returns the next n bytes of the block itself.
@@ -83,10 +90,10 @@ func (c *cursor) u32() int {
 	return 0
 }
 
-// addr reads an address, which may be nowhere.
+// addr reads an address, which may be nowhere, as it is after an error.
 func (c *cursor) addr() int64 {
 	v := c.uint(c.offsets)
-	if c.err == nil && v == math.MaxUint64>>(64-8*c.offsets) {
+	if c.err != nil || v == math.MaxUint64>>(64-8*c.offsets) {
 		return nowhere
 	}
 	if v > math.MaxInt64/2 {

@@ -73,8 +73,8 @@ func (d *detail) parse(s *store, list []message) error {
 		case msgDatatype:
 			d.t = s.datatype(&c)
 		case msgLayout:
-			if d.l = c.layout(); c.err != nil && !errors.Is(c.err, errShort) {
-				unsupported, c.err = fmt.Errorf("%w: %w", ckptfmt.ErrType, c.err), nil
+			if d.l = c.layout(); errors.Is(c.err, ckptfmt.ErrType) {
+				unsupported, c.err = c.err, nil
 			}
 		case msgFilters:
 			d.filters = c.filters()

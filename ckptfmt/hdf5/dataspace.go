@@ -1,6 +1,12 @@
 package hdf5
 
-import "math"
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+)
 
 // Types of dataspaces.
 const (
@@ -133,10 +139,13 @@ type layout struct {
 	mask   uint32  // of a single chunk
 }
 
-// layout decodes the message of that name.
+// layout decodes the message of that name. What is not supported matches ckptfmt.ErrType.
 func (c *cursor) layout() layout {
 	var l layout
 	version := c.version("a layout", 3, 5)
+	if c.err != nil && !errors.Is(c.err, errShort) {
+		c.err = fmt.Errorf("%w: %w", ckptfmt.ErrType, c.err)
+	}
 	l.class = c.u8()
 	switch {
 	case c.err != nil:
@@ -151,7 +160,7 @@ func (c *cursor) layout() layout {
 	case l.class == layoutChunked:
 		c.chunked4(&l)
 	default:
-		c.fail("layouts of class %d, such as of virtual datasets, are not supported", l.class)
+		c.refuse("layouts of class %d, such as of virtual datasets, are not supported", l.class)
 	}
 	return l
 }
@@ -171,7 +180,7 @@ func (c *cursor) chunked4(l *layout) {
 	const unfilteredEdges, filteredSingle = 1, 2
 	flags := c.u8()
 	if flags&unfilteredEdges != 0 {
-		c.fail("chunks at the edge that filters leave out are not supported")
+		c.refuse("chunks at the edge that filters leave out are not supported")
 	}
 	rank := c.u8()
 	c.chunkShape(l, rank, c.u8())
@@ -190,7 +199,7 @@ func (c *cursor) chunked4(l *layout) {
 	case indexExtensible:
 		c.skip(5)
 	default:
-		c.fail("an index of chunks of kind %d is not known", l.index)
+		c.refuse("an index of chunks of kind %d is not known", l.index)
 	}
 	l.at = c.addr()
 }

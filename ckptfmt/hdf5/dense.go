@@ -238,7 +238,7 @@ func (h *fractalHeap) object(id []byte) ([]byte, error) {
 	if h.rows == 0 {
 		b, err = h.inBlock(h.root, offset, n, h.size)
 	} else {
-		b, err = h.within(h.root, h.rows, offset, n, 0)
+		b, err = h.within(h.root, h.rows, offset, n)
 	}
 	if err == nil {
 		h.last.from = offset - h.last.at
@@ -291,12 +291,10 @@ func (h *fractalHeap) rowSize(row int) int64 {
 	return min(h.start<<min(row-1, 40), 1<<50)
 }
 
-// within finds an object under an indirect block.
-func (h *fractalHeap) within(at int64, rows int, offset, n int64, depth int) ([]byte, error) {
+// within finds an object under an indirect block. Those below it have fewer rows each, so that no
+// heap is a circle.
+func (h *fractalHeap) within(at int64, rows int, offset, n int64) ([]byte, error) {
 	directRows := bits.Len64(uint64(h.maxDirect)) - bits.Len64(uint64(h.start)) + 2
-	if depth > maxRank {
-		return nil, errors.New("a heap is too deep")
-	}
 	children, err := h.childrenOf(at, rows)
 	if err != nil {
 		return nil, err
@@ -310,7 +308,7 @@ func (h *fractalHeap) within(at int64, rows int, offset, n int64, depth int) ([]
 			case row < directRows:
 				return h.inBlock(child, offset, n, size)
 			default:
-				return h.within(child, h.rowsFor(size), offset, n, depth+1)
+				return h.within(child, h.rowsFor(size), offset, n)
 			}
 		}
 	}
@@ -339,5 +337,5 @@ func (h *fractalHeap) childrenOf(at int64, rows int) ([]int64, error) {
 
 // rowsFor returns the rows of an indirect block that has so many bytes under it.
 func (h *fractalHeap) rowsFor(size int64) int {
-	return max(bits.Len64(uint64(size))-bits.Len64(uint64(h.start*int64(h.width)))+1, 1)
+	return bits.Len64(uint64(size)) - bits.Len64(uint64(h.start*int64(h.width))) + 1
 }

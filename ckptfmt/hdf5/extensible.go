@@ -32,6 +32,10 @@ type extensible struct {
 	next       int64 // number of the next element
 }
 
+// mostBits is more than HDF5 ever writes, which is 32, and few enough that no number of bytes or
+// elements below is too large to be one.
+const mostBits = 48
+
 // chunksOfExtensible reads where the chunks of a dataset that can grow are.
 func (s *store) chunksOfExtensible(g *grid) error {
 	addr := g.d.l.at
@@ -43,7 +47,7 @@ func (s *store) chunksOfExtensible(g *grid) error {
 	x.offset = (x.maxBits + 7) / 8
 	c.skip(6 * s.lengths)
 	block := c.addr()
-	if c.err == nil && (!g.isElement(x.elem, s) || x.maxBits > 64 || !isPower(x.least) || !isPower(x.leastSuper)) {
+	if c.err == nil && (!g.isElement(x.elem, s) || x.maxBits > mostBits || !isPower(x.least) || !isPower(x.leastSuper)) {
 		c.fail("elements of %d bytes, at most 2^%d, in blocks of %d, %d to a block", x.elem, x.maxBits, x.least, x.leastSuper)
 	}
 	if c.err != nil {
@@ -98,7 +102,7 @@ func (x *extensible) indexBlock(at int64) error {
 
 // shape returns the number of data blocks of a super block, and their elements.
 func (x *extensible) shape(super int) (count, size int64) {
-	return 1 << min(super/2, 40), x.least << min((super+1)/2, 40)
+	return 1 << (super / 2), x.least << ((super + 1) / 2)
 }
 
 // superBlock reads one that is in a block of its own.
@@ -114,9 +118,6 @@ func (x *extensible) superBlock(at int64, super int) error {
 		bitmap = (size/x.page + 7) / 8
 	}
 	head := x.blockHead()
-	if count > s.size || bitmap > s.size {
-		return s.corrupt(at, "array of chunks", fmt.Errorf("a super block has %d data blocks of %d elements", count, size))
-	}
 	c := s.checked(at, head+count*(bitmap+int64(s.offsets))+checksumSize, sigGrowingSuper)
 	c.skip(int(head) - len(sigGrowingSuper))
 	// The bits of all data blocks follow each other, whatever their room.
@@ -144,9 +145,6 @@ func (x *extensible) dataBlock(at, size int64) error {
 	if at == nowhere {
 		x.next += size
 		return nil
-	}
-	if size > s.size {
-		return s.corrupt(at, "array of chunks", fmt.Errorf("a data block has %d elements", size))
 	}
 	head := x.blockHead()
 	c := s.checked(at, head+size*int64(x.elem)+checksumSize, sigGrowingBlock)

@@ -32,13 +32,14 @@ func (s *store) walked(addr int64) ([]message, error) {
 func (s *store) header(addr int64) ([]message, error) { return s.headerInto(nil, addr) }
 
 func (s *store) headerInto(list []message, addr int64) ([]message, error) {
-	c := s.peeked(addr, min(16, s.size-s.base-max(addr, 0)))
+	const leastHeader = 12 // bytes of one with a message, and what is read of version 1
+	c := s.peeked(addr, leastHeader)
 	if c.err != nil {
 		return nil, s.corrupt(addr, "header of an object", c.err)
 	}
 	var err error
-	if string(c.b[:min(4, len(c.b))]) == sigHeader {
-		list, err = s.header2(list, addr)
+	if string(c.b[:len(sigHeader)]) == sigHeader {
+		list, err = s.header2(list, addr, int(c.b[flagsAt]))
 	} else {
 		list, err = s.header1(list, addr, &c)
 	}
@@ -84,7 +85,7 @@ func (s *store) header1(list []message, addr int64, head *cursor) (_ []message, 
 	for len(left) > 0 {
 		from := len(list)
 		c := s.peeked(left[0].at, left[0].size)
-		for c.err == nil && c.left() >= 8 && len(list) < count {
+		for c.err == nil && c.left() >= 8 {
 			m := message{kind: c.u16()}
 			n := c.u16()
 			m.shared = c.u8()&2 != 0
@@ -92,6 +93,9 @@ func (s *store) header1(list []message, addr int64, head *cursor) (_ []message, 
 			m.at = left[0].at + int64(c.at)
 			m.body = c.bytes(n)
 			list = append(list, m)
+		}
+		if len(list) > count { // fewer are no damage to HDF5 either
+			c.fail("it has more messages than %d", count)
 		}
 		if c.err != nil {
 			return nil, s.corrupt(left[0].at, "messages of a header", c.err)
@@ -132,23 +136,24 @@ const (
 	flagTimes     = 0x20
 )
 
-// header2 reads a header of version 2.
-func (s *store) header2(list []message, addr int64) (_ []message, err error) {
-	c := s.peeked(addr, min(32, s.size-s.base-addr))
-	c.signature(sigHeader)
-	c.version("it", 2, 2)
-	flags := c.u8()
+// header2 reads a header of version 2 with those flags.
+func (s *store) header2(list []message, addr int64, flags int) (_ []message, err error) {
+	skipped, width := 0, 1<<(flags&flagChunkSize)
 	if flags&flagTimes != 0 {
-		c.skip(16)
+		skipped += 16
 	}
 	if flags&flagPhases != 0 {
-		c.skip(4)
+		skipped += 4
 	}
-	size := c.count(1 << (flags & flagChunkSize))
+	head := int64(flagsAt + 1 + skipped + width)
+	c := s.peeked(addr, head)
+	c.skip(len(sigHeader))
+	c.version("it", 2, 2)
+	c.skip(1 + skipped)
+	size := c.count(width)
 	if c.err != nil {
 		return nil, c.err
 	}
-	head := int64(c.at)
 	var few [2]extent
 	left := append(few[:0], extent{addr, head + size + checksumSize})
 	s.whole = left[0].size
@@ -210,7 +215,8 @@ func (s *store) superblock() (root int64, err error) {
 		return 0, err
 	}
 	s.base, s.offsets, s.lengths = at, 8, 8
-	c := s.cursor(0, min(96, s.size-at))
+	const most = 76 // bytes, of version 1
+	c := s.cursor(0, min(most, s.size-at))
 	c.skip(len(Magic))
 	version := c.version("the superblock", 0, 3)
 	switch {
@@ -272,9 +278,7 @@ func (s *store) superblock2(c *cursor) int64 {
 	s.checkEnd(c, c.addr())
 	root := c.addr()
 	if c.err == nil {
-		if sum := s.checked(0, int64(c.at+checksumSize), Magic); sum.err != nil {
-			c.err = sum.err
-		}
+		c.err = s.checked(0, int64(c.at+checksumSize), Magic).err
 	}
 	return root
 }

@@ -267,7 +267,10 @@ func TestWidthsInTrees(t *testing.T) {
 		{2048, 8, 1, []int{0, 2, 3, 4}},  // 254 records in a leaf
 		{10 + 255, 1, 1, []int{0, 2, 3, 3}},
 		{10 + 256, 1, 2, []int{0, 2, 3, 3}},
-		{64, 16, 1, []int{0, 1, 1, 1}}, // 3, 7, 15, 31
+		{64, 16, 1, []int{0, 1, 1, 1}},  // 3, 7, 15, 31
+		{256, 20, 1, []int{0, 1, 2, 2}}, // 12, 116, 935, 7487: 8 in a node above leaves, then 7
+		{128, 28, 1, []int{0, 1, 1, 1}}, // 4, 14, 44, 134: 2 in each
+		{128, 28, 1, []int{0, 1, 1, 1, 2}},
 	} {
 		x := &tree2{s: &store{offsets: 8}, node: c.node, record: c.record}
 		x.measure(len(c.total) - 1)

@@ -93,6 +93,8 @@ func (t *tree) forget(links, nodes, ids int, room []byte) {
 // printable is the path of the object that is walked to.
 func (t *tree) printable() string { return printablePath(string(t.path)) }
 
+var errKind = errors.New("it is neither a group nor a dataset nor a type")
+
 var errNames = errors.New("the paths are longer than any model's")
 
 func (t *tree) walkLinks(links []link, above []int64) error {
@@ -180,10 +182,14 @@ func (t *tree) helper(i int) *tree {
 // workers is how many goroutines a walk has at most.
 func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 
-// add adds a dataset. What has no layout is a named datatype.
+// add adds a dataset. A named datatype is none; what is neither is damaged, and not left out.
 func (t *tree) add(at int64, list []message) error {
 	if _, ok := find(list, msgLayout); !ok {
-		return nil
+		_, isType := find(list, msgDatatype)
+		if _, hasShape := find(list, msgDataspace); isType && !hasShape {
+			return nil
+		}
+		return t.s.corrupt(at, "object "+t.printable(), errKind)
 	}
 	x := &t.found
 	*x = detail{dataset: dataset{at: at, form: &form{t: noType}}}

@@ -216,7 +216,9 @@ func explainRotation(list []listed, state *tfpb.CheckpointState, k *keeping) {
 		case place < 0:
 			l.why = append(l.why, "not listed")
 		default:
-			l.why = append(l.why, fmt.Sprintf("among the last %d", k.Supervisor.MaxToKeep))
+			if len(names)-place <= k.Supervisor.MaxToKeep { // a pin may have kept it in the list
+				l.why = append(l.why, fmt.Sprintf("among the last %d", k.Supervisor.MaxToKeep))
+			}
 			l.goes = len(names)-place >= k.Supervisor.MaxToKeep && !l.isPinned() &&
 				(k.every() <= 0 || !l.Time.After(preserved.Add(k.every())))
 		}

@@ -8,6 +8,7 @@ repeats itself to the bit, the end must have the same bits.
 """
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -158,6 +159,28 @@ def wait_for_moment(run, kind, step, options, chance):
         time.sleep(chance.random() * 0.1)
 
 
+def below(pid):
+    """The processes below a process, as the ranks of a launcher, which are in sessions of their own."""
+    children = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            parent = stat.read_text(errors="replace").rpartition(")")[2].split()[1]
+            children.setdefault(int(parent), []).append(int(stat.parent.name))
+    found = [pid]
+    for process in found:
+        found += children.get(process, [])
+    return found[1:]
+
+
+def kill(pid):
+    """Kills a program at once, with all that it has started."""
+    others = below(pid)
+    os.killpg(pid, signal.SIGKILL)
+    for other in others:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(other, signal.SIGKILL)
+
+
 def kill_at_random(run, options, steps, chance):
     """Kills the program so often, at rising steps, and returns the record of it."""
     record = Record()
@@ -170,7 +193,7 @@ def kill_at_random(run, options, steps, chance):
             break
         pid = run.pid
         try:
-            os.killpg(pid, signal.SIGKILL)
+            kill(pid)
         except ProcessLookupError:
             break
         kind = aim(i) if run.trains else START

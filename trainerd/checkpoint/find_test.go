@@ -217,7 +217,7 @@ func TestMoveTo(t *testing.T) {
 	s := &Saver{}
 	s.RecoverLastCheckpoints([]string{filepath.Join(from, "m-1"), filepath.Join(to, "m-2"), filepath.Join(from, "m-3")})
 	s.pendingDelete, s.last = []stored{{prefix: filepath.Join(from, "m-0")}}, filepath.Join(from, "m-3")
-	s.keepForever(stored{prefix: filepath.Join(from, "m-0")}, "pinned")
+	s.rotation.keepForever(stored{prefix: filepath.Join(from, "m-0")}, "pinned")
 	s.MoveTo(from, to)
 	if diff := cmp.Diff(s.LastCheckpoints(), []string{filepath.Join(to, "m-3")}); diff != "" {
 		t.Errorf("looks after (-got +want):\n%s", diff)

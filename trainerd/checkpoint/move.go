@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -9,8 +10,8 @@ import (
 // that are not there are forgotten; all of them if it is "".
 func (s *Saver) MoveTo(from, to string) {
 	s.mu.Lock()
-	prefixes := make([]string, 0, len(s.kept))
-	for _, k := range s.kept {
+	var prefixes []string
+	for _, k := range slices.Concat(s.pendingDelete, s.kept) {
 		if below, ok := strings.CutPrefix(k.prefix, from+string(filepath.Separator)); ok && to != "" {
 			prefixes = append(prefixes, filepath.Join(to, below))
 		}

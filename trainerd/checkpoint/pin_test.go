@@ -2,7 +2,9 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
@@ -39,6 +42,87 @@ func TestPin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A checkpoint that is unpinned when the rotation has left it behind goes with the next save,
+// of the same run or of a later one. Until then it is listed, and called pinned only while it is.
+func TestUnpinAfterRotation(t *testing.T) {
+	for name, policies := range map[string][]retention.Policy{"rotation": nil, "policies": {retention.Last(1)}} {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/restarts=%v", name, restarts), func(t *testing.T) {
+				dir := t.TempDir()
+				sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1)})
+				log, lines := sessiontest.NewLog()
+				s := &Saver{MaxToKeep: 1, Retention: policies, Logger: log}
+				first := save(t, s, sess, filepath.Join(dir, "m"), 1)
+				sessiontest.MustNoErr(t, s.Pin(first))
+				for step := range int64(3) {
+					save(t, s, sess, filepath.Join(dir, "m"), 2+step)
+				}
+				if got, why := steps(t, dir), whyKept(s); !cmp.Equal(got, []int64{1, 4}) || why[first] != "pinned" {
+					t.Fatalf("checkpoints %v, kept because of %v; want the pinned one and the last", got, why)
+				}
+				if n := strings.Count(lines.String(), "is pinned; not deleted"); n > 1 {
+					t.Errorf("the log says %d times that it is pinned", n)
+				}
+				if restarts {
+					s = &Saver{MaxToKeep: 1, Retention: policies}
+					state, err := ckptdir.ReadState(dir, nil)
+					sessiontest.MustNoErr(t, err)
+					s.RecoverLastCheckpoints(state.GetAllModelCheckpointPaths())
+				}
+				sessiontest.MustNoErr(t, s.Unpin(first))
+				if why := whyKept(s); why[first] == "pinned" {
+					t.Error("it is called pinned")
+				}
+				save(t, s, sess, filepath.Join(dir, "m"), 5)
+				if got := steps(t, dir); !cmp.Equal(got, []int64{5}) {
+					t.Errorf("checkpoints %v; want the last", got)
+				}
+			})
+		}
+	}
+}
+
+// A pin whose checkpoint somebody has deleted keeps no name in the state file.
+func TestPinOfNothing(t *testing.T) {
+	dir, sess := t.TempDir(), twoVariables(1)
+	s := &Saver{MaxToKeep: 1}
+	first := save(t, s, sess, filepath.Join(dir, "m"), 1)
+	sessiontest.MustNoErr(t, s.Pin(first))
+	save(t, s, sess, filepath.Join(dir, "m"), 2)
+	sessiontest.MustNoErr(t, removeCheckpoint(nil, first))
+	save(t, s, sess, filepath.Join(dir, "m"), 3)
+	state, err := ckptdir.ReadState(dir, nil)
+	sessiontest.MustNoErr(t, err)
+	if got := stepsOf(state.GetAllModelCheckpointPaths()); !cmp.Equal(got, []int64{3}) {
+		t.Errorf("the state file lists %v", got)
+	}
+}
+
+// A pinned checkpoint is listed when the Saver follows its folder.
+func TestPinnedMoves(t *testing.T) {
+	from, to, sess := t.TempDir(), filepath.Join(t.TempDir(), "to"), twoVariables(1)
+	s := &Saver{MaxToKeep: 1}
+	sessiontest.MustNoErr(t, s.Pin(save(t, s, sess, filepath.Join(from, "m"), 1)))
+	save(t, s, sess, filepath.Join(from, "m"), 2)
+	sessiontest.MustNoErr(t, os.Rename(from, to))
+	s.MoveTo(from, to)
+	save(t, s, sess, filepath.Join(to, "m"), 3)
+	sessiontest.MustNoErr(t, s.Unpin(filepath.Join(to, "m-1")))
+	save(t, s, sess, filepath.Join(to, "m"), 4)
+	if got := steps(t, to); !cmp.Equal(got, []int64{4}) {
+		t.Errorf("checkpoints %v; want the last", got)
+	}
+}
+
+// whyKept returns the reasons that a Saver has, by prefix.
+func whyKept(s *Saver) map[string]string {
+	why := make(map[string]string)
+	for _, k := range s.Kept() {
+		why[k.Prefix] = strings.Join(k.Why, ", ")
+	}
+	return why
 }
 
 // A V1 checkpoint of several files is pinned by its pattern, and by its name without.

@@ -101,7 +101,7 @@ func (s *Saver) lookAfter(prefix string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.start()
-	s.put(stored{abs, step, saved, metrics})
+	s.put(stored{prefix: abs, step: step, saved: saved, metrics: metrics})
 	if s.last == previousName(abs) {
 		s.last = abs
 	}

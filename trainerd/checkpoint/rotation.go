@@ -27,6 +27,7 @@ type stored struct {
 	step    int64 // of the model, as its manifest has it
 	saved   time.Time
 	metrics Measurements
+	pinned  bool // as the log has said, when it was to be deleted
 }
 
 func (k stored) stored() retention.Checkpoint {

@@ -115,7 +115,7 @@ type Saver struct {
 	mu      sync.Mutex
 	rotation
 	started       bool           // lastPreserved is set
-	pendingDelete []stored       // out of the rotation, still to be deleted
+	pendingDelete []stored       // out of the rotation, to be deleted after a save, once they are not pinned
 	pinning       map[string]int // calls of Pin under way, by the name that they pin
 	deleting      string         // what removeUnpinned is about to delete, by the same
 	last          string         // restored or saved last
@@ -214,7 +214,7 @@ func (s *Saver) RecoverLastCheckpoints(prefixes []string) {
 		}
 		if !slices.ContainsFunc(kept, func(k stored) bool { return k.prefix == abs }) {
 			step, metrics := storedMetrics(abs)
-			kept = append(kept, stored{abs, step, saved, metrics})
+			kept = append(kept, stored{prefix: abs, step: step, saved: saved, metrics: metrics})
 		}
 	}
 	s.mu.Lock()
@@ -242,8 +242,13 @@ type Kept struct {
 // preserved permanently, oldest first, with the reasons why they are kept.
 func (s *Saver) Kept() []Kept {
 	s.mu.Lock()
-	stored, kept := storedOf(s.kept), slices.Clone(s.outside)
+	stored, pending, kept := storedOf(s.kept), storedOf(s.pendingDelete), slices.Clone(s.outside)
 	s.mu.Unlock()
+	for i, why := range (Pinned{}).Keep(pending) {
+		if why != "" {
+			kept = append(kept, Kept{pending[i], []string{why}})
+		}
+	}
 	policies := append([]retention.Policy{Pinned{}}, s.Retention...)
 	if len(s.Retention) == 0 {
 		policies = append(policies, retention.Last(s.maxToKeep()))

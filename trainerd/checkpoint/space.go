@@ -97,7 +97,7 @@ func (s *Saver) evictAhead(coming string) error {
 	s.pendingDelete = append(s.pendingDelete, evicted...)
 	gone, current := s.pendingDelete, s.currentOr(newest)
 	s.mu.Unlock()
-	if len(gone) == 0 {
+	if !slices.ContainsFunc(gone, func(k stored) bool { return !isPinned(k.prefix) }) {
 		return nil
 	}
 	var later []stored

@@ -207,6 +207,9 @@ func (s *Saver) retire(pending []stored, newest stored) {
 	s.pendingDelete = left
 	state := s.stateFor(newest)
 	s.mu.Unlock()
+	if len(left) == len(gone) {
+		return // the state file names them all
+	}
 	if err := s.updateState(dir, state); err != nil {
 		// The new checkpoint is the current one all the same.
 		logging.OrDiscard(s.Logger).Warn("state file still names deleted checkpoints", "err", err)
@@ -276,7 +279,7 @@ func (s *Saver) stateFor(newest stored) *tfpb.CheckpointState {
 // removeAll deletes checkpoints that fell out of the rotation. What lies in
 // another directory than the one written to is left alone: a state file that
 // was copied may name files of another run. Those that could not be deleted are
-// returned.
+// returned, and those that are pinned, which may be unpinned later.
 func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 	log := logging.OrDiscard(s.Logger)
 	for _, k := range evicted {
@@ -285,9 +288,14 @@ func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 			continue
 		}
 		switch pinned, err := s.removeUnpinned(k.prefix); {
+		case pinned && !present(k.prefix):
+			log.Debug("old checkpoint is gone but for its pin", "checkpoint", k.prefix)
 		case pinned:
-			log.Info("old checkpoint is pinned; not deleted", "checkpoint", k.prefix)
-			s.keepForever(k, "pinned")
+			if !k.pinned {
+				log.Info("old checkpoint is pinned; not deleted", "checkpoint", k.prefix)
+			}
+			k.pinned = true
+			left = append(left, k)
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			log.Warn("old checkpoint could not be deleted; trying again after the next save", "checkpoint", k.prefix, "err", err)
 			left = append(left, k)
@@ -296,13 +304,6 @@ func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 		}
 	}
 	return left
-}
-
-// keepForever notes for the report that a checkpoint stays.
-func (s *Saver) keepForever(k stored, why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rotation.keepForever(k, why)
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

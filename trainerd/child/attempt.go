@@ -14,6 +14,7 @@ type attempt struct {
 	process      *process    // nil before it has started, and once it has ended
 	given        *Checkpoint // what the program should continue from, nil for none
 	step         int64       // of its last report, -1 for none
+	furthest     int64       // step of all starts before, -1 for none
 	lastProgress time.Time   // when the step last grew
 	beforeLast   time.Time   // when it grew the time before
 	progressed   bool        // it got further than all before
@@ -28,6 +29,7 @@ type attempt struct {
 	broken       *nodeState         // of the node that has ended it, nil for none
 	save         saveRequest        // the newest of the chief's
 	saveDue      <-chan time.Time   // when SaveSignal is sent, nil for never
+	abandoned    bool               // what it has left when it failed has been ended
 	deaf         bool               // the log has that nothing handles SaveSignal
 	speaker      *int               // the node whose reports count, nil while none has reported
 	forwarded    map[int]*forwarded // by the other nodes
@@ -107,6 +109,9 @@ func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) 
 func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	e.Step = r.attempt.step
 	e.Cause = r.causeOnNodes(&e, causeOf(&e, stopped, r.attempt.hung))
+	if e.Cause == Failed && e.Code == exitUsage && e.Attempt == 1 && !r.hasTrained() {
+		e.Cause = Final
+	}
 	if r.attempt.nan != nil {
 		err := r.rewind()
 		if !stopped {
@@ -131,6 +136,9 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	}
 	return e, nil
 }
+
+// hasTrained reports whether the program has reported or saved anything since its start.
+func (r *run) hasTrained() bool { return r.attempt.step >= 0 || r.attempt.saves }
 
 // unsaved returns what a stop loses that comes between two starts.
 func (r *run) unsaved() error {
@@ -164,7 +172,7 @@ func (r *run) begin(ctx context.Context) {
 	r.mendLasts(ctx)
 	r.quarantineDamaged(ctx)
 	r.bringBackLost(ctx)
-	r.attempt = attempt{step: -1, purgedFrom: notPurged, unsaved: r.attempt.unsaved}
+	r.attempt = attempt{step: -1, furthest: r.maxStep, purgedFrom: notPurged, unsaved: r.attempt.unsaved}
 	r.choose(ctx)
 	r.counts.begins(r.attempt.given)
 	r.measured.forgetRepeated(r.attempt.given)

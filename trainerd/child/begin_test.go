@@ -216,7 +216,6 @@ func TestCauseOf(t *testing.T) {
 		{Exit{Code: exitTempFail}, Preempted}, {Exit{Code: -1, Signal: syscall.SIGTERM}, Preempted},
 		{Exit{Code: 63}, Failed}, {Exit{Code: 64}, Final}, {Exit{Code: 65}, Final}, {Exit{Code: 78}, Final},
 		{Exit{Code: 125}, Failed}, {Exit{Code: 126}, Final}, {Exit{Code: 127}, Final}, {Exit{Code: 128}, Failed},
-		{Exit{Code: exitUsage, Attempt: 1, Step: -1}, Final}, {Exit{Code: exitUsage, Attempt: 2, Step: -1}, Failed}, {Exit{Code: exitUsage, Attempt: 1}, Failed},
 	} {
 		if got := causeOf(&tc.exit, false, false); got != tc.want {
 			t.Errorf("%+v: %v, want %v", tc.exit, got, tc.want)
@@ -224,6 +223,37 @@ func TestCauseOf(t *testing.T) {
 		if stopped, hung := causeOf(&tc.exit, true, true), causeOf(&tc.exit, false, true); stopped != Stopped || hung != Hung {
 			t.Errorf("%+v: %v at a stop, %v when it hung", tc.exit, stopped, hung)
 		}
+	}
+}
+
+// TestCrashOfAWorker has a program whose part on a worker's node ends as Go programs do that
+// crash, and as those do whose command line is wrong: it is the latter only where nothing has
+// been done yet on any node.
+func TestCrashOfAWorker(t *testing.T) {
+	for does, want := range map[string]Exit{"step=1": {Cause: Completed, Attempt: 2}, "": {Cause: Final, Attempt: 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			program := func(does string, takes time.Duration, code int) func(p *simProgram) int {
+				return func(p *simProgram) int {
+					if p.variable("TRAINERD_ATTEMPT") != "1" {
+						return 0
+					}
+					p.say("%s", does)
+					p.sleep(takes)
+					return code
+				}
+			}
+			chief, _ := simulate(t, program(does, time.Hour, 0))
+			worker, _ := simulate(t, program("", time.Minute, exitUsage))
+			chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
+			_, end := begin(t, chief)
+			time.Sleep(time.Second)
+			_, endWorker := begin(t, worker)
+			exit, err := end()
+			endWorker()
+			if exit.Cause != want.Cause || exit.Attempt != want.Attempt || is[*ExitError](err) != (want.Cause == Final) {
+				t.Errorf("having done %q: Run = %+v, %v; want %v", does, exit, err, want.Cause)
+			}
+		})
 	}
 }
 

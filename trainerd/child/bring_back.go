@@ -69,7 +69,6 @@ func (r *run) quarantineDamaged(ctx context.Context) {
 		_, bad := r.store.Refresh(true) // a part of one may have been moved
 		r.skip(bad)
 		r.moveDamaged(ctx)
-		r.bringBackGone(ctx)
 	}
 	if err := r.store.Correct(); err != nil {
 		r.log.Warn("cannot correct what names a checkpoint that was moved aside", "err", err)
@@ -79,7 +78,6 @@ func (r *run) quarantineDamaged(ctx context.Context) {
 // moveDamaged reports whether the disk has taken all.
 func (r *run) moveDamaged(ctx context.Context) (all bool) {
 	all = true
-	moved := false
 	for _, c := range r.store.NewestDamaged() {
 		m, err := r.store.Quarantine(ctx, c, time.Now())
 		switch {
@@ -89,15 +87,12 @@ func (r *run) moveDamaged(ctx context.Context) (all bool) {
 			all = false
 			r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		default:
-			moved = true
 			r.log.Warn("moved damaged checkpoint aside", "checkpoint", c.Path, "to", m.Dir)
 			r.bringBack(ctx, c)
 		}
 		r.warnMisnamed(c, m)
 	}
-	if moved { // it may have been what a move that failed had left of one of several files
-		r.bringBackGone(ctx)
-	}
+	r.bringBackGone(ctx) // what was moved may have been all that a move which failed had left of one
 	return all
 }
 

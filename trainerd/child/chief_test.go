@@ -271,3 +271,34 @@ func TestChiefOnFullDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestChiefWithoutNews has a chief whose disk takes no instructions: it starts the program once,
+// and again only when the other node can learn of it, however often it would have failed alone.
+func TestChiefWithoutNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{}
+		var full atomic.Bool
+		full.Store(true)
+		starts := 0
+		sv, log := simulate(t, func(p *simProgram) int {
+			if starts++; !full.Load() {
+				return 0
+			}
+			p.sleep(5 * time.Second)
+			return 1 // it waits for its part on the other node in vain
+		})
+		picky(sv, func(op, below string) bool {
+			return full.Load() && op == "create" && strings.HasPrefix(below, nodesDir+"/.")
+		})
+		sv.Nodes, sv.Restarts, n.dir = 2, Restarts{Max: 3, Backoff: time.Second, MaxBackoff: time.Second}, filepath.Join(sv.Logdir, nodesDir)
+		_, end := begin(t, sv)
+		pass(time.Hour)
+		if starts != 1 || strings.Count(log.String(), `for="the disk to take what the other nodes have to know"`) < 100 {
+			t.Errorf("on a full disk it has started %d times; the log:\n%s", starts, log)
+		}
+		full.Store(false)
+		if exit, err := end(); err != nil || exit.Cause != Completed || starts != 2 {
+			t.Errorf("Run = %+v, %v after %d starts", exit, err, starts)
+		}
+	})
+}

@@ -37,6 +37,12 @@ func isForeignEvents(base string) bool {
 	return strings.Contains(base, "tfevents") && !strings.HasSuffix(base, ownSuffix) && !strings.HasSuffix(base, ".profile-empty")
 }
 
+// isOwnEvents reports whether a file has trainerd's events of a run, and not just the mark of
+// a restart.
+func isOwnEvents(base string) bool {
+	return strings.Contains(base, "tfevents") && strings.HasSuffix(base, ownSuffix) && !strings.Contains(base, purgeInfix)
+}
+
 // hasForeignEvents reports whether the program writes events into the logdir.
 func (r *run) hasForeignEvents() bool {
 	entries, err := fs.ReadDir(r.root.FS(), ".")
@@ -88,7 +94,7 @@ func (r *run) moveEvents() (err error) {
 	}()
 	for _, e := range entries {
 		name := e.Name()
-		if strings.Contains(name, "tfevents") && strings.HasSuffix(name, ownSuffix) && !strings.Contains(name, purgeInfix) {
+		if isOwnEvents(name) {
 			if err := r.disk.Rename(r.abs(name), r.abs(path.Join(ownRun, name))); err != nil {
 				return err
 			}
@@ -188,12 +194,13 @@ func (r *run) purgeBefore(ctx context.Context) {
 	there := r.findEvents()
 	r.withdrawMarks(r.dropAhead(there.marks))
 	r.attempt.eventFiles = there
-	if c := r.attempt.given; c == nil || !c.NamesStep() {
+	c := r.attempt.given
+	if c == nil || !c.NamesStep() {
 		return // its first report will say where it is
 	}
-	r.purgeFrom(r.attempt.given.Step + 1)
+	r.purgeFrom(c.Step + 1)
 	pause := time.Duration(0)
-	for _, name := range r.attempt.eventFiles.newest {
+	for _, name := range there.newest {
 		if left := untilAfter(name); left <= maxSkew {
 			pause = max(pause, left)
 		}
@@ -223,7 +230,7 @@ func (r *run) dropAhead(marks []string) (left []string) {
 	return left
 }
 
-// notPurged says that there is none for the current start.
+// notPurged is purgedFrom of a start that has no marks.
 const notPurged = int64(noCeiling)
 
 // purgeAt takes the first report of a start, which says where the program

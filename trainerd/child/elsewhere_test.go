@@ -30,8 +30,8 @@ func TestOtherNamesThanBefore(t *testing.T) {
 	childtest.Stat(t, filepath.Join(sv.Logdir, "ckpt-20"))
 }
 
-// TestCheckpointsBehindLink has a program whose checkpoints are on another disk, to which it makes
-// a link: that is said once, and not only after the next start has begun from the beginning.
+// TestCheckpointsBehindLink has a program whose checkpoints are on another disk, to which a link
+// leads: that is said once, before a start begins from the beginning.
 func TestCheckpointsBehindLink(t *testing.T) {
 	sv, _ := supervise(t, "steps 1 20;exit 1|steps 1 20")
 	big, log := t.TempDir(), newScreen()
@@ -44,5 +44,8 @@ func TestCheckpointsBehindLink(t *testing.T) {
 	}
 	if got := strings.Count(log.String(), "leads out of the logdir"); got != 1 {
 		t.Errorf("it is said %d times, want once:\n%s", got, log)
+	}
+	if before, _, _ := strings.Cut(log.String(), "msg=started"); !strings.Contains(before, "leads out of the logdir") {
+		t.Errorf("it is said after the start:\n%s", log)
 	}
 }

@@ -48,11 +48,15 @@ func (r *run) sayEnding() {
 	r.log.Warn("still waiting", "for", what, "since", e.said.Round(time.Second))
 }
 
-// endOutliving kills what has outlived a program that has saved all and ended, as data
-// loaders do that ignore SIGTERM. Before a save, it may be what saves.
+// endOutliving kills what has outlived a program that has failed, or that has saved all and
+// ended, as data loaders do that ignore SIGTERM. Before a save, it may be what saves.
 func (r *run) endOutliving() {
 	e := r.attempt.ending
-	if e == nil || !e.saved || e.stage == killed || r.attempt.process.outlived() < leftoverGrace {
+	if e == nil {
+		r.endAbandoned()
+		return
+	}
+	if !e.saved || e.stage == killed || r.attempt.process.outlived() < leftoverGrace {
 		return
 	}
 	r.enter(killed)
@@ -216,7 +220,7 @@ func (r *run) saveLost(exit Exit) error {
 // mayBeLoading reports whether a program has neither reported nor saved anything since its
 // start. It has lost no steps then, while there is what it was to load.
 func (r *run) mayBeLoading() bool {
-	if r.attempt.step >= 0 || r.attempt.saves {
+	if r.hasTrained() {
 		return false
 	}
 	_, ok := r.store.Newest(noCeiling)

@@ -72,6 +72,22 @@ func TestLinkedEvents(t *testing.T) {
 	}
 }
 
+// TestLinkOutIsSaidOnce has a program whose events are in a folder out of the logdir, and that is
+// started again more than once.
+func TestLinkOutIsSaidOnce(t *testing.T) {
+	sv, _ := supervise(t, "steps 1 2;write ckpt-2 tb/events.out.tfevents.1.theirs;exit 1|resume 4;exit 1|resume 6")
+	log := newScreen()
+	sv.Log = logTo(log)
+	childtest.Must(t, os.MkdirAll(sv.Logdir, 0o777))
+	childtest.Must(t, os.Symlink(t.TempDir(), filepath.Join(sv.Logdir, "tb")))
+	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 3 {
+		t.Fatalf("Run = %+v, %v", exit, err)
+	}
+	if says := strings.Count(log.String(), "leads out of the logdir to a folder with events"); says != 1 {
+		t.Errorf("it is said %d times:\n%s", says, log)
+	}
+}
+
 // TestEventsOfOtherSteps has a program that is started again, with events in several folders: a
 // restart is not marked where the steps are not those that it reports, as the iterations of
 // Keras are not, which reports epochs: TensorBoard would drop them all.

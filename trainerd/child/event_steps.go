@@ -13,10 +13,12 @@ import (
 // than the program reports, as Keras' TensorBoard callback counts iterations next to epochs,
 // it would drop that curve from its beginning on.
 
-// How much is read of the events in a folder to know what they count.
+// How much is read of the events in a folder to know what they count, and of trainerd's own
+// to know how far the reports have come.
 const (
-	mostEventFiles = 20
-	mostEventBytes = 4 << 20
+	mostEventFiles    = 20
+	mostEventBytes    = 4 << 20
+	mostOwnEventBytes = 64 << 20
 )
 
 // otherSteps is how many times as far as the reports the steps of events are that count
@@ -24,12 +26,12 @@ const (
 const otherSteps = 4
 
 // countsOther reports whether the program's events in a folder of the logdir count other
-// steps than it reports, which have come so far.
+// steps than it reports, which have come so far in this run.
 func (r *run) countsOther(dir string, reached int64) bool {
 	if r.counting[dir] || reached <= 0 {
 		return r.counting[dir]
 	}
-	if r.highestStep(dir) <= otherSteps*reached {
+	if highest := r.highestStep(dir); highest <= otherSteps*reached || highest <= otherSteps*r.reportedBefore() {
 		return false
 	}
 	if r.counting == nil {
@@ -43,31 +45,46 @@ func (r *run) countsOther(dir string, reached int64) bool {
 // highestStep returns the highest step in the newest events file of a folder that has any, 0
 // for none.
 func (r *run) highestStep(dir string) (highest int64) {
-	entries, _ := os.ReadDir(r.abs(dir)) // what cannot be read has none
-	files := 0
-	for _, e := range slices.Backward(entries) {
-		name := r.abs(path.Join(dir, e.Name()))
-		if !isForeignEvents(e.Name()) || !leadsToFile(name) {
-			continue
-		}
-		if files++; files > mostEventFiles {
-			break
-		}
-		if highest = highestStepOf(name); highest > 0 {
+	for _, name := range r.eventFilesIn(dir, isForeignEvents) {
+		if highest = highestStepOf(name, mostEventBytes); highest > 0 {
 			break
 		}
 	}
 	return highest
 }
 
+// reportedBefore returns the highest step that was reported in earlier runs, or by an earlier
+// chief. The newest checkpoint may be far behind it, as that of a program which keeps its best
+// alone.
+func (r *run) reportedBefore() (highest int64) {
+	for _, dir := range []string{".", ownRun} { // where makeWay has moved them
+		for _, name := range r.eventFilesIn(dir, isOwnEvents) {
+			highest = max(highest, highestStepOf(name, mostOwnEventBytes))
+		}
+	}
+	return highest
+}
+
+// eventFilesIn returns the newest events files of a folder that are of a kind, newest first.
+func (r *run) eventFilesIn(dir string, isKind func(base string) bool) (names []string) {
+	entries, _ := os.ReadDir(r.abs(dir)) // what cannot be read has none
+	for _, e := range slices.Backward(entries) {
+		name := r.abs(path.Join(dir, e.Name()))
+		if isKind(e.Name()) && leadsToFile(name) && len(names) < mostEventFiles {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // highestStepOf returns the highest step in the first events of a file.
-func highestStepOf(name string) (highest int64) {
+func highestStepOf(name string, mostBytes int64) (highest int64) {
 	f, err := os.Open(name)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	for e, err := range tfevents.NewReader(io.LimitReader(f, mostEventBytes)).Events() {
+	for e, err := range tfevents.NewReader(io.LimitReader(f, mostBytes)).Events() {
 		if err != nil {
 			break
 		}

@@ -19,7 +19,7 @@ var finalCodes = []int{64, 65, 78, 126, 127}
 
 // exitUsage says that words on the command line were wrong, as Python's argparse
 // has it, or that a Go program has crashed; so it is final for a program that
-// has not done anything yet.
+// has not done anything yet, on any node.
 const exitUsage = 2
 
 // shellSignal plus a signal is the exit code of a shell whose command that has ended.
@@ -77,7 +77,7 @@ func (e *Exit) wasKilled() bool {
 }
 
 // causeOf determines the cause by how a program ended, and what this process did to
-// it.
+// it. It does not know what the program had done before, as needed for exitUsage.
 func causeOf(e *Exit, stopped, hung bool) Cause {
 	switch {
 	case stopped:
@@ -88,7 +88,7 @@ func causeOf(e *Exit, stopped, hung bool) Cause {
 		return Completed
 	case e.Signal == syscall.SIGTERM, e.Code == exitTempFail:
 		return Preempted
-	case slices.Contains(finalCodes, e.Code), e.Code == exitUsage && e.Attempt == 1 && e.Step < 0:
+	case slices.Contains(finalCodes, e.Code):
 		return Final
 	}
 	return Failed

@@ -119,9 +119,10 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 
 // sayIdle logs that the chief starts no program for long.
 func (f *follower) sayIdle() {
-	now := time.Now()
+	now, job := time.Now(), f.nodes.job()
+	paused := job.Paused && job.Chief == f.chief // else an earlier chief has; the disk may not have taken this one's state yet
 	switch {
-	case f.reports != nil || f.nodes.job().Paused:
+	case f.reports != nil || paused:
 		f.idle = time.Time{}
 	case f.idle.IsZero():
 		f.idle, f.said = now, now

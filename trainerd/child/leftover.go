@@ -25,18 +25,32 @@ func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 	r.log.Warn("ending processes left by an earlier start of the program", "pids", left)
 	if patience > 0 {
 		r.system().SignalAll(r.groupDir, left, system.SigTerm)
-		left = r.awaitEnd(ctx, r.groupDir, patience)
+		left = r.awaitEnd(ctx, patience)
 	}
 	r.system().SignalAll(r.groupDir, left, system.SigKill)
-	if left = r.awaitEnd(context.WithoutCancel(ctx), r.groupDir, leftoverGrace); len(left) > 0 {
+	if left = r.awaitEnd(context.WithoutCancel(ctx), leftoverGrace); len(left) > 0 {
 		return &logdir.GroupError{Logdir: r.logdir, PIDs: left}
 	}
 	return nil
 }
 
+// endAbandoned ends what a program has left that has failed on its own, in sessions of
+// their own: the ranks of a launcher that was killed would train on until their output is
+// drained, and the next start waits for that.
+func (r *run) endAbandoned() {
+	if r.attempt.abandoned || !r.attempt.process.hasFailed() {
+		return
+	}
+	r.attempt.abandoned = true
+	if left := r.system().Leftovers(r.groupDir); len(left) > 0 {
+		r.log.Warn("ending processes that the program has left", "pids", left)
+		r.system().SignalAll(r.groupDir, left, system.SigKill)
+	}
+}
+
 // leftRunning returns the processes that a program which has succeeded has left running.
 func (r *run) leftRunning(ctx context.Context) []int {
-	left := r.awaitEnd(ctx, r.groupDir, r.patienceWithLeftovers())
+	left := r.awaitEnd(ctx, r.patienceWithLeftovers())
 	if len(left) > 0 {
 		r.log.Warn("the program has ended, and processes that it has started are still running; nobody restarts these. "+
 			"If they train, have the program stay in the foreground", "pids", left)
@@ -61,42 +75,38 @@ func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
 // awaitGroup locks the logdir once nobody else has it. A process that is ending has
 // lost its environment, by which it could be found, and has its files open still: as
 // long as the system takes to free its memory.
-func awaitGroup(ctx context.Context, dir string, limit time.Duration) (*os.File, error) {
-	over := time.NewTimer(limit)
-	defer over.Stop()
-	poll := time.NewTicker(system.GroupPoll)
-	defer poll.Stop()
-	for {
-		lock, err := logdir.HoldGroup(dir)
-		if _, held := errors.AsType[*logdir.GroupError](err); !held {
-			return lock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-over.C:
-			return nil, err
-		case <-poll.C:
-		}
-	}
+func awaitGroup(ctx context.Context, dir string, limit time.Duration) (lock *os.File, err error) {
+	pollGroup(ctx, limit, func() bool {
+		lock, err = logdir.HoldGroup(dir)
+		_, held := errors.AsType[*logdir.GroupError](err)
+		return !held
+	})
+	return lock, err
 }
 
 // awaitEnd returns which processes are left when all have ended, the time is
 // over, or ctx is done.
-func (r *run) awaitEnd(ctx context.Context, dir string, limit time.Duration) (left []int) {
+func (r *run) awaitEnd(ctx context.Context, limit time.Duration) (left []int) {
+	pollGroup(ctx, limit, func() bool {
+		left = r.system().Leftovers(r.groupDir)
+		return len(left) == 0
+	})
+	return left
+}
+
+// pollGroup looks at once, and again until a look finds that the processes have ended, the
+// time is over, or ctx is done.
+func pollGroup(ctx context.Context, limit time.Duration, ended func() bool) {
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
-	for {
-		if left = r.system().Leftovers(dir); len(left) == 0 {
-			return nil
-		}
+	for !ended() {
 		select {
 		case <-ctx.Done():
-			return left
+			return
 		case <-over.C:
-			return left
+			return
 		case <-poll.C:
 		}
 	}

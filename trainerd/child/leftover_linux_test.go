@@ -75,29 +75,31 @@ func TestLastSaveInBackground(t *testing.T) {
 }
 
 // TestLeftoversEndWithTheProgram has a launcher that is killed, and its worker in
-// a session of its own.
+// a session of its own, which may have closed what it has inherited, as Python's are.
 func TestLeftoversEndWithTheProgram(t *testing.T) {
-	sv, out := supervise(t, "")
-	sv.Command = []string{"/bin/sh", "-c", `
+	for _, closes := range []string{"", "3>&-"} {
+		sv, out := supervise(t, "")
+		sv.Command = []string{"/bin/sh", "-c", `
 if [ -e "$TRAINERD_LOGDIR/worker" ]; then
 	grep -q ') [RSD] ' /proc/$(cat "$TRAINERD_LOGDIR/worker")/stat 2>/dev/null && echo two writers; echo step=2; exit 0
 fi
-setsid sh -c 'echo $$ >"$TRAINERD_LOGDIR/w"; mv "$TRAINERD_LOGDIR/w" "$TRAINERD_LOGDIR/worker"; exec sleep 300' >/dev/null 2>&1 &
+setsid sh -c 'echo $$ >"$TRAINERD_LOGDIR/w"; mv "$TRAINERD_LOGDIR/w" "$TRAINERD_LOGDIR/worker"; exec sleep 300' >/dev/null 2>&1 ` + closes + ` &
 while [ ! -e "$TRAINERD_LOGDIR/worker" ]; do sleep 0.01; done
 kill -9 $$`}
-	if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 2 {
-		t.Fatalf("Run = %+v, %v; output %q", exit, err, out)
-	}
-	if strings.Contains(out.String(), "two writers") {
-		t.Error("the worker of the first start wrote on during the second")
-	}
-	var pid int
-	text, err := os.ReadFile(filepath.Join(sv.Logdir, "worker"))
-	if _, e := fmt.Sscan(string(text), &pid); err != nil || e != nil {
-		t.Fatal(err, e)
-	}
-	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) && !isZombie(pid) {
-		t.Errorf("the worker is still there: %v", err)
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 2 {
+			t.Fatalf("Run = %+v, %v; output %q", exit, err, out)
+		}
+		if strings.Contains(out.String(), "two writers") {
+			t.Error("the worker of the first start wrote on during the second")
+		}
+		var pid int
+		if _, err := fmt.Sscan(childtest.Read(t, filepath.Join(sv.Logdir, "worker")), &pid); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) && !isZombie(pid) {
+			t.Errorf("the worker is still there: %v", err)
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 }
 

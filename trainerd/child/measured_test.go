@@ -105,7 +105,7 @@ func TestBestOfAnotherBeginning(t *testing.T) {
 // still known, also where there were more than are remembered.
 func TestForget(t *testing.T) {
 	at := func(step int64) *Checkpoint { return &Checkpoint{Step: step} }
-	for _, count := range []int64{30, maxRemembered + 30} {
+	for _, count := range []int64{20, 30, maxRemembered + 30} {
 		for what, tc := range map[string]struct {
 			given *Checkpoint
 			left  int64
@@ -128,13 +128,37 @@ func TestForget(t *testing.T) {
 	}
 }
 
+// TestMeasuredAgain has steps that are made again, after more reports than are remembered: each
+// remaining one has what was reported of it last, and an epoch what came before its end.
+func TestMeasuredAgain(t *testing.T) {
+	const first, last = 30, maxRemembered + 29 // of those that are remembered
+	var m measured
+	report := func(from, to, value int64) {
+		for step := from; step <= to; step++ {
+			m.add(&Report{Step: step, Values: []Value{{"loss", float64(value)}}})
+		}
+	}
+	report(0, last, 1)
+	m.forgetRepeated(&Checkpoint{Step: last - 10})
+	report(last-9, last-5, 2)
+	for step, want := range map[int64]float64{first: 1, last - 10: 1, last - 9: 2, last - 5: 2} {
+		if got := m.of(&Checkpoint{Step: step})["loss"].Value; got != want {
+			t.Errorf("step %d has %v, want %v", step, got, want)
+		}
+	}
+	epoch := foundAt(t, "epoch_1", found.Moment{Step: last})
+	if got := m.of(&epoch)["loss"].Value; got != 2 {
+		t.Errorf("the epoch has %v, want the newest", got)
+	}
+}
+
 // TestMeasuredIsLimited has more reports than are remembered: the newest are.
 func TestMeasuredIsLimited(t *testing.T) {
 	var m measured
-	for step := range int64(maxRemembered + 10) {
+	for step := range int64(2*maxRemembered + 10) {
 		m.add(&Report{Step: step, Values: []Value{{"loss", float64(step)}}})
 	}
-	for step, want := range map[int64]int{5: 0, maxRemembered + 9: 1, 100: 1} {
+	for step, want := range map[int64]int{5: 0, maxRemembered: 0, maxRemembered + 9: 0, maxRemembered + 10: 1, 2*maxRemembered + 9: 1} {
 		if got := m.of(&Checkpoint{Step: step}); len(got) != want {
 			t.Errorf("step %d has %v", step, got)
 		}

@@ -169,8 +169,11 @@ func (n *nodes) resend() (all bool) {
 			_ = n.send(name, state) // the log has why it could not be
 		}
 	}
-	return len(n.unsent) == 0
+	return !n.hasUnsent()
 }
+
+// hasUnsent reports whether the disk has not taken all states of this node yet.
+func (n *nodes) hasUnsent() bool { return n != nil && len(n.unsent) > 0 }
 
 // patienceWithDisk is how long a node tries to send its last state.
 const patienceWithDisk = 10 * time.Second

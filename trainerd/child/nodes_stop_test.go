@@ -199,7 +199,7 @@ func TestFollowerLastState(t *testing.T) {
 }
 
 // A worker for which the chief starts nothing says so every 15 s, from when it had nothing to do
-// on; not while its program runs, nor while the job is paused.
+// on; not while its program runs, nor while the chief has paused the job.
 func TestFollowerIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulateFollower(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
@@ -226,6 +226,8 @@ func TestFollowerIsIdle(t *testing.T) {
 		idle("15s", "30s", "45s")
 		tellJob(t, sv.Logdir, func(j *jobState) { j.Paused = true })
 		idle()
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Chief = "an earlier one" }) // this one has a full disk
+		idle("15s", "30s", "45s")
 		stop()
 		end()
 	})

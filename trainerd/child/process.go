@@ -35,6 +35,7 @@ type process struct {
 	mu       sync.Mutex
 	alive    bool      // its group is
 	over     time.Time // when the program itself ended, zero before
+	failed   bool      // it did so other than with exit code 0
 	told     bool
 	draining time.Time // deadline for readers, zero while the program runs
 	conns    map[deadliner]struct{}
@@ -99,7 +100,7 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 	a.readers.Go(a.accept)
 	code, sig := program.Wait()
 	a.mu.Lock()
-	a.over = time.Now()
+	a.over, a.failed = time.Now(), code != 0
 	a.mu.Unlock()
 	a.endGroup(code == 0)
 	a.drain()
@@ -152,6 +153,13 @@ func (a *process) outlived() time.Duration {
 		return 0
 	}
 	return time.Since(a.over)
+}
+
+// hasFailed reports whether the program itself has ended, other than with exit code 0.
+func (a *process) hasFailed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed
 }
 
 func (a *process) wasTold() bool {

@@ -22,7 +22,7 @@ func (r *run) onReport(report *Report, at time.Time) {
 	}
 	if report.Step > r.attempt.step {
 		r.attempt.beforeLast, r.attempt.lastProgress = r.attempt.lastProgress, at
-		r.counts.trained(r.attempt.step, report.Step, r.maxStep, r.attempt.given)
+		r.counts.trained(r.attempt.step, report.Step, r.attempt.furthest, r.attempt.given)
 	}
 	r.attempt.step = max(r.attempt.step, report.Step)
 	if r.attempt.step > r.maxStep {

@@ -119,6 +119,27 @@ func TestProgressBySaving(t *testing.T) {
 	}
 }
 
+// TestReportsAfterTheSave has a program whose reports come late: what it has saved is there before
+// them. Its steps are none that an earlier start has made.
+func TestReportsAfterTheSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-10"), "weights")
+			p.sleep(time.Minute)
+			for step := range 12 {
+				p.say("step=%d loss=1", step+1)
+			}
+			return 0
+		})
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r := readReport(t, sv.Logdir); r.Steps != 12 || r.LastStep != 12 || r.Restarts.StepsAgain != 0 {
+			t.Errorf("%d steps up to %d, %d of them again; want 12 up to 12, none", r.Steps, r.LastStep, r.Restarts.StepsAgain)
+		}
+	})
+}
+
 // TestNoProgress has programs that report without getting further: one that says one step
 // again and again hangs, and one that always fails at the same step is started after a pause,
 // and given up.

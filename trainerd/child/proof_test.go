@@ -129,6 +129,17 @@ func TestIsPast(t *testing.T) {
 	}
 }
 
+// TestFirstStepIsPast has an epoch that is there before the first report: any step comes after it.
+func TestFirstStepIsPast(t *testing.T) {
+	r := &run{attempts: 2, attempt: attempt{step: -1, started: true}}
+	c := foundAt(t, "epoch_10", r.moment())
+	for step, want := range map[int64]bool{-1: false, 0: false, 1: true} {
+		if r.attempt.step = step; r.isPast(&c) != want {
+			t.Errorf("at step %d: %v", step, !want)
+		}
+	}
+}
+
 // TestIsPastWhileItSaves has a checkpoint that the program has written between its steps: these do
 // not show that it is complete, but a start that has continued from it does, a good end,
 // and a minute without a change.

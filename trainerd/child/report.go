@@ -117,10 +117,22 @@ func wholeStep(v float64) (step int64, ok bool) {
 	return int64(v), v >= 0 && v < 1<<53 && v == math.Trunc(v)
 }
 
+// grouped is a step whose digits are in groups, as Python's {step:,} has them.
+var grouped = lazyregexp.New(`(?:^|[\s,;])(?:global_)?step=([1-9]\d{0,2}(?:,\d{3})+)(?:[\s,;]|$)`)
+
+// ungroup takes the commas out of a step, which would be read as its end.
+func ungroup(line string) string {
+	at := grouped().FindStringSubmatchIndex(line)
+	if at == nil {
+		return line
+	}
+	return line[:at[2]] + strings.ReplaceAll(line[at[2]:at[3]], ",", "") + line[at[3]:]
+}
+
 // parsePairs reads a line of key=value.
 func parsePairs(line string) (r *Report, pure bool) {
 	var c collector
-	pure = true
+	pure, line = true, ungroup(line)
 	for len(line) > 0 {
 		var word string
 		word, line = cutWord(line)

@@ -32,9 +32,9 @@ type jsonParser struct {
 // object reads the rest of an object whose brace has been read.
 func (p *jsonParser) object(prefix string, depth int) bool {
 	for p.decoder.More() {
-		t, err := p.decoder.Token()
-		key, ok := t.(string)
-		if err != nil || !ok || !p.value(prefix+key, depth) {
+		t, _ := p.decoder.Token()
+		key, ok := t.(string) // else it is an error: keys are strings
+		if !ok || !p.value(prefix+key, depth) {
 			return false
 		}
 	}

@@ -57,6 +57,10 @@ func TestParseReport(t *testing.T) {
 
 		{"pairs", "step=120 loss=0.25 val/loss=4e-1", report(120, "loss", 0.25, "val/loss", 0.4), true},
 		{"pairs with commas", "global_step=120, loss=0.25; acc=1", report(120, "loss", 0.25, "acc", 1.0), true},
+		{"a step in groups", "step=1,234,567, loss=0.5", report(1234567, "loss", 0.5), true},
+		{"groups at the end", "loss=0.5;global_step=12,000", report(12000, "loss", 0.5), true},
+		{"no groups", "step=5,loss=1 step=12,34 step=012,000 step=1,0000", report(1, "loss", 1.0), false},
+		{"another number in groups", "step=5 loss=1,234", report(5, "loss", 1.0), false},
 		{"pairs, nan", "step=1 loss=nan b=-inf", report(1, "loss", math.NaN(), "b", -inf), true},
 		{"pairs among words", "INFO [train] step=5 loss=0.5 eta=3h", report(5, "loss", 0.5), false},
 		{"quotes", `step=5 msg="it is loss=3 now" loss=1`, report(5, "loss", 1.0), false},
@@ -180,7 +184,7 @@ func TestLineReader(t *testing.T) {
 // TestLineReaderAtPauses has a stream that pauses after each of its pieces.
 func TestLineReaderAtPauses(t *testing.T) {
 	long := strings.Repeat("x", MaxLine)
-	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c\n", "\r40%", "\nd\n", "\r/", "\r-", "\n", "\r" + long + "y", "z\n", "e"}
+	pieces := []string{"a", "b\n", "\r10%", "\r20%", "|x", "\r   \r30%\n", "c", "c\n", "\r40%", "\nd\n", "\r/", "\r-", "\n", "\r" + long + "y", "z\n", "e"}
 	var readers []io.Reader
 	for _, piece := range pieces {
 		readers = append(readers, strings.NewReader(piece))
@@ -193,7 +197,7 @@ func TestLineReaderAtPauses(t *testing.T) {
 		}
 		got = append(got, []string{"", "~", "=", "+"}[k]+string(line))
 	}
-	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "c", "~40%", "=40%", "d", "~/", "~-", "=-", "~" + long[:MaxLine/2-1], "~" + long[:MaxLine-1], "+" + long, "+yz", "e"} // it is read in halves
+	want := []string{"ab", "~10%", "~20%", "~20%|x", "~   ", "30%", "cc", "~40%", "=40%", "d", "~/", "~-", "=-", "~" + long[:MaxLine/2-1], "~" + long[:MaxLine-1], "+" + long, "+yz", "e"} // it is read in halves
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}

@@ -22,6 +22,8 @@ var ErrNotRunning = errors.New("the program is not running at the moment")
 var (
 	errPaused = errors.New("the program is paused and cannot save; `resume` first")
 	errEnding = errors.New("the program is being stopped")
+	// errScanning is for requests that nobody hears yet.
+	errScanning = fmt.Errorf("%w: before it starts, the checkpoints in the logdir are read; try again later", ErrNotRunning)
 )
 
 // request is something that the goroutine of Run is asked to do.
@@ -30,7 +32,8 @@ type request struct {
 	answer chan<- error // has room
 }
 
-// inbox is where a run hears requests, and until when.
+// inbox is where a run hears requests, and until when. The zero inbox is that of a run which does
+// not hear them yet.
 type inbox struct {
 	requests chan request
 	closed   chan struct{} // closed
@@ -48,8 +51,11 @@ func (sv *Supervisor) ask(ctx context.Context, do func(r *run) error) error {
 	sv.mu.Lock()
 	h := sv.current
 	sv.mu.Unlock()
-	if h == nil {
+	switch {
+	case h == nil:
 		return ErrNotRunning
+	case h.requests == nil:
+		return errScanning
 	}
 	answer := make(chan error, 1)
 	select {

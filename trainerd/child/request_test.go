@@ -5,6 +5,7 @@ package child
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
@@ -32,11 +34,12 @@ func begin(t *testing.T, sv *Supervisor) (stop func(), end func() (Exit, error))
 }
 
 // TestRequestsWithoutProgram has requests in the pause before a start: those about
-// checkpoints are fulfilled, those to the program are not.
+// checkpoints are fulfilled, those to the program are not until it runs.
 func TestRequestsWithoutProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var program *simProgram
 		sv, _ := simulate(t, func(p *simProgram) int {
-			if p.variable("TRAINERD_ATTEMPT") == "1" {
+			if program = p; p.variable("TRAINERD_ATTEMPT") == "1" {
 				return 1
 			}
 			p.sleep(time.Hour)
@@ -58,12 +61,19 @@ func TestRequestsWithoutProgram(t *testing.T) {
 		if c, err := sv.Keep(t.Context(), 3); err != nil || c.Step != 3 {
 			t.Errorf("Keep = %+v, %v", c, err)
 		}
+		childtest.Stat(t, sv.Logdir+"/ckpt-3.pin")
+		childtest.Must(t, sv.Note(t.Context(), "note", "x"))
 		time.Sleep(2 * time.Minute)
 		if got := sv.Stats().Restarts; got != 1 {
 			t.Errorf("%d restarts", got)
 		}
-		if err := sv.Pause(t.Context()); err != nil {
-			t.Errorf("once it runs: %v", err)
+		childtest.Must(t, sv.Pause(t.Context()))
+		childtest.Must(t, sv.Resume(t.Context()))
+		if got := program.signals(); !slices.Equal(got, []syscall.Signal{system.SigStop, system.SigCont}) {
+			t.Errorf("once it runs, it got %v", got)
+		}
+		if got := curve(t, sv.Logdir, "note"); !slices.Equal(got, []int64{0}) {
+			t.Errorf("notes at %v", got)
 		}
 	})
 }
@@ -172,6 +182,32 @@ func TestStopWhilePaused(t *testing.T) {
 	})
 }
 
+// TestStopEndsThePause has a job on several nodes stopped in a pause: from then on it is not
+// paused, for the other nodes either, while the program saves.
+func TestStopEndsThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			p.sleep(time.Hour)
+			p.sleepDeaf(time.Minute)
+			return 0
+		})
+		sv.Nodes = 2
+		stop, end := begin(t, sv)
+		pass(time.Second)
+		childtest.Must(t, sv.Pause(t.Context()))
+		n := &nodes{dir: filepath.Join(sv.Logdir, nodesDir)}
+		before := n.job()
+		stop()
+		pass(30 * time.Second)
+		if after := n.job(); !before.Paused || after.Paused || !after.Ending {
+			t.Errorf("before the stop the chief says %+v, and after it %+v", before, after)
+		}
+		if exit, err := end(); err != nil || exit.Cause != Stopped {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
+}
+
 // TestSignalsThatFail: a signal that the system does not deliver is logged; after its
 // end, a program gets none.
 func TestSignalsThatFail(t *testing.T) {
@@ -222,6 +258,30 @@ func TestKilledGroup(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { close(a.killed) })
 		if a.awaitGroup(false); time.Since(begun) != time.Minute {
 			t.Errorf("it is waited for %v", time.Since(begun))
+		}
+	})
+}
+
+// TestAskedDuringFirstScan asks for something while a run reads the checkpoints that are there,
+// which may take long: the answer says so, and comes at once.
+func TestAskedDuringFirstScan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { return 0 })
+		childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
+		var answers []error
+		picky(sv, func(op, below string) bool {
+			if op == "rename" && strings.HasPrefix(below, manifest.RecordsDir) && len(answers) == 0 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				answers = append(answers, sv.Pause(ctx))
+			}
+			return false
+		})
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Cause != Completed {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+		if len(answers) != 1 || !errors.Is(answers[0], errScanning) {
+			t.Errorf("the answers are %v", answers)
 		}
 	})
 }

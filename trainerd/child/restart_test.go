@@ -1,7 +1,6 @@
 package child
 
 import (
-	"math"
 	"slices"
 	"syscall"
 	"testing"
@@ -68,23 +67,5 @@ func TestRestartsDefaults(t *testing.T) {
 	}
 	if got := (Restarts{Backoff: time.Hour}).withDefaults(); got.MaxBackoff != time.Hour {
 		t.Errorf("MaxBackoff %v below Backoff", got.MaxBackoff)
-	}
-}
-
-func TestMeter(t *testing.T) {
-	at := func(s float64) time.Time { return time.Unix(0, int64(s*1e9)) }
-	var m rateMeter
-	for i, tc := range []struct {
-		step int64
-		at   float64
-		want float64 // NaN for none
-	}{
-		{10, 100, math.NaN()}, {20, 102, 5}, {20, 102, math.NaN()}, {50, 112, 3},
-	} {
-		m.record(tc.step, at(tc.at))
-		got, ok := m.rate()
-		if ok == math.IsNaN(tc.want) || ok && got != tc.want {
-			t.Errorf("rate %d = %v, %v; want %v", i, got, ok, tc.want)
-		}
 	}
 }

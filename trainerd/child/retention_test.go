@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
@@ -32,6 +34,31 @@ func TestSpared(t *testing.T) {
 	}
 }
 
+// TestRetentionAtTheStart has more checkpoints than are to stay, as after a change of the config,
+// and a program that has yet to save: they go at the start, unless a rewind may need them. The
+// report names those for which there is a reason.
+func TestRetentionAtTheStart(t *testing.T) {
+	for rewinds, want := range []string{"ckpt-3", "ckpt-1 ckpt-2 ckpt-3"} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+			sv.MaxRewinds, sv.Retention = rewinds, []retention.Policy{retention.Last(1)}
+			for _, name := range []string{"ckpt-1", "ckpt-2", "ckpt-3"} {
+				childtest.Write(t, filepath.Join(sv.Logdir, name), "weights")
+			}
+			stop, end := begin(t, sv)
+			pass(time.Minute)
+			stop()
+			end()
+			if got := strings.Join(checkpointsIn(t, sv.Logdir), " "); got != want {
+				t.Errorf("with %d rewinds: left are %q, want %q", rewinds, got, want)
+			}
+			if got := readReport(t, sv.Logdir).Checkpoints; len(got) != 1+rewinds || got[0].Step != int64(3-rewinds) {
+				t.Errorf("with %d rewinds: the report says that these stay: %+v", rewinds, got)
+			}
+		})
+	}
+}
+
 // TestRewindsBegin has a start without a checkpoint: nothing is good yet, nor shown to be.
 func TestRewindsBegin(t *testing.T) {
 	b := &rewinds{good: 7, proven: true}
@@ -51,6 +78,19 @@ func TestGotPastTheFault(t *testing.T) {
 		r.watchLoss(&Report{Step: tc.step, Values: []Value{{"loss", 1}}}, time.Now())
 		if b := r.rewinds; b.count != tc.want || b.further != tc.want || b.good != tc.step || !b.proven {
 			t.Errorf("step %d: %+v", tc.step, b)
+		}
+	}
+}
+
+// TestTimeOfAGoodLoss has the time of a finite loss, before which what was saved is good: that of
+// the program where it is earlier, for a report comes late, and not where its clock is ahead.
+func TestTimeOfAGoodLoss(t *testing.T) {
+	now := time.Now()
+	for said, want := range map[time.Time]time.Time{{}: now, now.Add(-time.Minute): now.Add(-time.Minute), now.Add(time.Minute): now} {
+		r := &run{Supervisor: &Supervisor{MaxRewinds: 1}}
+		r.watchLoss(&Report{Step: 1, Time: said, Values: []Value{{"loss", 1}}}, now)
+		if got := r.rewinds.goodAt; got != want {
+			t.Errorf("said at %v and heard at %v: %v, want %v", said, now, got, want)
 		}
 	}
 }

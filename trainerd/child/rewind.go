@@ -64,7 +64,7 @@ func (r *run) spared() (paths []string) {
 // there on has no use, and what it saves does harm.
 func (r *run) watchLoss(report *Report, now time.Time) {
 	v, ok := r.lossOf(report)
-	if r.MaxRewinds <= 0 || !ok || r.attempt.nan != nil || r.attempt.ending != nil {
+	if r.MaxRewinds <= 0 || !ok || r.attempt.ending != nil {
 		return
 	}
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -72,8 +72,8 @@ func (r *run) watchLoss(report *Report, now time.Time) {
 			r.rewinds.count, r.rewinds.further = 0, 0
 		}
 		r.rewinds.good, r.rewinds.goodAt, r.rewinds.proven = report.Step, now, true
-		if !report.Time.IsZero() { // it may have been on its way for long
-			r.rewinds.goodAt = report.Time
+		if at := report.Time; !at.IsZero() && at.Before(now) { // it may have been on its way for long
+			r.rewinds.goodAt = at
 		}
 		return
 	}

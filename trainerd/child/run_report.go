@@ -126,7 +126,10 @@ func (r *run) report(begun time.Time) *runreport.Run {
 		Saves:    runreport.Saves{Count: c.saves, Failed: c.stats.FailedSaves},
 		Restarts: runreport.Restarts{Count: c.stats.Restarts, Rewinds: c.stats.Rewinds, Lost: runreport.Seconds(c.pauses), StepsAgain: c.again},
 	}
-	if c.first < 0 && r.maxStep >= 0 { // without reports, what was saved says how far it came
+	switch {
+	case c.starts == 0: // what there is was there before
+		rep.FirstStep = rep.LastStep
+	case c.first < 0 && r.maxStep >= 0: // without reports, what was saved says how far it came
 		rep.FirstStep, rep.Steps = c.from, max(r.maxStep-c.from, 0)
 	}
 	setRate(rep)

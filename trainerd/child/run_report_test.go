@@ -143,7 +143,7 @@ func TestKnownAtTheStart(t *testing.T) {
 		if got := marks(t, sv.Logdir); !slices.Equal(got, []string{"STOP@100"}) {
 			t.Errorf("marks %v", got)
 		}
-		if r := readReport(t, sv.Logdir); !slices.Equal(r.PassedOver, []string{"ckpt-140.safetensors"}) || r.LastStep != 100 || r.FirstStep != 100 {
+		if r := readReport(t, sv.Logdir); !slices.Equal(r.PassedOver, []string{"ckpt-140.safetensors"}) || r.LastStep != 100 || r.FirstStep != 100 || r.Steps != 0 {
 			t.Errorf("report %+v", r)
 		}
 		if got := strings.Count(log.String(), "skipping checkpoint"); got != 1 {
@@ -207,4 +207,55 @@ func TestRunReportOfSilent(t *testing.T) {
 			t.Errorf("the report has %d steps, from %d to %d; want 5, from 0 to 5", r.Steps, r.FirstStep, r.LastStep)
 		}
 	})
+}
+
+// TestRunReportOfLittle has runs that have done as good as nothing: the report says where the
+// model is, and -1 where there is none.
+func TestRunReportOfLittle(t *testing.T) {
+	for _, tc := range []struct {
+		name, has, saves  string
+		says              []string // of each start but the last
+		stopped           bool     // before the first start
+		first, last, done int64
+		mark              string // the last one
+	}{
+		{"nothing", "", "", nil, false, -1, -1, 0, "STOP@0"},
+		{"stopped before the start", "", "", nil, true, -1, -1, 0, "STOP@0"},
+		{"stopped before it continues", "ckpt-100", "", nil, true, 100, 100, 0, "STOP@100"},
+		{"the initial model", "", "ckpt-0", nil, false, 0, 0, 0, "STOP@0"},
+		{"step 0 alone", "", "", []string{"step=0"}, false, 0, 0, 1, "STOP@0"},
+		{"back at step 0", "", "", []string{"step=20", "step=0"}, false, 19, 0, 2, "STOP@20"},
+		{"an epoch", "epoch-3", "ckpt-5", nil, false, 0, 5, 5, "STOP@5"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			starts := 0
+			sv, log := simulate(t, func(p *simProgram) int {
+				if starts++; starts <= len(tc.says) {
+					p.say("%s", tc.says[starts-1])
+				}
+				if tc.saves != "" {
+					childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), tc.saves), "weights")
+				}
+				return max(len(tc.says)-starts, 0)
+			})
+			sv.Checkpoints = "*-*"
+			if tc.has != "" {
+				childtest.Write(t, filepath.Join(sv.Logdir, tc.has), "weights")
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if tc.stopped {
+				stop()
+			}
+			if _, err := sv.Run(ctx); err != nil || strings.Contains(log.String(), "level=WARN msg=\"cannot") {
+				t.Errorf("%s: %v; log:\n%s", tc.name, err, log)
+			}
+			if r := readReport(t, sv.Logdir); r.FirstStep != tc.first || r.LastStep != tc.last || r.Steps != tc.done {
+				t.Errorf("%s: %d steps, from %d to %d; want %d, from %d to %d", tc.name, r.Steps, r.FirstStep, r.LastStep, tc.done, tc.first, tc.last)
+			}
+			if all := marks(t, sv.Logdir); len(all) == 0 || all[len(all)-1] != tc.mark {
+				t.Errorf("%s: the marks are %v, and the last one is to be %s", tc.name, all, tc.mark)
+			}
+		})
+	}
 }

@@ -88,6 +88,47 @@ func TestSaveSignalUnhandled(t *testing.T) {
 	})
 }
 
+// What goes wrong with the signal is logged where it should not go wrong: not where the program
+// has just ended, nor where it handles none, which has a line of its own.
+func TestSaveSignalFails(t *testing.T) {
+	for err, want := range map[error]bool{syscall.EPERM: true, os.ErrProcessDone: false, system.ErrUnhandled: false} {
+		for nodes := 1; nodes <= 2; nodes++ {
+			synctest.Test(t, func(t *testing.T) {
+				sv, log := simulate(t, func(p *simProgram) int {
+					p.refuse(err)
+					p.say("step=1 loss=1")
+					p.sleep(time.Hour)
+					return 0
+				})
+				sv.Nodes, sv.SaveSignal, sv.SaveEvery = nodes, syscall.SIGUSR1, time.Minute
+				if _, err := sv.Run(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if got := strings.Contains(log.String(), "cannot signal the program"); got != want {
+					t.Errorf("%d nodes, %v: it is logged: %v\n%s", nodes, err, got, log)
+				}
+			})
+		}
+	}
+}
+
+// The signal comes as late as the news of it may, and on one node at once; however short the
+// grace, most of it is left for the save.
+func TestSaveLead(t *testing.T) {
+	for _, tc := range []struct {
+		nodes       int
+		look, grace time.Duration
+		want        time.Duration
+	}{
+		{0, time.Second, time.Minute, 0}, {1, time.Second, time.Minute, 0}, {2, time.Second, time.Minute, newsTime},
+		{2, 10 * time.Millisecond, time.Minute, 40 * time.Millisecond}, {2, time.Second, 4 * time.Second, 500 * time.Millisecond}, {2, time.Second, -1, 0},
+	} {
+		if got := (&Supervisor{Nodes: tc.nodes, LookEvery: tc.look, Grace: tc.grace}).saveLead(); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+}
+
 // A request that comes before the one before was sent is the same one; where no program
 // runs, there is nothing to send a signal to.
 func TestAskToSaveTwice(t *testing.T) {

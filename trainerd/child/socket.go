@@ -3,6 +3,7 @@ package child
 import (
 	"errors"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -24,6 +25,10 @@ func (a *process) accept() {
 	var last time.Time // drain has come, and this is the end for all
 	for {
 		conn, err := a.listener.Accept()
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			time.Sleep(acceptTime) // this process has no descriptor left for now, and who has connected waits
+			continue
+		}
 		drained := last.IsZero() && errors.Is(err, os.ErrDeadlineExceeded)
 		if err != nil && !drained {
 			return

@@ -3,6 +3,7 @@ package child
 import (
 	"net"
 	"os"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,4 +74,29 @@ func TestConnectionAfterTheEnd(t *testing.T) {
 			t.Errorf("%d reports are read in %v, want 1 in %v", len(a.reports), took, drainTime)
 		}
 	})
+}
+
+// TestSocketOutOfDescriptors has a moment in which this process has no descriptor left for one
+// that connects: those that do later are heard.
+func TestSocketOutOfDescriptors(t *testing.T) {
+	for _, errno := range []error{syscall.EMFILE, syscall.ENFILE} {
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := net.Pipe()
+			go func() {
+				theirs.Write([]byte("step=1 loss=2\n"))
+				theirs.Close()
+			}()
+			short := func() (net.Conn, error) {
+				return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", errno)}
+			}
+			a := &process{out: &output{}, reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
+			a.listener = &scripted{accepts: []func() (net.Conn, error){short, short, func() (net.Conn, error) { return ours, nil }}}
+			begun := time.Now()
+			a.accept()
+			a.readers.Wait()
+			if took := time.Since(begun); len(a.reports) != 1 || took != 2*acceptTime {
+				t.Errorf("%v: %d reports are read in %v, want 1 in %v", errno, len(a.reports), took, 2*acceptTime)
+			}
+		})
+	}
 }

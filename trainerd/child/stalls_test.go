@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -72,4 +73,16 @@ func TestHangingDiskIsNotSilent(t *testing.T) {
 	for at := 1; at <= all; at += 1 + all/20 {
 		run(at)
 	}
+}
+
+// TestSlowLooksAreNoStall has checkpoints looked for once a minute, as on a disk that is slow to
+// list: the log has nothing to wait for.
+func TestSlowLooksAreNoStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
+		sv.LookEvery, sv.SummariesEvery = time.Minute, -1
+		if _, err := sv.Run(t.Context()); err != nil || strings.Contains(log.String(), "still waiting") {
+			t.Errorf("Run = %v; log:\n%s", err, log)
+		}
+	})
 }

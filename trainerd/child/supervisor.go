@@ -260,7 +260,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 		return nil, errors.Join(err, r.close())
 	}
 	r.keepConfig()
-	sv.setInbox(&r.inbox) // which is heard while the program waits for a disk
+	sv.setInbox(new(inbox)) // to be answered at once: the scan may have much to read
 	if err := logging.Await(r.log.Warn, "the checkpoints in the logdir", func() error { return r.scan(ctx) }); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -315,7 +315,6 @@ func (r *run) openLogdir() (err error) {
 	}
 	if r.root != nil {
 		r.root.Close() // of a logdir that was deleted meanwhile
-		r.root = nil
 	}
 	root, err := os.OpenRoot(r.logdir)
 	if err != nil {
@@ -352,6 +351,7 @@ func (r *run) scan(ctx context.Context) error {
 	}
 	known, bad := r.store.Refresh(true)
 	r.skip(bad)
+	r.setInbox(&r.inbox)    // which is heard while the program waits for a disk
 	if r.lock.TakenOver() { // or the user has removed it, to begin from the beginning
 		r.bringBackGone(ctx)
 	}
@@ -405,7 +405,8 @@ func (sv *Supervisor) summariesEvery() time.Duration {
 	return cmp.Or(sv.SummariesEvery, trainerd.DefaultSaveSummariesEvery)
 }
 
-// wait waits between two starts: for some time, and as long as the job is paused.
+// wait waits between two starts: for some time, and as long as the job is paused, or the disk
+// does not take what the other nodes have to know: a start without them would fail.
 func (r *run) wait(ctx context.Context, pause time.Duration) {
 	if r.paused {
 		r.holdStart()
@@ -414,12 +415,14 @@ func (r *run) wait(ctx context.Context, pause time.Duration) {
 	defer over.Stop()
 	look := time.NewTicker(r.lookEvery())
 	defer look.Stop()
-	for passed := false; !passed || r.paused; {
+	for passed := false; !passed || r.paused || r.nodes.hasUnsent(); {
 		select {
 		case <-ctx.Done():
 			return
 		case <-over.C:
-			passed = true
+			if passed = true; r.nodes.hasUnsent() {
+				defer logging.Waiting(r.log.Warn, "the disk to take what the other nodes have to know")()
+			}
 		case <-look.C: // nobody must take the logdir meanwhile
 			if r.isLost() {
 				return

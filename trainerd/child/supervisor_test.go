@@ -221,6 +221,8 @@ func TestHowItEnds(t *testing.T) {
 		{"fails permanently", "exit 3", 3, Failed, 3},
 		{"invalid command line", "exit 2", 1, Final, 1},
 		{"crashes", "steps 1 2;exit 2|steps 1 3;exit 2|steps 1 4", 3, Completed, -1},
+		{"crashes after a save", "write ckpt-5;exit 2|steps 6 7", 2, Completed, -1},
+		{"invalid command line after a restart", "exit 1|exit 2|exit 0", 3, Completed, -1},
 		{"wrong data", "steps 1 2;exit 65", 1, Final, 1},
 		{"wrong config", "exit 78", 1, Final, 1},
 		{"preempted", "exit 75|exit 75|exit 75|exit 75|kill 15|steps 1 2", 6, Completed, -1},

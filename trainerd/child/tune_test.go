@@ -5,11 +5,15 @@ package child
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestTune has a program that ends once it has been asked to save, which nobody
@@ -68,6 +72,44 @@ func TestTuneCannotSave(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil && !isSaveLost(err) {
 		t.Error(err)
+	}
+}
+
+// TestTuneAsksForWhatIsSet has a program that knows the signal, and settings that do not have it
+// save, or no longer do: it is never asked, nor asked more often than is set.
+func TestTuneAsksForWhatIsSet(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		every time.Duration // at the start
+		set   Tuning
+		want  int // signals in an hour
+	}{
+		{"another limit", 0, Tuning{HangAfter: time.Hour}, 0},
+		{"no more", time.Minute, Tuning{}, 0},
+		{"less than nothing", time.Minute, Tuning{SaveEvery: -1, SaveSteps: -1}, 0},
+		{"by the clock", 0, Tuning{SaveEvery: 25 * time.Minute}, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			sv, _ := simulate(t, func(p *simProgram) int {
+				for step := range 360 {
+					p.say("step=%d", step+1)
+					p.sleep(10 * time.Second)
+					if n := len(p.signals()); n > asked {
+						asked = n
+						childtest.Write(t, fmt.Sprintf("%s/ckpt-%d", p.variable("TRAINERD_LOGDIR"), step+1), "weights")
+					}
+				}
+				return 0
+			})
+			sv.SaveSignal, sv.SaveEvery = syscall.SIGUSR1, tc.every
+			_, end := begin(t, sv)
+			pass(time.Second)
+			childtest.Must(t, sv.Tune(t.Context(), func(now *Tuning) error { *now = tc.set; return nil }))
+			if _, err := end(); err != nil || asked != tc.want {
+				t.Errorf("%s: Run = %v; it was asked %d times, want %d", tc.name, err, asked, tc.want)
+			}
+		})
 	}
 }
 

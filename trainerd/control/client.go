@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -118,7 +119,29 @@ func (c *Client) Status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.isOther(s) {
+		return nil, c.nobody(errOther)
+	}
 	return s, nil
+}
+
+// errOther says that the socket of a logdir leads to the training in another one.
+var errOther = errors.New("the socket is that of a training in another logdir")
+
+// isOther reports whether a status is that of a training in another logdir: a copy of a logdir
+// may have a link to the original's socket. In a container, the same logdir may have another
+// path, but its lock names the process.
+func (c *Client) isOther(s *Status) bool {
+	own, err := os.Stat(c.logdir)
+	if err != nil {
+		return false
+	}
+	its, err := os.Stat(s.Logdir)
+	if err != nil || os.SameFile(own, its) {
+		return false
+	}
+	var locked *logdir.LockedError
+	return !c.chief || !errors.As(logdir.Check(c.logdir), &locked) || locked.Holder.PID != s.PID
 }
 
 // ask does what has no time limit of its own, if the daemon answers at all.

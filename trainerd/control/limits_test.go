@@ -242,7 +242,7 @@ func TestManyLongTags(t *testing.T) {
 		m.Scalar(fmt.Sprint(i, strings.Repeat("<", 500)), 1, 1)
 	}
 	m.Scalar("\xff", 1, 1)
-	dir := t.TempDir()
+	dir := m.status.Logdir
 	ln, err := ListenUnix(dir, "", SocketName)
 	if err != nil {
 		t.Fatal(err)

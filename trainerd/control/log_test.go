@@ -57,7 +57,7 @@ func TestLogs(t *testing.T) {
 	for i := range 2 {
 		log.Info("before", "i", i+3)
 	}
-	dir := t.TempDir()
+	dir := m.status.Logdir
 	ln, err := ListenUnix(dir, "", SocketName)
 	if err != nil {
 		t.Fatal(err)

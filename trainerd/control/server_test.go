@@ -332,6 +332,7 @@ func TestSocket(t *testing.T) {
 				t.Fatal(err)
 			}
 			m, job := begun(t)
+			m.status.Logdir = c.logdir
 			client := NewClient(c.logdir)
 			defer client.Close()
 			var gone *NotRunningError

@@ -27,6 +27,7 @@ const maxPath = 100
 func ListenUnix(logdir, runtimeDir, name string) (net.Listener, error) {
 	path := filepath.Join(logdir, name)
 	if runtimeDir == "" {
+		removeLink(path)
 		return listen(path)
 	}
 	target := filepath.Join(runtimeDir, name)
@@ -40,6 +41,14 @@ func ListenUnix(logdir, runtimeDir, name string) (net.Listener, error) {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	return &linked{ln, path, target}, nil
+}
+
+// removeLink removes the link of a run before. In a copy of a logdir it leads to the socket of
+// the original, which may be in use.
+func removeLink(path string) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		os.Remove(path)
+	}
 }
 
 // linked is a listener with a link to its socket.

@@ -20,6 +20,9 @@ func describeChild(c *config.Config, w io.Writer) error {
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("job", "%s", c.Name)
 	row("command", "%s", shell.Join(c.Child.Command))
+	if why := hidesEnd(c.Child.Command); why != "" {
+		row("end", "%s", why)
+	}
 	row("directory", "%s", config.Absolute(c.Child.Dir))
 	if c.Train.Steps > 0 {
 		row("steps", "%d", c.Train.Steps)

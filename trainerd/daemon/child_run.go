@@ -32,6 +32,9 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	sv.Log, sv.Stdout, sv.Stderr, sv.FS, sv.System = log, stdout, stderr, o.FS, o.System
 	sv.Config = programConfig(c, log)
 	c.LogIdleKeys(log)
+	if why := hidesEnd(c.Child.Command); why != "" {
+		log.Warn("the end of this command does not tell how the program ended: " + why)
+	}
 	defer o.serve(log)()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -52,7 +55,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 		w.reportStopped(o)
 		return nil
 	}
-	fmt.Fprintf(o.Stdout, "job is complete: the program has succeeded%s\n%s", w.at(), w.silence())
+	fmt.Fprintf(o.Stdout, "job is complete: the program has succeeded%s\n%s%s", w.at(), w.shortfall(), w.silence())
 	o.suggestNext(c, c.Child.Checkpoints != "")
 	return nil
 }
@@ -69,6 +72,7 @@ type childWatch struct {
 	begun   bool  // there was a start, so that the monitor has the job
 	step    int64 // of the newest report, 0 for none
 	stepAt  time.Time
+	stride  int64 // steps between the newest two reports
 	saved   child.Checkpoint
 
 	reported bool // a line was understood
@@ -107,7 +111,7 @@ func (w *childWatch) Reported(r *child.Report) {
 	var took time.Duration
 	if steps := r.Step - w.step; steps > 0 {
 		took = now.Sub(w.stepAt) / time.Duration(steps)
-		w.stepAt = now
+		w.stepAt, w.stride = now, steps
 	}
 	w.step = max(w.step, r.Step)
 	w.monitor.Step(w.step, loss, took)
@@ -160,6 +164,15 @@ func (w *childWatch) at() string {
 		return ""
 	}
 	return fmt.Sprintf(" at step %d", step)
+}
+
+// shortfall says that a program has ended before its last step, as far as its reports tell, ""
+// where it has not. It may have meant to, and a launcher may have hidden that it failed.
+func (w *childWatch) shortfall() string {
+	if !w.reported || w.steps <= 0 || max(w.step, w.saved.Step)+2*w.stride >= w.steps {
+		return ""
+	}
+	return fmt.Sprintf("that is before train.steps, %d: right if it stops early on purpose; if it has failed, what started it has hidden its exit code\n", w.steps)
 }
 
 // silence says that there are no curves, "" where there are some.

@@ -68,7 +68,7 @@ func ExitCode(err error) int {
 	case err == nil:
 		return ExitOK
 	case is[*config.Error](err), is[*model.ConfigError](err), is[*checkpoint.MismatchError](err), is[*checkpoint.WarmStartError](err),
-		is[*DataChangedError](err), is[*chosenError](err), is[*versionError](err), errors.Is(err, ckptfmt.ErrVersion), errors.Is(err, session.ErrUnimplemented), is[*mapping.LeftError](err), is[*mapping.RuleError](err):
+		is[*DataChangedError](err), is[*SettingChangedError](err), is[*chosenError](err), is[*versionError](err), errors.Is(err, ckptfmt.ErrVersion), errors.Is(err, session.ErrUnimplemented), is[*mapping.LeftError](err), is[*mapping.RuleError](err):
 		return ExitConfig
 	case is[*dataset.Error](err), is[*graphrun.FeedError](err):
 		return ExitData

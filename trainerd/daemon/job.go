@@ -58,10 +58,22 @@ func newJobWith(ctx context.Context, c *config.Config, data *dataset.Dataset) (*
 		}
 		return nil, err
 	}
+	if err := fixSettings(c, j.program, j.imageSize()); err != nil {
+		j.input.Close()
+		return nil, err
+	}
 	j.steps = c.Steps(j.data)
 	j.tester = &tester{config: c, program: j.program, input: j.input}
 	j.attach(slog.New(slog.DiscardHandler), nil, nil)
 	return j, nil
+}
+
+// imageSize returns that of the data, nil for data that are no images.
+func (j *job) imageSize() []int {
+	if j.data == nil {
+		return nil
+	}
+	return j.data.Image
 }
 
 // attach gives the job the log of a run, and functions that report where the

@@ -238,9 +238,13 @@ func TestRunErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{name: "another model", want: "is of a different model", code: ExitConfig, spoil: func(t *testing.T, c *config.Config) {
+		{name: "another model", want: `model.family: was "logistic" when model.ckpt-40 was trained, and is "mlp"`, code: ExitConfig, spoil: func(t *testing.T, c *config.Config) {
 			runJob(t, t.Context(), c)
 			c.Model.Family, c.Model.Hidden = "mlp", []int{3}
+		}},
+		{name: "another optimizer", want: "is of a different model", code: ExitConfig, spoil: func(t *testing.T, c *config.Config) {
+			runJob(t, t.Context(), c)
+			c.Model.Optimizer = "adam"
 		}},
 		{name: "damaged checkpoints", want: "no usable checkpoint", code: ExitIO, spoil: func(t *testing.T, c *config.Config) {
 			runJob(t, t.Context(), c)

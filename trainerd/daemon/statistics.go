@@ -82,6 +82,12 @@ func readSaved(prefix string, names []string) *savedModel {
 }
 
 func savedSchema(prefix string) *dataset.Schema {
+	schema, _ := model.SchemaOf(savedMeta(prefix))
+	return schema
+}
+
+// savedMeta returns the MetaGraph of a checkpoint, nil if there is none, or it cannot be read.
+func savedMeta(prefix string) *tfpb.MetaGraphDef {
 	wire, err := os.ReadFile(prefix + ".meta")
 	if err != nil {
 		return nil
@@ -90,8 +96,7 @@ func savedSchema(prefix string) *dataset.Schema {
 	if proto.Unmarshal(wire, meta) != nil {
 		return nil
 	}
-	schema, _ := model.SchemaOf(meta)
-	return schema
+	return meta
 }
 
 // check returns an error if the model was trained with other data than it would
@@ -143,6 +148,8 @@ func schemaChange(was, is *dataset.Schema) string {
 			return fmt.Sprintf("feature %d was the column %d, and is %d", i, a.Column, b.Column)
 		case a.Kind != b.Kind:
 			return fmt.Sprintf("%s was a %s, and is a %s", columnName(b, i), a.Kind, b.Kind)
+		case a.Unit != b.Unit && a.Unit != "" && b.Unit != "": // numbers without one are of any
+			return fmt.Sprintf("%s was in %s, and is in %s", columnName(b, i), a.Unit, b.Unit)
 		case !slices.Equal(a.Vocabulary, b.Vocabulary):
 			return fmt.Sprintf("the words of %s were %s, and are %s", columnName(b, i), someWords(a.Vocabulary), someWords(b.Vocabulary))
 		}
@@ -152,6 +159,8 @@ func schemaChange(was, is *dataset.Schema) string {
 		return fmt.Sprintf("the label was the column %q, and is %q", a.Name, b.Name)
 	case a.Name == "" && b.Name == "" && a.Column != b.Column:
 		return fmt.Sprintf("the label was the column %d, and is %d", a.Column, b.Column)
+	case a.Unit != b.Unit && a.Unit != "" && b.Unit != "":
+		return fmt.Sprintf("the label was in %s, and is in %s", a.Unit, b.Unit)
 	}
 	if !slices.Equal(was.Label.Vocabulary, is.Label.Vocabulary) {
 		return fmt.Sprintf("the classes were %s, and are %s", someWords(was.Label.Vocabulary), someWords(is.Label.Vocabulary))

@@ -71,6 +71,7 @@ func TestResumeWithOtherData(t *testing.T) {
 func TestResumeOlderCheckpoint(t *testing.T) {
 	c := clustersConfig(t, "train.steps=10")
 	runJob(t, t.Context(), c)
+	forgetSettings(t, filepath.Join(c.Logdir, "model.ckpt-10.meta"))
 	again, err := config.Load(c.File(), []config.Override{{Flag: "--set", Assignment: "data.normalize=standard"}, {Flag: "--set", Assignment: "train.steps=20"}})
 	if err != nil {
 		t.Fatal(err)

@@ -85,9 +85,8 @@ func keepPolicies(c *config.Config) []retention.Policy {
 		return nil
 	}
 	policies := []retention.Policy{retention.Last(s.MaxToKeep)}
-	// The default, of a year and more, would keep the oldest alone.
-	if hours := s.KeepCheckpointEveryNHours; hours > 0 && c.IsSet("supervisor.keep_checkpoint_every_n_hours") {
-		policies = append(policies, retention.Every(hours*float64(time.Hour)))
+	if c.KeepsPeriods() {
+		policies = append(policies, retention.Every(s.KeepCheckpointEveryNHours*float64(time.Hour)))
 	}
 	return policies
 }

@@ -92,8 +92,16 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	t.watch.Enter(control.Stopping)
-	if t.early || t.job.steps > 0 && t.step >= t.job.steps {
+	return t.complete(ctx)
+}
+
+// complete writes that the run is complete, if it is.
+func (t *training) complete(ctx context.Context) error {
+	switch {
+	case t.early || t.job.steps > 0 && t.step >= t.job.steps:
 		return errors.Join(session.ErrCompleted, t.endHParams(ctx))
+	case t.ended && ctx.Err() == nil && t.made > 0: // else an earlier process has written it
+		return t.endHParams(ctx)
 	}
 	return nil
 }

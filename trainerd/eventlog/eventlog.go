@@ -168,19 +168,37 @@ func (l *Log) Sync(ctx context.Context) error {
 	return l.try(ctx, func(w *tfevents.FileWriter) error { return w.Sync(ctx) })
 }
 
-// Close closes the file, after Finish. A failure that was already reported is not
-// returned again.
+// Close closes the file, after Finish. Where the disk fails it tries once more, with a new
+// file; a failure of that is in the program's log.
 func (l *Log) Close() error {
-	err := l.Finish(context.Background())
-	if closeErr := l.writer.Close(); err == nil {
-		err = closeErr
+	ctx := context.Background()
+	err := l.end(ctx)
+	if l.breaks(ctx, err) {
+		if err = l.end(ctx); l.breaks(ctx, err) {
+			l.giveUp()
+		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken {
+	if l.isBroken() {
 		return nil
 	}
 	return err
+}
+
+func (l *Log) end(ctx context.Context) error {
+	err := l.Finish(ctx)
+	if closeErr := l.writer.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// breaks notes a failure of the disk, if err is one that was not noted before.
+func (l *Log) breaks(ctx context.Context, err error) bool {
+	if l.isBroken() || !isFailure(ctx, err) {
+		return false
+	}
+	l.failed(err)
+	return true
 }
 
 // Add writes events that have no method of their own. It counts as one event, and is

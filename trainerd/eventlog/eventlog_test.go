@@ -102,6 +102,33 @@ func TestCloseWritesWhatWaits(t *testing.T) {
 	})
 }
 
+// A disk that fails for a moment, or for good, while the file is closed: the events go into a
+// new file, or the log has that they are lost, which is no error of the run.
+func TestCloseOnFailingDisk(t *testing.T) {
+	for _, lasting := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			fsys := faultfs.New(0)
+			w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: fsys})
+			mustNoErr(t, err)
+			log, lines := newLog()
+			l := New(w, log)
+			mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 0))
+			mustNoErr(t, l.Flush(t.Context()))
+			mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 1))
+			fsys.Break(1, faultfs.Fault{Lasting: lasting, Err: syscall.ENOSPC})
+			mustNoErr(t, l.Close())
+			wantLog(t, lines, "events file cannot be written")
+			if n := l.Dropped(); lasting != (n == 1) {
+				t.Errorf("%d dropped; the failure lasts: %v", n, lasting)
+			}
+			if !lasting && !slices.Equal(curve(t, dir, tfevents.PurgeExact), []int64{1}) {
+				t.Error("the point is lost")
+			}
+		})
+	}
+}
+
 // A disk that fails twice: what was written of what waits is not written again.
 func TestWaitingIsWrittenOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,37 @@ import (
 
 // frameworks has what trainers of 2026 print, each line with what is known by it after "=> ".
 var frameworks = map[string]string{
+	"libtorch": `
+Train Epoch: 1 [  640/60000] Loss: 0.2500 => 640 loss=0.25
+Train Epoch: 1 [60000/60000] Loss: 0.2400 => 60000 loss=0.24
+Train Epoch: 2 [  640/60000] Loss: 0.2300 => 60640 loss=0.23`,
+	"libtorch, DCGAN": `
+[ 1/10][ 30/938] D_loss: 0.6900 | G_loss: 1.2000 => 30 D_loss=0.69 G_loss=1.2
+[ 1/10][130/938] D_loss: 0.5900 | G_loss: 1.1000 => 130 D_loss=0.59 G_loss=1.1`,
+	"Caffe": `
+I1127 21:00:00.123456 1234 solver.cpp:239] Iteration 100 (2.5 iter/s, 40s/100 iters), loss = 0.25 => 100 loss=0.25`,
+	"dlib": `
+step#: 500   learning rate: 0.1  average loss: 0.25 => 500 rate=0.1 loss=0.25`,
+	"Julia": `
+[ Info: epoch = 3, loss = 0.125 => 3 loss=0.125
+┌ Info: training
+│   epoch = 4
+│   loss = 0.25
+└   acc = 0.5 => 4 loss=0.25 acc=0.5
+┌ Warning: a message that has not ended when
+epoch 5 loss 0.5 => 5 loss=0.5
+└   loss = 7`,
+	"luz": `
+Epoch 3/10
+Train metrics: Loss: 0.25 - Acc: 0.5 => 3 loss=0.25 acc=0.5
+Valid metrics: Loss: 0.5 - Acc: 0.25 => 3 val/loss=0.5 val/acc=0.25
+Epoch 4/10
+Train metrics: Loss: 0.125 - Acc: 0.75 => 4 loss=0.125 acc=0.75`,
+	"llm.c": `
+val loss 4.5 => 1 val/loss=4.5
+step    1/100 | loss 4.250000 (+1.0z)| norm 2.1234 (-0.2z)| lr 3.00e-04 | 100.12 ms | 40.1% bf16 MFU | 34563 tok/s => 1 loss=4.25 lr=0.0003
+step   20/100 | loss 4.000000 (+1.0z)| norm 2.1234 (-0.2z)| lr 3.00e-04 | 100.12 ms | 40.1% bf16 MFU | 34563 tok/s => 20 loss=4 lr=0.0003
+val loss 4.25 => 20 val/loss=4.25`,
 	"Composer": `
 [epoch=1][batch=10/200]:
 	 Train time/epoch: 0 => 10 time/epoch=0

@@ -116,10 +116,14 @@ func (m *match) add(name, text string) {
 // ofSet is a name that says which part of the data it is about.
 var ofSet = lazyregexp.New(`(?i)(?:^|[_/.-])(?:train|training|val|valid|validation|eval|test)(?:[_/.-]|$)`)
 
+// source is the name of a file of a program, whose number is that of the line which has logged
+// something: solver.cpp:228.
+var source = lazyregexp.New(`\.(?:py|jl|rs|go|cpp|cc|cu|hpp|java)$`)
+
 // drops reports whether a name is none of a curve: its number says where the training is, or
 // which line of the source has logged it.
 func (l *Line) drops(tag string) bool {
-	return tag == "" || strings.HasSuffix(tag, ".py") || slices.Contains(l.Drop, tag)
+	return tag == "" || source().MatchString(tag) || slices.Contains(l.Drop, tag)
 }
 
 // value adds a number, if its name is that of a curve.

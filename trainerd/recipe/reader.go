@@ -60,6 +60,7 @@ type Reader struct {
 	table                    *table          // nil if tables are not read
 	rows                     *Line           // the heading that lines are below, nil for none
 	object                   object          // that has begun and not ended
+	note                     note
 	last                     int64           // the step of the last line with numbers, noStep for none
 	marks                    map[string]mark // by the line's form
 	learned                  *learned
@@ -104,8 +105,11 @@ func (r *Reader) Read(text string) *Point {
 	text = clean(text)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text, waiting := r.object.add(text)
+	text, waiting := r.note.add(text)
 	if waiting {
+		return nil
+	}
+	if text, waiting = r.object.add(text); waiting {
 		return nil
 	}
 	if p, taken := r.readRow(text); taken {
@@ -192,8 +196,7 @@ func (r *Reader) take(m *match) *Point {
 		}
 		return nil
 	case stepByCount:
-		if r.isUnderHeading(p) {
-			p.Step = r.heading.place
+		if p.Step = r.placeOf(p); p.Step != noStep {
 			return p
 		}
 	case stepOfLast:
@@ -230,6 +233,24 @@ func aside(p *Point) bool {
 		evaluation = evaluation && (strings.HasPrefix(v.Tag, "eval_") || v.Tag == "epoch")
 	}
 	return evaluation
+}
+
+// placeOf returns the step of a line that has none, as the lines before it say, noStep where
+// they do not.
+func (r *Reader) placeOf(p *Point) int64 {
+	switch {
+	case r.isUnderHeading(p):
+		return r.heading.place
+	case ofEvaluation(p):
+		return r.last
+	}
+	return noStep
+}
+
+// ofEvaluation reports whether a line has nothing of the training: in a program whose other
+// lines say the step, it is about that.
+func ofEvaluation(p *Point) bool {
+	return !slices.ContainsFunc(p.Values, func(v Value) bool { return !strings.HasPrefix(v.Tag, "val/") && !strings.HasPrefix(v.Tag, "test/") })
 }
 
 // count makes up a step.

@@ -76,3 +76,33 @@ func (o *object) add(text string) (whole string, waiting bool) {
 	}
 	return whole, false
 }
+
+// note is a message of Julia's logger that takes several lines, and has not ended:
+//
+//	┌ Info: training
+//	│   epoch = 3
+//	└   loss = 0.5
+type note struct{ text string }
+
+// add takes a line. It returns the whole message where the line is its last one, and the
+// line itself where it is part of none; waiting says that the message has not ended.
+func (n *note) add(text string) (whole string, waiting bool) {
+	begins, isFirst := strings.CutPrefix(text, "┌ ")
+	middle, isMiddle := strings.CutPrefix(text, "│ ")
+	last, isLast := strings.CutPrefix(text, "└ ")
+	before := n.text
+	n.text = ""
+	switch {
+	case isFirst:
+		n.text = begins
+		return "", true
+	case before == "" || len(before)+len(text) > maxLine:
+		return text, false
+	case isMiddle:
+		n.text = before + ", " + strings.TrimSpace(middle)
+		return "", true
+	case isLast:
+		return before + ", " + strings.TrimSpace(last), false
+	}
+	return text, false
+}

@@ -53,6 +53,23 @@ func TestLacking(t *testing.T) {
 	}
 }
 
+// TestLackingPython tells ops that some TensorFlow may run from those that call back into
+// the Python program that exported the graph, which no server can run either.
+func TestLackingPython(t *testing.T) {
+	const server, python = "a TensorFlow server may run it", "functions of the Python program that exported it"
+	for op, want := range map[string]string{
+		"NoSuchOp": server, "SummaryWriter": server,
+		"PyFunc": python, "PyFuncStateless": python, "EagerPyFunc": python, "GeneratorDataset": python,
+	} {
+		s := newSession(t, constant("c", 1, 2), nodeDef("other", "NoSuchOp", "c"), nodeDef("odd", op, "c"))
+		err := s.Check(nil, nil, []string{"other", "odd"})
+		if !errors.Is(err, session.ErrUnimplemented) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), server) == strings.Contains(err.Error(), python) {
+			t.Errorf("%s: %v; want %q", op, err, want)
+		}
+	}
+}
+
 func intsAttr(v ...int64) *tfpb.AttrValue {
 	return &tfpb.AttrValue{Value: &tfpb.AttrValue_List{List: &tfpb.AttrValue_ListValue{I: v}}}
 }

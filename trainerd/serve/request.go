@@ -2,19 +2,14 @@ package serve
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/predict"
 )
 
@@ -261,160 +256,4 @@ func (q *request) add(name string, v any, m *predict.Model) error {
 	}
 	q.inputs[key] = t
 	return nil
-}
-
-// tensorOf makes a tensor of lists in lists.
-func tensorOf(v any, d tfpb.DataType, number func(string) (float64, error)) (*ckptfmt.Tensor, error) {
-	shape := shapeOf(v)
-	var leaves []any
-	if err := flatten(v, shape, &leaves); err != nil {
-		return nil, err
-	}
-	switch d {
-	case tfpb.DataType_DT_STRING:
-		return fill(shape, leaves, stringOf)
-	case tfpb.DataType_DT_BOOL:
-		return fill(shape, leaves, boolOf)
-	case tfpb.DataType_DT_FLOAT:
-		return fill(shape, leaves, func(v any) (float32, error) {
-			f, err := floatOf(v, number)
-			return float32(f), err
-		})
-	case tfpb.DataType_DT_DOUBLE:
-		return fill(shape, leaves, func(v any) (float64, error) { return floatOf(v, number) })
-	case tfpb.DataType_DT_INT64:
-		return fill(shape, leaves, func(v any) (int64, error) { return intOf(v, 64) })
-	case tfpb.DataType_DT_INT32:
-		return fill(shape, leaves, func(v any) (int32, error) {
-			n, err := intOf(v, 32)
-			return int32(n), err
-		})
-	case tfpb.DataType_DT_UINT8:
-		return fill(shape, leaves, func(v any) (uint8, error) {
-			n, err := intOf(v, 9)
-			if n < 0 || n > math.MaxUint8 {
-				err = fmt.Errorf("%v is outside of 0 to 255", v)
-			}
-			return uint8(n), err
-		})
-	}
-	return nil, fmt.Errorf("is %s, which JSON requests cannot give", dtype.Name(d))
-}
-
-func fill[T ckptfmt.Element](shape []int64, leaves []any, of func(any) (T, error)) (*ckptfmt.Tensor, error) {
-	values := make([]T, len(leaves))
-	for i, v := range leaves {
-		var err error
-		if values[i], err = of(v); err != nil && len(shape) > 0 {
-			return nil, fmt.Errorf("row %d: %w", int64(i)*shape[0]/int64(len(leaves)), err)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return ckptfmt.FromValues(shape, values)
-}
-
-// shapeOf returns the shape that the first elements have.
-func shapeOf(v any) (shape []int64) {
-	for {
-		list, ok := v.([]any)
-		if !ok {
-			return shape
-		}
-		shape = append(shape, int64(len(list)))
-		if len(list) == 0 {
-			return shape
-		}
-		v = list[0]
-	}
-}
-
-// flatten appends the elements of lists in lists, all of which have the shape.
-func flatten(v any, shape []int64, leaves *[]any) error {
-	list, ok := v.([]any)
-	switch {
-	case !ok && len(shape) == 0:
-		*leaves = append(*leaves, v)
-		return nil
-	case !ok, len(shape) == 0, int64(len(list)) != shape[0]:
-		return errors.New("is a list of lists that differ in length")
-	}
-	for _, one := range list {
-		if err := flatten(one, shape[1:], leaves); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func stringOf(v any) (string, error) {
-	switch v := v.(type) {
-	case nil:
-		return "", nil // missing
-	case string:
-		return v, nil
-	case map[string]any:
-		if text, ok := v["b64"].(string); ok && len(v) == 1 {
-			data, err := base64.StdEncoding.DecodeString(text)
-			return string(data), err
-		}
-	}
-	return "", fmt.Errorf("%s is not a string", clip(v))
-}
-
-func boolOf(v any) (bool, error) {
-	b, ok := v.(bool)
-	if !ok {
-		return false, fmt.Errorf("%s is not true or false", clip(v))
-	}
-	return b, nil
-}
-
-// floatOf returns a number; null is a missing one.
-func floatOf(v any, text func(string) (float64, error)) (float64, error) {
-	switch v := v.(type) {
-	case nil:
-		return math.NaN(), nil
-	case json.Number:
-		f, err := v.Float64()
-		if err != nil {
-			return 0, fmt.Errorf("%s is out of range", clip(v))
-		}
-		return f, nil
-	case string:
-		switch v {
-		case "NaN":
-			return math.NaN(), nil
-		case "Infinity":
-			return math.Inf(1), nil
-		case "-Infinity":
-			return math.Inf(-1), nil
-		}
-		if text != nil {
-			return text(v)
-		}
-	}
-	return 0, fmt.Errorf("%s is not a number", clip(v))
-}
-
-func intOf(v any, bits int) (int64, error) {
-	n, ok := v.(json.Number)
-	if !ok {
-		return 0, fmt.Errorf("%s is not an integer", clip(v))
-	}
-	i, err := strconv.ParseInt(n.String(), 10, bits)
-	if err != nil {
-		return 0, fmt.Errorf("%s is not an integer of %d bits", clip(v), bits)
-	}
-	return i, nil
-}
-
-// clip shows a value of a request, cut when it is long.
-func clip(v any) string {
-	const longest = 40
-	text, err := json.Marshal(v)
-	if err != nil || len(text) > longest {
-		text = append(text[:min(len(text), longest)], "..."...)
-	}
-	return string(text)
 }

@@ -96,6 +96,21 @@ func TestSparedStays(t *testing.T) {
 	}
 }
 
+// TestUnpinnedGoes: a checkpoint that is unpinned goes with the next rotation.
+func TestUnpinnedGoes(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-1", "ckpt-2")
+	s := openStore(t, dir, "ckpt-*", retention.Last(1))
+	s.Refresh(true)
+	childtest.Must(t, s.Pin(s.known[0]))
+	if deleted, err := s.Rotate(); err != nil || len(deleted) > 0 || !slices.Equal(s.Retained()[0].Why, []string{"pinned"}) {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+	childtest.Must(t, os.Remove(filepath.Join(dir, "ckpt-1.pin")))
+	if deleted, err := s.Rotate(); err != nil || !slices.Equal(steps(deleted), []int64{1}) {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+}
+
 // TestPinOnBadDisk: a pin that cannot be made is an error.
 func TestPinOnBadDisk(t *testing.T) {
 	dir := childtest.Logdir(t, "ckpt-1")

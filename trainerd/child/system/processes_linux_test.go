@@ -186,7 +186,6 @@ func TestSignalHandlers(t *testing.T) {
 	}
 }
 
-// TestNoSuchProgram: a start that fails leaves no open files.
 // TestDispositions has processes that have ended, and one that blocks a signal.
 func TestDispositions(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "exit 0")
@@ -217,6 +216,7 @@ func TestDispositions(t *testing.T) {
 	}
 }
 
+// TestNoSuchProgram: a start that fails leaves no open files.
 func TestNoSuchProgram(t *testing.T) {
 	before := descriptors(t)
 	if _, err := (OS{}).Start(exec.Command("/no/such/program"), nil); err == nil {

@@ -14,7 +14,7 @@ type Child struct {
 	Command Command `toml:"command"`
 	// Dir is its working directory. A relative path starts at the config's
 	// folder. Default: that folder, or for words after -- the current directory.
-	Dir string `toml:"dir"`
+	Dir string `toml:"dir" path:"config"`
 	// Env is added to its environment, as in env = { OMP_NUM_THREADS = "4" }.
 	Env Variables `toml:"env"`
 	// Checkpoints is a pattern, relative to the logdir, of the files or folders that it
@@ -46,7 +46,7 @@ type Child struct {
 	// makes them resume if the script takes one, and the signal that makes them
 	// save; checkpoints, resume_args and save_signal override it. Default: "auto",
 	// which knows the lines of all kinds, and nothing else.
-	Recipe string `toml:"recipe"`
+	Recipe string `toml:"recipe" path:"or name"`
 	// ResumeArgs are added to its arguments if there is a checkpoint to resume
 	// from, with {checkpoint} and {step} replaced, as in ["--resume",
 	// "{checkpoint}"].

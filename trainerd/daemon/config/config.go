@@ -17,7 +17,7 @@ type Config struct {
 	Name string `toml:"name"`
 	// Logdir is where checkpoints, events and the graph go. A relative path
 	// starts at the working directory.
-	Logdir string `toml:"logdir"`
+	Logdir string `toml:"logdir" path:"working"`
 	// Master is where the model runs: "" is this process; "local" is this
 	// process too, and lets other clients of TensorFlow's MasterService use the
 	// model; "grpc://host:port" is a TensorFlow server; "unix:PATH" is one at a
@@ -47,10 +47,10 @@ type Graph struct {
 	// tf.compat.v1.train.export_meta_graph and Savers write it. A relative path
 	// starts at the config's folder; one given with --set starts at the working
 	// directory.
-	Meta string `toml:"meta"`
+	Meta string `toml:"meta" path:"config"`
 	// Dir is the folder to which file names in the graph are relative. Default:
 	// the working directory, as in TensorFlow. It is itself a path like meta.
-	Dir string `toml:"dir"`
+	Dir string `toml:"dir" path:"config"`
 	// TrainOp makes one step. Default: the first op in the collection train_op.
 	TrainOp string `toml:"train_op"`
 	// Loss is a scalar to show and to watch: a job whose loss is not finite is
@@ -75,7 +75,7 @@ type Graph struct {
 	EvalFeeds Feeds `toml:"eval_feeds"`
 	// Bundle is the prefix of a checkpoint with the feeds of each step under the
 	// keys step_NNN/PLACEHOLDER, from 000. The job ends with its last step.
-	Bundle string `toml:"bundle"`
+	Bundle string `toml:"bundle" path:"config"`
 }
 
 // Train says how long to train.
@@ -150,10 +150,12 @@ type Supervisor struct {
 	StopGraceSecs Seconds `toml:"stop_grace_secs"`
 	// CheckpointBasename begins the names of checkpoints.
 	CheckpointBasename string `toml:"checkpoint_basename"`
-	// MaxToKeep is the number of newest checkpoints that are kept; 0 keeps all.
+	// MaxToKeep is the number of newest checkpoints that are kept; 0 keeps all. An
+	// exported graph whose saver says another number has that as its default.
 	MaxToKeep int `toml:"max_to_keep"`
 	// KeepCheckpointEveryNHours keeps one checkpoint of each such period
-	// permanently; 0 keeps none.
+	// permanently; 0 keeps none. An exported graph whose saver says another period
+	// has that as its default.
 	KeepCheckpointEveryNHours float64 `toml:"keep_checkpoint_every_n_hours"`
 	// KeepSteps are the steps whose checkpoints, if any, are also kept.
 	KeepSteps []int64 `toml:"keep_steps"`
@@ -229,9 +231,9 @@ type Cluster struct {
 	// certificate of this client and its key.
 	TLS           bool   `toml:"tls"`
 	TLSServerName string `toml:"tls_server_name"`
-	TLSCA         string `toml:"tls_ca"`
-	TLSCert       string `toml:"tls_cert"`
-	TLSKey        string `toml:"tls_key"`
+	TLSCA         string `toml:"tls_ca" path:"config"`
+	TLSCert       string `toml:"tls_cert" path:"config"`
+	TLSKey        string `toml:"tls_key" path:"config"`
 }
 
 // Default returns the values of keys that are left out.
@@ -268,15 +270,10 @@ func (c *Config) resolve() {
 		base := filepath.Base(c.file)
 		c.Name = base[:len(base)-len(filepath.Ext(base))]
 	}
-	for key, path := range map[string]*string{
-		"data.file": &c.Data.File, "data.labels": &c.Data.Labels,
-		"data.test_file": &c.Data.TestFile, "data.test_labels": &c.Data.TestLabels,
-		"child.dir":       &c.Child.Dir,
-		"warm_start.from": &c.WarmStart.From,
-		"graph.meta":      &c.Graph.Meta, "graph.dir": &c.Graph.Dir, "graph.bundle": &c.Graph.Bundle,
-		"cluster.tls_ca": &c.Cluster.TLSCA, "cluster.tls_cert": &c.Cluster.TLSCert, "cluster.tls_key": &c.Cluster.TLSKey,
-	} {
-		*path = c.ResolvePath(key, *path)
+	for _, p := range c.paths() {
+		if p.from == fromConfig {
+			*p.value = c.ResolvePath(p.key, *p.value)
+		}
 	}
 	if path := c.ResolvePath("warm_start.map", c.WarmStart.Map); !isReadyMap(c.WarmStart.Map) || fileExists(path) {
 		c.WarmStart.Map = path
@@ -287,15 +284,6 @@ func (c *Config) resolve() {
 	if c.IsChild() {
 		c.resolveRecipe()
 	}
-}
-
-// ResolvePath returns a path of the config: a relative one starts at the config's
-// folder, unless a flag has set it.
-func (c *Config) ResolvePath(key, path string) string {
-	if path == "" || filepath.IsAbs(path) || c.origins[key].flag != "" {
-		return path
-	}
-	return filepath.Join(filepath.Dir(c.file), path)
 }
 
 // Steps returns the global step at which the job is complete, or 0 if that is

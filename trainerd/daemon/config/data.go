@@ -18,7 +18,7 @@ type Data struct {
 	// File with the examples; for images the folder that has a folder of PNG, JPEG,
 	// GIF and BMP files for each class; for tfrecord a file, or a pattern such as
 	// "train-*". A graph that reads its own input has none.
-	File string `toml:"file"`
+	File string `toml:"file" path:"config"`
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of
 	// them), "parquet", "tfrecord" (of tf.Example messages), "idx" (as MNIST's) or
 	// "images". All but parquet and images may be compressed with gzip; csv and
@@ -54,7 +54,7 @@ type Data struct {
 	Label Column `toml:"label"`
 	// Labels is the file with the labels of IDX data. Default: the file's name
 	// with "labels-idx1" for "images-idx3".
-	Labels string `toml:"labels"`
+	Labels string `toml:"labels" path:"config"`
 	// Features are the columns that make up an example, in this order. Default:
 	// all except the label and those in drop. For tfrecord they are the features
 	// of the messages; default: all except the label, ordered by name.
@@ -123,9 +123,9 @@ type Data struct {
 	Seed uint64 `toml:"seed"`
 	// TestFile holds the test part, in the format of file. Without it a part of
 	// the rows is kept for testing.
-	TestFile string `toml:"test_file"`
+	TestFile string `toml:"test_file" path:"config"`
 	// TestLabels is for test_file what labels is for file.
-	TestLabels string `toml:"test_labels"`
+	TestLabels string `toml:"test_labels" path:"config"`
 	// TestFraction of the rows is kept for testing.
 	TestFraction float64 `toml:"test_fraction"`
 	// TestRows is the number of rows kept for testing, instead of a fraction.

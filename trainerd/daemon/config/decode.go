@@ -169,11 +169,16 @@ func (d *decoder) assign(from origin, key string, field reflect.Value, value any
 	d.origins[key] = from
 	if want := store(field, value); want != "" {
 		d.report(from, key, fmt.Sprintf("want %s, got %s", want, DescribeValue(value)), hintFor(field, value))
-		return
 	}
-	text, _ := value.(string)
-	if rest, ok := afterHome(text); ok {
-		d.report(from, key, fmt.Sprintf("%q is no home folder here: nothing but a shell knows ~ and $HOME", text), homeHint(rest))
+}
+
+// homeFolders reports paths that name the home folder as a shell does: here it would be a folder
+// of such a name.
+func (d *decoder) homeFolders(paths []pathValue) {
+	for _, p := range paths {
+		if rest, ok := afterHome(*p.value); ok {
+			d.report(d.origins[p.key], p.key, fmt.Sprintf("%q is no home folder here: nothing but a shell knows ~ and $HOME", *p.value), homeHint(rest))
+		}
 	}
 }
 

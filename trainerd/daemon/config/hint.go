@@ -63,13 +63,11 @@ func secondsHint(s string) string {
 // homes are the ways in which a shell names the home folder.
 var homes = []string{"~", "$HOME", "${HOME}"}
 
-// afterHome returns what follows the home folder in a text that is the path of something in
-// it, as a shell would read it. Here it would be a folder with such a name. A lone ~ is not a
-// path: it separates columns.
-func afterHome(text string) (rest string, ok bool) {
+// afterHome returns what follows the home folder in a path, as a shell would read it.
+func afterHome(path string) (rest string, ok bool) {
 	for _, home := range homes {
-		rest, ok := strings.CutPrefix(text, home)
-		if ok && (rest == "" && text != "~" || strings.HasPrefix(rest, "/")) {
+		rest, ok := strings.CutPrefix(path, home)
+		if ok && (rest == "" || strings.HasPrefix(rest, "/")) {
 			return rest, true
 		}
 	}

@@ -40,6 +40,7 @@ func parse(name string, text []byte, overrides []Override) (*Config, error) {
 	if d.problems.syntax {
 		return nil, d.problems // the values are those of an unread file
 	}
+	d.homeFolders(c.paths())
 	c.resolve()
 	c.check(d.problems)
 	return c, d.problems.err()

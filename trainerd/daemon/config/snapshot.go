@@ -24,22 +24,12 @@ func (c *Config) Snapshot() ([]byte, error) {
 		fmt.Fprintf(&b, "# changed by %s\n", oneLine(flag))
 	}
 	whole := *c
-	whole.Logdir = Absolute(c.Logdir)
-	if c.IsWarm() {
-		whole.WarmStart.From = Absolute(c.WarmStart.From)
-	}
-	if !isReadyMap(c.WarmStart.Map) && c.WarmStart.Map != "" {
-		whole.WarmStart.Map = Absolute(c.WarmStart.Map)
-	}
-	for _, path := range []*string{
-		&whole.Data.File, &whole.Data.TestFile, &whole.Data.Labels, &whole.Data.TestLabels, &whole.Graph.Meta, &whole.Graph.Dir, &whole.Graph.Bundle,
-		&whole.Child.Dir, &whole.WarmStart.From, &whole.Cluster.TLSCA, &whole.Cluster.TLSCert, &whole.Cluster.TLSKey,
-	} {
-		if *path != "" {
-			*path = Absolute(*path)
+	for _, p := range whole.paths() {
+		if *p.value != "" && !p.isName() {
+			*p.value = Absolute(*p.value)
 		}
 	}
-	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(Default()).Elem())
+	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(c.defaults()).Elem())
 	return b.Bytes(), err
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -52,6 +53,28 @@ func TestSnapshot(t *testing.T) {
 			if diff := cmp.Diff(c, again, cmpopts.IgnoreUnexported(Config{}), absolute); diff != "" {
 				t.Errorf("%s (-the config +of its snapshot):\n%s\n%s", key, diff, snapshot)
 			}
+		}
+	}
+}
+
+// The path of a recipe starts at the config's folder, and a snapshot lies in another.
+func TestSnapshotOfRecipe(t *testing.T) {
+	for value, want := range map[string]string{"mine.toml": "PLACE/mine.toml", "plain": "plain"} {
+		dir := t.TempDir()
+		t.Chdir(dir)
+		if err := os.WriteFile("job.toml", []byte("logdir = 'logs'\n[child]\ncommand = ['true']\nrecipe = '"+value+"'\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load("job.toml", nil)
+		if c == nil {
+			t.Fatal(err)
+		}
+		snapshot, err := c.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := fmt.Sprintf("recipe = %q\n", strings.Replace(want, "PLACE", dir, 1)); !strings.Contains(string(snapshot), line) {
+			t.Errorf("want %s in\n%s", line, snapshot)
 		}
 	}
 }

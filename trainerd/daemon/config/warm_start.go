@@ -17,11 +17,11 @@ type WarmStart struct {
 	// From is a checkpoint's prefix, a folder that has one, a SavedModel, or a file
 	// of another format that ckpt reads, such as safetensors. A relative path starts
 	// at the config's folder; one given with --set starts at the working directory.
-	From string `toml:"from"`
+	From string `toml:"from" path:"config"`
 	// Map is a file of rules that rename tensors and change their layout, itself a
 	// path like from, or the name of a ready map; see ckpt maps. Without it the names
 	// are those of the variables.
-	Map string `toml:"map"`
+	Map string `toml:"map" path:"or name"`
 	// Include has regular expressions for the variables that are to get a value,
 	// which match any part of a name. Default: all except the global step and
 	// optimizer state.

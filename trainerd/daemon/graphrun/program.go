@@ -34,6 +34,7 @@ func NewProgram(c *config.Config, data *dataset.Dataset) (*program.Program, prog
 	j.findTrainOp()
 	j.findLoss()
 	j.findFetches()
+	j.findRetention()
 	if err := j.complete(); err != nil {
 		return nil, nil, err
 	}
@@ -156,6 +157,14 @@ func (j *graphJob) findFetches() {
 		if !strings.Contains(name, ":") {
 			j.p.Summary[i] = name + ":0"
 		}
+	}
+}
+
+// findRetention takes from the graph's saver which checkpoints are kept, where the config
+// does not say it. An invalid saver is reported when the graph is completed.
+func (j *graphJob) findRetention() {
+	if def, err := (graph.Collections{Meta: j.g.Meta}).SaverDef(); err == nil && def != nil {
+		j.config.InheritRetention(int(def.GetMaxToKeep()), float64(def.GetKeepCheckpointEveryNHours()))
 	}
 }
 

@@ -63,12 +63,23 @@ func (c *compiler) checkOps(needed []bool) error {
 	}
 	var texts []string
 	if len(lacks) > 0 {
-		texts = append(texts, `a TensorFlow server may run it (master = "grpc://HOST:PORT"); the embedded runtime lacks the kernels of: `+strings.Join(lacks, ", "))
+		texts = append(texts, elsewhere(list)+"; the embedded runtime lacks the kernels of: "+strings.Join(lacks, ", "))
 	}
 	if len(wrong) > 0 {
 		texts = append(texts, "the graph is not valid: "+strings.Join(wrong, ", "))
 	}
 	return &session.OpError{Code: first.Code, Node: first.Node, Op: first.Op, Message: strings.Join(texts, "; ")}
+}
+
+// pythonOps call functions of the process that built the graph: an export holds only their names.
+var pythonOps = []string{"PyFunc", "PyFuncStateless", "EagerPyFunc", "GeneratorDataset"}
+
+// elsewhere says where a graph may run whose ops the runtime lacks.
+func elsewhere(list []*session.OpError) string {
+	if slices.ContainsFunc(list, func(e *session.OpError) bool { return slices.Contains(pythonOps, e.Op) }) {
+		return "it calls functions of the Python program that exported it, which no other process has: express them with TensorFlow's ops"
+	}
+	return `a TensorFlow server may run it (master = "grpc://HOST:PORT")`
 }
 
 // CheckNode says why a node that is in no graph cannot be built, nil if it can.

@@ -8,11 +8,6 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/variant"
 )
 
-// Input pipelines: a data set is a value that describes elements, tuples of
-// tensors; an iterator walks through one, and belongs to the session. The elements,
-// and their order, are those that TensorFlow's pipelines give when they are set to be
-// deterministic.
-
 // dataset returns the data set that input i holds.
 func dataset(c *exec.KernelContext, i int) (variant.Dataset, error) {
 	d, ok := c.In(i).Value.(variant.Dataset)

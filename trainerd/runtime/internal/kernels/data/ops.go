@@ -2,11 +2,11 @@
 // sets, iterators, and the readers of TensorFlow 1.
 //
 // A data set is a value that describes elements, tuples of tensors; an iterator
-// walks through one, and belongs to the session. Nothing is fetched ahead: an
-// element is made by the run that asks for it. That gives the elements, and their
-// order, that TensorFlow's pipelines give when they are set to be deterministic.
-// Elements of one batch may be made at once, in the order of the calls. One call moves
-// an iterator or reader at a time.
+// walks through one, and belongs to the session. The elements, and their order, are
+// those that TensorFlow's pipelines give when they are set to be deterministic.
+// Elements of one batch may be made at once, in the order of the calls, and the next
+// element during a step where only the clock could tell (ahead.go). One call moves an
+// iterator or reader at a time.
 package data
 
 import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"

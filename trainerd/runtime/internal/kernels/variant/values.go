@@ -4,6 +4,21 @@
 //
 // Values do not change once made, so copies share them. An iterator does, and is
 // used by one call at a time.
+//
+// # State in a checkpoint
+//
+// The state of an input object - iterator, queue, reader - in a checkpoint is
+// one vector of bytes:
+//
+//	integers   signed varints; booleans are 0 and 1
+//	bytes      their number, then they
+//	kind       bytes that name the part of the pipeline whose state follows, so
+//	           that the state of another pipeline is seen to be one
+//	tensor     0, or 1 + the type, the rank, the dimensions and the elements:
+//	           little-endian memory as one run of bytes, or each string
+//	item       the number of tensors, then they
+//	words      6 words of a random stream, how many of the last block are used,
+//	           and its 4 words; 4 bytes each, little-endian
 package variant
 
 import (

@@ -1,0 +1,76 @@
+//go:build unix
+
+package child
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+)
+
+// writeSteps writes an events file of a program, with an event for each step.
+func writeSteps(t *testing.T, name string, steps ...int64) {
+	t.Helper()
+	childtest.Must(t, os.MkdirAll(filepath.Dir(name), 0o777))
+	f, err := os.Create(name)
+	childtest.Must(t, err)
+	w := tfevents.NewEventsWriter(f, nil)
+	for _, step := range steps {
+		childtest.Must(t, w.WriteEvent(&tfpb.Event{Step: step}))
+	}
+	childtest.Must(t, f.Close())
+}
+
+// TestEventsFarAheadOfCheckpoint has a program that keeps its best alone, so that a new
+// trainerd, or a new chief, has nothing but a checkpoint from long before the steps that were
+// reported: a restart is marked among the events that count these, and not among others.
+func TestEventsFarAheadOfCheckpoint(t *testing.T) {
+	const name = "events.out.tfevents.0946684000.h"
+	for _, tc := range []struct {
+		name             string
+		nodes, node      int
+		inLogdir, silent bool // the program writes into the logdir itself; it reports nothing
+		want             []string
+	}{
+		{name: "one machine", want: []string{"tb"}},
+		{name: "one machine, events in the logdir", inLogdir: true, want: []string{".", "tb"}},
+		{name: "another chief, the first", nodes: 2, node: 0, want: []string{"tb"}},
+		{name: "another chief, the second", nodes: 2, node: 1, want: []string{"tb"}},
+		{name: "no reports", silent: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				for step := 1; step <= 50 && !tc.silent; step++ {
+					p.say("step=%d loss=1", step)
+				}
+				return 0
+			})
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-5"), "weights")
+			run := func() {
+				t.Helper()
+				if _, err := sv.Run(t.Context()); err != nil {
+					t.Fatalf("%s: %v", tc.name, err)
+				}
+			}
+			run()
+			writeSteps(t, filepath.Join(sv.Logdir, "tb", name), 1, 50)
+			writeSteps(t, filepath.Join(sv.Logdir, "iterations", name), 16, 800)
+			if tc.inLogdir {
+				writeSteps(t, filepath.Join(sv.Logdir, name), 1, 50)
+			}
+			sv.Nodes, sv.Node = tc.nodes, tc.node
+			run() // as another process does: a run shares nothing with the one before
+			got := slices.DeleteFunc(marksBelow(t, sv.Logdir), func(dir string) bool { return strings.HasPrefix(dir, ownRun) })
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%s: marks in %v, want %v; log:\n%s", tc.name, got, tc.want, log)
+			}
+		})
+	}
+}

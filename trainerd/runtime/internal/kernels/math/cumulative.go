@@ -1,0 +1,83 @@
+package math
+
+import (
+	"math"
+
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
+)
+
+func buildCumulative(init int, multiply bool) func(*exec.OpConstruction) (exec.Kernel, error) {
+	return func(b *exec.OpConstruction) (exec.Kernel, error) {
+		ex, rev := b.Bool("exclusive"), b.Bool("reverse")
+		return exec.ByType(b.DType("T"), cumulate(float32(init), multiply, ex, rev), cumulate(float64(init), multiply, ex, rev),
+			cumulate(int32(init), multiply, ex, rev), cumulate(int64(init), multiply, ex, rev))
+	}
+}
+
+// cumulate is the kernel of running sums and products along an axis.
+func cumulate[T exec.Number](init T, multiply, exclusive, reverse bool) exec.Kernel {
+	return alongAxis(reverse, func(d, xs []T, at, step, n int) {
+		acc := init
+		for range n {
+			before := acc
+			if multiply {
+				acc *= xs[at]
+			} else {
+				acc += xs[at]
+			}
+			d[at] = acc
+			if exclusive {
+				d[at] = before
+			}
+			at += step
+		}
+	})
+}
+
+func buildCumulativeLogsumexp(b *exec.OpConstruction) (exec.Kernel, error) {
+	ex, rev := b.Bool("exclusive"), b.Bool("reverse")
+	return exec.ByFloat(b.DType("T"), cumulateLogs[float32](ex, rev), cumulateLogs[float64](ex, rev))
+}
+
+// cumulateLogs is the kernel of running sums of numbers whose logarithms are
+// given and wanted.
+func cumulateLogs[T float32 | float64](exclusive, reverse bool) exec.Kernel {
+	return alongAxis(reverse, func(d, xs []T, at, step, n int) {
+		acc := T(math.Inf(-1))
+		for range n {
+			before := acc
+			acc = elem.LogSum(acc, xs[at])
+			d[at] = acc
+			if exclusive {
+				d[at] = before
+			}
+			at += step
+		}
+	})
+}
+
+// alongAxis is the kernel of an op on input 0 that handles each row along the
+// axis in input 1 by itself: n elements, the first at, each step after the one
+// before.
+func alongAxis[T exec.Number](reverse bool, row func(d, xs []T, at, step, n int)) exec.Kernel {
+	return func(c *exec.KernelContext) error {
+		x := c.In(0)
+		a, err := c.Axis(1, len(x.Shape))
+		if err != nil {
+			return err
+		}
+		n, inner := x.Shape[a], exec.NumElements(x.Shape[a+1:])
+		xs, d := exec.Elems[T](x), exec.Elems[T](c.OutLike(0, x.DType, x))
+		for o := 0; o < len(xs); o += n * inner {
+			for k := range inner {
+				if reverse {
+					row(d, xs, o+k+(n-1)*inner, -inner, n)
+				} else {
+					row(d, xs, o+k, inner, n)
+				}
+			}
+		}
+		return nil
+	}
+}

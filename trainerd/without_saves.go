@@ -1,0 +1,51 @@
+package trainerd
+
+import "context"
+
+// WithoutSaves calls f while no snapshot of the run is taken: a save that
+// becomes due, or is requested, meanwhile waits until f returns, and one that is
+// being written continues. So f's measurements of the model are known when a
+// checkpoint of its step is made. A nested call with f's context is part of it.
+// f must not save with the Supervisor, which would wait for f to end.
+func (sv *Supervisor) WithoutSaves(ctx context.Context, f func(ctx context.Context) error) error {
+	r := sv.current()
+	if r == nil || r.checkpoints == nil {
+		return f(ctx)
+	}
+	return r.checkpoints.without(ctx, f)
+}
+
+// without calls f while c cuts nothing.
+func (c *checkpointer) without(ctx context.Context, f func(ctx context.Context) error) error {
+	if ctx.Value(inSaveKey{}) == c || ctx.Value(quietKey{}) == c {
+		return f(ctx)
+	}
+	if err := c.cutting.acquire(ctx); err != nil {
+		return err
+	}
+	defer c.cutting.release()
+	return f(context.WithValue(ctx, quietKey{}, c))
+}
+
+type quietKey struct{}
+
+// turn has room for one: a lock that a context can end the waiting for.
+type turn chan struct{}
+
+func (t turn) acquire(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) release() { <-t }
+
+func (e *SaveFailedError) Unwrap() error { return e.Err }
