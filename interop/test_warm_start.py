@@ -48,12 +48,16 @@ def saved(tmp_path_factory):
     safe.save_file(values, folder / "m.safetensors")
     torch = {name.replace("/kernel", ".weight").replace("/", "."): np.ascontiguousarray(v.T) for name, v in values.items()}
     safe.save_file(torch, folder / "torch.safetensors")
+    # As Lightning has them: a model in a module, next to its optimizer.
+    wrapped = {f"state_dict.model.{name}": v for name, v in torch.items()} | {"optimizer_states.0.state.0.exp_avg": np.ones(3, np.float32)}
+    safe.save_file(wrapped, folder / "wrapped.safetensors")
     return folder, values
 
 
 SOURCES = {
     **dict.fromkeys(["m.keras", "m.h5", "m.weights.h5", "few.weights.json", "exported", "saved", "objects", "v1", "v2", "m.npz", "m.safetensors"]),
     "torch.safetensors": "torch-to-keras",
+    "wrapped.safetensors": "torch-to-keras",
 }
 
 

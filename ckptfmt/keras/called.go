@@ -32,14 +32,28 @@ func (m *matcher) namesHere(parts []ckptfmt.Part) *called {
 	for i := range m.like.Parts() {
 		here = append(here, m.like.Parts()[i].Name)
 	}
+	named := make(map[string]bool, len(own))
+	for _, name := range own {
+		named[name] = true
+	}
 	same := numbered.Compare(own, here, IsClass)
 	for _, name := range own {
-		if at, known := same.Same(name); known {
+		if at, known := same.Same(modern(name, named)); known {
 			c.here[name], c.ownNames[at] = at, name
 		}
 	}
 	c.byNames, c.isMoved = c.areComplete(parts)
 	return c
+}
+
+// modern is what Keras 3 calls a variable: the kernel of a depthwise convolution had the name in
+// Keras 2 that one of the two kernels of a separable one has.
+func modern(name string, named map[string]bool) string {
+	layer, is := strings.CutSuffix(name, "/depthwise_kernel")
+	if !is || named[layer+"/pointwise_kernel"] {
+		return name
+	}
+	return layer + "/kernel"
 }
 
 // own is a tensor's own name.

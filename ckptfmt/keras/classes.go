@@ -83,7 +83,7 @@ func withKernelBias(more ...string) []variable {
 func variablesOf(class string, config map[string]any, types []tfpb.DataType) []string {
 	var found []string
 	for _, s := range specs(class) {
-		if told, known := modeOf(config); known && told != s.mode || !fits(s.mode, types) {
+		if told, known := modeOf(config); known && told != s.mode || !fits(s.mode, types) || !known && !mayBe(s.mode, types[0]) {
 			continue
 		}
 		for _, c := range choices(s.list, config, len(types)) {
@@ -136,6 +136,12 @@ func fits(mode string, types []tfpb.DataType) bool {
 		return !whole
 	}
 	return true
+}
+
+// mayBe reports whether a variable may be the first one in a mode that no configuration tells. The
+// packed kernels of gptq and awq have no sign, and those of int4 have one.
+func mayBe(mode string, first tfpb.DataType) bool {
+	return mode != "gptq" && mode != "awq" || first != tfpb.DataType_DT_INT8
 }
 
 // choices returns the lists of n names that are left of a class's when some are

@@ -8,7 +8,7 @@ import (
 )
 
 func TestVariablesOfClasses(t *testing.T) {
-	const f32, i8 = tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_INT8
+	const f32, i8, u8 = tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_INT8, tfpb.DataType_DT_UINT8
 	mode := func(mode string) map[string]any {
 		return map[string]any{"use_bias": true, "dtype": map[string]any{"config": map[string]any{"mode": mode}}}
 	}
@@ -24,6 +24,9 @@ func TestVariablesOfClasses(t *testing.T) {
 		{"dense", nil, []tfpb.DataType{i8, f32}, []string{"kernel", "kernel_scale"}},
 		{"dense", nil, []tfpb.DataType{i8, f32, f32}, []string{"kernel", "bias", "kernel_scale"}},
 		{"dense", mode("int4/128"), []tfpb.DataType{i8, f32, f32, i8, f32}, []string{"kernel", "bias", "kernel_scale", "kernel_zero", "g_idx"}},
+		{"dense", nil, []tfpb.DataType{i8, f32, f32, i8, f32}, []string{"kernel", "bias", "kernel_scale", "kernel_zero", "g_idx"}},
+		{"dense", nil, []tfpb.DataType{i8, f32, i8, f32}, []string{"kernel", "kernel_scale", "kernel_zero", "g_idx"}},
+		{"dense", nil, []tfpb.DataType{f32, u8, f32, u8, f32}, []string{"bias", "quantized_kernel", "kernel_scale", "kernel_zero", "g_idx"}},
 		{"_query_dense", nil, []tfpb.DataType{f32, f32}, []string{"kernel", "bias"}},
 		{"batch_normalization", nil, []tfpb.DataType{f32, f32, f32}, nil}, // either of two may be off
 		{"batch_normalization", nil, []tfpb.DataType{f32, f32}, []string{"moving_mean", "moving_variance"}},

@@ -48,7 +48,23 @@ func (l *layer) child(segment string) *layer {
 	if c := l.children[segment]; c != nil {
 		return c
 	}
-	return parseLayer(l.config[segment])
+	c := parseLayer(l.config[segment])
+	if direction, ok := strings.CutSuffix(segment, "_layer"); ok && l.class == "bidirectional" {
+		return l.ofDirection(direction, c)
+	}
+	return c
+}
+
+// ofDirection returns one of the two layers that Bidirectional makes of another one, unless
+// it was given its own.
+func (l *layer) ofDirection(direction string, own *layer) *layer {
+	if own == nil {
+		own = parseLayer(l.config["layer"])
+	}
+	if own != nil {
+		own.name = direction + "_" + own.name
+	}
+	return own
 }
 
 // snakeCase is how Keras makes names of its classes: "BatchNormalization" is

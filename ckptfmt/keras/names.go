@@ -269,11 +269,35 @@ func (n *names) object(path string) string {
 		name = l.name
 	} else if n.named && !n.withLists {
 		return n.above(above)
+	} else if !n.named {
+		name = n.part(above, segment)
 	}
 	if before := n.above(above); before != "" {
 		return before + "/" + name
 	}
 	return name
+}
+
+// parts are the names of the parts of attention layers in files of Keras 2, by their attributes.
+var parts = map[string]string{
+	"_query_dense": "query", "_key_dense": "key", "_value_dense": "value", "_output_dense": "attention_output",
+}
+
+// part is the name of a part of a layer in a file of Keras 2, which has none.
+func (n *names) part(above, segment string) string {
+	if segment != "cell" {
+		return cmp.Or(parts[segment], segment)
+	}
+	_, class, _ := cutLast(above)
+	class = withoutNumber(class)
+	if l := n.layer(above); l != nil {
+		class = l.class
+	}
+	switch class {
+	case "lstm", "gru", "simple_rnn":
+		return class + "_cell"
+	}
+	return segment
 }
 
 // above is object of a path that others are below.

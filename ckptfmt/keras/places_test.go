@@ -107,6 +107,84 @@ func TestClassesOfInnerLayers(t *testing.T) {
 	}
 }
 
+// Keras 2.13 and later have files without names, in which the parts of a layer are called as its
+// attributes are. They have the names that the program knew.
+func TestPartsOfLayersOfKeras2(t *testing.T) {
+	const config = `{"class_name": "Functional", "config": {"name": "m", "layers": [
+		{"class_name": "Bidirectional", "config": {"name": "both", "layer": {"class_name": "LSTM", "config": {"name": "l"}}}},
+		{"class_name": "Bidirectional", "config": {"name": "two", "layer": {"class_name": "LSTM", "config": {"name": "l"}},
+			"backward_layer": {"class_name": "GRU", "config": {"name": "g"}}}},
+		{"class_name": "SimpleRNN", "config": {"name": "s"}}]}}`
+	for _, c := range []struct {
+		config string
+		names  map[string]string
+	}{
+		{config, map[string]string{
+			"layers/bidirectional/forward_layer/cell/vars/1":    "both/forward_l/lstm_cell/recurrent_kernel",
+			"layers/bidirectional/backward_layer/cell/vars/0":   "both/backward_l/lstm_cell/kernel",
+			"layers/bidirectional_1/forward_layer/cell/vars/0":  "two/forward_l/lstm_cell/kernel",
+			"layers/bidirectional_1/backward_layer/cell/vars/0": "two/backward_g/gru_cell/kernel",
+			"layers/simple_rnn/cell/vars/0":                     "s/simple_rnn_cell/kernel",
+		}},
+		{"", map[string]string{
+			"layers/gru_1/cell/vars/0":                            "gru_1/gru_cell/kernel",
+			"layers/multi_head_attention/_query_dense/vars/0":     "multi_head_attention/query/kernel",
+			"layers/multi_head_attention/_key_dense/vars/0":       "multi_head_attention/key/kernel",
+			"layers/multi_head_attention_1/_value_dense/vars/0":   "multi_head_attention_1/value/kernel",
+			"layers/multi_head_attention_1/_output_dense/vars/0":  "multi_head_attention_1/attention_output/kernel",
+			"layers/mine/cell/vars/0":                             "mine/cell/kernel",
+			"layers/bidirectional/forward_layer/cell/vars/0":      "bidirectional/forward_layer/cell/kernel",
+			"layers/mine_1/_query_dense/vars/0":                   "mine_1/query/kernel",
+			"layers/time_distributed/_layers/0/_key_dense/vars/0": "time_distributed/_layers/0/key/kernel",
+		}},
+	} {
+		var parts []ckptfmt.Part
+		for path := range c.names {
+			group, number := path[:len(path)-1], path[len(path)-1]-'0'
+			for i := range 3 {
+				if byte(i) == number || strings.Contains(path, "/cell/") {
+					parts = append(parts, scalar(t, group+string(rune('0'+i)), 0))
+				}
+			}
+		}
+		r := weightsFile(t, parts, nil)
+		if c.config != "" {
+			b := archive(t, 0, map[string][]byte{"config.json": []byte(c.config), "model.weights.h5": file(t, parts, nil)})
+			var err error
+			if r, err = keras.NewReader(bytes.NewReader(b), int64(len(b)), "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		names, _ := namesAt(r)
+		maps.DeleteFunc(names, func(path, _ string) bool { return c.names[path] == "" })
+		if diff := cmp.Diff(c.names, names); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// Keras 2 calls the kernel of a depthwise convolution so; Keras 3 calls only that of a separable one so.
+func TestDepthwiseKernelsOfKeras2(t *testing.T) {
+	const dw, sep = "layers/depthwise_conv2d/vars/", "layers/separable_conv2d/vars/"
+	like := modelFile(t, []string{dw + "0", dw + "1", sep + "0", sep + "1", sep + "2"}, map[string]string{
+		"layers/depthwise_conv2d": "depthwise_conv2d", "layers/separable_conv2d": "separable_conv2d",
+	})
+	for _, number := range []string{"", "_3"} { // of a model that was built later, too
+		var parts []ckptfmt.Part
+		want := make(map[string]float32)
+		for i, c := range [][2]string{
+			{"depthwise_conv2d" + number + "/depthwise_kernel", dw + "0"}, {"depthwise_conv2d" + number + "/bias", dw + "1"},
+			{"separable_conv2d" + number + "/depthwise_kernel", sep + "0"}, {"separable_conv2d" + number + "/pointwise_kernel", sep + "1"},
+			{"separable_conv2d" + number + "/bias", sep + "2"},
+		} {
+			parts, want[c[1]] = append(parts, scalar(t, c[0], float32(i+1))), float32(i+1)
+		}
+		if diff := cmp.Diff(want, writtenAt(t, parts, like)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // legacyFile is a file in the layout of Keras 2 with a variable and an optimizer's list.
 func legacyFile(t *testing.T, weight string, slots ...string) *keras.Reader {
 	t.Helper()

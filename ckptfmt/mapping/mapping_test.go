@@ -257,6 +257,37 @@ func TestDepthwise(t *testing.T) {
 	}
 }
 
+// What people save next to a model is left out: an optimizer of torch and states of random numbers.
+func TestTorchToKerasLeavesOut(t *testing.T) {
+	values := map[string]*ckptfmt.Tensor{"state.0.weight": counted(2, 3), "model.optics.weight": counted(2, 3), "model.optics.state.bias": counted(2), "model.opt.0.weight": counted(3)}
+	for _, name := range []string{
+		"optimizer.state.0.step", "optimizer_state_dict.state.12.exp_avg", "optimizer_states.0.state.3.exp_avg_sq", "optim.state.layer.weight.step",
+		"state.0.momentum_buffer", "optimizers.1.state.0.exp_avg", "opt.state.0.step", "opt.param_groups.0.lr", "optimizer.base.state.0.step",
+		"rng_state", "rng.torch", "states.cuda_rng_states.0", "random_states.torch_manual_seed", "model.bn.num_batches_tracked",
+	} {
+		values[name] = counted(2)
+	}
+	want := map[string][]int64{"state/0/kernel": {3, 2}, "model/optics/kernel": {3, 2}, "model/optics/state/bias": {2}, "model/opt/0/gamma": {3}}
+	if diff := cmp.Diff(want, shapesOf(apply(t, "torch-to-keras", values))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Keras 2 calls the kernel of a depthwise convolution as one of a separable one.
+func TestDepthwiseOfKeras2(t *testing.T) {
+	got := apply(t, "keras-to-torch", map[string]*ckptfmt.Tensor{
+		"a/depthwise_kernel": counted(3, 5, 4, 2), "a/bias": counted(8), "b/depthwise_kernel": counted(3, 4, 2),
+		"s/depthwise_kernel": counted(3, 5, 4, 1), "s/pointwise_kernel": counted(1, 1, 4, 6), "s/bias": counted(6),
+	})
+	want := map[string][]int64{
+		"a.weight": {8, 1, 3, 5}, "a.bias": {8}, "b.weight": {8, 1, 3},
+		"s.depthwise.weight": {4, 1, 3, 5}, "s.pointwise.weight": {6, 4, 1, 1}, "s.pointwise.bias": {6},
+	}
+	if diff := cmp.Diff(want, shapesOf(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What TensorFlow 1 keeps for the training is left out, and numbers of PReLU for a channel lose their other axes.
 func TestKerasToTorchLeavesOut(t *testing.T) {
 	got := apply(t, "keras-to-torch", map[string]*ckptfmt.Tensor{

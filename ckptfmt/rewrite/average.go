@@ -70,7 +70,7 @@ func Average(sources []*Source, weights []float64) (*Source, error) {
 func (s *Source) layout() *Source {
 	return &Source{
 		name: s.name, kind: s.kind, parts: slices.Clone(s.parts), opened: s.opened, metadata: s.metadata, keys: s.keys,
-		names: s.names, graph: s.graph, graphDropped: s.graphDropped, renamed: s.renamed, table: s.table,
+		names: s.names, graph: s.graph, graphDropped: s.graphDropped, renamed: s.renamed, mapped: s.mapped, table: s.table,
 	}
 }
 

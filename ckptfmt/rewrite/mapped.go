@@ -52,6 +52,7 @@ func (s *Source) Map(m *mapping.Map) (*mapping.Result, error) {
 		}
 	}
 	s.setParts(made)
+	s.mapped = true
 	return result, nil
 }
 

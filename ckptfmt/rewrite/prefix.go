@@ -10,11 +10,11 @@ import (
 var wrappers = []string{"module", "_orig_mod", "model", "state_dict", "model_state_dict"}
 
 // TakeOffPrefix takes off what the names of a source begin with and the wanted ones do not, as in
-// module.fc.weight for fc.weight, and returns it, "" where nothing was done. There must be only one
+// module.fc.weight for fc.weight, or what a map makes of these, and returns it, "" where nothing was done. There must be only one
 // such prefix, no tensor of a wanted name, and of the source all tensors must have it, or it must be
 // one of the usual ones: an optimizer next to the model has none.
 func (s *Source) TakeOffPrefix(wanted []string) (string, error) {
-	if s.graph != nil || s.renamed {
+	if s.graph != nil || s.renamed && !s.mapped {
 		return "", nil
 	}
 	prefix := s.prefixBefore(wanted)
@@ -30,20 +30,20 @@ func (s *Source) prefixBefore(wanted []string) string {
 	for _, name := range wanted {
 		want[name] = true
 	}
-	found := ""
+	found, ends := "", s.separators()
 	for i := range s.parts {
 		name := s.parts[i].Name
 		if want[name] {
 			return ""
 		}
-		for at := strings.IndexByte(name, '.'); at >= 0 && at < longestPrefix; {
+		for at := strings.IndexAny(name, ends); at >= 0 && at < longestPrefix; {
 			if prefix := name[:at+1]; want[name[at+1:]] {
 				if found != "" && found != prefix {
 					return ""
 				}
 				found = prefix
 			}
-			next := strings.IndexByte(name[at+1:], '.')
+			next := strings.IndexAny(name[at+1:], ends)
 			if next < 0 {
 				break
 			}
@@ -56,13 +56,23 @@ func (s *Source) prefixBefore(wanted []string) string {
 	return found
 }
 
+// separators are what ends a part of a name: a map may make slashes of dots. TensorFlow's own
+// names have slashes, and no prefixes.
+func (s *Source) separators() string {
+	if s.mapped {
+		return "./"
+	}
+	return "."
+}
+
 // longestPrefix bounds what is taken apart: hostile names may have as many dots as bytes.
 const longestPrefix = 1 << 10
 
 // isPrefix reports whether a prefix is a usual one or that of all tensors, and whether no tensor
 // would have the name of another one without it.
 func (s *Source) isPrefix(prefix string) bool {
-	isUsual := !slices.ContainsFunc(strings.Split(strings.TrimSuffix(prefix, "."), "."), func(segment string) bool { return !slices.Contains(wrappers, segment) })
+	segments := strings.FieldsFunc(prefix, func(c rune) bool { return strings.ContainsRune(s.separators(), c) })
+	isUsual := !slices.ContainsFunc(segments, func(segment string) bool { return !slices.Contains(wrappers, segment) })
 	for i := range s.parts {
 		rest, has := strings.CutPrefix(s.parts[i].Name, prefix)
 		if !has && !isUsual || has && s.first(rest) != nil {

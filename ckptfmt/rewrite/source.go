@@ -52,6 +52,7 @@ type Source struct {
 	graph        *ckptfmt.Part
 	graphDropped bool
 	renamed      bool // the reader knows other names
+	mapped       bool // and those that there are were made by a map
 	table        *names.Table
 }
 
