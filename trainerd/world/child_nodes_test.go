@@ -259,7 +259,7 @@ func (n *childNode) published(name string) {
 	n.chief, n.led = n, true
 	final := isFinal(job.Phase)
 	switch {
-	case n.ending && !final && time.Since(n.begun) < time.Minute: // it came when the others were about to end
+	case n.ending && !final && (time.Since(n.begun) < time.Minute || n.host.wasFrozen(time.Minute)): // it came when the others were about to end
 		n.stopped = true
 		n.stop(trainerd.StopRequest("SIGTERM"))
 	case n.ending && !final:
