@@ -7,11 +7,12 @@ import (
 	"iter"
 	"math"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/internal/parallel"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
-	"google.golang.org/protobuf/proto"
 )
 
 // RunData is an index of a run's events files: about ten bytes for each scalar and,

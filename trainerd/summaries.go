@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/session"
-	"google.golang.org/protobuf/proto"
 )
 
 // SummaryComputed writes a summary made by the training, at any step: a

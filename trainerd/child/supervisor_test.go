@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"

@@ -10,10 +10,7 @@ package eventlog
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +19,6 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // Pauses between attempts to write events after a failure.
@@ -55,28 +51,6 @@ type Log struct {
 	overtaking overtaking
 }
 
-// late is an event that waits for a file: a START, or a summary that none of those drops.
-type late struct{ *tfpb.Event }
-
-// isStart reports whether the event is a START. It shows readers which points are
-// superseded, so it is never dropped.
-func (e late) isStart() bool { return e.GetSessionLog().GetStatus() == tfpb.SessionLog_START }
-
-// size returns how much memory it takes, about.
-func (e late) size() int {
-	const overhead = 64
-	return proto.Size(e.Event) + overhead
-}
-
-func lateSummary(at time.Time, s *tfpb.Summary, step int64) late {
-	return late{&tfpb.Event{WallTime: tfevents.WallTime(at), Step: step, What: &tfpb.Event_Summary{Summary: s}}}
-}
-
-func lateStart(step int64) late {
-	start := &tfpb.SessionLog{Status: tfpb.SessionLog_START}
-	return late{&tfpb.Event{WallTime: tfevents.WallTime(time.Now()), Step: step, What: &tfpb.Event_SessionLog{SessionLog: start}}}
-}
-
 // New returns a Log that writes through w and reports failures to log.
 func New(w *tfevents.FileWriter, log *slog.Logger) *Log {
 	return &Log{writer: w, log: log, reopening: make(chan struct{}, 1)}
@@ -93,16 +67,6 @@ func (l *Log) Continue(before *Log, from int64) {
 	}
 	l.supersede(from)
 	l.broken = len(l.waiting) > 0
-}
-
-// take returns what still waits after Finish.
-func (l *Log) take() []late {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	taken := l.waiting
-	l.countDropped(-len(taken))
-	l.waiting, l.waitingSize = nil, 0
-	return taken
 }
 
 // Dir returns the folder of the events.
@@ -141,10 +105,6 @@ func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value f
 	}
 	write := func(w *tfevents.FileWriter) error { return w.AddScalarAt(ctx, at, tag, value, step) }
 	return l.add(ctx, write, func() late { return scalar(at, tag, value, step) })
-}
-
-func scalar(at time.Time, tag string, value float64, step int64) late {
-	return lateSummary(at, summary.New(summary.Scalar(tag, value)), step)
 }
 
 // AddSession writes a change of the session's state, with its checkpoint, if
@@ -256,105 +216,11 @@ func (l *Log) write(ctx context.Context, write func(w *tfevents.FileWriter) erro
 	return true, err
 }
 
-// wait has an event wait for a file, unless there is one.
-func (l *Log) wait(event func() late) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken {
-		l.queue(event())
-	}
-	return l.broken
-}
-
-// queue adds to what waits. The caller holds l.mu.
-func (l *Log) queue(e late) {
-	size := e.size()
-	switch {
-	case e.isStart():
-		l.supersede(e.GetStep())
-	case l.waitingSize+size > maxWaiting:
-		l.countDropped(1)
-		return
-	}
-	l.waiting, l.waitingSize = append(l.waiting, e), l.waitingSize+size
-}
-
-// supersede forgets what waits and a START at that step drops. The caller holds l.mu.
-func (l *Log) supersede(step int64) {
-	l.waiting = slices.DeleteFunc(l.waiting, func(e late) bool {
-		if e.GetStep() < step {
-			return false
-		}
-		l.waitingSize -= e.size()
-		return true
-	})
-}
-
-// isFailure reports whether an error is one of the disk.
-func isFailure(ctx context.Context, err error) bool {
-	_, failure := errors.AsType[*fs.PathError](err)
-	return failure && ctx.Err() == nil
-}
-
-// Ready reports whether events can be written, and none wait; if it is time for another
-// attempt, it begins a new file. One caller at a time does so; the events of others join
-// those that it writes first.
-func (l *Log) Ready(ctx context.Context) bool {
-	if !l.isBroken() {
-		return true
-	}
-	select {
-	case l.reopening <- struct{}{}:
-		defer func() { <-l.reopening }()
-		return !l.isBroken() || l.isTime() && l.reopen(ctx)
-	default:
-		return false
-	}
-}
-
-func (l *Log) isBroken() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.broken
-}
-
-// drop counts an event that is not written.
-func (l *Log) drop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.countDropped(1)
-}
-
-// countDropped is drop for n events. The caller holds l.mu.
-func (l *Log) countDropped(n int) {
-	l.dropped += n
-	l.totalDropped += int64(n)
-}
-
 // Dropped returns how many events could not be written.
 func (l *Log) Dropped() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.totalDropped
-}
-
-// failed notes that the file is broken. The writer keeps what it lacks for the next.
-func (l *Log) failed(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken {
-		return // another goroutine was first
-	}
-	l.broken = true
-	l.pause = min(max(2*l.pause, firstRetry), maxRetry)
-	l.retryAt = time.Now().Add(l.pause)
-	l.log.Error("events file cannot be written; curves wait in memory until it can", "err", err, "retry_in", l.pause)
-}
-
-func (l *Log) isTime() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !time.Now().Before(l.retryAt)
 }
 
 // Finish is for the end of a session: it tries once more to write what waits, and drops
@@ -376,108 +242,4 @@ func (l *Log) giveUp() {
 	defer l.mu.Unlock()
 	l.takeBack()
 	l.countDropped(len(l.waiting))
-}
-
-// Renew has a new file begun with the next event: the current one was deleted.
-func (l *Log) Renew() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.renew()
-}
-
-func (l *Log) renew() { l.broken, l.retryAt = true, time.Time{} }
-
-// Restart is Renew for a folder that was deleted and made again. The new file has a START
-// at a step that has no points yet: TensorBoard's Python loader ignores the first of a
-// run, which must not be that of a later resume.
-func (l *Log) Restart(step int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.renew()
-	l.queue(lateStart(step))
-}
-
-// reopen begins a new file, with what waits. The caller has the room in l.reopening, and
-// not l.mu: the disk may take long.
-func (l *Log) reopen(ctx context.Context) bool {
-	l.writer.Close() // fails with what was logged already
-	l.mu.Lock()
-	l.takeBack()
-	l.mu.Unlock()
-	written := 0
-	err := l.writer.Reopen()
-	for err == nil {
-		if e, ok := l.next(); ok {
-			if err = l.writeLate(ctx, e); err == nil {
-				l.forget(e)
-				written++
-			}
-			continue
-		}
-		if err = l.writer.Flush(ctx); err == nil && l.mend(written) {
-			return true
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.retryAt = time.Now().Add(l.pause)
-	return false
-}
-
-// takeBack has what the writer was given, and has not written, wait before all else. The
-// caller holds l.mu.
-func (l *Log) takeBack() {
-	later := l.waiting
-	l.waiting = nil
-	for _, e := range l.writer.TakeUnwritten() {
-		l.waiting = append(l.waiting, late{e})
-		l.waitingSize += late{e}.size()
-	}
-	for _, e := range later {
-		if e.isStart() {
-			l.supersede(e.GetStep())
-		}
-	}
-	l.waiting = append(l.waiting, later...)
-}
-
-// next returns the first event that waits, if one does.
-func (l *Log) next() (e late, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
-		return late{}, false
-	}
-	return l.waiting[0], true
-}
-
-// mend has later events written at once, unless one waits by now. It reports whether it did.
-func (l *Log) mend(written int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) > 0 {
-		return false
-	}
-	l.log.Info("began a new events file", "late", written, "dropped", l.dropped)
-	l.broken, l.dropped, l.waiting = false, 0, nil
-	return true
-}
-
-// writeLate writes what has waited.
-func (l *Log) writeLate(ctx context.Context, e late) error {
-	err := l.writer.AddEvent(ctx, e.Event)
-	if err == nil || e.isStart() || isFailure(ctx, err) || ctx.Err() != nil {
-		return err
-	}
-	l.log.Error("event is dropped", "step", e.GetStep(), "err", err)
-	return nil
-}
-
-// forget drops the first event that waits, if it is still e: the file has it.
-func (l *Log) forget(e late) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) > 0 && l.waiting[0] == e {
-		l.waiting, l.waitingSize = l.waiting[1:], l.waitingSize-e.size()
-	}
 }

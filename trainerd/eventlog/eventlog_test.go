@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
