@@ -57,7 +57,7 @@ var codeDefects = []codeDefect{
 	{name: "the state of a node is not sent again", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 39009,
 		old: "	if n == nil {\n		return true", new: `	if n == nil || planted("the state of a node is not sent again") {
 		return true`},
-	{name: "a chief does not wait for the other nodes", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 2,
+	{name: "a chief does not wait for the other nodes", file: "trainerd/child/await_nodes.go", world: "TestChildWorld", seed: 2,
 		old: "	if r.nodes == nil {\n		return\n	}\n	defer logging.Waiting", new: `	if r.nodes == nil || planted("a chief does not wait for the other nodes") {
 		return
 	}
