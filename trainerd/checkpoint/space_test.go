@@ -386,6 +386,29 @@ func TestFullDiskForStateFile(t *testing.T) {
 	}
 }
 
+// The state file is gone, and a full disk takes no other: nothing is deleted, since nobody could
+// tell what the next start continues from.
+func TestFullDiskWithoutStateFile(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	path := filepath.Join(dir, "m")
+	disk := &refuseState{FS: atomicfile.OrOS(nil)}
+	s := &Saver{MaxToKeep: 2, FS: disk}
+	for step := range int64(2) {
+		save(t, s, twoVariables(float32(step)), path, step)
+	}
+	disk.refuses = true
+	s.FS = &fixedFS{disk, []int64{0}}
+	if err := os.Remove(filepath.Join(dir, "checkpoint")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Save(t.Context(), twoVariables(2), path, 2); !errors.Is(err, errStore) {
+		t.Errorf("without a state file: %v", err)
+	}
+	if got := steps(t, dir); !cmp.Equal(got, []int64{0, 1}) {
+		t.Errorf("there are %v", got)
+	}
+}
+
 // Any operation of a save fails, once or for long, and the next save finds the disk full:
 // what the state file names is there, with its own values.
 func TestFullDiskAfterEveryFailure(t *testing.T) {
