@@ -225,7 +225,13 @@ def test_state_names_nothing_that_exists(commands, copy):
 
 
 def test_checkpoint_of_another_model(commands, copy):
-    """The differences are listed: names that are missing, shapes that differ."""
+    """The key that differs is named; without the graph beside it, the names that are missing and the shapes."""
+    before = contents(copy)
+    result = commands.train(copy, **LONGER, model__hidden="[64, 32]")
+    assert_refused(result, CONFIG, "model.hidden", "[128]", "[64,32]")
+    assert_kept(before, copy, result)
+    for graph in copy.glob("*.meta"):
+        graph.unlink()
     before = contents(copy)
     result = commands.train(copy, **LONGER, model__hidden="[64, 32]")
     assert_refused(result, CONFIG, "hidden_1/kernel", "hidden_2/bias", "logits/kernel", "[128,10]", "[32,10]")
