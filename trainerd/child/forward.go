@@ -292,10 +292,12 @@ func (r *run) hasUntakenReports() bool {
 	return false
 }
 
-// syncUntaken makes the reports durable that are not in the events yet: the next chief takes
-// them, if this one does not come to it.
-func (r *run) syncUntaken() {
-	if !r.hasUntakenReports() {
+// syncForwarded makes the reports durable that other nodes have passed on, if they count, or may:
+// the next chief takes all of them, if this one does not come to their end, so no power cut may
+// leave a part of what is in the events already.
+func (r *run) syncForwarded() {
+	switch speaker := r.attempt.speaker; {
+	case r.nodes == nil, speaker == nil && !r.hasUntakenReports(), speaker != nil && *speaker == r.nodes.own:
 		return
 	}
 	if err := r.nodes.syncReports(r.job.start); err != nil {

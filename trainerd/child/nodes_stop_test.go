@@ -244,13 +244,16 @@ func (d syncedFiles) SyncFile(name string) error {
 	return atomicfile.SyncFile(d.FS, name)
 }
 
-// A checkpoint is announced while it is not known yet whether the program reports on another node
-// alone: what that has passed on is durable before, as the points of events are.
-func TestUntakenReportsAreDurable(t *testing.T) {
+// What another node has passed on is durable before a checkpoint is announced, as the points of
+// events are: while it is not known yet whether the program reports there alone, and once it is.
+func TestForwardedReportsAreDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		chief, log := simulate(t, func(p *simProgram) int {
-			p.sleep(5 * time.Second)
-			childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-4.npz"), childtest.Zip(t))
+			for _, name := range []string{"ckpt-4.npz", "ckpt-24.npz"} {
+				p.sleep(5 * time.Second)
+				childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), name), childtest.Zip(t))
+				p.sleep(15 * time.Second)
+			}
 			p.sleep(time.Hour)
 			return 0
 		})
@@ -270,11 +273,21 @@ func TestUntakenReportsAreDurable(t *testing.T) {
 		if !strings.Contains(log.String(), "msg=saved") || strings.Contains(log.String(), "reports on another node") {
 			t.Errorf("it is too early or too late for this test; log:\n%s", log)
 		}
-		if !slices.ContainsFunc(names, func(name string) bool {
-			return strings.HasPrefix(name, "node1-") && strings.HasSuffix(name, ".reports0")
-		}) {
-			t.Errorf("durable are %q", names)
+		wantDurable := func() {
+			t.Helper()
+			if !slices.ContainsFunc(names, func(name string) bool {
+				return strings.HasPrefix(name, "node1-") && strings.HasSuffix(name, ".reports0")
+			}) {
+				t.Errorf("durable are %q", names)
+			}
+			names = nil
 		}
+		wantDurable()
+		time.Sleep(20 * time.Second)
+		if strings.Count(log.String(), "msg=saved") != 2 || !strings.Contains(log.String(), "reports on another node") {
+			t.Errorf("it is too early for the second checkpoint; log:\n%s", log)
+		}
+		wantDurable()
 		stop()
 		end()
 		endWorker()

@@ -122,7 +122,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		}
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
-		r.syncUntaken()
+		r.syncForwarded()
 		r.log.Info("saved", c.Attrs()...)
 		r.prompter.saved(c, r.lacksSteps(c, r.attempt.step), time.Now())
 		r.warnRisk()
