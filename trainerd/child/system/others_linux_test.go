@@ -2,8 +2,10 @@ package system
 
 import (
 	"bufio"
+	"errors"
 	"os/exec"
 	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -29,12 +31,20 @@ wait; wait; wait; echo end`
 	got := []string{next()}
 	p.Signal(SigTerm)
 	got = append(got, next())
-	p.SignalGroup(SigTerm)
+	if err := signalOthers(p.PID(), syscall.Signal(999)); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("no signal: %v", err)
+	}
+	if err := p.SignalGroup(SigTerm); err != nil {
+		t.Error(err)
+	}
 	got = append(got, next(), next())
 	if want := []string{"ready", "leader", "other", "end"}; !slices.Equal(got, want) {
 		t.Errorf("the program says %v, want %v", got, want)
 	}
 	if code, sig := p.Wait(); code != 0 || sig != 0 {
 		t.Errorf("it ended with exit code %d, signal %v", code, sig)
+	}
+	if err := p.SignalGroup(SigTerm); err != nil {
+		t.Errorf("once all have ended: %v", err)
 	}
 }
