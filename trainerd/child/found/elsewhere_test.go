@@ -42,6 +42,29 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// TestLeftOut has the two files that Keras' BackupAndRestore saves, and patterns that mean one of
+// them, both, or neither.
+func TestLeftOut(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"latest.weights.h5":                                 "{latest.weights.h5,training_metadata.json}",
+		"backup/latest.weights.h5":                          "backup/{latest.weights.h5,training_metadata.json}",
+		"*/latest.weights.h5":                               "*/{latest.weights.h5,training_metadata.json}",
+		"{ckpt-*,backup/latest.weights.h5}":                 "backup/{latest.weights.h5,training_metadata.json}",
+		"{backup/latest.weights.h5,training_metadata.json}": "backup/{latest.weights.h5,training_metadata.json}",
+		"backup/{latest.weights.h5,training_metadata.json}": "",
+		"{backup/latest.weights.h5,backup/training_*}":      "",
+		"{training_metadata.json,latest.weights.h5}":        "",
+		"backup/training_metadata.json":                     "",
+		"backup/latest.*":                                   "",
+		"other.weights.h5":                                  "",
+		"":                                                  "",
+	} {
+		if got := openStore(t, t.TempDir(), pattern).LeftOut(); got != want {
+			t.Errorf("%q leaves out %q, want %q", pattern, got, want)
+		}
+	}
+}
+
 // TestOutside has checkpoints on another disk, to which a link leads from the logdir.
 func TestOutside(t *testing.T) {
 	for name, tc := range map[string]struct{ link, to, pattern, want string }{
