@@ -78,6 +78,10 @@ func TestMayBeUnfinished(t *testing.T) {
 	s.known[0].untried = false
 	s.Trust()
 	check("once the program has done something", false, false, false, false)
+	s.known = s.known[:1]
+	s.known[0].untried = true
+	s.Trust()
+	check("of the only one", false)
 }
 
 // TestCountsSteps has names with numbers: as good as steps are those that the program reports.

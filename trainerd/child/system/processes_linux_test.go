@@ -223,17 +223,16 @@ func TestDispositions(t *testing.T) {
 	if got := dispositionOf(cmd.Process.Pid, syscall.SIGUSR1); got != ended {
 		t.Errorf("disposition of one that is gone: %v", got)
 	}
+	if exec.Command("env", "--block-signal=USR1", "true").Run() != nil {
+		t.Skip("env cannot block signals here")
+	}
 	blocking := exec.Command("env", "--block-signal=USR1", "sleep", "300")
 	if err := blocking.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer blocking.Wait()
 	defer blocking.Process.Kill()
-	const ofEnv = 100 * time.Millisecond // until it has begun sleep, or has said that it knows no such option
-	time.Sleep(ofEnv)
-	if dispositionNow(blocking.Process.Pid, syscall.SIGUSR1) != blocked {
-		t.Skip("env cannot block signals here")
-	}
+	await(t, "the signal is blocked", func() bool { return dispositionNow(blocking.Process.Pid, syscall.SIGUSR1) == blocked })
 	if got := dispositionOf(blocking.Process.Pid, syscall.SIGUSR1); got != handled {
 		t.Errorf("disposition of one that blocks the signal: %v", got)
 	}
