@@ -3,6 +3,7 @@ package system
 import (
 	"bufio"
 	"errors"
+	"os"
 	"os/exec"
 	"slices"
 	"syscall"
@@ -10,12 +11,17 @@ import (
 )
 
 // TestSecondTerm has a program that has got SIGTERM, and is saving, and another process of its
-// group: a signal to the group is for that alone.
+// group, which a process has started that it has started: a signal to the group is for these alone.
 func TestSecondTerm(t *testing.T) {
-	const script = `trap 'echo leader; n=${n}x; [ $n = xx ] && exit 9' TERM
-sh -c 'trap "echo other; exit" TERM; echo ready; while :; do sleep 0.01; done' &
+	const (
+		script = `trap 'echo leader; n=${n}x; [ $n = xx ] && exit 9' TERM
+sh -c 'trap : TERM; sh -c "$OTHER"; exit 0' &
 wait; wait; wait; echo end`
-	p, err := OS{}.Start(exec.Command("sh", "-c", script), nil)
+		other = `trap "echo other; exit" TERM; echo ready; while :; do sleep 0.01; done`
+	)
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Env = append(os.Environ(), "OTHER="+other)
+	p, err := OS{}.Start(cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package system
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -312,8 +313,18 @@ func TestListen(t *testing.T) {
 	if info, err := os.Stat(strings.TrimSuffix(ln.Addr().String(), "/"+socketName)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("its folder: %v, %v", info.Mode(), err)
 	}
+	before := descriptors(t)
+	if isDead(ln.Addr().String()) {
+		t.Error("nobody listens")
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("after a look at it, %d files are open, %d before", after, before)
+	}
 	if err := ln.Close(); err != nil {
 		t.Error(err)
+	}
+	if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Close again: %v", err)
 	}
 	long := temp + "/" + strings.Repeat("x", 100)
 	if err := os.Mkdir(long, 0o777); err != nil {
@@ -325,8 +336,8 @@ func TestListen(t *testing.T) {
 			t.Errorf("in %s: %v", temp, err)
 		}
 	}
-	for _, dir := range []string{temp, long} {
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 1 {
+	for dir, want := range map[string]int{temp: 1, long: 0} { // the long one is in the other
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != want {
 			t.Errorf("left in %s: %v, %v", dir, entries, err)
 		}
 	}
