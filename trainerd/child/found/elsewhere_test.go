@@ -42,6 +42,24 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// TestDamagedIsNotElsewhere has the newest checkpoint damaged, and one that nothing was recorded
+// of: the pattern means both.
+func TestDamagedIsNotElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"ckpt-5.safetensors", "ckpt-6.safetensors"} {
+		childtest.Write(t, filepath.Join(dir, name), childtest.Tensors())
+	}
+	openStore(t, dir, "ckpt-*").Refresh(true)
+	childtest.Write(t, filepath.Join(dir, "ckpt-6.safetensors"), "x")
+	s := openStore(t, dir, "ckpt-*")
+	s.ReadRecords()
+	s.Refresh(true)
+	s.records[keyOf("ckpt-7.safetensors")] = nil
+	if c, ok := s.Elsewhere(); ok {
+		t.Errorf("%s has a name that the pattern does not mean", c.Path)
+	}
+}
+
 // TestLeftOut has the two files that Keras' BackupAndRestore saves, and patterns that mean one of
 // them, both, or neither.
 func TestLeftOut(t *testing.T) {

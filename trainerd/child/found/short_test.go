@@ -193,6 +193,19 @@ func TestCutTwiceAtOnePlace(t *testing.T) {
 	}
 }
 
+// TestShortOfTwo has checkpoints of two files, one of which is cut.
+func TestShortOfTwo(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "{w,opt}-*")
+	for step, text := range []string{"weights", "weights", "weights", "w"} {
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("opt-%d", step)), "optimizer")
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("w-%d", step)), text)
+		if added, bad := s.Refresh(true); (len(bad) == 1) != (text == "w") || (len(added) == 1) == (text == "w") {
+			t.Errorf("step %d: added %v, bad %v", step, added, bad)
+		}
+	}
+}
+
 // TestLinkIsNotShort has a program that from now on has a link where its folders had a file.
 func TestLinkIsNotShort(t *testing.T) {
 	dir := t.TempDir()
