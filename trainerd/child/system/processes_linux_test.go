@@ -171,6 +171,20 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestEndingSignals: a program that does not handle the signal to end gets it all the same.
+func TestEndingSignals(t *testing.T) {
+	for _, want := range []syscall.Signal{SigTerm, SigKill} {
+		p := start(t, "echo ready; exec sleep 300", nil)
+		if err := p.Signal(want); err != nil {
+			t.Errorf("%v: %v", want, err)
+			continue
+		}
+		if code, sig := p.Wait(); sig != want {
+			t.Errorf("%v: Wait = %d, %v", want, code, sig)
+		}
+	}
+}
+
 // TestSignalHandlers: a signal that asks for something goes to the program, or to the
 // nearest processes below it that handle it, and kills none that does not.
 func TestSignalHandlers(t *testing.T) {
