@@ -193,7 +193,7 @@ func TestCutTwiceAtOnePlace(t *testing.T) {
 	}
 }
 
-// TestShortOfTwo has checkpoints of two files, one of which is cut.
+// TestShortOfTwo has checkpoints of two files: the second is cut once.
 func TestShortOfTwo(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, "{w,opt}-*")
