@@ -57,16 +57,17 @@ func TestPutBack(t *testing.T) {
 }
 
 // TestCopyOfWhatIsAside has the only checkpoint of a program, which has a copy, set aside: the copy
-// takes its place only if it is of other files, or if the checkpoint is not aside, or no longer.
+// takes its place only if it is of other files, or the checkpoint is not aside, or no longer.
 func TestCopyOfWhatIsAside(t *testing.T) {
 	for name, tc := range map[string]struct {
-		written, fails, back bool
-		want                 int
+		written, fails, back, saved bool
+		want                        int
 	}{
-		"the same":          {want: 0},
-		"of the one before": {written: true, want: 1},
-		"it was not moved":  {fails: true, want: 1},
-		"it was put back":   {back: true, want: 1},
+		"the same":                {want: 0},
+		"of the one before":       {written: true, want: 1},
+		"it was not moved":        {fails: true, want: 1},
+		"it was put back":         {back: true, want: 1},
+		"another was saved since": {saved: true, want: 1},
 	} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "last.safetensors")
@@ -85,7 +86,11 @@ func TestCopyOfWhatIsAside(t *testing.T) {
 		if tc.back {
 			childtest.Must(t, s.PutBack(m))
 		}
-		if tc.fails || tc.back {
+		if tc.saved {
+			childtest.Write(t, file, childtest.TensorsOf(3))
+			s.Refresh(true)
+		}
+		if tc.fails || tc.back || tc.saved {
 			childtest.Must(t, os.Remove(file))
 			s.Refresh(true)
 		}
