@@ -211,9 +211,9 @@ func TestParseJSON(t *testing.T) {
 	for line, want := range map[string]bool{
 		nested(`{"a": `, "}", maxDepth-1): true, nested(`{"a": `, "}", maxDepth): false,
 		nested("[", "]", maxDepth-2): true, nested("[", "]", maxDepth-1): false, nested("[", "]", maxDepth): false,
-		nested(`[{"a": `, "}]", maxDepth): false, nested(`[{"a": [`, "]}]", maxDepth): false,
+		nested(`[{"a": `, "}]", maxDepth/2-1): true, nested(`[{"a": `, "}]", maxDepth/2): false, nested(`[{"a": [`, "]}]", maxDepth): false,
 		`{"step": 1, "a": }`: false, `{"step": 1, "a": [1, }`: false, `{"step": 1, "a": [}`: false,
-		`{"step": 1, "a": [{"b": }]}`: false, `{"step": 1, "a": [[}]]}`: false, `{"step": 1, 2: 3}`: false, `{"step": 1, "a"`: false,
+		`{"step": 1, "a": [{"b": }]}`: false, `{"step": 1, "a": [[}]]}`: false, `{"step": 1, 2: 3}`: false, `{"step": 1, "a"`: false, `{"step": 1, "a": NaN`: false,
 	} {
 		if got := parseJSON(line) != nil; got != want {
 			t.Errorf("%s is a report: %v", line, got)

@@ -56,6 +56,50 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
+// TestCopyOfWhatIsAside has the only checkpoint of a program, which has a copy, set aside: the copy
+// takes its place only if it is of other files, or the checkpoint is not aside, or no longer.
+func TestCopyOfWhatIsAside(t *testing.T) {
+	for name, tc := range map[string]struct {
+		written, fails, back, saved bool
+		want                        int
+	}{
+		"the same":                {want: 0},
+		"of the one before":       {written: true, want: 1},
+		"it was not moved":        {fails: true, want: 1},
+		"it was put back":         {back: true, want: 1},
+		"another was saved since": {saved: true, want: 1},
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "last.safetensors")
+		childtest.Write(t, file, childtest.TensorsOf(1))
+		s := openStore(t, dir, "last*")
+		s.Refresh(true)
+		c, whole := s.known[0], s.disk
+		if tc.written {
+			childtest.Write(t, file, childtest.TensorsOf(2)+"2")
+		}
+		s.disk = childtest.PickyDisk{FS: whole, Logdir: dir, Fails: func(op, _ string) bool { return tc.fails && op == "rename" }}
+		m, err := s.SetAside(t.Context(), c, time.Now())
+		if (err != nil) != tc.fails {
+			t.Errorf("%s: SetAside = %v", name, err)
+		}
+		if tc.back {
+			childtest.Must(t, s.PutBack(m))
+		}
+		if tc.saved {
+			childtest.Write(t, file, childtest.TensorsOf(3))
+			s.Refresh(true)
+		}
+		if tc.fails || tc.back || tc.saved {
+			childtest.Must(t, os.Remove(file))
+			s.Refresh(true)
+		}
+		if got := s.Gone(); len(got) != tc.want {
+			t.Errorf("%s: %v are gone, want %d", name, got, tc.want)
+		}
+	}
+}
+
 // TestMayBeUnfinished has checkpoints after which the program has done nothing: one whose form
 // does not show that it is whole may be half of one, until the program does something.
 func TestMayBeUnfinished(t *testing.T) {
@@ -78,6 +122,10 @@ func TestMayBeUnfinished(t *testing.T) {
 	s.known[0].untried = false
 	s.Trust()
 	check("once the program has done something", false, false, false, false)
+	s.known = s.known[:1]
+	s.known[0].untried = true
+	s.Trust()
+	check("of the only one", false)
 }
 
 // TestCountsSteps has names with numbers: as good as steps are those that the program reports.

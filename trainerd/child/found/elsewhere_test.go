@@ -42,6 +42,47 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// TestDamagedIsNotElsewhere has the newest checkpoint damaged, and one that nothing was recorded
+// of: the pattern means both.
+func TestDamagedIsNotElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"ckpt-5.safetensors", "ckpt-6.safetensors"} {
+		childtest.Write(t, filepath.Join(dir, name), childtest.Tensors())
+	}
+	openStore(t, dir, "ckpt-*").Refresh(true)
+	childtest.Write(t, filepath.Join(dir, "ckpt-6.safetensors"), "x")
+	s := openStore(t, dir, "ckpt-*")
+	s.ReadRecords()
+	s.Refresh(true)
+	s.records[keyOf("ckpt-7.safetensors")] = nil
+	if c, ok := s.Elsewhere(); ok {
+		t.Errorf("%s has a name that the pattern does not mean", c.Path)
+	}
+}
+
+// TestLeftOut has the two files that Keras' BackupAndRestore saves, and patterns that mean one of
+// them, both, or neither.
+func TestLeftOut(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"latest.weights.h5":                                 "{latest.weights.h5,training_metadata.json}",
+		"backup/latest.weights.h5":                          "backup/{latest.weights.h5,training_metadata.json}",
+		"*/latest.weights.h5":                               "*/{latest.weights.h5,training_metadata.json}",
+		"{ckpt-*,backup/latest.weights.h5}":                 "backup/{latest.weights.h5,training_metadata.json}",
+		"{backup/latest.weights.h5,training_metadata.json}": "backup/{latest.weights.h5,training_metadata.json}",
+		"backup/{latest.weights.h5,training_metadata.json}": "",
+		"{backup/latest.weights.h5,backup/training_*}":      "",
+		"{training_metadata.json,latest.weights.h5}":        "",
+		"backup/training_metadata.json":                     "",
+		"backup/latest.*":                                   "",
+		"other.weights.h5":                                  "",
+		"":                                                  "",
+	} {
+		if got := openStore(t, t.TempDir(), pattern).LeftOut(); got != want {
+			t.Errorf("%q leaves out %q, want %q", pattern, got, want)
+		}
+	}
+}
+
 // TestOutside has checkpoints on another disk, to which a link leads from the logdir.
 func TestOutside(t *testing.T) {
 	for name, tc := range map[string]struct{ link, to, pattern, want string }{

@@ -49,6 +49,34 @@ func TestLeastSizes(t *testing.T) {
 	}
 }
 
+// TestMaybeShort has the second checkpoint of a program, shorter than the first: it may have been
+// cut, but not in a folder with the file that its framework writes last.
+func TestMaybeShort(t *testing.T) {
+	const long, short = "weights of a fixed size", "weights"
+	for name, tc := range map[string]struct {
+		first  string
+		second map[string]string
+		want   bool
+	}{
+		"a file":                     {"w-1.bin", map[string]string{"w-2.bin": short}, true},
+		"a file of the same size":    {"w-1.bin", map[string]string{"w-2.bin": long}, false},
+		"in a folder":                {"w-1/a", map[string]string{"w-2/a": short}, true},
+		"in a folder that is sealed": {"w-1/a", map[string]string{"w-2/a": short, "w-2/trainer_state.json": "{}"}, false},
+	} {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, tc.first), long)
+		s := openStore(t, dir, "w-*")
+		s.Refresh(true)
+		for file, text := range tc.second {
+			childtest.Write(t, filepath.Join(dir, file), text)
+		}
+		all := s.Candidates(true)
+		if len(all) != 1 || s.maybeShort(&all[0]) != tc.want {
+			t.Errorf("%s: it may be short: %v; candidates %v", name, !tc.want, all)
+		}
+	}
+}
+
 // TestShortFiles has checkpoints of a form that does not say how long it is: a file that
 // is shorter than those before it was cut, unless their sizes differ by as much.
 func TestShortFiles(t *testing.T) {
@@ -162,6 +190,19 @@ func TestCutTwiceAtOnePlace(t *testing.T) {
 			t.Errorf("step %d: bad %v", step, bad)
 		}
 		clearDamaged(t.Context(), s)
+	}
+}
+
+// TestShortOfTwo has checkpoints of two files: the second is cut once.
+func TestShortOfTwo(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "{w,opt}-*")
+	for step, text := range []string{"weights", "weights", "weights", "w"} {
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("opt-%d", step)), "optimizer")
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("w-%d", step)), text)
+		if added, bad := s.Refresh(true); (len(bad) == 1) != (text == "w") || (len(added) == 1) == (text == "w") {
+			t.Errorf("step %d: added %v, bad %v", step, added, bad)
+		}
 	}
 }
 

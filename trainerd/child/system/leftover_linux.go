@@ -71,7 +71,7 @@ func hasMark(pid int, mark []byte) bool {
 
 // isAbove reports whether a process is this one or an ancestor of it.
 func isAbove(pid int) bool {
-	for at := os.Getpid(); at > 1; at = parentOf(at) {
+	for at := os.Getpid(); at > 0; at = parentOf(at) {
 		if at == pid {
 			return true
 		}

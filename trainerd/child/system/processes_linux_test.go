@@ -2,6 +2,7 @@ package system
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,7 +96,11 @@ func TestLookHoldsNothing(t *testing.T) {
 // itself nor that.
 func TestNotAboveItself(t *testing.T) {
 	below := start(t, "echo ready; exec sleep 300", nil).PID()
-	for pid, want := range map[int]bool{os.Getpid(): true, os.Getppid(): true, below: false} {
+	first := os.Getppid() // of those above: in a container, that may be trainerd
+	for parentOf(first) > 0 {
+		first = parentOf(first)
+	}
+	for pid, want := range map[int]bool{os.Getpid(): true, os.Getppid(): true, first: true, below: false} {
 		if got := isAbove(pid); got != want {
 			t.Errorf("isAbove(%d) = %v", pid, got)
 		}
@@ -111,11 +116,14 @@ func TestNotAboveItself(t *testing.T) {
 	}
 }
 
+// hasEnded reports whether a process has ended, and may wait for its parent.
+func hasEnded(pid int) bool { return dispositionNow(pid, syscall.SIGUSR1) == ended }
+
 // TestReapOrphans: children that have ended are waited for, but for the program.
 func TestReapOrphans(t *testing.T) {
 	program, orphan := child(t, "exit"), child(t, "exit")
 	alive := child(t, "exec sleep 300")
-	await(t, "both have ended", func() bool { return isOrphan(program) && isOrphan(orphan) })
+	await(t, "both have ended", func() bool { return hasEnded(program) && hasEnded(orphan) })
 	ReapOrphans(program)
 	for pid, want := range map[int]error{program: nil, alive: nil, orphan: syscall.ESRCH} {
 		if err := syscall.Kill(pid, 0); err != want {
@@ -160,6 +168,20 @@ func TestSignals(t *testing.T) {
 	await(t, "the group has ended", p.GroupEnded)
 	if err := p.SignalGroup(SigKill); err != nil {
 		t.Errorf("SignalGroup after the end: %v", err)
+	}
+}
+
+// TestEndingSignals: a program that does not handle the signal to end gets it all the same.
+func TestEndingSignals(t *testing.T) {
+	for _, want := range []syscall.Signal{SigTerm, SigKill} {
+		p := start(t, "echo ready; exec sleep 300", nil)
+		if err := p.Signal(want); err != nil {
+			t.Errorf("%v: %v", want, err)
+			continue
+		}
+		if code, sig := p.Wait(); sig != want {
+			t.Errorf("%v: Wait = %d, %v", want, code, sig)
+		}
 	}
 }
 
@@ -208,7 +230,7 @@ func TestDispositions(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the process has ended", func() bool { return dispositionNow(cmd.Process.Pid, syscall.SIGUSR1) == ended })
+	await(t, "the process has ended", func() bool { return hasEnded(cmd.Process.Pid) })
 	if err := signalHandlers(cmd.Process, syscall.SIGUSR1); !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("signal to one that nobody has waited for: %v", err)
 	}
@@ -216,17 +238,16 @@ func TestDispositions(t *testing.T) {
 	if got := dispositionOf(cmd.Process.Pid, syscall.SIGUSR1); got != ended {
 		t.Errorf("disposition of one that is gone: %v", got)
 	}
+	if exec.Command("env", "--block-signal=USR1", "true").Run() != nil {
+		t.Skip("env cannot block signals here")
+	}
 	blocking := exec.Command("env", "--block-signal=USR1", "sleep", "300")
 	if err := blocking.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer blocking.Wait()
 	defer blocking.Process.Kill()
-	const ofEnv = 100 * time.Millisecond // until it has begun sleep, or has said that it knows no such option
-	time.Sleep(ofEnv)
-	if dispositionNow(blocking.Process.Pid, syscall.SIGUSR1) != blocked {
-		t.Skip("env cannot block signals here")
-	}
+	await(t, "the signal is blocked", func() bool { return dispositionNow(blocking.Process.Pid, syscall.SIGUSR1) == blocked })
 	if got := dispositionOf(blocking.Process.Pid, syscall.SIGUSR1); got != handled {
 		t.Errorf("disposition of one that blocks the signal: %v", got)
 	}
@@ -280,8 +301,13 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	}
 }
 
+// descriptors counts the open files, without those that the first pipe of a process opens for good.
 func descriptors(t *testing.T) int {
 	t.Helper()
+	read, write, err := os.Pipe()
+	if err := errors.Join(err, read.Close(), write.Close()); err != nil {
+		t.Fatal(err)
+	}
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
@@ -301,8 +327,18 @@ func TestListen(t *testing.T) {
 	if info, err := os.Stat(strings.TrimSuffix(ln.Addr().String(), "/"+socketName)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("its folder: %v, %v", info.Mode(), err)
 	}
+	before := descriptors(t)
+	if isDead(ln.Addr().String()) {
+		t.Error("nobody listens")
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("after a look at it, %d files are open, %d before", after, before)
+	}
 	if err := ln.Close(); err != nil {
 		t.Error(err)
+	}
+	if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Close again: %v", err)
 	}
 	long := temp + "/" + strings.Repeat("x", 100)
 	if err := os.Mkdir(long, 0o777); err != nil {
@@ -314,8 +350,8 @@ func TestListen(t *testing.T) {
 			t.Errorf("in %s: %v", temp, err)
 		}
 	}
-	for _, dir := range []string{temp, long} {
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 1 {
+	for dir, want := range map[string]int{temp: 1, long: 0} { // the long one is in the other
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != want {
 			t.Errorf("left in %s: %v, %v", dir, entries, err)
 		}
 	}

@@ -122,7 +122,7 @@ func signalOthers(leader int, sig syscall.Signal) error {
 		if fields := statOf(pid); pid == leader || len(fields) < 3 || string(fields[2]) != strconv.Itoa(leader) {
 			continue
 		}
-		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := syscall.Kill(pid, sig); !errors.Is(err, syscall.ESRCH) {
 			errs = append(errs, err)
 		}
 	}

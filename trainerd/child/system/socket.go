@@ -38,10 +38,7 @@ const startTime = time.Minute
 // removeDeadSockets removes the sockets that processes which were killed have left in a
 // folder: those at which nobody listens. Others' cannot be entered.
 func removeDeadSockets(temp string) {
-	entries, err := os.ReadDir(temp)
-	if err != nil {
-		return
-	}
+	entries, _ := os.ReadDir(temp) // where that fails, they wait for the next look
 	for _, entry := range entries {
 		name := filepath.Join(temp, entry.Name(), socketName)
 		if !strings.HasPrefix(entry.Name(), socketDir) {
