@@ -184,8 +184,8 @@ type member struct {
 
 func (c *cursor) members(version, n int, size int64, depth int) []member {
 	var list []member
-	width := 1 // of offsets, in version 3
-	for size > 1<<(8*width) && width < 4 {
+	width := 1 // of offsets, in version 3: as many as the size itself has
+	for size >= 1<<(8*width) {
 		width++
 	}
 	for range n {
