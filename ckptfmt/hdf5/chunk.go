@@ -258,7 +258,7 @@ func (g *grid) putArray(s *store, c *cursor, from, n int64, elem int, at int64) 
 			k.size = c.count(elem - s.offsets - 4)
 			k.mask = uint32(c.u32())
 		}
-		if number := g.inArray(from + i); c.err == nil && k.at != nowhere && number >= 0 {
+		if number := g.inArray(from + i); c.err == nil && number >= 0 {
 			c.err = g.put(number, k)
 		}
 		if c.err != nil {

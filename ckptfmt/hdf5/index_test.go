@@ -150,26 +150,35 @@ func TestOtherIndexes(t *testing.T) {
 	}
 }
 
+// filteredArray is a file with one chunk in an array, whose element has a size of that width and a mask that leaves
+// its only filter out.
+func filteredArray(width int, change func(element []byte)) []byte {
+	elem := 8 + width + 4
+	const headSize, blockHead = 28, 14
+	size := headSize + blockHead + elem + 4
+	element := append(u64s(uint64(blocksAt+size)), make([]byte, width+4)...)
+	if width > 0 {
+		element[8] = 1
+	}
+	element[8+width] = 1
+	change(element)
+	b := slices.Concat(
+		summed([]byte(sigArray), []byte{0, 1, byte(elem), 3}, u64s(1, blocksAt+headSize)),
+		summed([]byte(sigArrayBlock+"\x00\x01"), u64s(blocksAt), element), []byte("z"))
+	return made(numbers([]int64{1}, inIndex(indexFixed, 0), pipeline(filterFletcher)), string(b))
+}
+
 // TestArraysOfFilteredChunks has elements with a size, which no file has in 9 bytes, and a mask.
 func TestArraysOfFilteredChunks(t *testing.T) {
 	for width := range 10 {
-		elem := 8 + width + 4
-		const headSize, blockHead = 28, 14
-		size := headSize + blockHead + elem + 4
-		element := append(u64s(uint64(blocksAt+size)), make([]byte, width+4)...)
-		if width > 0 {
-			element[8] = 1
-		}
-		element[8+width] = 1 // its only filter is left out
-		b := slices.Concat(
-			summed([]byte(sigArray), []byte{0, 1, byte(elem), 3}, u64s(1, blocksAt+headSize)),
-			summed([]byte(sigArrayBlock+"\x00\x01"), u64s(blocksAt), element), []byte("z"))
-		c := madeCase{fmt.Sprintf("sizes of %d bytes", width), made(numbers([]int64{1}, inIndex(indexFixed, 0), pipeline(filterFletcher)), string(b)), "z", ""}
+		c := madeCase{fmt.Sprintf("sizes of %d bytes", width), filteredArray(width, func([]byte) {}), "z", ""}
 		if width == 0 || width == 9 {
-			c.want, c.err = "", fmt.Sprintf("elements of %d bytes", elem)
+			c.want, c.err = "", fmt.Sprintf("elements of %d bytes", 8+width+4)
 		}
 		c.check(t)
 	}
+	large := filteredArray(8, func(element []byte) { element[15] = 0x80 })
+	madeCase{"a size that no file has", large, "", "9223372036854775809 is larger than any file"}.check(t)
 }
 
 // tree2Of is a tree of version 2 at blocksAt, with nodes of 64 bytes: a root with one record
