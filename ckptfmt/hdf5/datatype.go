@@ -238,9 +238,6 @@ func (t *datatype) enum(c *cursor, version, n, depth int) {
 		if version < 3 {
 			c.align(begin)
 		}
-		if c.err != nil {
-			return
-		}
 	}
 	values := c.bytes(n * int(min(base.size, 16)))
 	if base.class == classFixed && base.size == t.size {
