@@ -207,6 +207,12 @@ func TestOwnersOfAttributes(t *testing.T) {
 			t.Errorf("%s has %d attributes", printablePath(path), len(list))
 		}
 	}
+	if got, want := slices.Sorted(r.Paths()), []string{"", "a", "b", "b/x"}; !slices.Equal(got, want) {
+		t.Errorf("attributes are at %q, want %q", got, want)
+	}
+	for range r.Paths() { // which ends with the loop
+		break
+	}
 	for _, c := range [][3]string{{"", "top", "0"}, {"a", "own", "1"}, {"b", "other", "2"}, {"b/x", "last", "3"}} {
 		if got, err := r.Attr(c[0], c[1]); err != nil || !slices.Equal(got, c[2:]) {
 			t.Errorf("%s is %q, %v", c, got, err)
