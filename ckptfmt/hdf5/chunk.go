@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-
-	"github.com/trainerd/trainerd/ckptfmt"
 )
 
 // chunk is where one is stored.
@@ -274,10 +272,7 @@ func (r *Reader) chunks(d *detail) (io.Reader, error) {
 	s := r.store.fresh()
 	g, err := s.newGrid(d)
 	if err != nil {
-		if !errors.As(err, new(*ckptfmt.CorruptError)) {
-			err = s.corrupt(d.l.at, "chunks of "+printablePath(d.path), err)
-		}
-		return nil, err
+		return nil, s.damage(d.l.at, "chunks of "+printablePath(d.path), err)
 	}
 	if len(d.shape) == 0 {
 		b, err := r.chunk(g, 0)

@@ -188,7 +188,7 @@ func (t *tree) linksIn(h *fractalHeap, ids []heapID) error {
 	for i := range ids {
 		b, err := h.object(ids[i].raw[:])
 		if err != nil {
-			return err
+			return t.s.damage(h.root, "link in a heap", err)
 		}
 		c := t.s.over(b)
 		if l, is := c.link(); is {

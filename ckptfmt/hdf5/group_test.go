@@ -135,6 +135,7 @@ func TestNewGroups(t *testing.T) {
 		{"without a tree", file(info(0, 0, heapAt, unwritten), x), nil, ""},
 		{"with another heap", file(info(0, 0, treeAt, treeAt), x), nil, "signature"},
 		{"with another tree", file(info(0, 0, heapAt, leafAt), x), nil, "signature"},
+		{"outside of the heap", under(managed(250, byte(len(x))), dense, x), nil, "are outside of a block"},
 		{"under an identifier of 9 bytes", under(append(managed(0, byte(len(x))), 0, 0), dense, x), nil, "an identifier in a heap has 9 bytes"},
 		{"damaged in the header", file(none, nil, append([]byte{9}, x[1:]...)), nil, "a link has version 9"},
 		{"damaged in a heap", file(dense, append([]byte{9}, x[1:]...)), nil, "a link has version 9"},
@@ -159,7 +160,7 @@ func TestNamesInAHeap(t *testing.T) {
 	for at, want := range map[int64]string{nowhere: "", 0: "ab", 1: "b", 2: "", 3: "c", 5: ""} {
 		name, err := nameIn([]byte("ab\x00c\x00"), at)
 		outside := at == nowhere || at == 5
-		if string(name) != want || (err != nil) != outside {
+		if string(name) != want || (err != nil) != outside || outside && !strings.Contains(err.Error(), "outside of the heap") {
 			t.Errorf("at %d: %q, %v, want %q", at, name, err, want)
 		}
 	}
