@@ -95,6 +95,7 @@ func TestArraysOfChunks(t *testing.T) {
 		{"with pages of 2^31", file(5, with(some, 7, 31, head)), "", "array of chunks"},
 		{"with damage", file(5, some[:20]+"x"+some[21:]), "", "stored is"},
 		{"with damage in its block", file(5, some[:50]+"x"+some[51:]), "", "stored is"},
+		{"with damage in its bits of pages", file(9, func(b string) string { return b[:43] + "x" + b[44:] }(arrayOf(3, 8, 9, all))), "", "stored is"},
 		{"with damage in a page", file(9, func(b string) string { return b[:50] + "x" + b[51:] }(arrayOf(3, 8, 9, all))), "", "stored is"},
 		{"with an address that no file has", file(5, with(some[head:], 14+7, 0x80, 14+5*8+4)+""), "", "signature"},
 	} {
@@ -243,6 +244,7 @@ func TestTreesOfVersion2(t *testing.T) {
 		{"with a node of another version", "left", 4, 1, "", "a node has version 1"},
 		{"with a node of another signature", "left", 3, 'F', "", `signature is "BTIF", want "BTIN"`},
 		{"with too many records in a leaf", "left", 30, 4, "", "4 records are more than a node has"},
+		{"with a child at no address of a file", "root", 29, 0x80, "", "address 0x80"},
 		{"with a chunk that no file has", "leaf1", 13, 0x80, "", "address 0x80"},
 		{"with a chunk twice", "leaf1", 14, 0, "", "chunk 0 is there twice"},
 		{"with a chunk outside of the shape", "leaf3", 14, 7, "abcdef\x00", ""},
