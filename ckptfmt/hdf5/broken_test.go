@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -67,7 +68,7 @@ func TestFilesThatBreak(t *testing.T) {
 		}
 		p = r.Part(r.Len() - 1)
 		f.err = errors.New("broken")
-		if got, err := p.Load(); !errors.Is(err, f.err) {
+		if got, err := p.Load(); !errors.Is(err, f.err) || !strings.Contains(err.Error(), "f.h5: ") {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 		if _, err := NewReader(f, int64(len(b)), "f.h5"); !errors.Is(err, f.err) {
