@@ -80,6 +80,14 @@ func TestFilesThatBreak(t *testing.T) {
 	}
 }
 
+// TestSuperblockThatCannotBeRead has a file that may begin with a user's block.
+func TestSuperblockThatCannotBeRead(t *testing.T) {
+	f := &failsOnce{ReaderAt: bytes.NewReader(make([]byte, 2048)), at: 512}
+	if _, err := NewReader(f, 2048, "f.h5"); err == nil || err.Error() != "f.h5: broken" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestFilesThatAreNotThere(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f.h5")
 	if r, err := Open(name); r != nil || !errors.Is(err, os.ErrNotExist) {

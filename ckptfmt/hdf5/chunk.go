@@ -119,9 +119,7 @@ func (s *store) chunksInRow(g *grid) error {
 			return errors.New("its chunks are outside of the file")
 		}
 		if n := g.inArray(i); n >= 0 {
-			if err := g.put(n, chunk{at: at, size: g.size}); err != nil {
-				return err
-			}
+			g.chunks[n] = chunk{at: at, size: g.size}
 		}
 	}
 	return nil
