@@ -89,6 +89,7 @@ func TestAttributes(t *testing.T) {
 		{"another one", ofText(varText(1, blocksAt, 3)), "", "string 3 of the heap at 1024 has 0 bytes of 1"},
 		{"nowhere", ofText(varText(4, unwritten, 0)), "", ""},
 		{"empty", ofText(varText(0, blocksAt, 1)), "", ""},
+		{"at an address of no file", ofText(varText(5, 1<<63, 1)), "", "outside of any file"},
 		{"in what is no heap", ofText(varText(4, 0, 1)), "", "heap of strings"},
 	} {
 		got, err := attrOf(c.file)
@@ -135,9 +136,12 @@ func TestAttributesInAHeap(t *testing.T) {
 		h.root = rootAt
 		b := make([]byte, 512+64)
 		copy(b, h.block())
-		head := append([]byte(sigTree2+"\x00\x08"), 0, 2, 0, 0, 17, 0, 0, 0, 100, 40)
-		copy(b[treeAt-blocksAt:], summed(u64sOnto(append(u64sOnto(head, leafAt), 1, 0), 1)))
 		record := append(append(id, make([]byte, 8-len(id))...), make([]byte, 9)...)
+		if len(id) == 0 {
+			record = make([]byte, 7)
+		}
+		head := append([]byte(sigTree2+"\x00\x08"), 0, 2, 0, 0, byte(len(record)), 0, 0, 0, 100, 40)
+		copy(b[treeAt-blocksAt:], summed(u64sOnto(append(u64sOnto(head, leafAt), 1, 0), 1)))
 		copy(b[leafAt-blocksAt:], summed([]byte(sigTree2Leaf+"\x00\x08"), record))
 		copy(b[rootAt-blocksAt:], value)
 		return made(numbers([]int64{1}, contiguous(unwritten, 0), body{msgAttrInfo, info}), string(b))
@@ -160,6 +164,7 @@ func TestAttributesInAHeap(t *testing.T) {
 		{"with another tree", file(info(0, 0, heapAt, leafAt), whole, stored), "", "signature"},
 		{"with another heap", file(info(0, 0, leafAt, treeAt), whole, stored), "", "signature"},
 		{"outside of the heap", file(good, managed(60, byte(len(stored))), stored), "", "outside of a block"},
+		{"in a record without room for an identifier", file(good, nil, stored), "", "it ends early"},
 		{"of another version", file(good, whole, append([]byte{9}, stored[1:]...)), "", "an attribute has version 9"},
 		{"of a type that is elsewhere", file(good, whole, shared), "", "not found"},
 		{"too large for the heap", file(good, []byte{objectHuge << 4}, stored), "", "not found"},
@@ -206,6 +211,12 @@ func TestOwnersOfAttributes(t *testing.T) {
 		if len(list) != 1 {
 			t.Errorf("%s has %d attributes", printablePath(path), len(list))
 		}
+	}
+	if got, want := slices.Sorted(r.Paths()), []string{"", "a", "b", "b/x"}; !slices.Equal(got, want) {
+		t.Errorf("attributes are at %q, want %q", got, want)
+	}
+	for range r.Paths() { // which ends with the loop
+		break
 	}
 	for _, c := range [][3]string{{"", "top", "0"}, {"a", "own", "1"}, {"b", "other", "2"}, {"b/x", "last", "3"}} {
 		if got, err := r.Attr(c[0], c[1]); err != nil || !slices.Equal(got, c[2:]) {

@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-
-	"github.com/trainerd/trainerd/ckptfmt"
 )
 
 // chunk is where one is stored.
@@ -121,9 +119,7 @@ func (s *store) chunksInRow(g *grid) error {
 			return errors.New("its chunks are outside of the file")
 		}
 		if n := g.inArray(i); n >= 0 {
-			if err := g.put(n, chunk{at: at, size: g.size}); err != nil {
-				return err
-			}
+			g.chunks[n] = chunk{at: at, size: g.size}
 		}
 	}
 	return nil
@@ -258,7 +254,7 @@ func (g *grid) putArray(s *store, c *cursor, from, n int64, elem int, at int64) 
 			k.size = c.count(elem - s.offsets - 4)
 			k.mask = uint32(c.u32())
 		}
-		if number := g.inArray(from + i); c.err == nil && k.at != nowhere && number >= 0 {
+		if number := g.inArray(from + i); c.err == nil && number >= 0 {
 			c.err = g.put(number, k)
 		}
 		if c.err != nil {
@@ -274,10 +270,7 @@ func (r *Reader) chunks(d *detail) (io.Reader, error) {
 	s := r.store.fresh()
 	g, err := s.newGrid(d)
 	if err != nil {
-		if !errors.As(err, new(*ckptfmt.CorruptError)) {
-			err = s.corrupt(d.l.at, "chunks of "+printablePath(d.path), err)
-		}
-		return nil, err
+		return nil, s.damage(d.l.at, "chunks of "+printablePath(d.path), err)
 	}
 	if len(d.shape) == 0 {
 		b, err := r.chunk(g, 0)

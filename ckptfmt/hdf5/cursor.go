@@ -203,6 +203,14 @@ func (s *store) corrupt(addr int64, part string, err error) error {
 	return &ckptfmt.CorruptError{Name: s.name, Offset: max(addr, 0) + s.base, Part: part, Err: err}
 }
 
+// damage is corrupt of an error that may be located already.
+func (s *store) damage(addr int64, part string, err error) error {
+	if errors.As(err, new(*ckptfmt.CorruptError)) {
+		return err
+	}
+	return s.corrupt(addr, part, err)
+}
+
 // claim insists that n bytes are in the file, and that all blocks together are not much
 // more than the file, unless it refers to the same ones over and over.
 func (s *store) claim(addr, n int64) error {

@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"fmt"
+	"math/bits"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -184,10 +185,7 @@ type member struct {
 
 func (c *cursor) members(version, n int, size int64, depth int) []member {
 	var list []member
-	width := 1 // of offsets, in version 3
-	for size > 1<<(8*width) && width < 4 {
-		width++
-	}
+	width := (bits.Len64(uint64(size)) + 7) / 8 // of offsets, in version 3: as many bytes as the size itself has
 	for range n {
 		if c.err != nil {
 			break
@@ -237,9 +235,6 @@ func (t *datatype) enum(c *cursor, version, n, depth int) {
 		names = append(names, c.text())
 		if version < 3 {
 			c.align(begin)
-		}
-		if c.err != nil {
-			return
 		}
 	}
 	values := c.bytes(n * int(min(base.size, 16)))

@@ -97,10 +97,7 @@ func (t *tree2) walk(addr int64, n, depth int) error {
 	for i := range n {
 		*record = s.over(records[i*t.record : (i+1)*t.record])
 		if err := t.f(record); err != nil {
-			if !errors.As(err, new(*ckptfmt.CorruptError)) {
-				err = s.corrupt(addr, "tree", err)
-			}
-			return err
+			return s.damage(addr, "tree", err)
 		}
 	}
 	for i := 0; depth > 0 && i <= n; i++ {

@@ -167,6 +167,10 @@ func TestSumsOfManyWords(t *testing.T) {
 			t.Errorf("%d bytes: %#08x, the sums are %d and %d", n, got, one, two)
 		}
 	}
+	// The sum of sums is 0x10000 after its first fold.
+	if got := fletcher32([]byte("\x01\x00\xfe\xff\xff")); got != 0x0001ff00 {
+		t.Errorf("the sum of 5 bytes is %#08x", got)
+	}
 	if b, err := checkFletcher(make([]byte, checksumSize)); err != nil || len(b) != 0 {
 		t.Errorf("no byte and its checksum: %q, %v", b, err)
 	}

@@ -188,7 +188,7 @@ func (t *tree) linksIn(h *fractalHeap, ids []heapID) error {
 	for i := range ids {
 		b, err := h.object(ids[i].raw[:])
 		if err != nil {
-			return err
+			return t.s.damage(h.root, "link in a heap", err)
 		}
 		c := t.s.over(b)
 		if l, is := c.link(); is {
@@ -232,11 +232,9 @@ func (t *tree) oldGroupAt(treeAt, heapAt int64) (g members, err error) {
 		g.nodes = t.nodes[begin:]
 		return g, nil
 	}
-	until := 0
-	if b, err := s.peek(treeAt, treeLevelAt+1); err == nil && b[treeLevelAt] > 0 {
-		g.large, until = true, 1
-	}
-	err = s.treeNode(treeAt, treeGroups, 0, -1, until, t.addNode)
+	b, err := s.peek(treeAt, treeLevelAt+1)
+	g.large = err == nil && b[treeLevelAt] > 0
+	err = s.treeNode(treeAt, treeGroups, 0, -1, 1, t.addNode) // down to the leaves of a large one
 	g.nodes = t.nodes[begin:]
 	return g, err
 }
@@ -272,12 +270,16 @@ func (s *store) localHeap(addr int64) ([]byte, error) {
 // names reads the bytes of a heap. Those of a large group are left in a mapped file: few links
 // are looked at a second time.
 func (s *store) names(at, size int64) ([]byte, error) {
-	if size > pageSize && size <= s.size {
+	if err := s.claim(at, size); err != nil {
+		return nil, err
+	}
+	if size > pageSize {
 		if b := openfile.View(s.from, s.base+at, int(size)); b != nil {
-			return b, s.claim(at, size)
+			return b, nil
 		}
 	}
-	return s.block(at, size)
+	b := s.take(size)
+	return b, s.read(b, s.base+at)
 }
 
 // symbols appends a node's entries to out.
@@ -300,7 +302,7 @@ func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
 		kind := c.u32()
 		c.skip(4 + symbolScratch)
 		if c.err != nil {
-			break
+			return out, s.corrupt(addr, "group", c.err)
 		}
 		name, err := nameIn(names, nameAt)
 		if err != nil {
@@ -309,9 +311,6 @@ func (s *store) symbols(out []link, addr int64, names []byte) ([]link, error) {
 		if kind != softLink { // which has no object of its own
 			out = append(out, link{name: name, at: at})
 		}
-	}
-	if c.err != nil {
-		return out, s.corrupt(addr, "group", c.err)
 	}
 	return out, nil
 }

@@ -87,22 +87,25 @@ func TestNewGroups(t *testing.T) {
 	}
 	external := []byte{1, 8, linkExternal, 1, 'e', 1, 0, '/'}
 	soft := []byte{1, 8, linkSoft, 1, 's', 1, 0, '/'}
-	file := func(info []byte, inHeap []byte, links ...[]byte) []byte {
+	under := func(id, info, inHeap []byte, links ...[]byte) []byte {
 		header := headerOf(3, slices.Concat(appendMessage(nil, msgDataspace, dataspaceOf(nil)), appendMessage(nil, msgDatatype, fixedType(1, false)), appendMessage(nil, msgLayout, contiguous(unwritten, 0))))
 		b := make([]byte, 1024)
 		copy(b, header)
 		h := heapSizes
 		h.root = rootAt
 		copy(b[heapAt-blocksAt:], h.block())
-		head := append([]byte(sigTree2+"\x00\x05"), 0, 2, 0, 0, 11, 0, 0, 0, 100, 40)
+		head := append([]byte(sigTree2+"\x00\x05"), 0, 2, 0, 0, byte(4+len(id)), 0, 0, 0, 100, 40)
 		copy(b[treeAt-blocksAt:], summed(u64sOnto(append(u64sOnto(head, leafAt), 1, 0), 1)))
-		copy(b[leafAt-blocksAt:], summed([]byte(sigTree2Leaf+"\x00\x05"), []byte{1, 2, 3, 4}, managed(0, byte(len(inHeap)))))
+		copy(b[leafAt-blocksAt:], summed([]byte(sigTree2Leaf+"\x00\x05"), []byte{1, 2, 3, 4}, id))
 		copy(b[rootAt-blocksAt:], inHeap)
 		messages := [][]byte{message2(msgLinkInfo, 0, info)}
 		for _, l := range links {
 			messages = append(messages, message2(msgLink, 0, l))
 		}
 		return file2(header2Of(0, nil, messages...), string(b))
+	}
+	file := func(info, inHeap []byte, links ...[]byte) []byte {
+		return under(managed(0, byte(len(inHeap))), info, inHeap, links...)
 	}
 	info := func(version, flags byte, places ...uint64) []byte {
 		b := []byte{version, flags}
@@ -132,6 +135,8 @@ func TestNewGroups(t *testing.T) {
 		{"without a tree", file(info(0, 0, heapAt, unwritten), x), nil, ""},
 		{"with another heap", file(info(0, 0, treeAt, treeAt), x), nil, "signature"},
 		{"with another tree", file(info(0, 0, heapAt, leafAt), x), nil, "signature"},
+		{"outside of the heap", under(managed(250, byte(len(x))), dense, x), nil, "are outside of a block"},
+		{"under an identifier of 9 bytes", under(append(managed(0, byte(len(x))), 0, 0), dense, x), nil, "an identifier in a heap has 9 bytes"},
 		{"damaged in the header", file(none, nil, append([]byte{9}, x[1:]...)), nil, "a link has version 9"},
 		{"damaged in a heap", file(dense, append([]byte{9}, x[1:]...)), nil, "a link has version 9"},
 		{"to nothing, in a heap", file(dense, link("x", 1<<20)), nil, "outside of the file"},
@@ -148,4 +153,18 @@ func TestDepthOfGroups(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("g/", n) + "x" }
 	checkPaths(t, "as deep as any", written(t, []string{deep(maxDepth - 1)}, nil), []string{deep(maxDepth - 1)}, "")
 	checkPaths(t, "too deep", written(t, []string{deep(maxDepth + 1)}, nil), nil, "too deep")
+}
+
+// TestNamesInAHeap has names at the first and the last place that a heap of names has.
+func TestNamesInAHeap(t *testing.T) {
+	for at, want := range map[int64]string{nowhere: "", 0: "ab", 1: "b", 2: "", 3: "c", 5: ""} {
+		name, err := nameIn([]byte("ab\x00c\x00"), at)
+		outside := at == nowhere || at == 5
+		if string(name) != want || (err != nil) != outside || outside && !strings.Contains(err.Error(), "outside of the heap") {
+			t.Errorf("at %d: %q, %v, want %q", at, name, err, want)
+		}
+	}
+	if name, err := nameIn([]byte("ab"), 0); err == nil {
+		t.Errorf("a name without an end is %q", name)
+	}
 }

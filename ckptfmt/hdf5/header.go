@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/trainerd/trainerd/ckptfmt"
 )
 
 // message is one of an object's header.
@@ -43,10 +41,10 @@ func (s *store) headerInto(list []message, addr int64) ([]message, error) {
 	} else {
 		list, err = s.header1(list, addr, &c)
 	}
-	if err != nil && !errors.As(err, new(*ckptfmt.CorruptError)) {
-		err = s.corrupt(addr, "header of an object", err)
+	if err != nil {
+		return list, s.damage(addr, "header of an object", err)
 	}
-	return list, err
+	return list, nil
 }
 
 // extent is a block of a header that is yet to be read.

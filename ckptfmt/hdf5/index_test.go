@@ -95,6 +95,7 @@ func TestArraysOfChunks(t *testing.T) {
 		{"with pages of 2^31", file(5, with(some, 7, 31, head)), "", "array of chunks"},
 		{"with damage", file(5, some[:20]+"x"+some[21:]), "", "stored is"},
 		{"with damage in its block", file(5, some[:50]+"x"+some[51:]), "", "stored is"},
+		{"with damage in its bits of pages", file(9, func(b string) string { return b[:43] + "x" + b[44:] }(arrayOf(3, 8, 9, all))), "", "stored is"},
 		{"with damage in a page", file(9, func(b string) string { return b[:50] + "x" + b[51:] }(arrayOf(3, 8, 9, all))), "", "stored is"},
 		{"with an address that no file has", file(5, with(some[head:], 14+7, 0x80, 14+5*8+4)+""), "", "signature"},
 	} {
@@ -150,26 +151,35 @@ func TestOtherIndexes(t *testing.T) {
 	}
 }
 
+// filteredArray is a file with one chunk in an array, whose element has a size of that width and a mask that leaves
+// its only filter out.
+func filteredArray(width int, change func(element []byte)) []byte {
+	elem := 8 + width + 4
+	const headSize, blockHead = 28, 14
+	size := headSize + blockHead + elem + 4
+	element := append(u64s(uint64(blocksAt+size)), make([]byte, width+4)...)
+	if width > 0 {
+		element[8] = 1
+	}
+	element[8+width] = 1
+	change(element)
+	b := slices.Concat(
+		summed([]byte(sigArray), []byte{0, 1, byte(elem), 3}, u64s(1, blocksAt+headSize)),
+		summed([]byte(sigArrayBlock+"\x00\x01"), u64s(blocksAt), element), []byte("z"))
+	return made(numbers([]int64{1}, inIndex(indexFixed, 0), pipeline(filterFletcher)), string(b))
+}
+
 // TestArraysOfFilteredChunks has elements with a size, which no file has in 9 bytes, and a mask.
 func TestArraysOfFilteredChunks(t *testing.T) {
 	for width := range 10 {
-		elem := 8 + width + 4
-		const headSize, blockHead = 28, 14
-		size := headSize + blockHead + elem + 4
-		element := append(u64s(uint64(blocksAt+size)), make([]byte, width+4)...)
-		if width > 0 {
-			element[8] = 1
-		}
-		element[8+width] = 1 // its only filter is left out
-		b := slices.Concat(
-			summed([]byte(sigArray), []byte{0, 1, byte(elem), 3}, u64s(1, blocksAt+headSize)),
-			summed([]byte(sigArrayBlock+"\x00\x01"), u64s(blocksAt), element), []byte("z"))
-		c := madeCase{fmt.Sprintf("sizes of %d bytes", width), made(numbers([]int64{1}, inIndex(indexFixed, 0), pipeline(filterFletcher)), string(b)), "z", ""}
+		c := madeCase{fmt.Sprintf("sizes of %d bytes", width), filteredArray(width, func([]byte) {}), "z", ""}
 		if width == 0 || width == 9 {
-			c.want, c.err = "", fmt.Sprintf("elements of %d bytes", elem)
+			c.want, c.err = "", fmt.Sprintf("elements of %d bytes", 8+width+4)
 		}
 		c.check(t)
 	}
+	large := filteredArray(8, func(element []byte) { element[15] = 0x80 })
+	madeCase{"a size that no file has", large, "", "9223372036854775809 is larger than any file"}.check(t)
 }
 
 // tree2Of is a tree of version 2 at blocksAt, with nodes of 64 bytes: a root with one record
@@ -234,6 +244,7 @@ func TestTreesOfVersion2(t *testing.T) {
 		{"with a node of another version", "left", 4, 1, "", "a node has version 1"},
 		{"with a node of another signature", "left", 3, 'F', "", `signature is "BTIF", want "BTIN"`},
 		{"with too many records in a leaf", "left", 30, 4, "", "4 records are more than a node has"},
+		{"with a child at no address of a file", "root", 29, 0x80, "", "address 0x80"},
 		{"with a chunk that no file has", "leaf1", 13, 0x80, "", "address 0x80"},
 		{"with a chunk twice", "leaf1", 14, 0, "", "chunk 0 is there twice"},
 		{"with a chunk outside of the shape", "leaf3", 14, 7, "abcdef\x00", ""},

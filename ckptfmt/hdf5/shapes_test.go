@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -154,11 +156,16 @@ func TestChecksOfOneDataset(t *testing.T) {
 	}
 }
 
-// TestTypesThatAreNotWritten has types that no file of Keras has.
+// TestTypesThatAreNotWritten has types that no file of Keras has, and what to do about strings.
 func TestTypesThatAreNotWritten(t *testing.T) {
-	for _, d := range []tfpb.DataType{tfpb.DataType_DT_INVALID, tfpb.DataType_DT_STRING, tfpb.DataType_DT_RESOURCE, tfpb.DataType_DT_INT4} {
-		if b, err := typeOf(d); err == nil {
-			t.Errorf("%v is %x", d, b)
+	for d, want := range map[tfpb.DataType]string{
+		tfpb.DataType_DT_STRING:   "strings are not written to HDF5; .npz and checkpoints hold them",
+		tfpb.DataType_DT_INVALID:  "HDF5 has no ",
+		tfpb.DataType_DT_RESOURCE: "HDF5 has no resource that h5py reads",
+		tfpb.DataType_DT_INT4:     "HDF5 has no int4 that h5py reads",
+	} {
+		if b, err := typeOf(d); !errors.Is(err, ckptfmt.ErrType) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v is %x, %v, want %q", d, b, err, want)
 		}
 	}
 }

@@ -116,48 +116,56 @@ func TestTreesThatAreWritten(t *testing.T) {
 	}
 }
 
-// TestManyAttributes has more texts than one collection takes, and collections of all sizes.
+// checkCollections writes attributes, and follows the collections of their texts.
+func checkCollections(t *testing.T, attrs Attrs, collections int) {
+	t.Helper()
+	b := written(t, nil, attrs)
+	r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, list := range attrs {
+		for name, want := range list {
+			if got, err := r.Attr(path, name); err != nil || !slices.Equal(got, []string{want}) {
+				t.Fatalf("%s of %s is %q, %v, want %q", name, path, got, err, want)
+			}
+		}
+	}
+	at := uint64(superSize) // of the collections, which follow each other
+	for range collections {
+		size := le.Uint64(b[at+8:])
+		if string(b[at:at+4]) != sigGlobalHeap || size < heapMinimum || size%8 != 0 {
+			t.Fatalf("the collection at %d has %d bytes", at, size)
+		}
+		if end := at + size; checkFree(b[at:end]) != nil {
+			t.Fatal(checkFree(b[at:end]))
+		}
+		at += size
+	}
+}
+
+// TestManyAttributes has more texts than one collection takes.
 func TestManyAttributes(t *testing.T) {
 	attrs := make(Attrs)
 	for i := range 66000 {
 		attrs.set(fmt.Sprint("g", i/100), fmt.Sprint("name", i%100), fmt.Sprint("text ", i))
 	}
-	check := func(attrs Attrs, collections int) {
-		t.Helper()
-		b := written(t, nil, attrs)
-		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for path, list := range attrs {
-			for name, want := range list {
-				if got, err := r.Attr(path, name); err != nil || !slices.Equal(got, []string{want}) {
-					t.Fatalf("%s of %s is %q, %v, want %q", name, path, got, err, want)
-				}
-			}
-		}
-		at := uint64(superSize) // of the collections, which follow each other
-		for range collections {
-			size := le.Uint64(b[at+8:])
-			if string(b[at:at+4]) != sigGlobalHeap || size < heapMinimum || size%8 != 0 {
-				t.Fatalf("the collection at %d has %d bytes", at, size)
-			}
-			if end := at + size; checkFree(b[at:end]) != nil {
-				t.Fatal(checkFree(b[at:end]))
-			}
-			at += size
-		}
+	checkCollections(t, attrs, 2)
+}
+
+func TestCollectionsOfAllSizes(t *testing.T) {
+	for n := heapMinimum - 64; n < heapMinimum; n += 3 {
+		checkCollections(t, Attrs{"": {"name": strings.Repeat("x", n)}}, 1)
 	}
-	check(attrs, 2)
+}
+
+func TestOrderOfAttributes(t *testing.T) {
 	several := Attrs{"": {"a": "1", "b": "2", "c": "3", "d": "4", "e": "5", "f": "6"}}
 	for range 8 { // the order of the map is another one each time
 		b := written(t, nil, several)
 		if places := placesOf(b, "a\x00", "b\x00", "c\x00", "d\x00", "e\x00", "f\x00"); !slices.IsSorted(places) {
 			t.Fatalf("the attributes are at %v", places)
 		}
-	}
-	for n := heapMinimum - 64; n < heapMinimum; n += 3 {
-		check(Attrs{"": {"name": strings.Repeat("x", n)}}, 1)
 	}
 }
 
