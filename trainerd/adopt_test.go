@@ -3,12 +3,16 @@ package trainerd
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -58,6 +62,28 @@ func TestAdoptLiveModel(t *testing.T) {
 				t.Errorf("checkpoints looked after (-got +want):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAdoptAfterCutSave: a chief was killed while it wrote its only checkpoint once more, and
+// comes back to a live model. The checkpoint, which has its second name alone, is not swept away.
+func TestAdoptAfterCutSave(t *testing.T) {
+	dir := t.TempDir()
+	prefix := saveStep(t, dir, 7)
+	files, err := filepath.Glob(prefix + ".*")
+	sessiontest.MustNoErr(t, err)
+	for _, name := range files {
+		sessiontest.MustNoErr(t, os.Rename(name, strings.Replace(name, prefix, prefix+".previous", 1)))
+	}
+	sessiontest.MustNoErr(t, os.WriteFile(prefix+".data-00000-of-00001", []byte("cut"), 0o666))
+	m := sessiontest.Counter()
+	m.Set("global_step", ckptfmt.Scalar(int64(7)))
+	m.Set("w", ckptfmt.Scalar(float32(4.5)))
+	sv := &Supervisor{NewSession: m.NewSession, Logdir: dir, SaveModelEvery: -1, InitOp: Nodes("init"), ReadyOp: Func(storeReady),
+		Adopt: func(context.Context, session.Session) (bool, error) { return true, nil }}
+	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(context.Context, session.Session) error { return nil }))
+	if c, _, err := ckptdir.NewestIntact(t.Context(), dir); err != nil || c.Prefix != prefix {
+		t.Errorf("the newest intact checkpoint is %q, %v; files %v", c.Prefix, err, sessiontest.Files(t, dir, "*"))
 	}
 }
 

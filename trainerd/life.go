@@ -239,6 +239,9 @@ func (sv *Supervisor) settle(r *run, manager *SessionManager) error {
 	if r.lock == nil {
 		return nil // another process may be at work there
 	}
+	if r.prepared.newest != "" && manager.CheckpointPath == "" {
+		manager.Saver.Reinstate(r.prepared.newest) // a save of the same step may have been cut
+	}
 	if err := manager.Saver.RemoveLeftovers(manager.CheckpointDir, manager.checkpointBasename()); err != nil {
 		sv.log().Warn("leftovers of a killed run could not be removed", "err", err)
 	}

@@ -109,6 +109,7 @@ type Prepared struct {
 	Damaged []*checkpoint.Error
 
 	values *checkpoint.Values // that were restored
+	newest string             // prefix of the newest checkpoint that an adopted model has, "" for none
 }
 
 // PrepareSession makes a session and restores the newest intact checkpoint into

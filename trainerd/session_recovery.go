@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
-	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
-
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -22,7 +23,8 @@ func (m *SessionManager) restoreOrInit(ctx context.Context, sess session.Session
 		return nil, err
 	}
 	if adopted {
-		return &Prepared{Adopted: true}, m.takeOver()
+		newest, err := m.takeOver()
+		return &Prepared{Adopted: true, newest: newest}, err
 	}
 	if m.BeforeRestore != nil {
 		if err := m.BeforeRestore(ctx, sess); err != nil {
@@ -44,17 +46,22 @@ func (m *SessionManager) restoreOrInit(ctx context.Context, sess session.Session
 	return prepared, m.init(ctx, sess)
 }
 
-// takeOver makes the Saver look after the checkpoints of an adopted model.
-func (m *SessionManager) takeOver() error {
+// takeOver makes the Saver look after the checkpoints of an adopted model, and returns the
+// newest, "" for none.
+func (m *SessionManager) takeOver() (newest string, err error) {
 	if m.Saver == nil || m.CheckpointDir == "" {
-		return nil
+		return "", nil
 	}
 	found, err := m.find()
 	if err != nil || found.IsEmpty() {
-		return err
+		return "", err
 	}
-	m.Saver.Recover(found, nil, found.Prefixes[0])
-	return nil
+	newest = found.Prefixes[0]
+	if i := slices.IndexFunc(found.Prefixes, layout.Exists); i >= 0 { // the state file may name one that was being written
+		newest = found.Prefixes[i]
+	}
+	m.Saver.Recover(found, nil, newest)
+	return newest, nil
 }
 
 // adopt reports whether the model that the session has is to be kept, and makes
