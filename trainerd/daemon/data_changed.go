@@ -25,7 +25,7 @@ import (
 type savedModel struct {
 	prefix string
 	values map[string][]float64 // of the statistics in it, by variable
-	schema *dataset.Schema      // nil if its MetaGraph has none, or cannot be read
+	meta   *tfpb.MetaGraphDef   // nil if there is none, or it cannot be read
 }
 
 // DataChangedError says that a job cannot resume because its data are others.
@@ -61,7 +61,7 @@ func readSaved(prefix string, names []string) *savedModel {
 		return nil
 	}
 	defer r.Close()
-	s := &savedModel{prefix: prefix, values: make(map[string][]float64), schema: savedSchema(prefix)}
+	s := &savedModel{prefix: prefix, values: make(map[string][]float64), meta: savedMeta(prefix)}
 	for _, name := range names {
 		t, err := r.Lookup(name)
 		if errors.Is(err, ckptfmt.ErrNotFound) {
@@ -81,8 +81,9 @@ func readSaved(prefix string, names []string) *savedModel {
 	return s
 }
 
-func savedSchema(prefix string) *dataset.Schema {
-	schema, _ := model.SchemaOf(savedMeta(prefix))
+// schema returns that of the data, nil if the checkpoint does not say it.
+func (s *savedModel) schema() *dataset.Schema {
+	schema, _ := model.SchemaOf(s.meta)
 	return schema
 }
 
@@ -102,8 +103,9 @@ func savedMeta(prefix string) *tfpb.MetaGraphDef {
 // check returns an error if the model was trained with other data than it would
 // be now.
 func (s *savedModel) check(c *config.Config, built *model.Model, d *model.Data, names []string) error {
-	if s.schema != nil {
-		if reason := schemaChange(s.schema, &d.Schema); reason != "" {
+	schema := s.schema()
+	if schema != nil {
+		if reason := schemaChange(schema, &d.Schema); reason != "" {
 			return &DataChangedError{s.prefix, reason, "use the data that it was trained with, or another logdir"}
 		}
 	}
@@ -124,10 +126,10 @@ func (s *savedModel) check(c *config.Config, built *model.Model, d *model.Data, 
 				"use the same data.file, split and seed, or another logdir; with data.keep_statistics = true the training continues with the checkpoint's"}
 		}
 	}
-	if s.schema == nil {
+	if schema == nil {
 		return nil
 	}
-	if reason := splitChange(s.schema.Split, d.Schema.Split); reason != "" {
+	if reason := splitChange(schema.Split, d.Schema.Split); reason != "" {
 		return &DataChangedError{s.prefix, reason,
 			"use the same data.file, split and seed, or another logdir; with data.keep_statistics = true the training continues all the same"}
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 )
@@ -34,6 +33,9 @@ func (e *KeyChangedError) Error() string {
 // come, after a comparison with what the newest checkpoint was trained with.
 func fixWeightKeys(c *config.Config, p *program.Program, image []int) error {
 	is := c.WeightKeys(image)
+	if len(is) == 0 {
+		return nil // a graph that reads its own input
+	}
 	if err := compareWeightKeys(c, is); err != nil {
 		return err
 	}
@@ -54,22 +56,22 @@ func fixWeightKeys(c *config.Config, p *program.Program, image []int) error {
 // another value of. What one side does not have, such as all of an older version, is not
 // compared.
 func compareWeightKeys(c *config.Config, is map[string]json.RawMessage) error {
-	found, err := checkpoint.Find(c.Logdir, checkpoint.DefaultLatestFilename, c.Supervisor.CheckpointBasename)
-	if err != nil || len(found.Prefixes) == 0 {
+	saved := newestSaved(c, nil)
+	if saved == nil {
 		return nil // the run reports what is wrong with the logdir
 	}
-	was := savedWeightKeys(found.Prefixes[0])
+	was := weightKeysIn(saved.meta)
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if now, ok := is[key]; ok && string(now) != string(was[key]) {
-			return &KeyChangedError{found.Prefixes[0], key, string(was[key]), string(now)}
+			return &KeyChangedError{saved.prefix, key, string(was[key]), string(now)}
 		}
 	}
 	return nil
 }
 
-// savedWeightKeys returns the values that a checkpoint was trained with, nil if it does not say.
-func savedWeightKeys(prefix string) map[string]json.RawMessage {
-	meta := savedMeta(prefix)
+// weightKeysIn returns the values that a checkpoint with a MetaGraph was trained with, nil if
+// it does not say.
+func weightKeysIn(meta *tfpb.MetaGraphDef) map[string]json.RawMessage {
 	all := meta.GetCollectionDef()[weightKeysCollection].GetBytesList().GetValue()
 	var values map[string]json.RawMessage
 	if len(all) == 0 || json.Unmarshal(all[0], &values) != nil {

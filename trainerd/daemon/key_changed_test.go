@@ -67,6 +67,24 @@ func TestResumeWithOtherKeys(t *testing.T) {
 	}
 }
 
+// TestResumeWithOtherKeysAfterDamage has a newest checkpoint that was cut: what the one before it
+// was trained with decides, since the job would continue from that.
+func TestResumeWithOtherKeysAfterDamage(t *testing.T) {
+	first := []string{"train.steps=4", "supervisor.save_model_steps=2", "eval.steps=0", "model.family=mlp", "model.hidden=[6]"}
+	c := clustersConfig(t, first...)
+	runJob(t, t.Context(), c)
+	for _, suffix := range []string{".index", ".meta"} {
+		if err := os.Remove(filepath.Join(c.Logdir, "model.ckpt-4") + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, err := newJob(t.Context(), withOverrides(t, c, append(first, "train.steps=6", "model.activation=tanh")...))
+	if err == nil {
+		j.close()
+	}
+	checkKeyChanged(t, err, "model.activation")
+}
+
 // TestResumeGraphWithOtherScale does that with an exported graph, whose input is scaled
 // before it is fed.
 func TestResumeGraphWithOtherScale(t *testing.T) {
