@@ -54,8 +54,8 @@ func (r *run) highestStep(dir string) (highest int64) {
 }
 
 // reportedBefore returns the highest step that was reported in earlier runs, or by an earlier
-// chief. The newest checkpoint may be far behind it, as that of a program which keeps its best
-// alone.
+// chief. The newest checkpoint may be of far fewer steps, as that of a program which keeps its
+// best alone.
 func (r *run) reportedBefore() (highest int64) {
 	for _, dir := range []string{".", ownRun} { // where makeWay has moved them
 		for _, name := range r.eventFilesIn(dir, isOwnEvents) {

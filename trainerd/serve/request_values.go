@@ -79,7 +79,7 @@ func shapeOf(v any) (shape []int64) {
 	}
 }
 
-// flatten appends the elements of lists in lists, all of which have the shape.
+// flatten appends the elements of lists in lists, which all have the shape.
 func flatten(v any, shape []int64, leaves *[]any) error {
 	list, ok := v.([]any)
 	switch {

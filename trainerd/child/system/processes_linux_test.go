@@ -301,7 +301,7 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	}
 }
 
-// descriptors counts the open files, without those that the first pipe of a process opens for good.
+// descriptors counts the open files, without those that the first pipe of a process opens and keeps.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	read, write, err := os.Pipe()
