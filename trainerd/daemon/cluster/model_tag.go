@@ -178,11 +178,23 @@ func (t *Task) Adopt(ctx context.Context, sess session.Session) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	saved, err := t.savedStep()
+	return err == nil && step >= saved, err
+}
+
+// savedStep returns the step of the newest checkpoint that can be read, -1 for none: a chief
+// may have been killed while it wrote one.
+func (t *Task) savedStep() (int64, error) {
 	found, err := checkpoint.Find(t.config.Logdir, checkpoint.DefaultLatestFilename, t.config.Supervisor.CheckpointBasename)
-	if err != nil || len(found.Prefixes) == 0 {
-		return err == nil, err
+	if err != nil {
+		return -1, err
 	}
-	return step >= t.program.SavedStep(found.Prefixes[0]), nil
+	for _, prefix := range found.Prefixes {
+		if step := t.program.SavedStep(prefix); step >= 0 {
+			return step, nil
+		}
+	}
+	return -1, nil
 }
 
 // tagModel makes the model known as this run's, with a new generation. One that was

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"log/slog"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/master"
@@ -117,5 +120,52 @@ func TestRunIDKept(t *testing.T) {
 		if adopted, err := chief.Adopt(t.Context(), sess); !adopted || err != nil {
 			t.Fatalf("adopted %v, %v", adopted, err)
 		}
+	}
+}
+
+// TestModelOlderThanIntactCheckpoint leaves a model on the servers that is older than the
+// newest checkpoint, the first file of a still newer one having been cut by a kill.
+func TestModelOlderThanIntactCheckpoint(t *testing.T) {
+	t.Parallel()
+	built, err := model.Build(model.Config{Family: "softmax", Inputs: 2, Classes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, p := config.Default(), program.OfFamily(built)
+	c.Master, c.Logdir = serve(t), t.TempDir()
+	chief := NewTask(c, p, slog.New(slog.DiscardHandler), nil)
+	sess, err := chief.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sess.Close() })
+	_, err = sess.Run(t.Context(), nil, nil, p.Init)
+	if err := errors.Join(err, chief.Publish(t.Context(), sess, nil, 0, false)); err != nil {
+		t.Fatal(err)
+	}
+	prefix := filepath.Join(c.Logdir, "model.ckpt-")
+	saveStep(t, prefix+"0", p.StepKey, 0)
+	cut := os.WriteFile(prefix+"9.index", []byte("cut"), 0o666)
+	adopted, err := chief.Adopt(t.Context(), sess)
+	if err := errors.Join(cut, err); err != nil || !adopted {
+		t.Errorf("model of the newest intact checkpoint: adopted %v, %v", adopted, err)
+	}
+	saveStep(t, prefix+"8", p.StepKey, 8)
+	if adopted, err := chief.Adopt(t.Context(), sess); err != nil || adopted {
+		t.Errorf("model older than an intact checkpoint: adopted %v, %v", adopted, err)
+	}
+}
+
+// saveStep writes a checkpoint that has a step and nothing else.
+func saveStep(t *testing.T, prefix, key string, step uint64) {
+	t.Helper()
+	w, err := ckptfmt.CreateBundle(prefix, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	value := binary.LittleEndian.AppendUint64(nil, step)
+	if err := errors.Join(w.Add(key, &ckptfmt.Tensor{DType: tfpb.DataType_DT_INT64, Data: value}), w.Finish()); err != nil {
+		t.Fatal(err)
 	}
 }
