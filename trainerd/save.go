@@ -80,3 +80,5 @@ type SaveFailedError struct {
 func (e *SaveFailedError) Error() string {
 	return fmt.Sprintf("%d saves failed in a row, the last with: %v", e.Failures, e.Err)
 }
+
+func (e *SaveFailedError) Unwrap() error { return e.Err }

@@ -47,5 +47,3 @@ func (t turn) acquire(ctx context.Context) error {
 }
 
 func (t turn) release() { <-t }
-
-func (e *SaveFailedError) Unwrap() error { return e.Err }
