@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -70,12 +69,22 @@ func (c *Callable) Run(ctx context.Context, feeds []*ckptfmt.Tensor) ([]*ckptfmt
 	if got, want := len(resp.GetFetch()), len(c.step.fetches); got != want {
 		return nil, &session.OpError{Code: tfpb.Code_INTERNAL, Message: "the server did not send what the callable fetches"}
 	}
+	fed, got := positions(c.step.feeds), positions(c.step.fetches)
 	return c.step.results(func(name string) (*ckptfmt.Tensor, error) {
-		if i := slices.Index(c.step.feeds, name); i >= 0 {
+		if i, ok := fed[name]; ok {
 			return feeds[i], nil
 		}
-		return decode(name, resp.GetFetch()[slices.Index(c.step.fetches, name)])
+		return decode(name, resp.GetFetch()[got[name]])
 	})
+}
+
+// positions returns where each name is in a list.
+func positions(names []string) map[string]int {
+	at := make(map[string]int, len(names))
+	for i, name := range names {
+		at[name] = i
+	}
+	return at
 }
 
 // Close makes the server forget the callable. Closing the session does so too.

@@ -182,14 +182,16 @@ func (s *Session) runStep(ctx context.Context, req *tfpb.RunStepRequest, feeds m
 	} else if err := s.open(ctx); err != nil {
 		return nil, nil, err
 	}
+	got := make(map[string]*tfpb.TensorProto, len(resp.GetTensor()))
+	for _, nt := range resp.GetTensor() {
+		got[nt.GetName()] = nt.GetTensor()
+	}
 	out, err := st.results(func(name string) (*ckptfmt.Tensor, error) {
 		if t, ok := fed[name]; ok {
 			return t, nil
 		}
-		for _, nt := range resp.GetTensor() {
-			if nt.GetName() == name {
-				return decode(name, nt.GetTensor())
-			}
+		if t, ok := got[name]; ok {
+			return decode(name, t)
 		}
 		return nil, missing(name)
 	})
@@ -240,6 +242,7 @@ func (s *Session) Extend(ctx context.Context, nodes *tfpb.GraphDef) error {
 	defer s.mu.Unlock()
 	s.version, s.graph = resp.GetNewGraphVersion(), index
 	s.writers.add(nodes)
+	clear(s.gated) // a name may have got its node only now
 	return nil
 }
 

@@ -372,6 +372,28 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+// TestExtensionHoldsSteps runs a step before its node exists, and again once it does: the
+// node changes a variable, so the step now waits while variables are saved.
+func TestExtensionHoldsSteps(t *testing.T) {
+	_, _, s := open(t)
+	if _, err := s.Run(t.Context(), nil, nil, []string{"train"}); err != nil { // the fake knows any node
+		t.Fatal(err)
+	}
+	train := &tfpb.GraphDef{Node: []*tfpb.NodeDef{{Name: "train", Op: "ResourceApplyGradientDescent"}}}
+	if err := s.Extend(t.Context(), train); err != nil {
+		t.Fatal(err)
+	}
+	release, err := s.HoldSteps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Run(ended, nil, nil, []string{"train"})
+	wantError(t, err, session.ErrCancelled, "waiting for a copy of the variables")
+}
+
 func TestConcurrentExtensionsAndSteps(t *testing.T) {
 	_, _, s := open(t)
 	var wg sync.WaitGroup

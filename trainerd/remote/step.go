@@ -18,35 +18,36 @@ type step struct {
 	fetches []string
 	targets []string
 
+	fed   map[string]bool
 	asked []string // what the caller fetches, in order
 }
 
 // newStep brings names into the server's form.
 func newStep(graph *graphIndex, feeds, fetches, targets []string) (*step, error) {
-	s := &step{}
+	s := &step{fed: make(map[string]bool, len(feeds))}
 	for _, name := range feeds {
 		name = tensorName(name)
-		if slices.Contains(s.feeds, name) {
+		if s.fed[name] {
 			return nil, invalid("%q is fed twice", name)
 		}
+		s.fed[name] = true
 		s.feeds = append(s.feeds, name)
 	}
-	seen := make(map[string]bool, len(feeds)+len(fetches))
-	for _, name := range s.feeds {
-		seen[name] = true
-	}
+	fetched := make(map[string]bool, len(fetches))
 	for _, name := range fetches {
-		if name = tensorName(name); !slices.Contains(s.feeds, name) {
+		if name = tensorName(name); !s.fed[name] {
 			name = graph.fetched(name)
 		}
 		s.asked = append(s.asked, name)
-		if !seen[name] {
-			seen[name] = true
+		if !s.fed[name] && !fetched[name] {
+			fetched[name] = true
 			s.fetches = append(s.fetches, name)
 		}
 	}
+	targeted := make(map[string]bool, len(targets))
 	for _, name := range targets {
-		if name = nodeName(name); !slices.Contains(s.targets, name) {
+		if name = nodeName(name); !targeted[name] {
+			targeted[name] = true
 			s.targets = append(s.targets, name)
 		}
 	}
@@ -71,7 +72,7 @@ func (s *step) results(value func(name string) (*ckptfmt.Tensor, error)) ([]*ckp
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(s.feeds, name) {
+		if s.fed[name] {
 			t = clone(t)
 		}
 		out[i], given[name] = t, t
