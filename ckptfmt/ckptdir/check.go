@@ -56,7 +56,7 @@ func Check(dir string) ([]Problem, error) {
 			found = append(found, Problem{ProblemTemp, filepath.Join(dir, e.Name()), errors.New("left by an unfinished save, or still being written")})
 		}
 	}
-	candidates, err := scan(dir)
+	candidates, err := scan(dir, "")
 	if err != nil {
 		return nil, err
 	}

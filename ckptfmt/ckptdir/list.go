@@ -74,15 +74,37 @@ func checkpointName(dir, file string) (name string, main bool) {
 
 // List returns the checkpoints in a directory, ordered by step, then by time.
 // Files of a V2 checkpoint that has no index are not part of any.
-func List(dir string) ([]Checkpoint, error) {
-	found, err := scan(dir)
+func List(dir string) ([]Checkpoint, error) { return listOnly(dir, "") }
+
+// Find returns the checkpoint with that prefix, as [ckptfmt.Open] takes it. If there is none, the error
+// matches [fs.ErrNotExist].
+func Find(prefix string) (Checkpoint, error) {
+	found, err := listOnly(filepath.Dir(prefix), filepath.Base(prefix))
+	switch {
+	case err != nil:
+		return Checkpoint{}, err
+	case len(found) > 0:
+		return found[0], nil
+	}
+	// a sharded V1 checkpoint without the pattern of its shards?
+	if pattern, err := layout.FindV1(prefix); err == nil {
+		return Find(pattern)
+	}
+	return Checkpoint{}, &fs.PathError{Op: "find checkpoint", Path: prefix, Err: fs.ErrNotExist}
+}
+
+// listOnly is List, or where only is not "", what List has of that name: no other file is
+// looked at, for there may be many.
+func listOnly(dir, only string) ([]Checkpoint, error) {
+	stem, _, _ := strings.Cut(only, layout.ShardMark)
+	found, err := scan(dir, stem)
 	if err != nil {
 		return nil, err
 	}
 	latest, saved := stateNames(dir)
 	var list []Checkpoint
 	for name, c := range found {
-		if !c.main {
+		if !c.main || only != "" && name != only {
 			continue
 		}
 		// The MetaGraph of a sharded V1 checkpoint has no shard in its name.
@@ -133,15 +155,16 @@ type candidate struct {
 	main bool // the file without which it is none is there
 }
 
-// scan sorts the files of a directory by the checkpoints that they belong to.
-func scan(dir string) (map[string]*candidate, error) {
+// scan sorts the files of a directory whose names begin with stem by the checkpoints that
+// they belong to.
+func scan(dir, stem string) (map[string]*candidate, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[string]*candidate)
 	for _, e := range entries {
-		if strings.Contains(e.Name(), eventsMark) {
+		if !strings.HasPrefix(e.Name(), stem) || strings.Contains(e.Name(), eventsMark) {
 			continue
 		}
 		info, err := e.Info()

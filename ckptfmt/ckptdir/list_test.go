@@ -102,6 +102,49 @@ func TestListShardedV1(t *testing.T) {
 	}
 }
 
+func TestFindIsAsList(t *testing.T) {
+	for _, dir := range []string{logdir(t), filepath.Join(fixtureDir, "ckpt_v1", "saver_sharded")} {
+		list, err := List(dir)
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		for _, want := range list {
+			got, err := Find(want.Prefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		}
+	}
+}
+
+// TestFindAmongMany: of other checkpoints no more than the names of their files are read.
+func TestFindAmongMany(t *testing.T) {
+	dir := t.TempDir()
+	prefix := filepath.Join(dir, "model.ckpt-1000")
+	saveCheckpoint(t, prefix)
+	for step := range 200 {
+		if err := os.Link(prefix+".index", filepath.Join(dir, fmt.Sprintf("model.ckpt-%d.index", step))); err != nil {
+			t.Skip(err)
+		}
+	}
+	one := testing.AllocsPerRun(3, func() {
+		if _, err := Find(prefix); err != nil {
+			t.Fatal(err)
+		}
+	})
+	all := testing.AllocsPerRun(3, func() {
+		if list, err := List(dir); err != nil || len(list) != 201 {
+			t.Fatal(len(list), err)
+		}
+	})
+	if one > all/2 {
+		t.Errorf("%v allocations for one checkpoint, %v for all", one, all)
+	}
+}
+
 func TestRemoveCheckpoint(t *testing.T) {
 	dir := logdir(t)
 	remove := func(name, latest string, kept ...string) {

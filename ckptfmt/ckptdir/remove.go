@@ -41,23 +41,6 @@ func Remove(prefix string, o *ckptfmt.FileOptions) error {
 	return fsys.SyncDir(dir)
 }
 
-// Find returns the checkpoint with that prefix, as [ckptfmt.Open] takes it. If there is none, the error
-// matches [fs.ErrNotExist].
-func Find(prefix string) (Checkpoint, error) {
-	list, err := List(filepath.Dir(prefix))
-	if err != nil {
-		return Checkpoint{}, err
-	}
-	i := slices.IndexFunc(list, func(c Checkpoint) bool { return filepath.Base(c.Prefix) == filepath.Base(prefix) })
-	if i < 0 { // a sharded V1 checkpoint without the pattern of its shards?
-		if pattern, err := layout.FindV1(prefix); err == nil {
-			return Find(pattern)
-		}
-		return Checkpoint{}, &fs.PathError{Op: "find checkpoint", Path: prefix, Err: fs.ErrNotExist}
-	}
-	return list[i], nil
-}
-
 // Forget removes a checkpoint that was moved or deleted from its directory's state
 // file, as [Remove] does. o may be nil.
 func Forget(prefix string, o *ckptfmt.FileOptions) error {

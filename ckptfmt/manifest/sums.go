@@ -37,12 +37,24 @@ var SumFiles = []string{"SHA256SUMS", "SHA256SUMS.txt", "sha256sums.txt", "sha25
 // maxAbove bounds how many folders above a file may hold its record.
 const maxAbove = 8
 
-// FindSums returns the sums recorded for files: in trainerd's records in a folder
-// above them, in a list of sums next to them, or in the Hugging Face hub's notes on
-// its downloads. It returns at most one for each file, in that order of preference.
-// bad has what cannot be read.
-func FindSums(files []string) (sums []Sum, bad []error) {
-	x := &sumFinder{records: make(map[string][]*Record), lists: make(map[string]map[string]Sum)}
+// SumFinder finds the sums that are recorded for files. It reads each record and each
+// list once, however many files are asked for. The zero value is ready; it is for one
+// goroutine at a time.
+type SumFinder struct {
+	records map[string][]*Record // by logdir
+	lists   map[string]map[string]Sum
+	bad     []error
+}
+
+// Find returns the sums recorded for files: in trainerd's records in a folder above
+// them, in a list of sums next to them, or in the Hugging Face hub's notes on its
+// downloads. It returns at most one for each file, in that order of preference. bad
+// has what cannot be read, and no earlier call has told.
+func (x *SumFinder) Find(files []string) (sums []Sum, bad []error) {
+	if x.records == nil {
+		x.records, x.lists = make(map[string][]*Record), make(map[string]map[string]Sum)
+	}
+	x.bad = nil
 	for _, file := range files {
 		full, err := filepath.Abs(file)
 		if err != nil {
@@ -64,15 +76,8 @@ func FindSums(files []string) (sums []Sum, bad []error) {
 	return sums, x.bad
 }
 
-// sumFinder keeps what it has read.
-type sumFinder struct {
-	records map[string][]*Record // by logdir
-	lists   map[string]map[string]Sum
-	bad     []error
-}
-
 // inRecords looks into the folders above a file for records of it, or of a copy.
-func (x *sumFinder) inRecords(full string) (Sum, bool) {
+func (x *SumFinder) inRecords(full string) (Sum, bool) {
 	dir := filepath.Dir(full)
 	for range maxAbove {
 		all, known := x.records[dir]
@@ -116,7 +121,7 @@ func sumIn(all []*Record, logdir, name string) (found Sum, ok bool) {
 }
 
 // inLists looks for lists of sums next to a file.
-func (x *sumFinder) inLists(full string) (Sum, bool) {
+func (x *SumFinder) inLists(full string) (Sum, bool) {
 	dir, base := filepath.Split(full)
 	for _, name := range append([]string{base + ".sha256"}, SumFiles...) {
 		list := filepath.Join(dir, name)

@@ -32,7 +32,7 @@ func TestSumsInOrder(t *testing.T) {
 		{"a note of 4097 bytes", map[string]string{".cache/huggingface/download/m.metadata": "0\n" + sum + "\n" + strings.Repeat("x", 4097-67)}, ""},
 	} {
 		tt.files["m"] = text
-		sums, bad := FindSums([]string{filepath.Join(folder(t, tt.files), "m")})
+		sums, bad := new(SumFinder).Find([]string{filepath.Join(folder(t, tt.files), "m")})
 		if len(bad) > 0 || len(sums) > 1 || (len(sums) == 1) != (tt.want != "") || len(sums) == 1 && filepath.Base(sums[0].Source) != tt.want {
 			t.Errorf("%s: %v, %v", tt.name, sums, bad)
 		}
@@ -54,7 +54,8 @@ func TestBadSums(t *testing.T) {
 	if err := os.Symlink(list, list); err != nil {
 		t.Skip(err)
 	}
-	sums, bad := FindSums([]string{filepath.Join(dir, "a"), filepath.Join(dir, "b")})
+	var finder SumFinder
+	sums, bad := finder.Find([]string{filepath.Join(dir, "a"), filepath.Join(dir, "b")})
 	var all []string
 	for _, err := range bad {
 		all = append(all, err.Error())
@@ -62,6 +63,9 @@ func TestBadSums(t *testing.T) {
 	text := strings.Join(all, "\n")
 	if len(sums) > 0 || len(bad) != 3 || !strings.Contains(text, "SHA256SUMS: ") || !strings.Contains(text, "checksums.txt") || !strings.Contains(text, "5.json") {
 		t.Errorf("%v, %v", sums, bad)
+	}
+	if _, again := finder.Find([]string{filepath.Join(dir, "a")}); len(again) > 0 {
+		t.Errorf("told again: %v", again)
 	}
 }
 
@@ -77,7 +81,7 @@ func TestNewestRecordCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sums, bad := FindSums([]string{filepath.Join(dir, "last.pt")})
+	sums, bad := new(SumFinder).Find([]string{filepath.Join(dir, "last.pt")})
 	if len(sums) != 1 || len(bad) > 0 || sums[0].SHA256 != file.SHA256 || sums[0].Bytes != 3 || !sums[0].Modified.Equal(file.Modified) {
 		t.Errorf("%+v, %v", sums, bad)
 	}
@@ -138,7 +142,7 @@ func TestOtherLinks(t *testing.T) {
 		if err := errors.Join(os.RemoveAll(link), os.Symlink(target, link)); err != nil {
 			t.Skip(err)
 		}
-		if sums, bad := FindSums([]string{link}); len(sums) != want || len(bad) > 0 {
+		if sums, bad := new(SumFinder).Find([]string{link}); len(sums) != want || len(bad) > 0 {
 			t.Errorf("%s: %v, %v", target, sums, bad)
 		}
 	}

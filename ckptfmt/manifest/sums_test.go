@@ -41,7 +41,7 @@ func TestSumsAreFoundNextToAFile(t *testing.T) {
 	} {
 		files["m.safetensors"] = text
 		file := filepath.Join(folder(t, files), "m.safetensors")
-		sums, bad := FindSums([]string{file})
+		sums, bad := new(SumFinder).Find([]string{file})
 		if len(sums) != 1 || len(bad) > 0 {
 			t.Errorf("%s: sums are %v, %v", name, sums, bad)
 			continue
@@ -64,7 +64,7 @@ func TestOtherSumsAreNone(t *testing.T) {
 		"m.npz": "x", "SHA256SUMS": "d41d8cd98f00b204e9800998ecf8427e  m.npz\n" + sha256Of(nil) + "  other\n",
 		".cache/huggingface/download/m.npz.metadata": "0123\ne69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n1.5\n",
 	})
-	if sums, bad := FindSums([]string{filepath.Join(dir, "m.npz")}); len(sums)+len(bad) > 0 {
+	if sums, bad := new(SumFinder).Find([]string{filepath.Join(dir, "m.npz")}); len(sums)+len(bad) > 0 {
 		t.Errorf("sums are %v, %v", sums, bad)
 	}
 }
@@ -76,7 +76,7 @@ func TestLinkIntoTheHubsCache(t *testing.T) {
 	if err := os.Symlink(filepath.Join("..", "..", "blobs", sha256Of([]byte(text))), link); err != nil {
 		t.Skip(err)
 	}
-	sums, bad := FindSums([]string{link})
+	sums, bad := new(SumFinder).Find([]string{link})
 	if len(sums) != 1 || len(bad) > 0 {
 		t.Fatalf("sums are %v, %v", sums, bad)
 	}
@@ -102,7 +102,7 @@ func TestRecordsInAFolderAboveAreSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	aside := filepath.Join(dir, "run", "copies", "5", "ck-5", "m.safetensors")
-	sums, bad := FindSums([]string{file, aside})
+	sums, bad := new(SumFinder).Find([]string{file, aside})
 	if len(sums) != 2 || len(bad) > 0 {
 		t.Fatalf("sums are %v, %v", sums, bad)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -88,6 +89,7 @@ const kindUnsupported = "unsupported"
 type verification struct {
 	c           *cli.Context
 	list        []findingJSON
+	finder      manifest.SumFinder
 	checkpoints int
 	tensors     int
 	damaged     int    // tensors
@@ -107,7 +109,11 @@ func (v *verification) argument(arg string) error {
 	if err := r.Close(); err != nil {
 		return err
 	}
-	return v.checkpoint(f)
+	if !f.Kind.IsCheckpoint() {
+		return v.checkpoint(f, nil)
+	}
+	ck, _ := ckptdir.Find(f.Path) // one that has been opened needs not have the name of one
+	return v.checkpoint(f, ck.Files)
 }
 
 func (v *verification) directory(dir string) error {
@@ -123,7 +129,7 @@ func (v *verification) directory(dir string) error {
 		return fmt.Errorf("there are no checkpoints in %s: %w", dir, fs.ErrNotExist)
 	}
 	for _, ck := range list {
-		if err := v.checkpoint(formats.File{Kind: formats.Checkpoint, Path: ck.Prefix}); err != nil {
+		if err := v.checkpoint(formats.File{Kind: formats.Checkpoint, Path: ck.Prefix}, ck.Files); err != nil {
 			return err
 		}
 	}
@@ -134,8 +140,9 @@ func (v *verification) directory(dir string) error {
 	return nil
 }
 
-// checkpoint checks all tensors, and the files by the manifest.
-func (v *verification) checkpoint(f formats.File) error {
+// checkpoint checks all tensors, and the files by what has their sums; of is the files
+// of a checkpoint of TensorFlow.
+func (v *verification) checkpoint(f formats.File, of []string) error {
 	v.checkpoints++
 	ctx, prefix := v.c.Context, f.Path
 	r, err := f.Open()
@@ -154,7 +161,7 @@ func (v *verification) checkpoint(f formats.File) error {
 	}
 	progress := progressOf(v.c)
 	progress.Expect(sizeOf(r))
-	summed, err := v.sums(ctx, r)
+	summed, err := v.sums(ctx, prefix, slices.Concat(of, r.Files()))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/parallel"
@@ -32,12 +31,8 @@ func countOf(r *formats.Reader) int {
 
 // sums holds the files of what is checked against the sums that something says of
 // them, and reports whether each of them has one, and is intact.
-func (v *verification) sums(ctx context.Context, r *formats.Reader) (all bool, err error) {
-	files := r.Files()
-	if ck, err := ckptdir.Find(r.Path); r.Kind.IsCheckpoint() && err == nil {
-		files = ck.Files
-	}
-	sums, bad := manifest.FindSums(files)
+func (v *verification) sums(ctx context.Context, path string, files []string) (all bool, err error) {
+	sums, bad := v.finder.Find(files)
 	for _, err := range bad { // what is wrong with a list is not wrong with the tensors
 		fmt.Fprintf(v.c.App.ErrWriter, "ckpt: %v\n", err)
 	}
@@ -57,7 +52,7 @@ func (v *verification) sums(ctx context.Context, r *formats.Reader) (all bool, e
 		case errors.Is(err, manifest.ErrOutdated):
 			fmt.Fprintf(v.c.App.ErrWriter, "ckpt: %v; its sum was not checked\n", err)
 		default:
-			v.add(findingJSON{Kind: kindOf("file", err), Prefix: r.Path, Name: jsonName(sums[i].File), Error: err.Error()})
+			v.add(findingJSON{Kind: kindOf("file", err), Prefix: path, Name: jsonName(sums[i].File), Error: err.Error()})
 		}
 	}
 	v.single += fmt.Sprintf("; SHA-256 of %d of %d files by %s", intact, len(files), sourcesOf(sums))

@@ -85,7 +85,7 @@ func verifySums(a *args) (*measure.Result, error) {
 	for i := range sumFiles {
 		files = append(files, a.safetensors(i))
 	}
-	sums, bad := manifest.FindSums(files)
+	sums, bad := new(manifest.SumFinder).Find(files)
 	if len(sums) != sumFiles {
 		return nil, fmt.Errorf("%d files have a sum: %w", len(sums), errors.Join(bad...))
 	}
