@@ -102,3 +102,24 @@ func TestTextsOfOneElement(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatTextsKeep has one start from the object that it found last, keep a heap for the next
+// text, count what it reads of one text alone, and share no pages.
+func TestWhatTextsKeep(t *testing.T) {
+	b := written(t, []string{"a/x", "b/x"}, Attrs{"a": {"name": "1"}, "b": {"name": "2"}})
+	r, err := NewReader(bytes.NewReader(b), int64(len(b)), "f.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := r.Texts()
+	if texts.s.pager == r.store.pager {
+		t.Error("the pages are those of the reader")
+	}
+	texts.s.spent = 1 << 40
+	if got := string(texts.Find("b", "name")); got != "2" || texts.at != 1 || texts.s.spent == 0 {
+		t.Errorf("the text is %q of object %d, after %d bytes", got, texts.at, texts.s.spent)
+	}
+	if got := string(texts.Find("a", "name")); got != "1" || texts.s.spent != 0 {
+		t.Errorf("the text is %q after %d bytes; want none that were read again", got, texts.s.spent)
+	}
+}
