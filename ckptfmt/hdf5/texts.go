@@ -78,7 +78,7 @@ type ownerIndex struct {
 }
 
 func newOwnerIndex(owners []owner) *ownerIndex {
-	size := 2
+	size := 1
 	for size < 2*len(owners) {
 		size *= 2
 	}
@@ -118,7 +118,7 @@ func (r *Reader) ownerOf(path string, near int) (at int, ok bool) {
 
 // attribute returns the attribute of the object at a place, nil if it has none of that name.
 func (r *Reader) attribute(at int, name string) *attribute {
-	if at < 0 || at >= len(r.attrs) {
+	if at < 0 {
 		return nil
 	}
 	list := r.attrs[at].list

@@ -122,4 +122,31 @@ func TestWhatTextsKeep(t *testing.T) {
 	if got := string(texts.Find("a", "name")); got != "1" || texts.s.spent != 0 {
 		t.Errorf("the text is %q after %d bytes; want none that were read again", got, texts.s.spent)
 	}
+	for _, path := range []string{"", "c"} { // the root, whose attributes would be first, has none
+		if got, attr := string(texts.Find(path, "name")), textOf(r, path, "name"); got != "" || attr != "" {
+			t.Errorf("%q has the texts %q and %q", path, got, attr)
+		}
+	}
+	r.byPath = func() *ownerIndex {
+		t.Error("an object was not looked for near the last one")
+		return newOwnerIndex(r.attrs)
+	}
+	texts.at = 0
+	texts.Find("b", "name")
+}
+
+// TestHeapsOfTexts finds texts of two heaps in turns, each of which is read once.
+func TestHeapsOfTexts(t *testing.T) {
+	file := inManyHeaps(2)
+	r, err := NewReader(bytes.NewReader(file), int64(len(file)), "f.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := r.Texts()
+	for i := range 4 {
+		got, want := string(texts.Find("", fmt.Sprintf("n%03d", i%2))), fmt.Sprintf("t%04d", i%2)
+		if got != want || (texts.s.spent == 0) != (i >= 2) {
+			t.Errorf("text %d is %q, want %q, after %d bytes", i, got, want, texts.s.spent)
+		}
+	}
 }
