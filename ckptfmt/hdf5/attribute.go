@@ -147,27 +147,26 @@ func (t *tree) denseAttributes(m *message) error {
 // [ckptfmt.ErrNotFound] if there is no such attribute, and [ckptfmt.ErrType] if
 // it is a number.
 func (r *Reader) Attr(path, name string) ([]string, error) {
-	for _, a := range r.attrs[path] {
-		if a.name != name {
-			continue
-		}
-		if n, _ := dtype.NumElements(a.shape); n == 0 {
-			return nil, nil
-		}
-		if a.t.dtype != tfpb.DataType_DT_STRING {
-			return nil, fmt.Errorf("%w: attribute %q of /%s is not a string", ckptfmt.ErrType, name, path)
-		}
-		list, err := r.attrStrings(&a)
-		if err != nil {
-			return nil, r.corrupt(a.at, fmt.Sprintf("attribute %q of /%s", name, path), err)
-		}
-		out := make([]string, len(list))
-		for i, b := range list {
-			out[i] = string(b)
-		}
-		return out, nil
+	at, _ := r.ownerOf(path, 0)
+	a := r.attribute(at, name)
+	if a == nil {
+		return nil, missingAttr{path, name}
 	}
-	return nil, missingAttr{path, name}
+	if n, _ := dtype.NumElements(a.shape); n == 0 {
+		return nil, nil
+	}
+	if a.t.dtype != tfpb.DataType_DT_STRING {
+		return nil, fmt.Errorf("%w: attribute %q of /%s is not a string", ckptfmt.ErrType, name, path)
+	}
+	list, err := r.attrStrings(a)
+	if err != nil {
+		return nil, r.corrupt(a.at, fmt.Sprintf("attribute %q of /%s", name, path), err)
+	}
+	out := make([]string, len(list))
+	for i, b := range list {
+		out[i] = string(b)
+	}
+	return out, nil
 }
 
 // heapsAtOnce is how many heaps of strings are kept for the next attributes, which have
@@ -181,7 +180,7 @@ func (r *Reader) attrStrings(a *attribute) ([][]byte, error) {
 	if r.heaps == nil || len(r.heaps) > heapsAtOnce {
 		r.heaps = make(map[int64]heap)
 	}
-	return r.store.fresh().strings(a.data, a.t, r.heaps)
+	return r.store.fresh().strings(a.data, a.t, keptIn(r.heaps))
 }
 
 // missingAttr says that an object has no such attribute. Keras' names are looked for in very
@@ -200,25 +199,31 @@ const (
 	padSpaces     = 2
 )
 
-// strings decodes elements that are strings. heaps are those that were read, by their
-// addresses.
-func (s *store) strings(data []byte, t *datatype, heaps map[int64]heap) ([][]byte, error) {
+// heapAt returns the heap of strings at an address.
+type heapAt func(s *store, at int64) (heap, error)
+
+// keptIn returns heaps that stay in a map.
+func keptIn(heaps map[int64]heap) heapAt {
+	return func(s *store, at int64) (heap, error) {
+		if h, ok := heaps[at]; ok {
+			return h, nil
+		}
+		h, _, err := s.globalHeap(at, nil, nil)
+		if err == nil {
+			heaps[at] = h
+		}
+		return h, err
+	}
+}
+
+// strings decodes elements that are strings.
+func (s *store) strings(data []byte, t *datatype, heaps heapAt) ([][]byte, error) {
 	var out [][]byte
 	total := int64(0)
 	for ; int64(len(data)) >= t.size; data = data[t.size:] {
-		b := data[:t.size]
-		switch {
-		case t.varString:
-			var err error
-			if b, err = s.varString(b, heaps); err != nil {
-				return nil, err
-			}
-		case t.padding == padTerminated:
-			b, _, _ = bytes.Cut(b, []byte{0})
-		case t.padding == padSpaces:
-			b = bytes.TrimRight(b, " ")
-		default:
-			b = bytes.TrimRight(b, "\x00")
+		b, err := s.text(data[:t.size], t, heaps)
+		if err != nil {
+			return nil, err
 		}
 		if total += int64(len(b)); total > maxString {
 			return nil, fmt.Errorf("the strings have more than %d bytes", maxString)
@@ -228,9 +233,23 @@ func (s *store) strings(data []byte, t *datatype, heaps map[int64]heap) ([][]byt
 	return out, nil
 }
 
+// text decodes an element that is a string.
+func (s *store) text(b []byte, t *datatype, heaps heapAt) ([]byte, error) {
+	switch {
+	case t.varString:
+		return s.varString(b, heaps)
+	case t.padding == padTerminated:
+		b, _, _ = bytes.Cut(b, []byte{0})
+		return b, nil
+	case t.padding == padSpaces:
+		return bytes.TrimRight(b, " "), nil
+	}
+	return bytes.TrimRight(b, "\x00"), nil
+}
+
 // varString reads a string of variable length: its length, the collection that it
 // is in, and its number there.
-func (s *store) varString(ref []byte, heaps map[int64]heap) ([]byte, error) {
+func (s *store) varString(ref []byte, heaps heapAt) ([]byte, error) {
 	c := s.over(ref)
 	n := c.u32()
 	at, index := c.addr(), c.u32()
@@ -240,13 +259,9 @@ func (s *store) varString(ref []byte, heaps map[int64]heap) ([]byte, error) {
 	if n == 0 || at == nowhere {
 		return nil, nil
 	}
-	h, ok := heaps[at]
-	if !ok {
-		var err error
-		if h, err = s.globalHeap(at); err != nil {
-			return nil, err
-		}
-		heaps[at] = h
+	h, err := heaps(s, at)
+	if err != nil {
+		return nil, err
 	}
 	b := h.object(index)
 	if len(b) < n {
@@ -274,9 +289,10 @@ func (h heap) object(index int) []byte {
 	return h[at].b
 }
 
-// globalHeap reads a collection. Its head, and that of each object, takes up a multiple of 8
-// bytes, also where lengths have fewer.
-func (s *store) globalHeap(addr int64) (heap, error) {
+// globalHeap reads a collection into room and objects, if these are large enough, and returns
+// its bytes, which the objects are parts of. Its head, and that of each object, takes up a
+// multiple of 8 bytes, also where lengths have fewer.
+func (s *store) globalHeap(addr int64, objects heap, room []byte) (heap, []byte, error) {
 	const headSize = 16
 	head := s.cursor(addr, int64(8+s.lengths))
 	head.signature(sigGlobalHeap)
@@ -284,12 +300,13 @@ func (s *store) globalHeap(addr int64) (heap, error) {
 	head.skip(3)
 	size := head.length()
 	if head.err != nil {
-		return nil, s.corrupt(addr, "heap of strings", head.err)
+		return nil, room, s.corrupt(addr, "heap of strings", head.err)
 	}
+	s.room = room[:cap(room)]
 	c := s.cursor(addr, size)
 	c.skip(headSize)
 	const usual, usualObject = 4 << 10, 32 // bytes of a collection, and of a name in it
-	objects := make(heap, 0, min(len(c.b), usual)/usualObject)
+	objects = slices.Grow(objects[:0], min(len(c.b), usual)/usualObject)
 	for c.err == nil && c.left() >= headSize {
 		index := c.u16()
 		c.skip(6)
@@ -303,10 +320,10 @@ func (s *store) globalHeap(addr int64) (heap, error) {
 		c.align(begin)
 	}
 	if c.err != nil {
-		return nil, s.corrupt(addr, "heap of strings", c.err)
+		return nil, room, s.corrupt(addr, "heap of strings", c.err)
 	}
 	slices.SortStableFunc(objects, byIndex)
-	return objects, nil
+	return objects, c.b, nil
 }
 
 // printablePath is a path as people write it.

@@ -193,7 +193,7 @@ func TestHeapsOfStrings(t *testing.T) {
 	heaps := make(map[int64]heap)
 	s := &store{pager: &pager{from: bytes.NewReader(collection(64, "alpha")), size: 64}, offsets: 8, lengths: 8}
 	for range 10 { // a heap is read once
-		b, err := s.strings(varText(5, 0, 1), &datatype{size: 16, varString: true}, heaps)
+		b, err := s.strings(varText(5, 0, 1), &datatype{size: 16, varString: true}, keptIn(heaps))
 		if err != nil || string(b[0]) != "alpha" || s.spent > 64+16 {
 			t.Fatalf("%q, %v, after %d bytes", b, err, s.spent)
 		}
@@ -207,12 +207,12 @@ func TestOwnersOfAttributes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, list := range r.attrs {
-		if len(list) != 1 {
-			t.Errorf("%s has %d attributes", printablePath(path), len(list))
+	for _, o := range r.attrs {
+		if len(o.list) != 1 {
+			t.Errorf("%s has %d attributes", printablePath(o.path), len(o.list))
 		}
 	}
-	if got, want := slices.Sorted(r.Paths()), []string{"", "a", "b", "b/x"}; !slices.Equal(got, want) {
+	if got, want := slices.Collect(r.Paths()), []string{"", "a", "b", "b/x"}; !slices.Equal(got, want) {
 		t.Errorf("attributes are at %q, want %q", got, want)
 	}
 	for range r.Paths() { // which ends with the loop
@@ -225,19 +225,25 @@ func TestOwnersOfAttributes(t *testing.T) {
 	}
 }
 
-// TestHeapsThatAreKept bounds what a reader keeps of the strings of attributes.
-func TestHeapsThatAreKept(t *testing.T) {
+// inManyHeaps is a file whose root has attributes n000, n001 and so on, with the texts t0000,
+// t0001 ..., each in a heap of its own.
+func inManyHeaps(heaps int) []byte {
 	long := append(typeHead(classVarLen, 1, 16), fixedType(1, false)...)
 	var messages []body
 	var blocks []byte
-	const heaps = 3 * heapsAtOnce
 	for i := range heaps {
 		m := attributeIn(1, 0, long, dataspaceOf(nil), varText(5, uint64(blocksAt+2048+64*i), 1))
 		m.b = bytes.Replace(m.b, []byte("name"), fmt.Appendf(nil, "n%03d", i), 1)
 		messages = append(messages, m)
 		blocks = append(blocks, collection(64, fmt.Sprintf("t%04d", i))...)
 	}
-	file := madeAt(blocksAt+2048, numbers([]int64{1}, contiguous(unwritten, 0), messages...), string(blocks))
+	return madeAt(blocksAt+2048, numbers([]int64{1}, contiguous(unwritten, 0), messages...), string(blocks))
+}
+
+// TestHeapsThatAreKept bounds what a reader keeps of the strings of attributes.
+func TestHeapsThatAreKept(t *testing.T) {
+	const heaps = 3 * heapsAtOnce
+	file := inManyHeaps(heaps)
 	r, err := NewReader(bytes.NewReader(file), int64(len(file)), "f.h5")
 	if err != nil {
 		t.Fatal(err)

@@ -319,7 +319,7 @@ func (r *Reader) stringsOf(d *dataset) ([][]byte, error) {
 	if len(b) > maxString {
 		return nil, fmt.Errorf("%s: dataset %s: its strings have more than %d bytes", r.name, printablePath(d.path), maxString)
 	}
-	list, err := r.store.fresh().strings(b, d.t, make(map[int64]heap))
+	list, err := r.store.fresh().strings(b, d.t, keptIn(make(map[int64]heap)))
 	if err != nil {
 		return nil, r.corrupt(d.at, "dataset "+printablePath(d.path), err)
 	}

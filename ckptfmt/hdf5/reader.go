@@ -18,7 +18,8 @@ type Reader struct {
 	name     string
 	file     io.Closer
 	datasets []*dataset
-	attrs    map[string][]attribute // by path; of objects that have some
+	attrs    []owner // objects that have attributes, in the order of the walk
+	byPath   func() *ownerIndex
 
 	mu    sync.Mutex
 	heaps map[int64]heap // of strings, that were read last
@@ -45,10 +46,8 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	if err := t.walk(root, nil); err != nil {
 		return nil, err
 	}
-	r := &Reader{store: s, name: name, datasets: t.datasets, attrs: make(map[string][]attribute, len(t.attrs))}
-	for _, o := range t.attrs {
-		r.attrs[o.path] = o.list
-	}
+	r := &Reader{store: s, name: name, datasets: t.datasets, attrs: t.attrs}
+	r.byPath = sync.OnceValue(func() *ownerIndex { return newOwnerIndex(r.attrs) })
 	return r, nil
 }
 
@@ -94,12 +93,11 @@ func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 // Part implements [ckptfmt.PartList].
 func (r *Reader) Part(i int) ckptfmt.Part { return r.part(r.datasets[i]) }
 
-// Paths calls yield for each object that has attributes, in no particular
-// order.
+// Paths calls yield for each object that has attributes, in the order of the groups.
 func (r *Reader) Paths() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for path := range r.attrs {
-			if !yield(path) {
+		for i := range r.attrs {
+			if !yield(r.attrs[i].path) {
 				return
 			}
 		}

@@ -102,11 +102,13 @@ type Reader struct {
 	layout   Layout
 	tensors  []tensor // none of a file that Keras has not arranged
 	parts    func() []ckptfmt.Part
+	order    []int32 // of the tensors by name, nil if they are in it
 	byPath   func() map[string]int
 	metadata map[string]string
 	// isUnnamed is set in files with no names of layers: those of the tensors are made of the
 	// classes of the layers and their numbers among all of a class.
 	isUnnamed bool
+	isOrdered bool        // the names are known to differ, and their order
 	archive   *zip.Reader // nil for HDF5 alone
 	once      sync.Once
 	sumErr    error // of the members' checksums

@@ -37,8 +37,17 @@ func (r *Reader) List() ckptfmt.PartList {
 	if r.tensors == nil {
 		return r.weights
 	}
+	if r.isOrdered {
+		return orderedList{tensorList{r}}
+	}
 	return tensorList{r}
 }
+
+// orderedList is a list whose order by name is known.
+type orderedList struct{ tensorList }
+
+// ByName returns the places of the tensors by name, nil where they are in that order.
+func (l orderedList) ByName() []int32 { return l.r.order }
 
 // Len implements [ckptfmt.PartList].
 func (l tensorList) Len() int { return len(l.r.tensors) }
@@ -82,6 +91,9 @@ func (l tensorList) Part(i int) ckptfmt.Part {
 // Stored returns the place of the tensor that the file has under a path, where its name is
 // another one.
 func (l tensorList) Stored(path string) (int, bool) {
+	if l.r.layout == Weights && !isWeight(path) {
+		return 0, false // only variables have names
+	}
 	i, ok := l.r.byPath()[path]
 	return i, ok
 }

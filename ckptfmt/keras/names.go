@@ -10,7 +10,6 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
-	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	slabs "github.com/trainerd/trainerd/ckptfmt/internal/slab"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -25,6 +24,8 @@ const (
 
 	innerOptimizer  = "inner_optimizer" // of LossScaleOptimizer
 	legacyOptimizer = "optimizer_weights"
+
+	nameKey = "name" // of the attribute with that of a layer
 )
 
 // nameParts gives the tensors the names that people use. config may be nil.
@@ -52,7 +53,7 @@ func (r *Reader) nameParts(config map[string]any) {
 	case r.hasWeights():
 		r.layout = Weights
 		r.isUnnamed = config == nil && !r.hasNames()
-		r.rename(r.newNames(config).unique())
+		r.nameWeights(config)
 	}
 }
 
@@ -98,8 +99,9 @@ func (r *Reader) hasWeights() bool {
 
 func (r *Reader) hasNames() bool {
 	for _, h := range append([]*hdf5.Reader{r.weights}, r.rest...) {
+		texts := h.Texts()
 		for path := range h.Paths() {
-			if givenIn(h, path) != "" {
+			if len(texts.Find(path, nameKey)) > 0 {
 				return true
 			}
 		}
@@ -116,48 +118,10 @@ func isWeight(path string) bool {
 	return strings.HasPrefix(path, vars+"/") || strings.Contains(path, "/"+vars+"/")
 }
 
-// rename gives each tensor its name, unless another would have the same one, or has it for a
-// path. The paths of variables are looked at only where a name is like one: there are very many.
-// differ says that no two names are equal.
-func (r *Reader) rename(names []string, differ bool) {
-	all := slices.ContainsFunc(names, isWeight)
-	var paths []string
-	for i := range r.tensors {
-		if path := r.tensors[i].path(); path != names[i] && (all || !isWeight(path)) {
-			paths = append(paths, path)
-		}
-	}
-	var shared map[string]bool
-	if !differ || len(paths) > 0 {
-		shared = twice(names, paths)
-	}
-	for i, name := range names {
-		if t := &r.tensors[i]; name != "" && name != t.path() && !shared[name] {
-			t.name = name
-		}
-	}
-}
-
-// twice returns those of two lists that are in them more than once.
-func twice(list, more []string) map[string]bool {
-	found := make(map[string]bool)
-	once := make([]string, 0, len(list)+len(more))
-	names := distinct.New(func(i int) string { return once[i] })
-	for _, list := range [][]string{list, more} {
-		for _, name := range list {
-			if names.Add(name) {
-				once = append(once, name)
-			} else {
-				found[name] = true
-			}
-		}
-	}
-	return found
-}
-
 // names finds the names of variables of Keras 3.
 type names struct {
 	r      *Reader
+	attrs  []*hdf5.Texts              // of each file
 	parted map[string][]tfpb.DataType // types of variables, by the path of vars, which are in several places of the list
 	root   *layer
 	types  []tfpb.DataType   // of another group
@@ -181,31 +145,21 @@ type group struct {
 }
 
 func (r *Reader) newNames(config map[string]any) *names {
-	n := &names{r: r, parted: make(map[string][]tfpb.DataType), root: parseLayer(config), texts: new(slabs.Texts), known: make(map[string]string), lists: make(map[string][]string)}
+	n := &names{r: r, parted: make(map[string][]tfpb.DataType), root: parseLayer(config)}
 	n.noteTypes()
+	n = n.apart()
 	n.named = n.given("") != ""
 	return n
 }
 
-// unique returns the names of the tensors, without lists of layers where that tells one
-// variable from all others, and whether it is known that no two are equal.
-func (n *names) unique() (list []string, differ bool) {
-	list = make([]string, len(n.r.tensors))
-	for i := range list {
-		list[i] = n.of(i)
+// apart returns one that finds the same names, for another goroutine.
+func (n *names) apart() *names {
+	a := &names{r: n.r, parted: n.parted, root: n.root, named: n.named, withLists: n.withLists}
+	a.texts, a.known, a.lists = new(slabs.Texts), make(map[string]string), make(map[string][]string)
+	for _, h := range append([]*hdf5.Reader{n.r.weights}, n.r.rest...) {
+		a.attrs = append(a.attrs, h.Texts())
 	}
-	shared := twice(list, nil)
-	if len(shared) == 0 {
-		return list, true
-	}
-	long := *n
-	long.withLists, long.known, long.last = true, make(map[string]string), group{}
-	for i := range list {
-		if shared[list[i]] {
-			list[i] = long.of(i)
-		}
-	}
-	return list, false
+	return a
 }
 
 // of returns the name of the variable at a place.
@@ -314,21 +268,19 @@ func isContainer(segment string) bool { return segment == layers || segment == o
 
 // given is the name in the attribute of a layer's variables.
 func (n *names) given(path string) string {
-	if path += "/" + vars; path[0] == '/' {
-		path = vars
+	if path != "" {
+		path += "/"
 	}
-	if name := givenIn(n.r.weights, path); name != "" {
-		return name
-	}
-	for _, h := range n.r.rest {
-		if name := givenIn(h, path); name != "" {
-			return name
+	path += vars
+	for _, texts := range n.attrs {
+		if name := texts.Find(path, nameKey); len(name) > 0 {
+			return string(name)
 		}
 	}
 	return ""
 }
 
-func givenIn(h *hdf5.Reader, path string) string { return textIn(h, path, "name") }
+func givenIn(h *hdf5.Reader, path string) string { return textIn(h, path, nameKey) }
 
 // textIn returns an attribute that is one text, "" where there is none.
 func textIn(h *hdf5.Reader, path, name string) string {
@@ -421,7 +373,10 @@ func withoutNumber(segment string) string {
 
 // isLegacy reports whether a file has the layout of Keras 2.
 func (r *Reader) isLegacy() bool {
-	for _, group := range []string{"", modelWeights} {
+	for group := range r.weights.Paths() {
+		if group != "" && group != modelWeights {
+			continue
+		}
 		if _, err := r.weights.Attr(group, "layer_names"); err == nil {
 			return true
 		}

@@ -71,6 +71,7 @@ func (r *Reader) checkGroups(index *shardindex.Index, gone map[string]error) err
 			return index.Missing(i)
 		}
 		if lost != nil {
+			r.isOrdered = false
 			r.tensors = append(r.tensors, tensor{name: strings.TrimPrefix(name, "/"), lost: lost})
 		}
 	}

@@ -1,11 +1,18 @@
 package keras
 
-import tfpb "github.com/trainerd/trainerd/proto"
+import (
+	"strings"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
 
 // noteTypes notes the types of the variables of groups that are in several places of the list,
 // as those are that have a part in each of several files. A file of one layer after the other has
 // very many groups, and none of these.
 func (n *names) noteTypes() {
+	if len(n.r.rest) == 0 && !n.hasNested() {
+		return
+	}
 	const usual = 2 // variables in a group
 	starts, paths := make([]int, 0, len(n.r.tensors)/usual), make([]string, 0, len(n.r.tensors)/usual)
 	for i := 0; i < len(n.r.tensors); {
@@ -20,6 +27,20 @@ func (n *names) noteTypes() {
 			n.parted[path] = n.appendTypes(n.parted[path], starts[i])
 		}
 	}
+}
+
+// hasNested reports whether a group has variables of its own before a group in it: only then
+// others of its own may follow.
+func (n *names) hasNested() bool {
+	last := ""
+	for i := range n.r.tensors {
+		group, _, _ := cutLast(n.r.tensors[i].path())
+		if len(group) > len(last) && group[len(last)] == '/' && strings.HasPrefix(group, last) {
+			return true
+		}
+		last = group
+	}
+	return false
 }
 
 // typesOf returns the types of the variables of a group. One of them is at a place of the list.
