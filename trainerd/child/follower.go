@@ -252,7 +252,7 @@ func (f *follower) announce(at start) bool {
 		f.send(begins)
 	}
 	switch {
-	case f.nodes.unsent[own]:
+	case f.nodes.unsent[own] != nil:
 		f.refused = true
 		return false
 	case f.refused:

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,14 +104,15 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 
 // Pause suspends the program and its processes, on all nodes, until Resume. If the program
 // ends meanwhile, it is not started again before that; a stop continues it, so that it can save.
+// The error is an [*UntoldError] where the disk does not take the pause for the other nodes.
 func (sv *Supervisor) Pause(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		switch {
 		case r.attempt.process == nil && r.paused:
-			return nil
+			return r.untold()
 		case r.attempt.process == nil: // the next start is due
 			r.holdStart()
-			return nil
+			return r.untold()
 		case r.attempt.ending != nil:
 			return errEnding // it would be killed in the middle of its save
 		}
@@ -118,22 +120,23 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 			return err
 		}
 		r.setPaused(true)
-		return nil
+		return r.untold()
 	})
 }
 
-// Resume continues a program that Pause has stopped.
+// Resume continues a program that Pause has stopped. The error is an [*UntoldError] where the
+// disk does not take that for the other nodes.
 func (sv *Supervisor) Resume(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		if r.attempt.process == nil && !r.paused {
-			return ErrNotRunning
+			return cmp.Or(r.untold(), ErrNotRunning)
 		}
 		r.attempt.lastProgress = time.Now()
 		r.setPaused(false)
 		if r.attempt.process == nil {
-			return nil
+			return r.untold()
 		}
-		return r.sendAll(system.SigCont)
+		return errors.Join(r.sendAll(system.SigCont), r.untold())
 	})
 }
 

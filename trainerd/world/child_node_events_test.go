@@ -170,7 +170,7 @@ func (l *childLife) resumeNodes() error {
 			if status == http.StatusOK {
 				return nil
 			}
-			if status != 0 && status != http.StatusConflict {
+			if status != 0 && status != http.StatusConflict && any.fs.Failed() == "" { // else the disk has not taken it
 				return broke("resume is answered by %d %s", status, answer)
 			}
 		}
