@@ -81,7 +81,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.warnOutside()
 	r.withdrawMarks(r.attempt.marks)
 	for _, s := range r.savers {
-		close(s)
+		close(s.saved)
 	}
 	r.savers = nil
 	r.writeRate()
