@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -76,6 +78,89 @@ func TestRanksOfFailedLauncher(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRanksOfFailedLauncherOnWorker is that of a launcher that fails on a worker's node: the chief
+// learns at once that it has.
+func TestRanksOfFailedLauncherOnWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on := &launched{}
+		var over time.Time
+		sv, log := simulateFollower(t, func(p *simProgram) int {
+			on.launcher = p
+			on.leave(7)
+			p.holdOutputs()
+			p.sleep(10 * time.Second)
+			over = time.Now()
+			return 1
+		})
+		on.simulated = sv.System.(*simulated)
+		sv.System = on
+		begin(t, sv)
+		pass(12 * time.Second)
+		told := (&nodes{dir: filepath.Join(sv.Logdir, nodesDir), count: 2}).others()[1]
+		if over.IsZero() || on.ended.Sub(over) > time.Second || told.Phase != nodeEnded || told.Code != 1 {
+			t.Errorf("the launcher failed at %v, its rank was ended at %v, and the chief was told %+v; log:\n%s", over, on.ended, told, log)
+		}
+	})
+}
+
+// TestDeafRanksOfStoppedLauncher has a stop end a launcher whose rank takes no notice of SIGTERM:
+// it is killed when its time is over, and not after its outputs have been waited for too; the
+// log says what is waited for, and what was killed.
+func TestDeafRanksOfStoppedLauncher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on := &launched{}
+		var over time.Time
+		sv, log := simulate(t, func(p *simProgram) int {
+			on.launcher = p
+			on.leave(7)
+			p.holdOutputs()
+			p.say("step=7 loss=1")
+			p.sleep(time.Hour)
+			over = time.Now()
+			return 143
+		})
+		on.simulated = sv.System.(*simulated)
+		sv.System = on
+		stop, end := begin(t, sv)
+		pass(10 * time.Second)
+		stop()
+		if exit, err := end(); exit.Cause != Stopped || time.Since(over) > leftoverGrace+time.Second {
+			t.Errorf("Run = %+v, %v, %v after the launcher's end", exit, err, time.Since(over))
+		}
+		if on.ended.Sub(over) < leftoverGrace {
+			t.Errorf("the rank had %v", on.ended.Sub(over))
+		}
+		for _, want := range []string{"waiting for processes that it has left", "killed processes that the program has left", "pids=[7]"} {
+			if !strings.Contains(log.String(), want) || strings.Contains(log.String(), "earlier start") {
+				t.Errorf("the log lacks %q:\n%s", want, log)
+			}
+		}
+	})
+}
+
+// TestRanksWhoseLossIsNaN has a launcher whose ranks are in a session of their own: they are
+// ended with it when the loss is NaN, and do not train on with what is of no use.
+func TestRanksWhoseLossIsNaN(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on := &launched{}
+		var said time.Time
+		sv, log := simulate(t, func(p *simProgram) int {
+			on.launcher = p
+			on.leave(7)
+			p.holdOutputs()
+			said = time.Now()
+			p.say("step=7 loss=nan")
+			p.sleep(time.Hour)
+			return 1
+		})
+		on.simulated = sv.System.(*simulated)
+		sv.System, sv.MaxRewinds = on, 1
+		if _, err := sv.Run(t.Context()); !is[*trainerd.NaNError](err) || on.ended.Sub(said) > time.Second {
+			t.Errorf("Run: %v; the rank ended %v after the loss was NaN; log:\n%s", err, on.ended.Sub(said), log)
+		}
+	})
 }
 
 // saving is a system whose program has a rank in a session of its own, which takes a while to

@@ -67,8 +67,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	stopped := r.loop(ctx)
 	r.tellNodesOfEnd(&a.exit)
 	if a.exit.Code != 0 || r.attempt.ending != nil {
-		// Nobody is left that would end them, nor anything that they could add.
-		r.checkSignal(r.endLeftovers(ctx, 0))
+		r.endRest(ctx, a)
 	} else {
 		a.exit.Left = r.leftRunning(ctx)
 	}
@@ -82,7 +81,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.warnOutside()
 	r.withdrawMarks(r.attempt.marks)
 	for _, s := range r.savers {
-		close(s)
+		close(s.saved)
 	}
 	r.savers = nil
 	r.writeRate()

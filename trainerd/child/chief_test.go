@@ -51,7 +51,7 @@ func TestStopOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := nodesOf(t, nodeState{start: start{Chief: lifeOf(lock.Holder{})}, Phase: nodeRunning})
 		r.nodes.disk = childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: r.logdir, Fails: func(op, _ string) bool { return op == "create" }}
-		r.nodes.states, r.nodes.unsent = map[string]any{}, map[string]bool{}
+		r.nodes.states, r.nodes.unsent = map[string]any{}, map[string]error{}
 		r.publish(nodeEnded, "")
 		ctx, stop := context.WithCancel(t.Context())
 		stop()

@@ -29,6 +29,7 @@ type ending struct {
 	next  <-chan time.Time // when the next stage is due
 	saved bool             // a checkpoint came since it began
 	said  time.Duration    // after which the log last had that it is waited for
+	left  bool             // the log has which processes the program has left are waited for
 }
 
 // sayEvery is the time between two lines of the log about an end that takes long.
@@ -37,7 +38,10 @@ const sayEvery = 15 * time.Second
 // sayEnding logs that an end takes long.
 func (r *run) sayEnding() {
 	e := r.attempt.ending
-	if e == nil || time.Since(e.begun)-e.said < sayEvery {
+	if e == nil {
+		return
+	}
+	if r.sayLeft(); time.Since(e.begun)-e.said < sayEvery {
 		return
 	}
 	e.said = time.Since(e.begun)
@@ -47,6 +51,21 @@ func (r *run) sayEnding() {
 	}
 	r.log.Warn("still waiting", "for", what, "since", e.said.Round(time.Second))
 }
+
+// sayLeft logs once which processes an end waits for that the program has left.
+func (r *run) sayLeft() {
+	e, a := r.attempt.ending, r.attempt.process
+	if e.left || a == nil || a.outlived() < usualEnd {
+		return
+	}
+	e.left = true
+	if left := r.system().Leftovers(r.groupDir); len(left) > 0 {
+		r.log.Warn("the program has ended; waiting for processes that it has left and that SIGTERM has not ended yet", "pids", left, "limit", leftoverGrace)
+	}
+}
+
+// usualEnd is how long what a program has left may take to end without a line in the log.
+const usualEnd = time.Second
 
 // endOutliving kills what has outlived a program that has failed, or that has saved all and
 // ended, as data loaders do that ignore SIGTERM. Before a save, it may be what saves.
@@ -110,13 +129,18 @@ func (r *run) enter(stage int) {
 		default:
 			r.log.Warn("the program has not ended in time; killing it", "grace", r.grace())
 		}
-		r.checkSignal(r.attempt.process.kill())
-		// Those in sessions of their own would write on until their output is drained.
-		r.system().SignalAll(r.groupDir, r.system().Leftovers(r.groupDir), system.SigKill)
+		r.killAll()
 		e.next = nil
 		return
 	}
 	e.next = time.After(time.Until(e.begun.Add(time.Duration(share * float64(r.grace())))))
+}
+
+// killAll kills the program and all that it has started: what is in sessions of its own would
+// write on until its output is drained.
+func (r *run) killAll() {
+	r.checkSignal(r.attempt.process.kill())
+	r.system().SignalAll(r.groupDir, r.system().Leftovers(r.groupDir), system.SigKill)
 }
 
 // ends returns when the next stage of an end is due, nil for never.

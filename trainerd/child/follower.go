@@ -101,6 +101,7 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 			}
 		case <-look.C:
 			f.sayEnding()
+			f.endRanks()
 			f.sayIdle()
 			f.reapOrphans()
 			f.nodes.resend()
@@ -114,6 +115,14 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 		case <-f.ends():
 			f.enter(f.attempt.ending.stage + 1)
 		}
+	}
+}
+
+// endRanks ends what a launcher that has failed has left: the chief is told of the failure once
+// their outputs have ended.
+func (f *follower) endRanks() {
+	if f.attempt.process != nil && f.attempt.ending == nil {
+		f.endAbandoned()
 	}
 }
 
@@ -252,7 +261,7 @@ func (f *follower) announce(at start) bool {
 		f.send(begins)
 	}
 	switch {
-	case f.nodes.unsent[own]:
+	case f.nodes.unsent[own] != nil:
 		f.refused = true
 		return false
 	case f.refused:
@@ -340,7 +349,7 @@ func (f *follower) ended(ctx context.Context) {
 	a.listener.Close()
 	f.attempt.process, f.reports = nil, nil
 	if a.exit.Code != 0 || f.attempt.ending != nil {
-		f.checkSignal(f.endLeftovers(ctx, 0))
+		f.endRest(ctx, a)
 	}
 	f.attempt.ending = nil // the chief may take longer, and nobody is left to be killed
 	f.exit = a.exit

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -151,9 +152,10 @@ func (w *forwarder) send(n *nodes, s start) error {
 // forwarded are the reports of one start that a node has passed on.
 type forwarded struct {
 	part    int
-	offset  int64
-	reports []*Report // not yet taken
-	since   time.Time // when the first ones were read
+	offset  int64       // up to which it was read
+	file    fs.FileInfo // that was read last, nil before the first
+	reports []*Report   // not yet taken
+	since   time.Time   // when the first ones were read
 }
 
 // read reads what has come since.
@@ -169,6 +171,19 @@ func (f *forwarded) read(name func(part int) string) {
 	}
 }
 
+// restart begins with a file that is not the one which was read last: somebody has deleted that,
+// perhaps with the logdir, and the node has made it again.
+func (f *forwarded) restart(file *os.File) {
+	info, err := file.Stat()
+	if err != nil {
+		return
+	}
+	if f.file != nil && (!os.SameFile(f.file, info) || info.Size() < f.offset) {
+		f.offset = 0
+	}
+	f.file = info
+}
+
 // readPart reads the lines that are whole.
 func (f *forwarded) readPart(name string) {
 	file, err := os.Open(name)
@@ -176,6 +191,7 @@ func (f *forwarded) readPart(name string) {
 		return // the node has reported nothing
 	}
 	defer file.Close()
+	f.restart(file)
 	text, _ := io.ReadAll(io.NewSectionReader(file, f.offset, math.MaxInt64)) // the rest comes the next time
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	f.offset += int64(len(text))

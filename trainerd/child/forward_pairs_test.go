@@ -161,3 +161,34 @@ func TestReportAtTheLimit(t *testing.T) {
 		}
 	})
 }
+
+// TestForwardedFileMadeAgain has somebody delete the file in which a node passes on reports, as
+// with the logdir: the node makes it again, and what it has then counts from its beginning.
+func TestForwardedFileMadeAgain(t *testing.T) {
+	for _, after := range []int64{1, 100} { // less than was read, or more
+		n := &nodes{dir: t.TempDir(), own: 1}
+		s := start{Chief: "a", Attempt: 1}
+		w, f := &forwarder{}, &forwarded{}
+		var want []int64
+		pass := func(from, to int64) {
+			for step := from; step <= to; step++ {
+				w.add(&Report{Step: step})
+				want = append(want, step)
+			}
+			childtest.Must(t, w.send(n, s))
+			f.read(func(part int) string { return n.reportsFile(s, 1, part) })
+		}
+		pass(1, 10)
+		old := n.reportsFile(s, 1, 0)
+		childtest.Must(t, os.Rename(old, old+".gone")) // its inode is not used again
+		pass(11, 10+after)
+		pass(11+after, 12+after)
+		var got []int64
+		for _, r := range f.reports {
+			got = append(got, r.Step)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("read %v, want %v", got, want)
+		}
+	}
+}

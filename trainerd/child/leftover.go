@@ -27,11 +27,31 @@ func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 		r.system().SignalAll(r.groupDir, left, system.SigTerm)
 		left = r.awaitEnd(ctx, patience)
 	}
+	return r.killLeftovers(ctx, left)
+}
+
+func (r *run) killLeftovers(ctx context.Context, left []int) error {
 	r.system().SignalAll(r.groupDir, left, system.SigKill)
 	if left = r.awaitEnd(context.WithoutCancel(ctx), leftoverGrace); len(left) > 0 {
 		return &logdir.GroupError{Logdir: r.logdir, PIDs: left}
 	}
 	return nil
+}
+
+// endRest ends what a start has left that has just ended: nobody else would, and there is
+// nothing that it could add.
+func (r *run) endRest(ctx context.Context, a *process) {
+	if len(a.deaf) > 0 {
+		r.log.Warn("killed processes that the program has left, and that SIGTERM has not ended", "pids", a.deaf)
+	}
+	left := r.system().Leftovers(r.groupDir)
+	if len(left) == 0 {
+		return
+	}
+	if len(a.deaf) == 0 {
+		r.log.Warn("killing processes that the program has left", "pids", left)
+	}
+	r.checkSignal(r.killLeftovers(ctx, left))
 }
 
 // endAbandoned ends what a program has left that has failed on its own, in sessions of

@@ -88,10 +88,10 @@ type nodes struct {
 	count int
 	own   int // the number of this node
 	disk  atomicfile.FS
-	// states are the newest ones of this node, by their files, and unsent those that the disk
-	// has not taken yet: without them, the other nodes would wait forever.
+	// states are the newest ones of this node, by their files, and unsent says why the disk has
+	// not taken some of them yet: without them, the other nodes would wait forever.
 	states map[string]any
-	unsent map[string]bool
+	unsent map[string]error
 }
 
 // newNodes makes the folder of this node in a logdir, which is there.
@@ -99,7 +99,7 @@ func newNodes(sv *Supervisor, logdir string) (*nodes, error) {
 	if sv.Nodes <= 1 {
 		return nil, nil
 	}
-	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node, disk: sv.FS, states: map[string]any{}, unsent: map[string]bool{}}
+	n := &nodes{dir: filepath.Join(logdir, nodesDir), count: sv.Nodes, own: sv.Node, disk: sv.FS, states: map[string]any{}, unsent: map[string]error{}}
 	return n, n.makeFolder()
 }
 
@@ -145,12 +145,12 @@ func writeJSON(fsys atomicfile.FS, name string, v any) error {
 
 // send writes a state for the other nodes, or has resend do it once the disk takes it.
 func (n *nodes) send(name string, state any) error {
-	n.states[name], n.unsent[name] = state, true
+	n.states[name] = state
 	err := writeJSON(n.disk, name, state)
 	if errors.Is(err, fs.ErrNotExist) && n.makeFolder() == nil { // the chief has made the logdir again
 		err = writeJSON(n.disk, name, state)
 	}
-	if err == nil {
+	if n.unsent[name] = err; err == nil {
 		delete(n.unsent, name)
 	}
 	return err
@@ -163,7 +163,7 @@ func (n *nodes) resend() (all bool) {
 		return true
 	}
 	for name, state := range n.states {
-		if _, err := os.Stat(name); n.unsent[name] || errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(name); n.unsent[name] != nil || errors.Is(err, fs.ErrNotExist) {
 			_ = n.send(name, state) // the log has why it could not be
 		}
 	}

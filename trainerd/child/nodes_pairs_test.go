@@ -308,7 +308,7 @@ func TestNodesBeginWhatIsKnown(t *testing.T) {
 // The last state of a node is sent once the disk takes it, for a while.
 func TestNodesLastState(t *testing.T) {
 	dir, tries := t.TempDir(), 0
-	n := &nodes{dir: dir, states: map[string]any{}, unsent: map[string]bool{}, disk: childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: dir, Fails: func(string, string) bool {
+	n := &nodes{dir: dir, states: map[string]any{}, unsent: map[string]error{}, disk: childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: dir, Fails: func(string, string) bool {
 		tries++
 		return tries <= 2
 	}}}

@@ -255,7 +255,8 @@ func TestPauseIsNoHang(t *testing.T) {
 }
 
 // A pause that is asked for between two starts while the disk is full, as when somebody is to
-// make room, is told to the other nodes once there is room.
+// make room, is told to the other nodes once there is room, and so is its end. Until then the
+// answers say that a chief in the place of this one would not know it.
 func TestPauseOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full atomic.Bool
@@ -267,13 +268,27 @@ func TestPauseOnFullDisk(t *testing.T) {
 		sv.Nodes, sv.Restarts.Backoff, n.dir = 2, time.Hour, filepath.Join(sv.Logdir, nodesDir)
 		begin(t, sv)
 		pass(5 * time.Minute)
-		full.Store(true)
-		childtest.Must(t, sv.Pause(t.Context()))
-		before := n.job().Paused
-		full.Store(false)
-		pass(2 * time.Second)
-		if job := n.job(); before || !job.Paused || job.Phase != nodeEnded {
-			t.Errorf("told on the full disk: %v; then %+v; log:\n%s", before, job, log)
+		for _, paused := range []bool{true, false} {
+			do := sv.Resume
+			if paused {
+				do = sv.Pause
+			}
+			full.Store(true)
+			for range 2 { // asked again, it is not taken for done
+				untold, ok := errors.AsType[*UntoldError](do(t.Context()))
+				if !ok || untold.Paused != paused || !strings.Contains(untold.Error(), "input/output error") {
+					t.Errorf("answer to pause %v on the full disk: %v", paused, untold)
+				}
+			}
+			before := n.job().Paused
+			full.Store(false)
+			pass(2 * time.Second)
+			if job := n.job(); before == paused || job.Paused != paused || job.Phase != nodeEnded {
+				t.Errorf("told on the full disk: %v; then %+v; log:\n%s", before, job, log)
+			}
+			if err := do(t.Context()); paused && err != nil {
+				t.Errorf("once there is room: %v", err)
+			}
 		}
 	})
 }

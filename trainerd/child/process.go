@@ -29,6 +29,7 @@ type process struct {
 	// ended. Its reader must continue until then.
 	reports chan queued
 	exit    Exit          // once reports is closed
+	deaf    []int         // that SIGKILL has ended after the program, once reports is closed
 	killed  chan struct{} // closed by kill
 
 	readers sync.WaitGroup
@@ -118,7 +119,9 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 // endGroup ends what the program has started and left. After a SIGTERM that may still
 // be saving, until kill, and for a while after a success, too.
 func (a *process) endGroup(succeeded bool) {
-	a.awaitGroup(succeeded)
+	if a.awaitGroup(succeeded); a.wasTold() { // else what is in sessions of its own is not waited for
+		a.killDeaf()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.signal(system.SigKill) // nobody is left that could refuse
@@ -154,6 +157,14 @@ func (a *process) tellOthers() {
 		return
 	}
 	a.send(system.SigTerm) // nobody is left that could refuse
+}
+
+// killDeaf ends what SIGTERM has not ended in sessions of their own: their outputs would
+// be waited for.
+func (a *process) killDeaf() {
+	if a.deaf = a.on.Leftovers(a.dir); len(a.deaf) > 0 {
+		a.on.SignalAll(a.dir, a.deaf, system.SigKill)
+	}
 }
 
 // outlived returns for how long what the program has started has outlived it, 0 while it

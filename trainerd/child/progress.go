@@ -128,10 +128,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		r.warnRisk()
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)
-		for _, s := range r.savers {
-			s <- c // has room
-		}
-		r.savers = nil
+		r.answerSavers(c)
 	}
 	if len(added) > 0 && r.attempt.nan == nil && !r.hasUntakenReports() { // the loss may be why the new ones must go, or others stay
 		r.rotate()

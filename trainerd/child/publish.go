@@ -1,6 +1,7 @@
 package child
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,6 +24,33 @@ func (r *run) publish(p phase, reason string) {
 	if err := r.nodes.send(r.nodes.jobFile(), j); err != nil {
 		r.log.Error("cannot send instructions to the other nodes", "phase", p, "err", err)
 	}
+}
+
+// UntoldError says that the other nodes do not know yet that the job was paused, or resumed:
+// the disk has not taken it.
+type UntoldError struct {
+	Paused bool
+	Err    error
+}
+
+func (e *UntoldError) Error() string {
+	done, again := "resumed", "resume"
+	if e.Paused {
+		done, again = "paused", "pause"
+	}
+	return fmt.Sprintf("the job is %s on the chief's node only, since the disk of the logdir has not taken that for the others: %v; "+
+		"they are told once it does, unless this process ends before: `%s` again then", done, e.Err, again)
+}
+
+func (e *UntoldError) Unwrap() error { return e.Err }
+
+// untold returns an [*UntoldError] while the other nodes do not know whether the job is paused:
+// the next chief would not know it either.
+func (r *run) untold() error {
+	if r.nodes == nil || r.nodes.unsent[r.nodes.jobFile()] == nil {
+		return nil
+	}
+	return &UntoldError{r.paused, r.nodes.unsent[r.nodes.jobFile()]}
 }
 
 // tellNodes has the workers end the program, as the chief does now.

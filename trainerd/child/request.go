@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,11 +82,7 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 		case r.attempt.paused:
 			return errPaused
 		}
-		err := r.askToSave()
-		if err == nil {
-			r.savers = append(r.savers, saved)
-		}
-		return err
+		return r.addSaver(saved)
 	})
 	if err != nil {
 		return Checkpoint{}, err
@@ -101,16 +98,49 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 	}
 }
 
+// saver waits for a checkpoint that was asked for.
+type saver struct {
+	saved chan<- Checkpoint // has room
+	asked time.Time
+	step  int64 // that the program had reported then, -1 for none
+}
+
+// addSaver has the program save, unless it is asked to end, with which it saves.
+func (r *run) addSaver(saved chan<- Checkpoint) error {
+	s := saver{saved, time.Now(), r.attempt.step}
+	if e := r.attempt.ending; e != nil {
+		s.asked = e.begun
+	} else if err := r.askToSave(); err != nil {
+		return err
+	}
+	r.savers = append(r.savers, s)
+	return nil
+}
+
+// answerSavers tells a checkpoint to those who wait for it. One that was written before they
+// asked, and is found after, is what they wait for only if it has the steps that were made.
+func (r *run) answerSavers(c Checkpoint) {
+	r.savers = slices.DeleteFunc(r.savers, func(s saver) bool {
+		isOlder := c.Saved.Add(inFlight).Before(s.asked) && !c.FirstFound().At.After(s.asked.Add(r.lookEvery())) // the clock of a disk may be late
+		if isOlder && (s.step < 0 || r.lacksSteps(c, s.step-1)) {
+			return false
+		}
+		s.saved <- c
+		return true
+	})
+}
+
 // Pause suspends the program and its processes, on all nodes, until Resume. If the program
 // ends meanwhile, it is not started again before that; a stop continues it, so that it can save.
+// The error is an [*UntoldError] where the disk does not take the pause for the other nodes.
 func (sv *Supervisor) Pause(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		switch {
 		case r.attempt.process == nil && r.paused:
-			return nil
+			return r.untold()
 		case r.attempt.process == nil: // the next start is due
 			r.holdStart()
-			return nil
+			return r.untold()
 		case r.attempt.ending != nil:
 			return errEnding // it would be killed in the middle of its save
 		}
@@ -118,22 +148,23 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 			return err
 		}
 		r.setPaused(true)
-		return nil
+		return r.untold()
 	})
 }
 
-// Resume continues a program that Pause has stopped.
+// Resume continues a program that Pause has stopped. The error is an [*UntoldError] where the
+// disk does not take that for the other nodes.
 func (sv *Supervisor) Resume(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		if r.attempt.process == nil && !r.paused {
-			return ErrNotRunning
+			return cmp.Or(r.untold(), ErrNotRunning)
 		}
 		r.attempt.lastProgress = time.Now()
 		r.setPaused(false)
 		if r.attempt.process == nil {
-			return nil
+			return r.untold()
 		}
-		return r.sendAll(system.SigCont)
+		return errors.Join(r.sendAll(system.SigCont), r.untold())
 	})
 }
 

@@ -5,6 +5,7 @@ package child
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -303,6 +304,72 @@ func TestAskedDuringFirstScan(t *testing.T) {
 		}
 		if len(answers) != 1 || !errors.Is(answers[0], errScanning) {
 			t.Errorf("the answers are %v", answers)
+		}
+	})
+}
+
+// TestSaveIsNewer has a save asked for while a checkpoint that the program has written before is
+// not found yet: the answer is the one that it writes then, if the other lacks steps.
+func TestSaveIsNewer(t *testing.T) {
+	for before, want := range map[string]int64{"ckpt-step3": 10, "ckpt-step9": 9} {
+		synctest.Test(t, func(t *testing.T) {
+			write := func(p *simProgram, name string) {
+				name = filepath.Join(p.variable("TRAINERD_LOGDIR"), name)
+				childtest.Write(t, name, "weights")
+				childtest.Must(t, os.Chtimes(name, time.Now(), time.Now()))
+			}
+			sv, log := simulate(t, func(p *simProgram) int {
+				for step := range 10 {
+					p.say("step=%d", step)
+				}
+				p.sleep(time.Minute)
+				write(p, before)
+				for !slices.Contains(p.signals(), syscall.SIGUSR1) {
+					time.Sleep(time.Second)
+				}
+				p.sleep(10 * time.Second)
+				write(p, "ckpt-step10")
+				p.sleep(time.Minute)
+				return 0
+			})
+			sv.SaveSignal = syscall.SIGUSR1
+			_, end := begin(t, sv)
+			pass(time.Minute + 200*time.Millisecond)
+			if c, err := sv.Save(t.Context()); err != nil || c.Step != want {
+				t.Errorf("Save = step %d, %v; want step %d; log:\n%s", c.Step, err, want, log)
+			}
+			end()
+		})
+	}
+}
+
+// TestSaveDuringStop has a save asked for while the program is asked to save because it is to
+// end: it gets one signal, and the answer is the one checkpoint.
+func TestSaveDuringStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var program *simProgram
+		sv, _ := simulate(t, func(p *simProgram) int {
+			program = p
+			p.say("step=7")
+			for !slices.Contains(p.signals(), syscall.SIGUSR1) {
+				time.Sleep(time.Second)
+			}
+			time.Sleep(10 * time.Second)
+			childtest.Write(t, p.variable("TRAINERD_LOGDIR")+"/ckpt-7", "weights")
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.SaveSignal = syscall.SIGUSR1
+		stop, end := begin(t, sv)
+		pass(time.Second)
+		stop()
+		pass(2 * time.Second)
+		if c, err := sv.Save(t.Context()); err != nil || c.Step != 7 {
+			t.Errorf("Save = %+v, %v", c, err)
+		}
+		end()
+		if got := slices.DeleteFunc(program.signals(), func(s syscall.Signal) bool { return s != syscall.SIGUSR1 }); len(got) != 1 {
+			t.Errorf("it was asked to save %d times", len(got))
 		}
 	})
 }

@@ -79,7 +79,7 @@ func (r *run) watchLoss(report *Report, now time.Time) {
 	}
 	r.attempt.nan = &trainerd.NaNError{Step: report.Step, Loss: v}
 	r.attempt.ending = &ending{begun: now, stage: killed}
-	r.checkSignal(r.attempt.process.kill())
+	r.killAll()
 }
 
 // lossOf returns the loss in a report.

@@ -46,7 +46,7 @@ type run struct {
 	aside                  *aside
 	outside                string // a link that leads out of the logdir, and is in the log
 	failuresBeforeProgress int    // starts in a row that failed before their first report
-	savers                 []chan<- Checkpoint
+	savers                 []saver
 	prompter               prompter
 	measured               measured
 	counts                 *counts

@@ -57,6 +57,24 @@ type RunOptions struct {
 // is done it stops after the current step, saves, and returns nil. A job that
 // is complete already is evaluated, and its logdir left as it is.
 func Run(ctx context.Context, c *config.Config, o RunOptions) error {
+	missing := o.missing(c)
+	err := run(ctx, c, o)
+	if err != nil { // it may have been refused before it had anything to write
+		_ = logdir.RemoveUnused(c.Logdir, missing) // what stays is empty, and in nobody's way
+	}
+	return err
+}
+
+// missing returns which folder of a chief's logdir is not there yet, "" for none.
+func (o RunOptions) missing(c *config.Config) string {
+	if !c.Supervisor.IsChief {
+		return ""
+	}
+	defer logging.Waiting(o.firstLog().Warn, "the logdir")()
+	return logdir.Missing(c.Logdir)
+}
+
+func run(ctx context.Context, c *config.Config, o RunOptions) error {
 	if c.IsChild() {
 		return runChild(ctx, c, o)
 	}

@@ -5,6 +5,7 @@ package logdir
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -13,8 +14,23 @@ import (
 
 // acquireLock locks the file by flock, which ends with the process however it
 // dies. It returns who is named in the file: the holder when the lock is taken,
-// else the process that left it without releasing it.
+// else the process that left it without releasing it. A file that [RemoveUnused]
+// has removed meanwhile, which locks nothing, is made again.
 func acquireLock(name string) (*Lock, Holder, error) {
+	for range mostRemoved {
+		lock, holder, err := lockFile(name)
+		if lock == nil || lock.remove || lock.isAt(filepath.Dir(name)) {
+			return lock, holder, err
+		}
+		unlockClose(lock.file)
+	}
+	return nil, Holder{}, &os.PathError{Op: "flock", Path: name, Err: os.ErrNotExist}
+}
+
+// mostRemoved bounds how often in a row a lock file may be removed just before it is locked.
+const mostRemoved = 100
+
+func lockFile(name string) (*Lock, Holder, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o666)
 	if err != nil {
 		return nil, Holder{}, err

@@ -19,6 +19,7 @@ import (
 // Outcomes without a report, because the run could not write one.
 const (
 	Killed  = "killed"  // the process died without ending the run
+	Copied  = "copied"  // the logdir is a copy of that of a run which has not ended
 	Empty   = "empty"   // no run has written there
 	Unknown = "unknown" // its report or lock cannot be read; Why says why
 )
@@ -28,7 +29,7 @@ const (
 type Last struct {
 	Logdir string `json:"logdir"`
 	// Outcome is that of the report, or Killed, or Running for a locked logdir,
-	// or Empty, or Unknown.
+	// or Copied, or Empty, or Unknown.
 	Outcome string `json:"outcome"`
 	// Why says by whom a run was stopped, what failed, or which process was killed.
 	Why string `json:"why,omitempty"`
@@ -57,7 +58,7 @@ func ReadLast(dir string) (*Last, error) {
 			l.Outcome, l.Why = Unknown, err.Error()
 		}
 	}
-	if l.Checkpoint == "" || l.Outcome == Killed || l.Outcome == Running {
+	if l.Checkpoint == "" || l.Outcome == Killed || l.Outcome == Copied || l.Outcome == Running {
 		l.fromCheckpoints()
 	}
 	return l, nil
@@ -110,6 +111,9 @@ func (l *Last) fromLock() error {
 		return err
 	default:
 		l.Outcome, l.Why, l.Metrics = Killed, holder.String(), nil
+		if from := holder.Logdir(); from != "" {
+			l.Outcome, l.Why = Copied, fmt.Sprintf("from %s, in use by %v", from, holder)
+		}
 		l.Ended = holder.Start
 	}
 	return nil

@@ -138,7 +138,10 @@ func (n *childNode) askSave(context.Context) error {
 }
 
 func (n *childNode) askPause(context.Context) error {
-	if status, _ := n.network.request(http.MethodPost, "v1/pause", ""); status != http.StatusOK {
+	if status, answer := n.network.request(http.MethodPost, "v1/pause", ""); isUntold(answer) {
+		n.set(func() { n.pausing = true })
+		return n.resumeNodes()
+	} else if status != http.StatusOK {
 		return nil
 	}
 	if n.plan.nodes > 1 {

@@ -3,6 +3,7 @@
 package world
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,13 +171,19 @@ func (l *childLife) resumeNodes() error {
 			if status == http.StatusOK {
 				return nil
 			}
-			if status != 0 && status != http.StatusConflict {
+			if status != 0 && status != http.StatusConflict && !isUntold(answer) {
 				return broke("resume is answered by %d %s", status, answer)
 			}
 		}
 		time.Sleep(10 * time.Second)
 	}
 	return nil
+}
+
+// isUntold reports whether a pause, or its end, is known to the chief alone: the disk has not
+// taken it.
+func isUntold(answer []byte) bool {
+	return bytes.Contains(answer, []byte("on the chief's node only"))
 }
 
 // tellsPause reports whether a chief has told the nodes that the job is paused, and has not

@@ -122,13 +122,17 @@ func (p *childPlan) keys(node int) map[string]string {
 }
 
 // trainsOn returns how many steps a program that was asked to save before it is stopped
-// may make after that, until two looks have found the checkpoint.
+// may make after that, until two looks have found the checkpoint: a program may pause between
+// two files of one, so that more looks have to find these as they were.
 func (p *childPlan) trainsOn() int64 {
 	if p.signal == "" {
 		return 0
 	}
 	if p.nodes > 1 {
 		return int64(8 * time.Second / p.stepTime) // all nodes get the signal once they know of it
+	}
+	if p.way != nil && len(p.way.files(1)) > 1 {
+		return int64(5 * time.Second / p.stepTime)
 	}
 	return int64(3 * time.Second / p.stepTime)
 }

@@ -193,12 +193,14 @@ func TestChildWorld(t *testing.T) {
 	//	                     the chief
 	//	1487812589677206144  a power cut took the points that a node had passed on before a
 	//	                     checkpoint was announced
+	//	2895347766580894459  steps that a program made after it had saved a folder at a stop,
+	//	                     before enough looks had found that, were taken for a lost save
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
 		{nodesChildPlan, []uint64{14783019315925155939, 5697956288649952788, 87}},
-		{newChildPlan, []uint64{2024, 5908366695999718033, 2252796542723272692, 9642952205785274491, 1487812589677206144, 14806681570396370016, 10882080613326252956, 5569815108241387682}},
+		{newChildPlan, []uint64{2024, 5908366695999718033, 2252796542723272692, 9642952205785274491, 1487812589677206144, 14806681570396370016, 10882080613326252956, 5569815108241387682, 2895347766580894459}},
 	}
 	w.test(t)
 }
