@@ -82,3 +82,7 @@ type Resources struct{ exec exec.Resources }
 // Clear forgets everything. Existing sessions keep what they have; later ones
 // start empty.
 func (r *Resources) Clear() { r.exec.Clear() }
+
+// Close closes the files of readers, iterators and summary writers, when no session has
+// the Resources any more.
+func (r *Resources) Close() error { return r.exec.Close() }

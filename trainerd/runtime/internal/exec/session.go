@@ -184,7 +184,7 @@ func (s *Session) Close() error {
 		s.memory.close()
 	}
 	if s.ownsResources {
-		s.res.closeFiles()
+		return s.res.Close()
 	}
 	return nil
 }
