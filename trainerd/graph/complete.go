@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -58,7 +59,7 @@ func (b *Builder) completeLocalInit(g *Graph, local []*Variable) {
 	case own == "":
 		ops := append(b.initializers(local), b.lookUp(g.Names(TableInitializers))...)
 		b.AddNodes(LocalInitOpKey, b.Group("local_init", append(ops, writers...)...).Name())
-	case len(writers) > 0:
+	case len(writers) > 0 && !slices.Contains(b.output(own).Node.def.GetInput(), "^"+writers[0].Name()):
 		delete(b.collections, LocalInitOpKey)
 		b.AddNodes(LocalInitOpKey, b.Group("local_init", append(writers, b.lookUp([]string{own})...)...).Name())
 	}
