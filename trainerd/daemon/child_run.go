@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"os"
 	"regexp"
@@ -25,7 +24,8 @@ import (
 // runChild has a program train, and keeps it alive.
 func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	sv := childSupervisor(c)
-	log, show, stdout, stderr := o.childReporting()
+	log, show := o.reporting()
+	stdout, stderr := o.screens(show)
 	if err := checkHolder(c, log); err != nil {
 		return err
 	}
@@ -270,18 +270,17 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// childReporting returns the log, the progress display and the screens for the
-// output of a program.
-func (o RunOptions) childReporting() (log *slog.Logger, show progress, stdout, stderr io.Writer) {
-	log, show = o.reporting()
-	stdout, stderr = o.Stdout, o.Stderr
-	if bar, ok := show.(*barProgress); ok {
-		stderr = bar
-		if isTerminal(o.Stdout) {
-			stdout = bar
-		}
+// screens returns where the output of a program or of the graph's ops goes: above
+// the progress bar, if there is one.
+func (o RunOptions) screens(show progress) (stdout, stderr io.Writer) {
+	bar, ok := show.(*barProgress)
+	switch {
+	case !ok:
+		return o.Stdout, o.Stderr
+	case isTerminal(o.Stdout):
+		return bar, bar
 	}
-	return log, show, stdout, stderr
+	return o.Stdout, bar
 }
 
 // childSupervisor returns what keeps the program of a job alive.

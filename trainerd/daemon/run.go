@@ -104,6 +104,7 @@ func run(ctx context.Context, c *config.Config, o RunOptions) error {
 		o.Monitor.Wait(reason)
 		o.beat.setReason(reason)
 	})
+	j.sessions.stdout, j.sessions.stderr = o.screens(show)
 	j.sessions.wrap, j.task.FS, j.task.Dial = o.Wrap, o.FS, o.Dial
 	t := o.newTraining(j, show, func() { stop(stopRequest) })
 	t.sv.OnSave = func(s trainerd.SavedCheckpoint) {

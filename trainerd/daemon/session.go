@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -19,12 +20,13 @@ import (
 // place that knows what masters there are; what it returns is used through
 // [session.Session] alone.
 type sessions struct {
-	config  *config.Config
-	program *program.Program
-	task    *cluster.Task
-	log     *slog.Logger
-	served  func(master string)                   // called with the address of the model's server; may be nil
-	wrap    func(session.Session) session.Session // put around what the run trains in; may be nil
+	config         *config.Config
+	program        *program.Program
+	task           *cluster.Task
+	log            *slog.Logger
+	stdout, stderr io.Writer                             // of ops that print; nil discards
+	served         func(master string)                   // called with the address of the model's server; may be nil
+	wrap           func(session.Session) session.Session // put around what the run trains in; may be nil
 	// first returns the names of the step that a session will begin with; may be nil.
 	first func() (feeds, fetches, targets []string)
 
@@ -74,7 +76,9 @@ func (s *sessions) make(ctx context.Context) (session.Session, error) {
 
 // embedded makes a session of this process.
 func (s *sessions) embedded() (session.Session, error) {
-	sess, err := runtime.New(s.program.Meta.GetGraphDef(), &runtime.Options{Dir: s.program.Dir, Logger: s.log, MaxMemory: s.maxMemory(), MemoryOption: memoryKey})
+	sess, err := runtime.New(s.program.Meta.GetGraphDef(), &runtime.Options{
+		Dir: s.program.Dir, Logger: s.log, Stdout: s.stdout, Stderr: s.stderr, MaxMemory: s.maxMemory(), MemoryOption: memoryKey,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +192,10 @@ func (s *sessions) serve() (session.Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster.listen: %w", err)
 	}
-	sess, err := (&target.Options{Dir: s.program.Dir, Logger: s.log, Listener: ln, FilesWithin: s.config.ClientFiles(), MaxMemory: s.maxMemory(), MemoryOption: memoryKey}).Serve(s.program.Meta.GetGraphDef())
+	sess, err := (&target.Options{
+		Dir: s.program.Dir, Logger: s.log, Stdout: s.stdout, Stderr: s.stderr, Listener: ln, FilesWithin: s.config.ClientFiles(),
+		MaxMemory: s.maxMemory(), MemoryOption: memoryKey,
+	}).Serve(s.program.Meta.GetGraphDef())
 	if err != nil {
 		return nil, err
 	}

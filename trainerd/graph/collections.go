@@ -46,7 +46,7 @@ func (g Collections) SaverDef() (*tfpb.SaverDef, error) {
 // nodeCollections are the collections whose entries must name nodes for a
 // training to run. Others belong to the program that made the graph.
 var nodeCollections = []string{
-	InitOpKey, LocalInitOpKey, ReadyForLocalInitOp, ReadyOpKey, SummariesKey, SummaryOpKey, TableInitializers, TrainOpKey,
+	InitOpKey, LocalInitOpKey, ReadyForLocalInitOp, ReadyOpKey, SummariesKey, SummaryOpKey, summaryWriters, TableInitializers, TrainOpKey,
 }
 
 func (g *Graph) checkCollections() error {

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -36,10 +37,7 @@ func (g *Graph) Complete() (*Graph, error) {
 	if g.InitOp() == "" {
 		b.AddNodes(InitOpKey, b.Group("init", b.initializers(global)...).Name())
 	}
-	if g.LocalInitOp() == "" {
-		ops := append(b.initializers(local), b.lookUp(g.Names(TableInitializers))...)
-		b.AddNodes(LocalInitOpKey, b.Group("local_init", ops...).Name())
-	}
+	b.completeLocalInit(g, local)
 	if err := b.completeSaver(g, global); err != nil {
 		return nil, err
 	}
@@ -51,6 +49,20 @@ func (g *Graph) Complete() (*Graph, error) {
 		return nil, err
 	}
 	return g.withMore(meta), nil
+}
+
+// completeLocalInit makes the local init op open the summary writers of the graph too.
+// No op of TensorFlow's does: its programs run summary_writer_initializer_op themselves.
+func (b *Builder) completeLocalInit(g *Graph, local []*Variable) {
+	writers := b.lookUp(g.Names(summaryWriters))
+	switch own := g.LocalInitOp(); {
+	case own == "":
+		ops := append(b.initializers(local), b.lookUp(g.Names(TableInitializers))...)
+		b.AddNodes(LocalInitOpKey, b.Group("local_init", append(ops, writers...)...).Name())
+	case len(writers) > 0 && !slices.Contains(b.output(own).Node.def.GetInput(), "^"+writers[0].Name()):
+		delete(b.collections, LocalInitOpKey)
+		b.AddNodes(LocalInitOpKey, b.Group("local_init", append(writers, b.lookUp([]string{own})...)...).Name())
+	}
 }
 
 // withMore returns the index of a graph to which a Builder has added nodes, but no

@@ -23,6 +23,7 @@ const (
 	SummaryOpKey        = "summary_op"
 	UpdateOpsKey        = "update_ops"
 	SummariesKey        = "summaries"
+	summaryWriters      = "_SUMMARY_WRITER_V2" // the ops that open writers of tf.summary
 	SaversKey           = "savers"
 	QueueRunnersKey     = "queue_runners"
 	TableInitializers   = "table_initializer"

@@ -345,3 +345,38 @@ func FuzzComplete(f *testing.F) {
 		}
 	})
 }
+
+// TestCompleteOpensWriters: the local init op opens the summary writers, whether the
+// program made one or not.
+func TestCompleteOpensWriters(t *testing.T) {
+	for _, own := range []string{"", "own"} {
+		meta := &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{}, CollectionDef: map[string]*tfpb.CollectionDef{}}
+		for key, name := range map[string]string{LocalInitOpKey: own, summaryWriters: "open"} {
+			if name != "" {
+				meta.GraphDef.Node = append(meta.GraphDef.Node, &tfpb.NodeDef{Name: name, Op: "NoOp"})
+				meta.CollectionDef[key] = &tfpb.CollectionDef{Kind: &tfpb.CollectionDef_NodeList_{NodeList: &tfpb.CollectionDef_NodeList{Value: []string{name}}}}
+			}
+		}
+		full, err := Complete(meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Complete(full); err != nil || !proto.Equal(full, again) {
+			t.Errorf("completing what is complete changes it, or fails: %v", err)
+		}
+		g, err := Parse(full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		init, err := g.Node(g.LocalInitOp())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(init.GetInput(), "^open") || own != "" && !slices.Contains(init.GetInput(), "^own") {
+			t.Errorf("the local init op of a program with %q runs %q", own, init.GetInput())
+		}
+		if n := len(g.Names(LocalInitOpKey)); n != 1 {
+			t.Errorf("%d local init ops", n)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"io"
 	"log/slog"
 	"time"
 
@@ -47,8 +48,13 @@ type Options struct {
 	// compile it, in addition to the context of the run. 0 means 10 minutes.
 	CompileTimeout time.Duration
 	// Logger receives messages about saving and restoring the input of the
-	// graph. nil discards them.
+	// graph, and what ops print with a level, as tf.print does for
+	// output_stream=tf.compat.v1.logging.info. nil discards them.
 	Logger *slog.Logger
+	// Stdout and Stderr are where ops print: PrintV2, which tf.print makes, to
+	// either, and Print to Stderr. Each message is one Write, one at a time. nil
+	// discards.
+	Stdout, Stderr io.Writer
 }
 
 // exec returns the options as the executor takes them. nil are the zero ones.
@@ -58,7 +64,7 @@ func (o *Options) exec() *exec.Options {
 	}
 	e := &exec.Options{
 		MaxTensorBytes: o.MaxTensorBytes, Dir: o.Dir, MaxInputState: o.MaxInputState, FilesWithin: o.FilesWithin, MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption,
-		MaxNodes: o.MaxNodes, MaxConstantBytes: o.MaxConstantBytes, CompileTimeout: o.CompileTimeout, Logger: o.Logger,
+		MaxNodes: o.MaxNodes, MaxConstantBytes: o.MaxConstantBytes, CompileTimeout: o.CompileTimeout, Logger: o.Logger, Stdout: o.Stdout, Stderr: o.Stderr,
 	}
 	if o.Resources != nil {
 		e.Resources = &o.Resources.exec
@@ -76,3 +82,7 @@ type Resources struct{ exec exec.Resources }
 // Clear forgets everything. Existing sessions keep what they have; later ones
 // start empty.
 func (r *Resources) Clear() { r.exec.Clear() }
+
+// Close closes the files of readers, iterators and summary writers, when no session has
+// the Resources any more.
+func (r *Resources) Close() error { return r.exec.Close() }

@@ -58,7 +58,7 @@ func TestLacking(t *testing.T) {
 func TestLackingPython(t *testing.T) {
 	const server, python = "a TensorFlow server may run it", "functions of the Python program that exported it"
 	for op, want := range map[string]string{
-		"NoSuchOp": server, "SummaryWriter": server,
+		"NoSuchOp": server, "CreateSummaryDbWriter": server,
 		"PyFunc": python, "PyFuncStateless": python, "EagerPyFunc": python, "GeneratorDataset": python,
 	} {
 		s := newSession(t, constant("c", 1, 2), nodeDef("other", "NoSuchOp", "c"), nodeDef("odd", op, "c"))

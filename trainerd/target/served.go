@@ -41,7 +41,7 @@ func (o *Options) Serve(def *tfpb.GraphDef) (*Served, error) {
 	server, ended := master.New(&serverOptions), make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
 	return &Served{Session: sess, master: MasterOf(ln.Addr()), close: sync.OnceValue(func() error {
-		return errors.Join(server.Close(), <-ended, sess.Close())
+		return errors.Join(server.Close(), <-ended, sess.Close(), options.Resources.Close())
 	})}, nil
 }
 

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 
@@ -23,6 +24,9 @@ type Options struct {
 	Dir string
 	// Logger is for a session of this process; nil discards.
 	Logger *slog.Logger
+	// Stdout and Stderr are where ops of a session of this process print; nil
+	// discards.
+	Stdout, Stderr io.Writer
 	// MaxMemory limits the memory of a session of this process, like the option
 	// of the same name in package runtime, and MemoryOption is its name in
 	// errors.
@@ -90,7 +94,7 @@ func Check(master string) error {
 
 // runtime returns the options of a session of this process.
 func (o *Options) runtime() *runtime.Options {
-	return &runtime.Options{Dir: o.Dir, Logger: o.Logger, MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption}
+	return &runtime.Options{Dir: o.Dir, Logger: o.Logger, Stdout: o.Stdout, Stderr: o.Stderr, MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption}
 }
 
 func (o *Options) orZero() *Options {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -272,7 +273,7 @@ func (r *run) newSession(ctx context.Context) (session.Session, error) {
 	if r.Master != "" {
 		return (&target.Options{ServerDisk: true, MaxMemory: r.MaxMemory, MemoryOption: memoryFlag}).Open(ctx, r.Master, r.full.Meta)
 	}
-	sess, err := runtime.New(r.full.Meta.GetGraphDef(), &runtime.Options{MaxMemory: r.MaxMemory, MemoryOption: memoryFlag})
+	sess, err := runtime.New(r.full.Meta.GetGraphDef(), r.runtimeOptions())
 	if err != nil {
 		return nil, &program.FileError{File: r.File, Err: err}
 	}
@@ -281,6 +282,19 @@ func (r *run) newSession(ctx context.Context) (session.Session, error) {
 		return nil, err
 	}
 	return sess, nil
+}
+
+// runtimeOptions returns the options of a session in this process. What ops print
+// must not get between lines of JSON.
+func (r *run) runtimeOptions() *runtime.Options {
+	o := &runtime.Options{
+		MaxMemory: r.MaxMemory, MemoryOption: memoryFlag, Stdout: r.Stdout, Stderr: r.Stderr,
+		Logger: slog.New(slog.NewTextHandler(r.Stderr, nil)),
+	}
+	if r.JSON {
+		o.Stdout = r.Stderr
+	}
+	return o
 }
 
 // checkOps reports all ops that the runtime lacks of those that the run needs.

@@ -42,6 +42,7 @@ type frozen struct {
 	tensors []heldTensor
 	last    int // the tensor that was given out, or -1
 	closed  bool
+	synced  bool // the journals are durable
 }
 
 // heldTensor is the value of a variable when it was frozen. The memory stays as
@@ -56,6 +57,12 @@ func (f *frozen) State() []ckptfmt.NamedTensor { return f.state }
 // Tensor gives out the memory that the variable had when it was frozen. No copy
 // is made, but where the machine's byte order is not that of checkpoints.
 func (f *frozen) Tensor(i int) (*ckptfmt.Tensor, error) {
+	if !f.synced { // not in Freeze, which holds up the training
+		if err := f.res.syncJournals(context.Background()); err != nil {
+			return nil, err
+		}
+		f.synced = true
+	}
 	f.release(f.last)
 	f.last = -1
 	if i < 0 || i >= len(f.tensors) || f.tensors[i].hold == nil {

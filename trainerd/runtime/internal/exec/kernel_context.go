@@ -121,7 +121,8 @@ func (c *KernelContext) CheckSize(shape []int, elem int) int {
 	return n
 }
 
-// Alias makes output i a view of t's memory with another shape.
+// Alias makes output i a view of t's memory with another shape. If t is an input, the
+// flags must say so: its memory would be given to the output of a later step.
 func (c *KernelContext) Alias(i int, t *Tensor, shape []int) {
 	o := c.Slot(i)
 	o.DType, o.Data, o.Strings, o.Value = t.DType, t.Data, t.Strings, t.Value

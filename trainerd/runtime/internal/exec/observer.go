@@ -20,7 +20,7 @@ import (
 func (s *Session) Observer() *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := &Session{ops: s.ops, sessionLimits: s.sessionLimits, dir: s.dir, res: s.res, state: s.state, observes: true, g: s.g, library: s.library,
+	o := &Session{ops: s.ops, sessionLimits: s.sessionLimits, dir: s.dir, printer: s.printer, res: s.res, state: s.state, observes: true, g: s.g, library: s.library,
 		plans: map[string]*Plan{}, vars: maps.Clone(s.vars), streams: map[string]*RandomStream{}}
 	o.memory.observe(&s.memory)
 	o.ctx, o.cancel = context.WithCancel(context.Background())

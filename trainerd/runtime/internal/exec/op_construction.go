@@ -45,6 +45,13 @@ func (b *OpConstruction) TakesTurned(turn, turned Kernel, form int) {
 	b.turn, b.turned, b.turnedForm = turn, turned, form
 }
 
+// PassOn builds the kernel of a node that only passes its input on, for an op
+// that has others too: the memory of the input is then the output's too.
+func (b *OpConstruction) PassOn() (Kernel, error) {
+	b.flags |= PassThrough | AliasesFirst
+	return BuildIdentity(b)
+}
+
 // Op returns the op of the node.
 func (b *OpConstruction) Op() string { return b.node.op }
 

@@ -51,5 +51,5 @@ var decides = map[string]bool{"Switch": true, "RefSwitch": true, "_SwitchN": tru
 func pure(ops OpTable, n *node) bool {
 	spec, known := ops[n.op]
 	return known && spec.Flags&(Stateful|ReadsState|WritesState|Blocking|ForwardsRef|SeesDead) == 0 && len(n.calls) == 0 &&
-		!strings.HasPrefix(n.op, "CheckNumerics") && n.op != "Print" && !strings.HasPrefix(n.op, "Placeholder")
+		!strings.HasPrefix(n.op, "CheckNumerics") && !strings.HasPrefix(n.op, "Placeholder")
 }

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -24,9 +25,10 @@ type Resources struct {
 	// gate is where runs that move the input can be held for a moment.
 	gate inputGate
 
-	mu    sync.Mutex // guards what follows
-	vars  map[string]*Variable
-	named map[string]any
+	mu       sync.Mutex // guards what follows
+	vars     map[string]*Variable
+	named    map[string]any
+	journals journals
 }
 
 // variable returns the variable of a key, which make is called for at first
@@ -79,8 +81,12 @@ func (r *Resources) lookup(key string) any {
 	return r.named[key]
 }
 
-// closeFiles closes what can be closed.
-func (r *Resources) closeFiles() {
+// Close closes what can be closed.
+func (r *Resources) Close() error {
+	var errs []error
+	for _, j := range r.openJournals() {
+		errs = append(errs, j.Close())
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range r.named {
@@ -88,6 +94,7 @@ func (r *Resources) closeFiles() {
 			c.Close()
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // Clear forgets everything. Sessions that were made before keep what they
@@ -97,6 +104,7 @@ func (r *Resources) Clear() {
 	defer r.mu.Unlock()
 	clear(r.vars)
 	clear(r.named)
+	r.journals = journals{}
 }
 
 // Resource returns the object of the builder's node, which nodes of

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -30,6 +31,7 @@ type Options struct {
 	MaxConstantBytes int64
 	CompileTimeout   time.Duration
 	Logger           *slog.Logger
+	Stdout, Stderr   io.Writer
 }
 
 // Session runs a graph in this process. It implements [session.LazyStore].
@@ -37,8 +39,9 @@ type Options struct {
 type Session struct {
 	ops OpTable
 	sessionLimits
-	dir string
-	res *Resources
+	dir     string
+	printer *Printer
+	res     *Resources
 	// ownsResources says that no other session has them, but for observers.
 	ownsResources bool
 	state         *sync.RWMutex // of res
@@ -103,7 +106,7 @@ func New(ops OpTable, def *tfpb.GraphDef, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Session{ops: ops, g: &graph{}, sessionLimits: o.limits(), dir: o.Dir, res: o.Resources, library: map[string]*tfpb.FunctionDef{},
+	s := &Session{ops: ops, g: &graph{}, sessionLimits: o.limits(), dir: o.Dir, printer: o.printer(), res: o.Resources, library: map[string]*tfpb.FunctionDef{},
 		plans: map[string]*Plan{}, ahead: map[string]chan struct{}{}, vars: map[string]*Variable{}, streams: map[string]*RandomStream{}}
 	if s.res == nil {
 		s.res, s.ownsResources = &Resources{}, true
@@ -181,7 +184,7 @@ func (s *Session) Close() error {
 		s.memory.close()
 	}
 	if s.ownsResources {
-		s.res.closeFiles()
+		return s.res.Close()
 	}
 	return nil
 }

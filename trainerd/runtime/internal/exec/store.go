@@ -63,6 +63,9 @@ func (s *Session) Snapshot(ctx context.Context, names []string) (*session.Snapsh
 	if err != nil {
 		return nil, err
 	}
+	if err := s.res.syncJournals(ctx); err != nil {
+		return nil, err
+	}
 	return snap, nil
 }
 
@@ -84,7 +87,7 @@ func (s *Session) betweenWrites(ctx context.Context, what string, names []string
 	if err != nil {
 		return err
 	}
-	state := s.saveStreams()
+	state := append(s.saveStreams(), s.res.saveJournals()...)
 	if input {
 		state = append(state, s.saveInput(names)...)
 	}
@@ -172,6 +175,7 @@ func (s *Session) restore(ctx context.Context, values []ckptfmt.NamedTensor, put
 		s.memory.shrink(int64(before - v.own.size())) // a restore never lacks room
 	}
 	s.restoreInput(vars, values)
+	s.res.restoreJournals(values)
 	return nil
 }
 
@@ -184,7 +188,7 @@ func (s *Session) checkValue(vars map[string]*Variable, nv ckptfmt.NamedTensor) 
 		return bad(tfpb.Code_INVALID_ARGUMENT, "%v", err)
 	}
 	if strings.HasPrefix(nv.Name, session.StatePrefix) {
-		return errors.Join(s.checkStream(nv), checkInput(nv))
+		return errors.Join(s.checkStream(nv), checkInput(nv), checkJournal(nv))
 	}
 	v, ok := vars[nv.Name]
 	if !ok {

@@ -7,12 +7,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
-// The ops that steer a run. Those that print do nothing: a library leaves the
-// terminal to the program.
+// The ops that steer a run.
 var controlFlowOps = exec.OpTable{
 	"Assert":         {Flags: exec.Stateful, Build: buildAssert},
-	"Print":          {Flags: exec.AliasesFirst, Build: exec.BuildIdentity},
-	"PrintV2":        {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(*exec.KernelContext) error { return nil })},
 	"Switch":         {Flags: exec.AliasesFirst, Build: buildSwitch},
 	"RefSwitch":      {Flags: exec.Stateful | exec.AliasesFirst, Build: buildSwitch},
 	"Merge":          {Flags: exec.AliasesAny | exec.SeesDead, Build: buildMerge},

@@ -11,5 +11,6 @@ func Ops() []exec.OpTable {
 		functionalOps,
 		controlFlowOps,
 		loopOps,
+		printOps,
 	}
 }

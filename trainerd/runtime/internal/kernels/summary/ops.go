@@ -8,5 +8,6 @@ func Ops() []exec.OpTable {
 	return []exec.OpTable{
 		summaryOps,
 		audioOps,
+		writerOps,
 	}
 }

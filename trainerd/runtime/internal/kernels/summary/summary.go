@@ -53,18 +53,27 @@ func buildHistogramSummary(b *exec.OpConstruction) (exec.Kernel, error) {
 }
 
 func histogramSummary(c *exec.KernelContext) error {
-	tag, err := c.StringScalar(0, "the tag")
+	values, err := histogramValues(c, 0)
 	if err != nil {
 		return err
 	}
-	x := c.In(1)
+	return emit(c, values...)
+}
+
+// histogramValues takes the tag and the numbers, from input from on.
+func histogramValues(c *exec.KernelContext, from int) ([]*tfpb.Summary_Value, error) {
+	tag, err := c.StringScalar(from, "the tag")
+	if err != nil {
+		return nil, err
+	}
+	x := c.In(from + 1)
 	var h summaryv1.Histogram
 	for i := range x.NumElements() {
 		if err := h.Add(elem.RealAt(x, i)); err != nil {
-			return c.Invalid("%q, element %d: %v", tag, i, err)
+			return nil, c.Invalid("%q, element %d: %v", tag, i, err)
 		}
 	}
-	return emit(c, h.Value(tag))
+	return []*tfpb.Summary_Value{h.Value(tag)}, nil
 }
 
 func mergeSummary(c *exec.KernelContext) error {
@@ -97,20 +106,29 @@ func buildTensorSummary(b *exec.OpConstruction) (exec.Kernel, error) {
 }
 
 func tensorSummaryV2(c *exec.KernelContext) error {
-	tag, err := c.StringScalar(0, "the tag")
+	values, err := tensorValue(c, 0, 1, 2)
 	if err != nil {
 		return err
 	}
-	meta, err := c.StringScalar(2, "the metadata")
+	return emit(c, values...)
+}
+
+// tensorValue takes a tag, a tensor and its encoded metadata from the inputs with these
+// numbers.
+func tensorValue(c *exec.KernelContext, tagAt, at, metaAt int) ([]*tfpb.Summary_Value, error) {
+	tag, err := c.StringScalar(tagAt, "the tag")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	v := &tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_Tensor{Tensor: tensorProto(c.In(1))}}
-	v.Metadata = &tfpb.SummaryMetadata{}
+	meta, err := c.StringScalar(metaAt, "the metadata")
+	if err != nil {
+		return nil, err
+	}
+	v := &tfpb.Summary_Value{Tag: tag, Value: &tfpb.Summary_Value_Tensor{Tensor: tensorProto(c.In(at))}, Metadata: &tfpb.SummaryMetadata{}}
 	if err := proto.Unmarshal([]byte(meta), v.Metadata); err != nil {
-		return c.Invalid("the metadata of %q: %v", tag, err)
+		return nil, c.Invalid("the metadata of %q: %v", tag, err)
 	}
-	return emit(c, v)
+	return []*tfpb.Summary_Value{v}, nil
 }
 
 // tensorProto encodes t as TensorFlow's summary ops do: strings as values,
@@ -127,11 +145,8 @@ func tensorProto(t *exec.Tensor) *tfpb.TensorProto {
 
 func buildImageSummary(b *exec.OpConstruction) (exec.Kernel, error) {
 	limit := b.Int("max_images")
-	dt := b.DType("T")
-	if dt != exec.Float32 && dt != exec.Float64 && dt != exec.Uint8 {
-		b.Fail("no kernel for T=%s", exec.TypeName(dt))
-	}
-	bad := [4]uint8{255, 0, 0, 255}
+	checkPixels(b)
+	bad := defaultBadColor
 	if v, ok := b.Attr("bad_color").GetValue().(*tfpb.AttrValue_Tensor); ok {
 		t, err := exec.TensorFromProto(v.Tensor, 1<<10)
 		if err != nil || t.DType != exec.Uint8 {
@@ -143,14 +158,33 @@ func buildImageSummary(b *exec.OpConstruction) (exec.Kernel, error) {
 	return func(c *exec.KernelContext) error { return imageSummary(c, limit, bad) }, nil
 }
 
+// defaultBadColor is that of pixels that are not finite.
+var defaultBadColor = [4]uint8{255, 0, 0, 255}
+
+// checkPixels fails the build for types that images do not have.
+func checkPixels(b *exec.OpConstruction) {
+	if dt := b.DType("T"); dt != exec.Float32 && dt != exec.Float64 && dt != exec.Uint8 {
+		b.Fail("no kernel for T=%s", exec.TypeName(dt))
+	}
+}
+
 func imageSummary(c *exec.KernelContext, limit int, bad [4]uint8) error {
-	tag, err := c.StringScalar(0, "the tag")
+	values, err := imageValues(c, 0, limit, bad)
 	if err != nil {
 		return err
 	}
-	x := c.In(1)
+	return emit(c, values...)
+}
+
+// imageValues takes the tag and the pixels, from input from on.
+func imageValues(c *exec.KernelContext, from, limit int, bad [4]uint8) ([]*tfpb.Summary_Value, error) {
+	tag, err := c.StringScalar(from, "the tag")
+	if err != nil {
+		return nil, err
+	}
+	x := c.In(from + 1)
 	if len(x.Shape) != 4 || x.Shape[3] != 1 && x.Shape[3] != 3 && x.Shape[3] != 4 {
-		return c.Invalid("images must have the shape [n,height,width,1, 3 or 4], not %s", exec.ShapeString(x.Shape))
+		return nil, c.Invalid("images must have the shape [n,height,width,1, 3 or 4], not %s", exec.ShapeString(x.Shape))
 	}
 	h, w, ch := x.Shape[1], x.Shape[2], x.Shape[3]
 	var values []*tfpb.Summary_Value
@@ -161,12 +195,12 @@ func imageSummary(c *exec.KernelContext, limit int, bad [4]uint8) error {
 		}
 		picture, err := encodePNG(pixels(x, i*h*w*ch, h*w, ch, bad), h, w, ch)
 		if err != nil {
-			return c.Invalid("image %d: %v", i, err)
+			return nil, c.Invalid("image %d: %v", i, err)
 		}
 		values = append(values, &tfpb.Summary_Value{Tag: name, Value: &tfpb.Summary_Value_Image{Image: &tfpb.Summary_Image{
 			Height: int32(h), Width: int32(w), Colorspace: int32(ch), EncodedImageString: picture}}})
 	}
-	return emit(c, values...)
+	return values, nil
 }
 
 // pixels returns n pixels from element at on as bytes. Floats are scaled: the
