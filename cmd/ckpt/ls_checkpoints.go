@@ -182,7 +182,7 @@ func lsCheckpoints(c *cli.Context, dir string) error {
 		return err
 	}
 	if len(list) == 0 {
-		fmt.Fprintf(c.App.ErrWriter, "ckpt: there are no checkpoints in %s\n", dir)
+		printNone(c.App.ErrWriter, dir)
 		return exitError(exitNothing)
 	}
 	// Another program's need no state file.

@@ -188,6 +188,9 @@ func describeTable(o table.Options) string {
 	} else {
 		text += ", without a header"
 	}
+	if o.Comment != 0 {
+		text += fmt.Sprintf(", without the lines that begin with %c", o.Comment)
+	}
 	if o.Encoding != "" {
 		text += ", Latin-1"
 	}

@@ -39,10 +39,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	out := terminal.NewOutput(stdout)
 	app := newApp(stdin, out, stderr)
 	args, program, ok := cutProgram(args)
+	var err error
 	if ok {
 		app.Metadata = map[string]any{programKey: program}
+	} else {
+		err = forgottenDashes(args)
 	}
-	err := cliargs.Run(ctx, app, args)
+	if err == nil {
+		err = cliargs.Run(ctx, app, args)
+	}
 	if code, said := saidCode(err); said && out.Err() == nil {
 		return code
 	} else if said {

@@ -15,7 +15,7 @@ import (
 // Notes returns what a person should know about a table before training on it:
 // things that are not faults, but often misleading.
 func (s *Survey) Notes(ctx context.Context, p *Plan) ([]string, error) {
-	var notes []string
+	notes := s.otherEncoding()
 	for i, u := range p.Uses {
 		if u.Drop || u.Kind != KindCategory {
 			continue

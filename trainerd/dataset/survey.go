@@ -88,6 +88,7 @@ func (s *Survey) each(ctx context.Context, t *table.Table, f func(*table.Row)) e
 // Column returns the column with a name or a number, from 0, or from the end
 // if negative; false if there is none.
 func (s *Survey) Column(text string) (int, bool) {
+	text = table.Name(text)
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		if i := slices.IndexFunc(s.Columns, func(p *Profile) bool { return same(p.Name, text) }); i >= 0 {
 			return i, true

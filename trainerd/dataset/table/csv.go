@@ -85,7 +85,7 @@ func (s *scanner) next() error {
 		if s.lines <= s.d.Skip || len(blank) == 0 && (!isBlank(s.d.Separator) || s.d.Separator == ' ' || len(s.line) == 0) {
 			continue
 		}
-		if s.d.Comment != 0 && bytes.HasPrefix(blank, utf8.AppendRune(nil, s.d.Comment)) {
+		if s.isComment(blank) {
 			continue
 		}
 		s.first = s.lines

@@ -19,27 +19,6 @@ import (
 // headBytes is how much of a file is looked at to find out how it is written.
 const headBytes = 4 << 20
 
-// What files begin with that are no tables of text.
-var notText = []struct{ magic, what, hint string }{
-	{parquetMagic, "is a Parquet file", `set data.format = "parquet"`},
-	{zipMagic, "is a zip archive, as those of spreadsheets are", "save the sheet as CSV, or unpack the archive"},
-	{"\xd0\xcf\x11\xe0", "is a document of an old spreadsheet", "save the sheet as CSV"},
-	{"SQLite format 3", "is a database of SQLite", "export the table as CSV"},
-	{"\x89HDF", "is an HDF5 file", "store the table as CSV or Parquet"},
-	{"\x93NUMPY", "is an array of numpy", "store it as CSV, with numpy.savetxt"},
-	{"\x89PNG", "is an image", "give the folder that has a folder of images for each class"},
-	{"\xff\xd8\xff", "is an image", "give the folder that has a folder of images for each class"},
-	{"%PDF", "is a PDF", "export the table as CSV"},
-	{"\xfd7zXZ\x00", "is compressed with xz", "decompress it: xz -d FILE, or compress it with gzip or zstd"},
-	{"]\x00\x00", "is compressed with lzma", "decompress it: xz -d FILE, or compress it with gzip or zstd"},
-	{"\x1f\x9d", "is compressed with compress", "decompress it: gzip -d FILE"},
-	{"\x04\x22\x4d\x18", "is compressed with lz4", "decompress it: lz4 -d FILE, or compress it with gzip or zstd"},
-	{"7z\xbc\xaf\x27\x1c", "is a 7z archive", "unpack it"},
-	{"Rar!\x1a\x07", "is a RAR archive", "unpack it"},
-	{"\xff\xfe\x00\x00", "is UTF-32", "save it as UTF-8"},
-	{"\x00\x00\xfe\xff", "is UTF-32", "save it as UTF-8"},
-}
-
 // decompress undoes the compression that the first bytes tell of.
 func decompress(r io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
@@ -86,13 +65,8 @@ func decode(r io.Reader, encoding string) (*bufio.Reader, error) {
 	if encoding != "" {
 		return nil, &Error{Reason: fmt.Sprintf("there is no encoding %q", encoding), Hint: `want "latin1", or "" for UTF-8 and UTF-16`}
 	}
-	for _, n := range notText {
-		if bytes.HasPrefix(head, []byte(n.magic)) {
-			return nil, &Error{Reason: n.what + ", not a table of text", Hint: n.hint}
-		}
-	}
-	if isTar(head) {
-		return nil, &Error{Reason: "is a tar archive, not a table of text", Hint: "unpack it"}
+	if err := notText(head); err != nil {
+		return nil, err
 	}
 	if order, mark, ok := utf16Order(head); ok {
 		return bufio.NewReaderSize(unicode.UTF16(order, mark).NewDecoder().Reader(b), 1<<16), nil
@@ -104,12 +78,6 @@ func decode(r io.Reader, encoding string) (*bufio.Reader, error) {
 		return nil, &Error{Reason: "is a binary file, not a table of text", Hint: "give a table of text, or Parquet, TFRecord, IDX or images"}
 	}
 	return b, nil
-}
-
-// isTar reports whether a file begins like an archive of tar.
-func isTar(head []byte) bool {
-	const at = 257
-	return len(head) > at && bytes.HasPrefix(head[at:], []byte("ustar"))
 }
 
 // utf16Order recognises UTF-16: by its byte order mark, or by the zeros in each

@@ -207,6 +207,7 @@ func (j *jsonRows) value(name string, raw json.RawMessage, depth int) error {
 	default:
 		text = string(raw)
 	}
+	name = composed(name)
 	at, ok := j.columns[name]
 	if !ok {
 		if j.known {

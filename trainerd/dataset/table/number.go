@@ -186,14 +186,14 @@ func grouped(whole string, mark rune) bool {
 	return true
 }
 
-// missing are the fields that stand for a missing value, as pandas reads them,
-// and the question mark of the UCI repository.
+// missing are the fields that mean a missing value, as pandas reads them, and the question
+// mark of the UCI repository. The errors of spreadsheets mean one as well.
 var missing = map[string]bool{
-	"": true, "#N/A": true, "#N/A N/A": true, "#NA": true, "-1.#IND": true, "-1.#QNAN": true, "-NaN": true, "-nan": true,
+	"": true, "-1.#IND": true, "-1.#QNAN": true, "-NaN": true, "-nan": true,
 	"1.#IND": true, "1.#QNAN": true, "<NA>": true, "N/A": true, "NA": true, "NULL": true, "NaN": true, "None": true,
 	"n/a": true, "nan": true, "null": true, "?": true,
 }
 
 // IsMissing reports whether a field, without surrounding blanks, means a
 // missing value.
-func IsMissing(field string) bool { return missing[field] }
+func IsMissing(field string) bool { return missing[field] || isSheetError(field) }

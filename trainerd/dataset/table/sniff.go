@@ -45,7 +45,7 @@ func sniff(h *head, d Dialect, likely Notation) (Dialect, error) {
 		d.Separator, d.Skip = separator, 1
 	}
 	var best *trial
-	for _, c := range candidates(h.text, d) {
+	for _, c := range candidates(h, d) {
 		t := newTrial(h, c)
 		if t.judge() && (best == nil || t.score > best.score) {
 			best = t
@@ -72,42 +72,31 @@ func declaredSeparator(text []byte) (rune, bool) {
 }
 
 // candidates are the dialects to try.
-func candidates(text []byte, d Dialect) (all []Dialect) {
+func candidates(h *head, d Dialect) (all []Dialect) {
 	seps, quotes := separators, []rune{'"', '\''}
 	if d.Separator != 0 {
 		seps = []rune{d.Separator}
 	}
 	if d.Quote != 0 {
 		quotes = []rune{d.Quote}
-	} else if bytes.IndexByte(text, '\'') < 0 {
+	} else if bytes.IndexByte(h.text, '\'') < 0 {
 		quotes = quotes[:1]
 	}
-	if d.Comment == 0 {
-		d.Comment = commentOf(text)
+	comment := d.Comment
+	if comment == 0 {
+		comment = commentOf(h.text)
 	}
 	for _, q := range quotes {
 		for _, s := range seps {
-			d.Separator, d.Quote = s, q
-			all = append(all, d)
+			c := d
+			c.Separator, c.Quote, c.Comment = s, q, comment
+			if d.Comment == 0 && comment != 0 && h.beginsWords(c) {
+				c.Comment = 0
+			}
+			all = append(all, c)
 		}
 	}
 	return all
-}
-
-// commentOf returns what begins lines that are comments, 0 for none. A first
-// line that has it alone may be the header.
-func commentOf(text []byte) rune {
-	for _, mark := range []byte{'#', '%'} {
-		marked := 0
-		for i, line := range bytes.SplitN(text, []byte{'\n'}, sniffRows) {
-			if line = bytes.TrimLeft(line, " \t"); len(line) > 0 && line[0] == mark {
-				if marked++; marked > 1 || i > 0 || !bytes.ContainsAny(line, ",;\t|") {
-					return rune(mark)
-				}
-			}
-		}
-	}
-	return 0
 }
 
 func newTrial(h *head, d Dialect) *trial {

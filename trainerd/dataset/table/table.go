@@ -114,7 +114,13 @@ type Table struct {
 
 // Next returns the next row, and [io.EOF] after the last. A fault of the file is
 // an [*Error]. Unless [Error.Row] is set, there is no next row after it.
-func (t *Table) Next() (*Row, error) { return t.next() }
+func (t *Table) Next() (*Row, error) {
+	row, err := t.next()
+	if err == nil {
+		row.compose()
+	}
+	return row, err
+}
 
 // Close closes the file.
 func (t *Table) Close() error {
@@ -258,7 +264,7 @@ func names(given []string) []string {
 	seen := make(map[string]bool, len(given))
 	all := make([]string, len(given))
 	for i, name := range given {
-		if name = strings.TrimSpace(name); name == "" {
+		if name = Name(name); name == "" {
 			name = fmt.Sprintf("Unnamed: %d", i)
 		}
 		unique := name

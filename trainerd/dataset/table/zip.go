@@ -26,6 +26,7 @@ const (
 	zipMagic      = "PK\x03\x04"
 	zipDescriptor = "PK\x07\x08"
 	zipHeaderSize = 30
+	zipNameSizeAt = 26
 	zipStored     = 0
 	zipDeflated   = 8
 	zipEncrypted  = 1 << 0
@@ -56,7 +57,7 @@ func openZip(b *bufio.Reader) (r io.Reader, ok bool, err error) {
 	}
 	flags, method := binary.LittleEndian.Uint16(head[6:]), binary.LittleEndian.Uint16(head[8:])
 	sum, size := binary.LittleEndian.Uint32(head[14:]), binary.LittleEndian.Uint32(head[18:])
-	nameSize, extra := int(binary.LittleEndian.Uint16(head[26:])), int(binary.LittleEndian.Uint16(head[28:]))
+	nameSize, extra := int(binary.LittleEndian.Uint16(head[zipNameSizeAt:])), int(binary.LittleEndian.Uint16(head[28:]))
 	head, err = b.Peek(zipHeaderSize + nameSize)
 	if err != nil {
 		return nil, true, cutShort(noEOF(err))

@@ -41,6 +41,8 @@ func TestZip(t *testing.T) {
 		{"of a Mac", archive(t, zip.Deflate, "t.csv", text, "__MACOSX/._t.csv", "\x00\x05"), ""},
 		{"of two", archive(t, zip.Deflate, "t.csv", text, "u.csv", text), "holds more than one file"},
 		{"of a spreadsheet", archive(t, zip.Deflate, "[Content_Types].xml", "<Types/>"), "as those of spreadsheets are"},
+		{"of NumPy", archive(t, zip.Store, "x.npy", "\x93NUMPY"), "holds arrays of numpy"},
+		{"of PyTorch", archive(t, zip.Store, "model/data.pkl", "\x80\x02"), "is a file of PyTorch"},
 		{"stored", stored("t.csv", text), ""},
 		{"with a wrong byte", []byte(strings.Replace(string(stored("t.csv", text)), "2,y", "3,y", 1)), "the checksum of the zip archive is wrong"},
 		{"cut", archive(t, zip.Deflate, "t.csv", text)[:60], "unexpected EOF"},
