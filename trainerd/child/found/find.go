@@ -61,9 +61,10 @@ func (s *Store) names() []string {
 		matches = append(matches, found...)
 	}
 	names := slices.DeleteFunc(matches, isForeign)
-	dirs := map[string]bool{}
+	dirs, meant := map[string]bool{}, map[string]bool{} // what is meant is said without shards
 	for _, name := range names {
-		if shardTail().MatchString(name) {
+		prefix := shardTail().ReplaceAllString(name, "")
+		if meant[prefix] = true; prefix != name {
 			dirs[path.Dir(name)] = true
 		}
 	}
@@ -71,8 +72,7 @@ func (s *Store) names() []string {
 		entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 		for _, e := range entries {
 			name := path.Join(dir, e.Name())
-			prefix := shardTail().ReplaceAllString(name, "")
-			if prefix != name && slices.ContainsFunc(matches, func(m string) bool { return shardTail().ReplaceAllString(m, "") == prefix }) {
+			if prefix := shardTail().ReplaceAllString(name, ""); prefix != name && meant[prefix] {
 				names = append(names, name)
 			}
 		}

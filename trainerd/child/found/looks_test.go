@@ -4,6 +4,7 @@ package found
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -158,5 +159,38 @@ func TestTrialDecidesNothingElse(t *testing.T) {
 	childtest.Write(t, filepath.Join(dir, "ckpt-3"), "wei")
 	if added, _ := s.Refresh(false); !slices.Equal(steps(added), []int64{2}) {
 		t.Errorf("added %v, and the third is being written", added)
+	}
+}
+
+// TestLooksAtMany: four times as many checkpoints take a look some four times the work, also
+// where all that were there before the first start are found at once.
+func TestLooksAtMany(t *testing.T) {
+	for pattern, files := range map[string][]string{"ckpt-*": {""}, "model.ckpt-*": {".index", ".data-00000-of-00001"}} {
+		look := func(n int) (allocs float64) {
+			var names []string
+			for i := range n {
+				for _, suffix := range files {
+					names = append(names, fmt.Sprint(pattern[:len(pattern)-1], i, suffix))
+				}
+			}
+			s := openStore(t, childtest.Logdir(t, names...), pattern)
+			found := s.find()
+			return testing.AllocsPerRun(1, func() {
+				s.known = nil
+				var verdicts []Verdict
+				for _, c := range found {
+					verdicts = append(verdicts, Verdict{Rejected: Rejected{Checkpoint: c}})
+				}
+				if added, bad := s.Accept(verdicts); len(added) != n || bad != nil {
+					t.Fatalf("%d added, bad %v", len(added), bad)
+				}
+				if more := s.Candidates(true); len(more) > 0 {
+					t.Fatalf("new: %v", more)
+				}
+			})
+		}
+		if few, many := look(60), look(240); many > 8*few {
+			t.Errorf("%s: %v allocations with 60, %v with 240", pattern, few, many)
+		}
 	}
 }

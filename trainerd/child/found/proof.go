@@ -25,7 +25,7 @@ func (s *Store) date(found map[key]Checkpoint) {
 		switch {
 		case isSeen && same(before, c):
 			c.still, c.first, c.begun, c.late = before.still+1, before.first, before.begun, before.late
-		case !isSeen || before.begun.Attempt != now.Attempt || s.isKnown(k) && !s.isOnTrial(k):
+		case !isSeen || before.begun.Attempt != now.Attempt || s.counted(k):
 			c.first, c.begun = now, now // another save
 		default:
 			c.first, c.begun = now, before.begun

@@ -35,7 +35,9 @@ func (s *Store) Retained() []checkpoint.Kept {
 		}
 		all = append(all, k)
 	}
-	policies := append([]retention.Policy{checkpoint.Pinned{Other: s.pinNames}, named(s.named()), s.notedBest()}, s.opts.Retention...)
+	pinNames := s.pinNames()
+	pinned := checkpoint.Pinned{Other: func(path string) []string { return pinNames[path] }}
+	policies := append([]retention.Policy{pinned, named(s.named()), s.notedBest()}, s.opts.Retention...)
 	if s.opts.Spared != nil {
 		policies = append(policies, spared(s.opts.Spared()))
 	}
@@ -82,13 +84,12 @@ func (n named) Keep(all []retention.Checkpoint) []string {
 	return why
 }
 
-// pinNames returns the names of a checkpoint's files, any of which may be pinned.
-func (s *Store) pinNames(path string) (names []string) {
+// pinNames returns the names of files by the paths of their checkpoints: each may be pinned.
+func (s *Store) pinNames() map[string][]string {
+	names := make(map[string][]string, len(s.known))
 	for _, c := range s.known {
 		for _, name := range c.files {
-			if c.Path == path {
-				names = append(names, s.abs(name))
-			}
+			names[c.Path] = append(names[c.Path], s.abs(name))
 		}
 	}
 	return names

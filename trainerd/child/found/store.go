@@ -139,16 +139,17 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 	}
 	found := s.find()
 	s.date(found)
-	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return !same(found[c.key()], c) })
+	known := s.knownIn(found)
 	only, last := isOnly(found), lastStep(found)
 	for k, c := range found {
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
 		}
-		if s.isKnown(k) && !s.isOnTrial(k) || !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
+		onTrial, isKnown := known[k]
+		if isKnown && !onTrial || !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
 			continue
 		}
-		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || s.isKnown(k)) {
+		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
 			continue
 		}
 		c.only, c.counts = only, s.counts
@@ -162,9 +163,24 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 	return all
 }
 
-// isOnTrial reports whether a checkpoint is known, and does not count yet.
-func (s *Store) isOnTrial(k key) bool {
-	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial && c.key() == k })
+// knownIn forgets what a look has not found as it was, and returns of the others whether they
+// are on trial.
+func (s *Store) knownIn(found map[key]Checkpoint) map[key]bool {
+	onTrial := make(map[key]bool, len(s.known))
+	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool {
+		k := c.key()
+		if !same(found[k], c) {
+			return true
+		}
+		onTrial[k] = c.OnTrial
+		return false
+	})
+	return onTrial
+}
+
+// counted reports whether a checkpoint is known and not on trial.
+func (s *Store) counted(k key) bool {
+	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return !c.OnTrial && c.key() == k })
 }
 
 func (s *Store) isKnown(k key) bool {
@@ -191,6 +207,8 @@ func (s *Store) isRefused(c Checkpoint) bool {
 // Accept takes over verdicts: a checkpoint that has changed meanwhile is left to
 // the next look, and what has been said of one is not said again.
 func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) {
+	judged := map[key]bool{} // they may have been on trial
+	var onTrial []Checkpoint
 	for _, v := range verdicts {
 		k := v.key()
 		if size, saved, err := s.measureAll(v.files); err != nil || size != v.Size || !saved.Equal(v.Saved) {
@@ -199,9 +217,9 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 			}
 			continue
 		}
-		s.Drop(v.Checkpoint) // it may have been on trial
+		judged[k] = true
 		if v.err == nil && v.OnTrial {
-			s.known = append(s.known, v.Checkpoint)
+			onTrial = append(onTrial, v.Checkpoint)
 			continue
 		}
 		if v.err == nil {
@@ -222,7 +240,10 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 		s.noteShort(v.Checkpoint)
 		s.refused[k] = v.Rejected
 	}
-	s.known = append(s.known, added...)
+	if len(judged) > 0 {
+		s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return judged[c.key()] })
+	}
+	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
 	s.learnNumbers()
 	s.forgetMarkers()
