@@ -276,7 +276,7 @@ func TestPauseOnFullDisk(t *testing.T) {
 			full.Store(true)
 			for range 2 { // asked again, it is not taken for done
 				untold, ok := errors.AsType[*UntoldError](do(t.Context()))
-				if !ok || untold.Paused != paused || !strings.Contains(untold.Error(), "input/output error") {
+				if !ok || untold.Paused != paused || !errors.Is(untold, syscall.EIO) {
 					t.Errorf("answer to pause %v on the full disk: %v", paused, untold)
 				}
 			}

@@ -49,11 +49,11 @@ const beginning = 20 * time.Millisecond
 // to see whether that is for a moment only.
 func dispositionOf(pid int, sig syscall.Signal) disposition {
 	d := dispositionNow(pid, sig)
-	if d != blocked {
-		return d
+	if d == blocked {
+		time.Sleep(beginning)
+		d = dispositionNow(pid, sig)
 	}
-	time.Sleep(beginning)
-	if d = dispositionNow(pid, sig); d == blocked {
+	if d == blocked {
 		return handled
 	}
 	return d
