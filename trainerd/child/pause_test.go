@@ -269,14 +269,14 @@ func TestPauseOnFullDisk(t *testing.T) {
 		begin(t, sv)
 		pass(5 * time.Minute)
 		for _, paused := range []bool{true, false} {
-			do := sv.Resume
+			do, done := sv.Resume, "is resumed on the chief's node only"
 			if paused {
-				do = sv.Pause
+				do, done = sv.Pause, "is paused on the chief's node only"
 			}
 			full.Store(true)
 			for range 2 { // asked again, it is not taken for done
 				untold, ok := errors.AsType[*UntoldError](do(t.Context()))
-				if !ok || untold.Paused != paused || !errors.Is(untold, syscall.EIO) {
+				if !ok || untold.Paused != paused || !errors.Is(untold, syscall.EIO) || !strings.Contains(untold.Error(), done) {
 					t.Errorf("answer to pause %v on the full disk: %v", paused, untold)
 				}
 			}
