@@ -85,43 +85,61 @@ func (c *Found) order(onDisk []scanned) {
 	current := c.state.GetModelCheckpointPath()
 	c.Prefixes = []string{current}
 	listed := c.state.GetAllModelCheckpointPaths()
-	before := slices.Index(listed, current)
-	for i := before - 1; i >= 0; i-- {
-		if !slices.Contains(c.Prefixes, listed[i]) {
-			c.Prefixes = append(c.Prefixes, listed[i])
+	taken := map[string]bool{current: true}
+	for _, prefix := range slices.Backward(listed[:max(slices.Index(listed, current), 0)]) {
+		if !taken[prefix] {
+			taken[prefix] = true
+			c.Prefixes = append(c.Prefixes, prefix)
 		}
 	}
 	c.withPrevious()
-	stateTime := modTime(c.State)
+	isListed, stateTime := setOf(listed), modTime(c.State)
+	taken = setOf(c.Prefixes)
+	var unlisted []scanned
 	for _, s := range onDisk {
-		if slices.Contains(c.Prefixes, s.prefix) {
-			continue
-		}
-		if s.step > stepOf(current) {
+		switch {
+		case taken[s.prefix]:
+		case s.step <= stepOf(current):
+			unlisted = append(unlisted, s)
+		default:
 			c.Newer = append(c.Newer, s.prefix)
-			if s.written.After(stateTime) && !slices.Contains(listed, s.prefix) {
+			if s.written.After(stateTime) && !isListed[s.prefix] {
 				c.orphans = append(c.orphans, s.prefix)
 			}
-			continue
 		}
-		c.insert(s)
 	}
+	c.merge(unlisted)
 }
 
-// insert puts a checkpoint that the state file does not list before those of
-// smaller steps. The listed ones keep their order, that of time: a Saver that keeps
-// all lists few.
-func (c *Found) insert(s scanned) {
-	at := slices.IndexFunc(c.Prefixes[1:], func(prefix string) bool {
-		original, _ := cutPrevious(prefix)
-		step := stepOf(original)
-		return step != session.NoStep && step < s.step
-	})
-	if at < 0 {
-		c.Prefixes = append(c.Prefixes, s.prefix)
-		return
+func setOf(prefixes []string) map[string]bool {
+	set := make(map[string]bool, len(prefixes))
+	for _, prefix := range prefixes {
+		set[prefix] = true
 	}
-	c.Prefixes = slices.Insert(c.Prefixes, 1+at, s.prefix)
+	return set
+}
+
+// merge puts checkpoints that the state file does not list, which come by step, the highest
+// first, before those of smaller steps, but for the current one. The listed ones keep their
+// order, that of time: a Saver that keeps all lists few.
+func (c *Found) merge(unlisted []scanned) {
+	merged, rest := c.Prefixes[:1:1], c.Prefixes[1:]
+	for _, s := range unlisted {
+		at := slices.IndexFunc(rest, func(prefix string) bool { return isBefore(prefix, s.step) })
+		if at < 0 {
+			at = len(rest)
+		}
+		merged = append(append(merged, rest[:at]...), s.prefix)
+		rest = rest[at:]
+	}
+	c.Prefixes = append(merged, rest...)
+}
+
+// isBefore reports whether a checkpoint has a step, and a smaller one.
+func isBefore(prefix string, step int64) bool {
+	original, _ := cutPrevious(prefix)
+	of := stepOf(original)
+	return of != session.NoStep && of < step
 }
 
 // withPrevious puts after each checkpoint the one that was there before under
