@@ -71,13 +71,21 @@ func (r *run) refresh(settled bool) {
 	r.onCheckpoints(r.store.Refresh(settled))
 }
 
+// lookSpacing is how many times as long as a look has taken passes before the next, unless somebody
+// waits for a checkpoint: a folder of tens of thousands of files on a slow disk takes seconds, in
+// which neither reports nor signals are heard.
+const lookSpacing = 10
+
 // beginRefresh begins a look whose verdicts come to loop: reading a large checkpoint
 // must hold up neither reports nor signals.
 func (r *run) beginRefresh() {
-	if r.verdicts != nil {
-		return // the one before has not ended
+	isAwaited := r.attempt.ending != nil || len(r.savers) > 0
+	if r.verdicts != nil || !isAwaited && time.Now().Before(r.nextLook) {
+		return // the one before has not ended, or has taken long
 	}
+	began := time.Now()
 	all := r.store.Candidates(false)
+	r.nextLook = began.Add(lookSpacing * time.Since(began))
 	if len(all) == 0 {
 		return
 	}

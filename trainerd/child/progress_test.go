@@ -4,6 +4,8 @@ package child
 
 import (
 	"fmt"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +41,36 @@ func TestFirstReport(t *testing.T) {
 				t.Errorf("the curve has steps %v, want %v", got, says)
 			}
 		})
+	}
+}
+
+// TestLookThatTookLong has a look that took so long that the next is not due yet: only who
+// waits for a checkpoint does not wait for that.
+func TestLookThatTookLong(t *testing.T) {
+	root, err := os.OpenRoot(childtest.Logdir(t, "ckpt-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, tc := range map[string]struct {
+		change func(r *run)
+		looks  bool
+	}{
+		"training":       {func(*run) {}, false},
+		"due":            {func(r *run) { r.nextLook = time.Now() }, true},
+		"stop":           {func(r *run) { r.attempt.ending = &ending{} }, true},
+		"save requested": {func(r *run) { r.savers = []saver{{}} }, true},
+	} {
+		r := &run{log: slog.New(slog.DiscardHandler), store: found.New(root, "ckpt-*", found.Options{}), ectx: t.Context(), nextLook: time.Now().Add(time.Hour)}
+		r.store.Candidates(false) // the next look finds it as it is
+		tc.change(r)
+		r.beginRefresh()
+		if looks := r.verdicts != nil; looks != tc.looks {
+			t.Errorf("%s: looks %v", name, looks)
+		}
+		if r.verdicts != nil {
+			<-r.verdicts
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ type run struct {
 	hangAfter              time.Duration
 	rewinds                rewinds
 	verdicts               <-chan []found.Verdict // of the refresh under way, nil for none
+	nextLook               time.Time              // for new checkpoints, at the earliest: see lookSpacing
 	lost                   error                  // the logdir is not this run's any more
 	relocked               int                    // how often the lock file was made again
 	remade                 time.Time              // when it last was, perhaps with the folder of the nodes, who tell their states again
