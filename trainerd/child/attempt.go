@@ -122,6 +122,9 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 		}
 	}
 	e.DiskFull = e.Cause == Failed && r.isDiskFull(&e)
+	if e.Cause == Completed && r.lost == nil {
+		r.rotate() // what was there at the start has waited for a save, which need not have come
+	}
 	r.onExit(e)
 	if e.Cause == Completed || e.Cause == Stopped {
 		r.log.Info("the program "+e.String(), r.endAttrs(&e)...)

@@ -59,6 +59,26 @@ func TestRetentionAtTheStart(t *testing.T) {
 	}
 }
 
+// TestRetentionAtTheEnd has a job that is complete when it is started, with more checkpoints than
+// are to stay: no save comes that would have them deleted.
+func TestRetentionAtTheEnd(t *testing.T) {
+	for code, want := range []string{"ckpt-3", "ckpt-1 ckpt-2 ckpt-3"} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(*simProgram) int { return code })
+			sv.Nodes, sv.Retention, sv.Restarts = 2, []retention.Policy{retention.Last(1)}, Restarts{Max: -1}
+			for _, name := range []string{"ckpt-1", "ckpt-2", "ckpt-3"} {
+				childtest.Write(t, filepath.Join(sv.Logdir, name), "weights")
+			}
+			if _, err := sv.Run(t.Context()); (err != nil) != (code != 0) {
+				t.Fatal(err)
+			}
+			if got := strings.Join(checkpointsIn(t, sv.Logdir), " "); got != want {
+				t.Errorf("exit code %d: left are %q, want %q", code, got, want)
+			}
+		})
+	}
+}
+
 // TestRewindsBegin has a start without a checkpoint: nothing is good yet, nor shown to be.
 func TestRewindsBegin(t *testing.T) {
 	b := &rewinds{good: 7, proven: true}

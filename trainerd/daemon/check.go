@@ -150,6 +150,9 @@ func (j *job) describe(w io.Writer, s *resumePoint) error {
 	for _, line := range j.sessions.notResumable(nil) {
 		fmt.Fprintf(w, "not exactly resumable: %s\n", line)
 	}
+	if line := sharedEvents(j.program, c); line != "" {
+		fmt.Fprintln(w, line)
+	}
 	return nil
 }
 

@@ -30,7 +30,7 @@ type sessions struct {
 	// first returns the names of the step that a session will begin with; may be nil.
 	first func() (feeds, fetches, targets []string)
 
-	sayInexact sync.Once // logs what of the input is not exactly resumable
+	sayFlaws sync.Once // logs what of the input is not exactly resumable, and whose events are not seen
 }
 
 // open makes a session where the config says.
@@ -39,9 +39,12 @@ func (s *sessions) open(ctx context.Context) (session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sayInexact.Do(func() {
+	s.sayFlaws.Do(func() {
 		for _, line := range s.notResumable(sess) {
 			s.log.Warn("not exactly resumable: " + line)
+		}
+		if line := sharedEvents(s.program, s.config); line != "" {
+			s.log.Warn(line)
 		}
 	})
 	s.prepare(sess)

@@ -195,12 +195,14 @@ func TestChildWorld(t *testing.T) {
 	//	                     checkpoint was announced
 	//	2895347766580894459  steps that a program made after it had saved a folder at a stop,
 	//	                     before enough looks had found that, were taken for a lost save
+	//	14782788061653780526  a chief that took over a job that was complete left a checkpoint
+	//	                     more than are to stay
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
 		{nodesChildPlan, []uint64{14783019315925155939, 5697956288649952788, 87}},
-		{newChildPlan, []uint64{2024, 5908366695999718033, 2252796542723272692, 9642952205785274491, 1487812589677206144, 14806681570396370016, 10882080613326252956, 5569815108241387682, 2895347766580894459}},
+		{newChildPlan, []uint64{2024, 5908366695999718033, 2252796542723272692, 9642952205785274491, 1487812589677206144, 14806681570396370016, 10882080613326252956, 5569815108241387682, 2895347766580894459, 14782788061653780526}},
 	}
 	w.test(t)
 }
