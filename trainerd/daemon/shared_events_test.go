@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
@@ -38,7 +40,8 @@ func TestSharedEvents(t *testing.T) {
 		c.Logdir = logdir
 		const says = "the graph's summary writers write into the logdir"
 		var report strings.Builder
-		if err := Check(t.Context(), c.File(), nil, &report); err != nil || strings.Contains(report.String(), says) != tt.want {
+		overrides := []config.Override{{Flag: "--logdir", Assignment: "logdir=" + strconv.Quote(logdir)}}
+		if err := Check(t.Context(), c.File(), overrides, &report); err != nil || strings.Contains(report.String(), says) != tt.want {
 			t.Errorf("%+v: check: %v\n%s", tt, err, &report)
 		}
 		if _, log := runJob(t, t.Context(), c); strings.Contains(log, says) != tt.want {
