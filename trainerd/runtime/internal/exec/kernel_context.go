@@ -124,9 +124,27 @@ func (c *KernelContext) CheckSize(shape []int, elem int) int {
 // Alias makes output i a view of t's memory with another shape. If t is an input, the
 // flags must say so: its memory would be given to the output of a later step.
 func (c *KernelContext) Alias(i int, t *Tensor, shape []int) {
+	if ChecksAliases {
+		c.checkAlias(t)
+	}
 	o := c.Slot(i)
 	o.DType, o.Data, o.Strings, o.Value = t.DType, t.Data, t.Strings, t.Value
 	o.Shape = append(o.Shape[:0], shape...)
+}
+
+// ChecksAliases has tests panic where a kernel passes on the memory of an input without a flag
+// that says so. It is set before anything runs.
+var ChecksAliases bool
+
+func (c *KernelContext) checkAlias(t *Tensor) {
+	if c.step.flags&AliasesAny != 0 || c.step.flags&(AliasesFirst|ForwardsRef) != 0 && c.In(0) == t {
+		return
+	}
+	for k := range c.NumInputs() {
+		if c.In(k) == t {
+			panic(fmt.Sprintf("node %s: the flags of %s do not say that input %d is passed on", c.step.name, c.step.op, k))
+		}
+	}
 }
 
 // Scratch returns n elements of working memory, valid until the kernel

@@ -54,6 +54,7 @@ func (c *compiler) findTotals(p *loopPlan) {
 			c.plan.steps[m].total = t
 			c.plan.steps[m].elements, sum.elements = nil, nil
 			sum.kernel = passTotal(sum.kernel, 1-side)
+			sum.flags |= AliasesAny
 			break
 		}
 	}
