@@ -10,6 +10,7 @@ import keyword
 import random
 import signal
 import subprocess
+import unicodedata
 import urllib.request
 
 import numpy as np
@@ -35,6 +36,16 @@ def names_of(kind):
     else:
         made = {"words": WORDS, "TensorFlow's, equal and odd": OF_TENSORFLOW + EQUAL + ODD}[kind]
     return [name for name in dict.fromkeys(made) if name]
+
+
+def seen(names):
+    """The names as trainerd has them: composed, without what nobody sees; those without a name, and equal ones, are numbered."""
+    count, made = {}, []
+    for i, name in enumerate(names):
+        name = unicodedata.normalize("NFC", name.replace("\u200b", "")) or f"Unnamed: {i}"
+        count[name] = count.get(name, -1) + 1
+        made.append(f"{name}.{count[name]}" if count[name] else name)
+    return made
 
 
 def inputs_in_order(meta):
@@ -71,7 +82,7 @@ def test_any_name(kind, bin_dir, tmp_path):
     own = [f["name"] for f in json.loads(meta.collection_def["trainerd_schema"].bytes_list.value[0])["features"]]
     keys = inputs_in_order(meta)
     assert len(own) > 0.9 * len(names) and len(set(keys)) == len(keys) == len(own)  # names such as id are left out
-    columns = dict(zip(["the colour of it"] + names, zip(*rows)))
+    columns = dict(zip(seen(["the colour of it"] + names), zip(*rows)))
     columns = [np.array(columns[name], object if i == 0 else np.float32) for i, name in enumerate(own)]
     feeds = dict(zip(keys, columns))
 
