@@ -145,6 +145,7 @@ type childLife struct {
 
 	badStarts atomic.Int64 // of the program, which are to come
 	reported  atomic.Int64 // step
+	failed    atomic.Bool  // a part of the program: what the others report yet is lost, too
 	completed atomic.Bool
 	healed    atomic.Bool // the disk is
 

@@ -80,7 +80,8 @@ func (p *program) run(at *process) (code int, sig syscall.Signal) {
 		return 0, 0
 	case errors.As(err, &ending):
 		if ending.sig == 0 && !p.term {
-			p.reported.Store(0) // a stop that comes now has lost nothing
+			p.failed.Store(!p.plan.elastic) // on other nodes it is ended, too
+			p.reported.Store(0)             // a stop that comes now has lost nothing
 		}
 		return ending.code, ending.sig
 	}
@@ -100,6 +101,7 @@ func (p *program) saves() bool { return p.plan.way != nil }
 // begin takes the checkpoint that the program is given, or the newest one that it
 // finds.
 func (p *program) begin() error {
+	p.failed.Store(false)
 	p.reported.Store(0) // what was not saved before is lost by the end of that start
 	if !p.crew.join(p.node) {
 		return &programEnd{code: 75} // it wants to be started again, with the others
@@ -221,7 +223,9 @@ func (p *program) report() error {
 		line = ""
 	}
 	_, err := p.lines.Write([]byte(line))
-	p.reported.Store(p.step)
+	if !p.failed.Load() {
+		p.reported.Store(p.step)
+	}
 	return err
 }
 
