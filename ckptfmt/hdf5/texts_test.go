@@ -135,7 +135,7 @@ func TestWhatTextsKeep(t *testing.T) {
 	texts.Find("b", "name")
 }
 
-// TestHeapsOfTexts finds texts of two heaps in turns, each of which is read once.
+// TestHeapsOfTexts finds texts of two heaps in turns, and reads each heap once.
 func TestHeapsOfTexts(t *testing.T) {
 	file := inManyHeaps(2)
 	r, err := NewReader(bytes.NewReader(file), int64(len(file)), "f.h5")

@@ -120,7 +120,7 @@ func (r *Resources) openJournals() []Journal {
 }
 
 // syncJournals makes durable what was written: a checkpoint must not be found without
-// what stands in the record before it.
+// what the record has before it.
 func (r *Resources) syncJournals(ctx context.Context) error {
 	var errs []error
 	for _, j := range r.openJournals() {
