@@ -211,7 +211,8 @@ func (h *clusterHistory) secondChief(ctx context.Context, _ *rand.Rand) (undo, e
 	h.mu.Lock()
 	ready := h.highest >= 0
 	h.mu.Unlock()
-	if !chief.runs() || !ready {
+	_, locked := os.Lstat(filepath.Join(h.dir, logdir.LockFile)) // a logdir that was removed has none until the chief sees it
+	if !chief.runs() || !ready || locked != nil {
 		return nil, nil
 	}
 	if h.defect.unlocks() {
