@@ -217,24 +217,29 @@ func (w *world[P, D]) test(t *testing.T) {
 		return
 	}
 	var all outcome
+	failures := 0
+	try := func(seed uint64) {
+		o, ok := w.try(t, seed)
+		all.add(o)
+		if !ok {
+			failures++
+		}
+	}
 	for _, seed := range w.foundSeeds() {
-		all.add(w.try(t, seed))
+		try(seed)
 	}
 	n := w.n // the same each time: what is new is looked for with -for
 	if testing.Short() {
 		n /= 3
 	}
 	first, began, share := uint64(1), time.Now(), *forTime*time.Duration(w.share)/100
+	enough := 1
 	if share > 0 {
-		first, n = rand.Uint64(), 1<<62
+		first, n, enough = rand.Uint64(), 1<<62, 10 // one failure in an hour may hide another
 	}
 	count := uint64(0)
-	for ; count < n && !t.Failed() && (share == 0 || time.Since(began) < share); count++ {
-		all.add(w.try(t, first+count))
-	}
-	failures := 0
-	if t.Failed() {
-		failures = 1
+	for ; count < n && failures < enough && (share == 0 || time.Since(began) < share); count++ {
+		try(first + count)
 	}
 	t.Logf("%.1f days of training in %v, %d configurations, %d faults and requests, %d failures; %d seeds from %d",
 		all.trained.Hours()/24, time.Since(began).Round(time.Second), count+uint64(len(w.foundSeeds())), all.faults, failures, count, first)
@@ -275,18 +280,19 @@ func (w *world[P, D]) tell(t *testing.T, seed uint64) {
 	}
 }
 
-// try runs one seed. If it breaks a rule, it prints the smallest history that does.
-func (w *world[P, D]) try(t *testing.T, seed uint64) outcome {
+// try runs one seed, and reports whether it kept the rules. If not, it prints the
+// smallest history that breaks them.
+func (w *world[P, D]) try(t *testing.T, seed uint64) (outcome, bool) {
 	var none D
 	p := w.plan(seed)
 	slow := time.AfterFunc(time.Minute/4, func() { fmt.Fprintf(os.Stderr, "this history takes long: %v\n", p) })
 	defer slow.Stop()
 	o, err := p.run(t, none, nil)
 	if err == nil {
-		return o
+		return o, true
 	}
 	t.Logf("%v\n%v", p, err)
 	small, err := shrink(p, err, P.smaller, func(q P) error { _, err := q.run(t, none, nil); return err })
 	t.Errorf("the smallest of it: %v\n%v\nrepeat with: go test ./trainerd/world -run %s -v -seed %d -only '%s'", small, err, t.Name(), seed, small.kept())
-	return o
+	return o, false
 }
