@@ -50,6 +50,7 @@ type crew struct {
 	ranks   []int                  // nodes that take part, once it has begun; nil before
 	at      map[int]int64          // the step that each part is about to have made
 	made    int64                  // the step that all have made
+	said    map[int]int64          // the last step that each part has reported
 	wanted  map[int64]bool         // steps after which all save, as one of them was asked to
 	saved   map[int64]map[int]bool // the nodes whose part of the checkpoint of a step is there
 	told    int64                  // the step that had been announced when it was started
@@ -62,7 +63,7 @@ type crew struct {
 }
 
 func newCrew(t team, id string) *crew {
-	return &crew{team: t, id: id, changed: make(chan struct{}), at: map[int]int64{}, wanted: map[int64]bool{}, saved: map[int64]map[int]bool{}, from: -1}
+	return &crew{team: t, id: id, changed: make(chan struct{}), at: map[int]int64{}, said: map[int]int64{}, wanted: map[int64]bool{}, saved: map[int64]map[int]bool{}, from: -1}
 }
 
 // change changes the crew, and wakes the parts that wait.
@@ -121,6 +122,25 @@ func (c *crew) leave(node int, succeeded bool) {
 			time.AfterFunc(c.patience, func() { close(tired) })
 		}
 	})
+}
+
+// reports notes that a part has reported a step.
+func (c *crew) reports(node int, step int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said[node] = step
+}
+
+// unheard returns the steps that some parts have reported and others not: the curve is one
+// part's, so it lacks them where that part was ended before it came to them.
+func (c *crew) unheard() gap {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	said := slices.Collect(maps.Values(c.said))
+	if !c.loud || len(said) == 0 {
+		return gap{}
+	}
+	return gap{from: slices.Min(said), to: slices.Max(said)}
 }
 
 // state returns whether something is so, what is closed when it may have changed, and

@@ -30,7 +30,7 @@ type childHistory struct {
 	keys   map[string]string
 	story  slog.Handler // may be nil
 
-	gaps     []gap          // points that a death of trainerd may have cost
+	gaps     []gap          // points that a death of trainerd may have cost, or the end of the part that the curve is from
 	kept     map[int64]bool // steps announced as saved, whose checkpoints only a rotation may have removed
 	pins     int
 	saved    atomic.Int64 // step of the newest checkpoint that the program has written

@@ -73,6 +73,7 @@ func (p *program) run(at *process) (code int, sig syscall.Signal) {
 		err = p.meet(p.step + 1)
 	}
 	p.crew.leave(p.node, err == nil)
+	p.set(func() { p.gaps = append(p.gaps, p.crew.unheard()) })
 	var ending *programEnd
 	switch {
 	case err == nil:
@@ -223,6 +224,7 @@ func (p *program) report() error {
 		line = ""
 	}
 	_, err := p.lines.Write([]byte(line))
+	p.crew.reports(p.node, p.step)
 	if !p.failed.Load() {
 		p.reported.Store(p.step)
 	}
