@@ -169,27 +169,19 @@ func (s *Saver) deleteLater(prefix string) {
 // Files of its own it looks for before it deletes others, and at the end: the logdir may have
 // been deleted meanwhile, and made again by its run.
 func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest, own bool) error {
-	prefix := newest.prefix
+	prefix, before := newest.prefix, s.lineup()
 	pending, state := s.insert(newest)
 	if err := s.updateState(filepath.Dir(prefix), state); err != nil {
 		// The checkpoint is whole and stays in the rotation; what fell out of
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
-	if err := stillThere(prefix, own); err != nil {
+	if err := s.checkPublished(prefix, own, before); err != nil {
 		return err
 	}
 	s.addSums(ctx, prefix, m)
 	s.retire(pending, newest)
-	return stillThere(prefix, own)
-}
-
-// stillThere fails if a checkpoint of the Saver's own files has been deleted.
-func stillThere(prefix string, own bool) error {
-	if !own || present(prefix) {
-		return nil
-	}
-	return fmt.Errorf("saving %s: its files were deleted meanwhile: %w", prefix, fs.ErrNotExist)
+	return s.checkPublished(prefix, own, before)
 }
 
 // retire deletes checkpoints that are out of the rotation, and what newest has replaced.

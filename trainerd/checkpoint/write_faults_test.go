@@ -397,11 +397,20 @@ func TestDeletedWhileSaved(t *testing.T) {
 			t.Errorf("%v: %s was announced, %v", format, prefix, err)
 		}
 		sessiontest.MustNoErr(t, ckptdir.Verify(t.Context(), first))
+		if latest, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || latest != first {
+			t.Errorf("%v: the state file names %q, %v", format, latest, err)
+		}
+		if kept := s.LastCheckpoints(); !slices.Equal(kept, []string{first}) {
+			t.Errorf("%v: kept are %v", format, kept)
+		}
 		disk.pattern = ""
 		save(t, s, sess, filepath.Join(dir, "m"), 2)
 		disk.pattern, disk.spared = filepath.Join(dir, "m-3*"), 1 // when those before it are gone
 		if prefix, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 3); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v: %s was announced, %v", format, prefix, err)
+		}
+		if _, err := ckptdir.ReadState(dir, nil); !ckptdir.IsNoState(err) {
+			t.Errorf("%v: without any checkpoint there is a state file, %v", format, err)
 		}
 		disk.pattern = ""
 		save(t, s, sess, filepath.Join(dir, "m"), 3)

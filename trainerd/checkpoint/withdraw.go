@@ -1,0 +1,80 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/logging"
+)
+
+// lineup is what a Saver looks after: the rotation, what is to be deleted, and what the
+// training continues from.
+type lineup struct {
+	rotation
+	pendingDelete []stored
+	last          string
+}
+
+// lineup returns a copy of it as it is.
+func (s *Saver) lineup() lineup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := lineup{rotation: s.rotation, pendingDelete: slices.Clone(s.pendingDelete), last: s.last}
+	l.kept, l.outside = slices.Clone(l.kept), slices.Clone(l.outside)
+	return l
+}
+
+// dropMissing leaves out the checkpoints that are not there.
+func (l *lineup) dropMissing() {
+	missing := func(k stored) bool { return !present(k.prefix) }
+	l.kept = slices.DeleteFunc(l.kept, missing)
+	l.pendingDelete = slices.DeleteFunc(l.pendingDelete, missing)
+	l.outside = slices.DeleteFunc(l.outside, func(k Kept) bool { return !present(k.Prefix) })
+	if l.last != "" && !present(l.last) {
+		l.last = ""
+	}
+}
+
+// newest returns the newest checkpoint, and whether there is any.
+func (l *lineup) newest() (stored, bool) {
+	if len(l.kept) > 0 {
+		return l.kept[len(l.kept)-1], true
+	}
+	return stored{prefix: l.last}, l.last != ""
+}
+
+// checkPublished fails if the files of a checkpoint that was just published have been deleted
+// since, if they are the Saver's own. The state file must not name it then: if it is the only
+// one, a start would wait for somebody to put it back.
+func (s *Saver) checkPublished(prefix string, own bool, before lineup) error {
+	if !own || present(prefix) {
+		return nil
+	}
+	if err := s.withdraw(filepath.Dir(prefix), before); err != nil {
+		logging.OrDiscard(s.Logger).Warn("state file still names a deleted checkpoint", "checkpoint", prefix, "err", err)
+	}
+	return fmt.Errorf("saving %s: its files were deleted meanwhile: %w", prefix, fs.ErrNotExist)
+}
+
+// withdraw goes back to what there was before, without what has been deleted with it. If that
+// is all, the state file goes too.
+func (s *Saver) withdraw(dir string, before lineup) error {
+	before.dropMissing()
+	newest, some := before.newest()
+	s.mu.Lock()
+	s.rotation, s.pendingDelete, s.last = before.rotation, before.pendingDelete, before.last
+	state := s.stateFor(s.currentOr(newest))
+	s.mu.Unlock()
+	if some {
+		return s.updateState(dir, state)
+	}
+	err := atomicfile.OrOS(s.FS).Remove(filepath.Join(dir, s.latestFilename()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
