@@ -37,11 +37,11 @@ func (t *training) awaitSaved(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// lastSaved reports whether a checkpoint has the last step, or none is to be
-// seen.
+// lastSaved reports whether a checkpoint has the last step, or none is to be seen. One that
+// is named by an earlier step may have it: others trained on while that was being read.
 func (t *training) lastSaved() bool {
 	prefix, err := ckptdir.LatestCheckpoint(t.job.config.Logdir, nil)
-	return err != nil || ckptdir.StepOf(prefix) >= t.job.steps
+	return err != nil || ckptdir.StepOf(prefix) >= t.job.steps || t.job.program.SavedStep(prefix) >= t.job.steps
 }
 
 func (t *training) outOfPatience(began time.Time) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -41,12 +42,23 @@ func setState(t *testing.T, dir, prefix string) {
 	}
 }
 
+// setStep puts a step into a checkpoint, whatever its name says.
+func setStep(t *testing.T, prefix string, step int64) {
+	t.Helper()
+	w, err := ckptfmt.CreateBundle(prefix, nil)
+	sessiontest.MustNoErr(t, err)
+	defer w.Close()
+	sessiontest.MustNoErr(t, w.Add("global_step", sessiontest.Vector(step)))
+	sessiontest.MustNoErr(t, w.Finish())
+}
+
 // A synchronous worker that has made the last step leaves once it is saved.
 func TestAwaitSaved(t *testing.T) {
 	const patience = 10 * time.Minute
 	for _, tt := range []struct {
 		name   string
 		before string // the newest checkpoint, "" for none
+		holds  int64  // the step in that, 0 for none
 		step   int64
 		chief  bool
 		alone  bool                        // the workers do not wait for each other
@@ -55,6 +67,7 @@ func TestAwaitSaved(t *testing.T) {
 		asks   int
 	}{
 		{name: "it is saved", before: "model.ckpt-100", step: 100},
+		{name: "it is saved under the name of an earlier step", before: "model.ckpt-99", holds: 100, step: 100},
 		{name: "no checkpoints are to be seen", step: 100},
 		{name: "an earlier step", before: "model.ckpt-90", step: 99},
 		{name: "the chief", before: "model.ckpt-90", step: 100, chief: true},
@@ -83,7 +96,10 @@ func TestAwaitSaved(t *testing.T) {
 				if tt.before != "" {
 					setState(t, c.Logdir, tt.before)
 				}
-				p := &program.Program{GlobalStep: "global_step:0"}
+				if tt.holds > 0 {
+					setStep(t, filepath.Join(c.Logdir, tt.before), tt.holds)
+				}
+				p := &program.Program{GlobalStep: "global_step:0", StepKey: "global_step"}
 				j := &job{config: c, program: p, steps: 100, task: cluster.NewTask(c, p, slog.New(slog.DiscardHandler), nil)}
 				training := &training{job: j, step: tt.step, replicas: new(cluster.Replicas)}
 				if tt.alone {
@@ -91,7 +107,9 @@ func TestAwaitSaved(t *testing.T) {
 				}
 				asks := 0
 				sess := lastStepSession{func() error {
-					asks++
+					if asks++; tt.asked == nil {
+						return errors.New("it asks")
+					}
 					saved, err := tt.asked(asks)
 					if saved != "" {
 						setState(t, c.Logdir, saved)

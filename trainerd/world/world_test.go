@@ -146,11 +146,13 @@ func TestClusterWorld(t *testing.T) {
 	//	                      the first had made it again
 	//	16133911589881215219  the state file of a logdir that was made again during the first save
 	//	                      named that alone, so no start found a checkpoint
+	//	17930632338834007361  a worker waited for the last step, which was saved under the name of
+	//	                      an earlier one
 	w := world[*clusterPlan, *clusterDefect]{make: newClusterPlan, n: 3, share: 50}
 	w.found = []era[*clusterPlan]{
 		{firstClusterPlan, []uint64{1, 111, 125, 328, 557, 13060240631737458783, 1911104763476638095, 2748610928925176750}},
 		{laterClusterPlan, []uint64{121, 173, 11641921424788747055, 818691309682070713, 12606189120823173191, 2742673788477940558}},
-		{newClusterPlan, []uint64{11641425289243614751, 9103737768474715603, 6142082866258281938, 1329064503389714789, 15881525532408900616, 13027511294531821749, 16133911589881215219}},
+		{newClusterPlan, []uint64{11641425289243614751, 9103737768474715603, 6142082866258281938, 1329064503389714789, 15881525532408900616, 13027511294531821749, 16133911589881215219, 17930632338834007361}},
 	}
 	w.test(t)
 }
