@@ -23,6 +23,7 @@ type lineup struct {
 func (s *Saver) lineup() lineup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.start()
 	l := lineup{rotation: s.rotation, pendingDelete: slices.Clone(s.pendingDelete), last: s.last}
 	l.kept, l.outside = slices.Clone(l.kept), slices.Clone(l.outside)
 	return l

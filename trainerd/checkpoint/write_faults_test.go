@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -417,5 +418,23 @@ func TestDeletedWhileSaved(t *testing.T) {
 		if files := sessiontest.Files(t, dir, "m-1*"); len(files) > 0 {
 			t.Errorf("%v: after the next save there is %v", format, files)
 		}
+	}
+}
+
+// A first save that is deleted does not move the beginning of the periods of KeepEvery to
+// the beginning of time, from which the next checkpoint would be an hour later.
+func TestDeletedWhileFirstSaved(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	disk := &deletes{FS: atomicfile.OrOS(nil), pattern: filepath.Join(dir, "m-1*")}
+	s := &Saver{FS: disk, MaxToKeep: 1, KeepEvery: time.Hour}
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2)})
+	if prefix, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s was announced, %v", prefix, err)
+	}
+	for step := range int64(3) {
+		save(t, s, sess, filepath.Join(dir, "m"), 2+step)
+	}
+	if files := sessiontest.Files(t, dir, "m-[23].index"); len(files) > 0 {
+		t.Errorf("of checkpoints that were saved within seconds %v stay", files)
 	}
 }
