@@ -11,6 +11,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -46,7 +47,10 @@ func (r *run) addSummary(ctx context.Context, s *tfpb.Summary, step int64) (err 
 		}
 	}
 	r.metrics.take(s, step, manifest.SourceTrain)
-	return r.events.AddSummary(ctx, s, step)
+	if err = r.events.AddSummary(ctx, s, step); errors.Is(err, tfrecord.ErrClosed) {
+		return fmt.Errorf("the run has ended; no summary is written any more: %w", err)
+	}
+	return err
 }
 
 // Summarize fetches a summary op, runs ops in the same step, and writes the

@@ -47,6 +47,8 @@ func newSteering(t *training, sess session.Session) *steering {
 	return &steering{t: t, sess: sess, requests: make(chan *request), closed: make(chan struct{})}
 }
 
+var errEnded = control.Refusef("the training has ended")
+
 // betweenSteps has f done between two steps.
 func (s *steering) betweenSteps(ctx context.Context, f func(ctx context.Context) error) error {
 	r := &request{f, make(chan error, 1)}
@@ -54,9 +56,18 @@ func (s *steering) betweenSteps(ctx context.Context, f func(ctx context.Context)
 	case s.requests <- r:
 		return <-r.done
 	case <-s.closed:
-		return control.Refusef("the training has ended")
+		return errEnded
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+func (s *steering) hasEnded() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -145,10 +156,13 @@ func (s *steering) Note(ctx context.Context, text string) error {
 	if errors.Is(err, trainerd.ErrNoSummaryWriter) {
 		return control.Refusef("this worker writes no events; ask the chief")
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.t.sv.Writer().Flush(ctx)
 	}
-	return s.t.sv.Writer().Flush(ctx)
+	if err != nil && s.hasEnded() {
+		return errEnded
+	}
+	return err
 }
 
 // Set changes a setting until the process ends, but for a learning rate in a

@@ -122,6 +122,9 @@ func TestSteer(t *testing.T) {
 	if err := job.Pause(ctx); !errors.As(err, &refused) {
 		t.Errorf("pausing a job that has ended: %v", err)
 	}
+	if err := job.Note(ctx, "too late"); !errors.As(err, &refused) {
+		t.Errorf("a note for a job that has ended: %v", err)
+	}
 	if got := m.Status().Phase; got != control.Ended {
 		t.Errorf("the job is %s", got)
 	}

@@ -235,8 +235,8 @@ func (h *daemonHistory) judgeBest() error {
 	}
 	kept, err := ckptdir.List(filepath.Join(h.dir, "best"))
 	after := func(step int64) bool { return step > h.from }
-	if errors.Is(err, fs.ErrNotExist) && h.from > 0 && !slices.ContainsFunc(h.dueSteps(true), after) {
-		return nil // the logdir was removed after the last evaluation
+	if errors.Is(err, fs.ErrNotExist) && (h.lossy || h.from > 0 && !slices.ContainsFunc(h.dueSteps(true), after)) {
+		return nil // the disk never took any, or the logdir was removed after the last evaluation
 	}
 	if err != nil {
 		return broke("eval.keep_best = %d: %w", keep, err)
