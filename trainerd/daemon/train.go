@@ -205,11 +205,12 @@ func (t *training) catchUp(ctx context.Context, sess session.Session) error {
 }
 
 // runStep trains on one batch, and writes what is due after it. No checkpoint
-// comes between a step and its evaluation, which is to be entered there; but
-// while others are waited for, there may be one.
+// comes between a step and its evaluation, which is to be entered there, or its summaries: a
+// run that continues from it does not make them again. But while others are waited for, there
+// may be one.
 func (t *training) runStep(ctx context.Context, sess session.Session) error {
 	before, measure := t.step, t.stepAndMeasure
-	if t.replicas == nil && t.eval.isDue(t.step+1) {
+	if t.replicas == nil && (t.eval.isDue(t.step+1) || t.summarizes(t.step+1)) {
 		measure = t.stepAsOne
 	}
 	loss, err := measure(ctx, sess)
@@ -289,10 +290,15 @@ func (t *training) fetches() (names []string, summarize bool) {
 	for _, m := range t.job.program.Show {
 		names = append(names, m.Tensor)
 	}
-	if summarize = (len(t.job.program.Summary) > 0 || t.job.program.DrawsLoss) && t.job.config.Supervisor.IsChief && t.summaryDue(t.step+1); summarize {
+	if summarize = t.summarizes(t.step + 1); summarize {
 		names = slices.Concat(names, t.job.program.Summary)
 	}
 	return names, summarize
+}
+
+// summarizes reports whether the step that will be the given one writes summaries here.
+func (t *training) summarizes(step int64) bool {
+	return (len(t.job.program.Summary) > 0 || t.job.program.DrawsLoss) && t.job.config.Supervisor.IsChief && t.summaryDue(step)
 }
 
 // firstStep returns the names that the next step will be run with, as far as is known
