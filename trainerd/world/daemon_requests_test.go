@@ -147,7 +147,14 @@ func (l *daemonLife) askStop(context.Context) error {
 	return l.post("stop", "")
 }
 
-func (l *daemonLife) askNote(context.Context) error { return l.post("note", `{"text": "a note"}`) }
+// askNote writes a note, which a logdir that is being removed cannot take.
+func (l *daemonLife) askNote(context.Context) error {
+	err := l.post("note", `{"text": "a note"}`)
+	if l.event.is("logdir-removed") {
+		return nil
+	}
+	return err
+}
 
 func (l *daemonLife) askSave(context.Context) error {
 	before := l.newestStep()
