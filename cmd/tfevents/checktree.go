@@ -77,7 +77,7 @@ func (t *treeChecker) lookAtDir(path string, d fs.DirEntry) {
 	switch {
 	case !utf8.ValidString(d.Name()):
 		t.add(path, "has a name that is not UTF-8: the Python loader loads no run at all; rename it")
-	case tfevents.IsEventsFile(path) && holdsEvents(filepath.Dir(path)):
+	case tfevents.IsEventsFile(path) && holdsEvents(path) && holdsEvents(filepath.Dir(path)):
 		t.add(path, "is a directory, but named as an events file of the run that it lies in: the Python loader stops loading, also other runs; rename it")
 	case d.Type()&fs.ModeSymlink != 0 && t.contains(info, path):
 		t.add(path, "is a link to a directory that it lies in: the Python loader shows the same runs some 40 times; remove the link")
