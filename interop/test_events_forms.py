@@ -1,11 +1,14 @@
 """Values of forms that a page does not expect: what both loaders make of them, and that `tfevents check` says so."""
 
 import json
+import os
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from harness import commands as cmd
 from harness import tensorboard as tb
+from tensorboard.backend.event_processing import plugin_event_multiplexer
 from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 from tensorboard.util import tensor_util
@@ -98,3 +101,54 @@ def test_foreign_plugin_data_breaks_the_page_for_all_runs(commands, tmp_path):
     with tb.TensorBoard(tmp_path) as board, pytest.raises(AssertionError, match="HTTP 500"):
         board.scalar_tags()
     assert "the whole page fails, for all runs" in findings(commands, tmp_path)["bad"]
+
+
+@pytest.mark.parametrize("name", ["bad/tfevents", b"caf\xe9", "bad/up"])
+def test_directories_that_mislead_the_python_loader(commands, tmp_path, name):
+    """The loader with TensorFlow ends its walk at such a name, or walks in circles."""
+    write(tmp_path / "bad", "scalars", np.float32(1))
+    write(tmp_path / "good", "scalars", np.float32(1))
+    assert loaded(tmp_path) == {"bad", "good"}
+    path = os.path.join(os.fsencode(tmp_path), os.fsencode(name))
+    if name == "bad/up":
+        os.symlink("..", path)
+    else:
+        os.mkdir(path)
+    if name == "bad/tfevents":  # an empty one does no harm
+        assert loaded(tmp_path) == {"bad", "good"}
+        assert commands.run("tfevents", "check", tmp_path).code == 0
+        write(tmp_path / name / "run", "scalars", np.float32(1))
+        (tmp_path / name / "run" / "events.out.tfevents.1700000000.h").rename(tmp_path / name / "events.out.tfevents.1700000000.h")
+    assert loaded(tmp_path) != {"bad", "good"}
+    result = commands.run("tfevents", "check", tmp_path)
+    assert result.code == 4 and "the Python loader" in result.out
+
+
+def loaded(logdir):
+    """The runs that have scalars, "" if loading them fails."""
+    multiplexer = plugin_event_multiplexer.EventMultiplexer()
+    try:
+        multiplexer.AddRunsFromDirectory(str(logdir))
+        multiplexer.Reload()
+    except (tf.errors.OpError, UnicodeDecodeError):
+        return ""
+    return set(multiplexer.Runs())
+
+
+@pytest.mark.parametrize("loader", tb.LOADERS)
+def test_metadata_that_come_late(commands, tmp_path, loader):
+    """The data server asks the first value of a tag what it shows; after a merge that value says it."""
+    run, name = tmp_path / "run", "events.out.tfevents.1700000000.h"
+    write(run, "scalars", np.float32(2))
+    os.rename(run / name, run / "events.out.tfevents.1700000100.h")
+    event = event_pb2.Event(wall_time=1.7e9, step=0)
+    event.summary.value.add(tag="t").tensor.CopyFrom(tensor_util.make_tensor_proto(np.float32(1)))
+    with open(run / name, "wb") as file:
+        writer = RecordWriter(file)
+        writer.write(event_pb2.Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString())
+        writer.write(event.SerializeToString())
+    (tmp_path / "merged").mkdir()
+    cmd.assert_success(commands.run("tfevents", "merge", run, tmp_path / "merged" / name))
+    with tb.TensorBoard(tmp_path, loader) as board:
+        assert ("run" in board.scalar_tags()) == (loader == "python")
+        assert [step for step, *_ in board.scalars("merged", "t")] == [0, 1]

@@ -19,6 +19,8 @@ func TestFactsOfRun(t *testing.T) {
 	version := &tfpb.Event{WallTime: 4, What: &tfpb.Event_FileVersion{FileVersion: fileVersion}}
 	value, tensor := losses(1, 1, 1)[0], modern(losses(1, 1, 1))[0]
 	value.WallTime, tensor.WallTime = 6, 6
+	never := losses(1, 1, 1)[0]
+	never.WallTime = math.Inf(-1)
 	for _, tc := range []struct {
 		name    string
 		events  []*tfpb.Event
@@ -32,6 +34,7 @@ func TestFactsOfRun(t *testing.T) {
 		{"a stop and values", []*tfpb.Event{stop, value}, 6, false},
 		{"a stop and a value of TensorFlow 2", []*tfpb.Event{stop, tensor}, 6, false},
 		{"a stop and a start", []*tfpb.Event{stop, start}, 8, false},
+		{"one at an infinite time", []*tfpb.Event{never, value}, 6, false},
 		{"an early one in the middle", []*tfpb.Event{value, version, start}, 4, false},
 	} {
 		var file []byte

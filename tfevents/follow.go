@@ -131,7 +131,11 @@ func (f *follower) open() error {
 	entries, failed := fs.ReadDir(f.fsys, f.dir)
 	for _, e := range entries {
 		name := path.Join(f.dir, e.Name())
-		if e.IsDir() || !IsEventsFile(name) || f.readers[name] != nil {
+		if !IsEventsFile(name) || f.readers[name] != nil {
+			continue
+		}
+		mode, err := entryMode(f.fsys, name, e)
+		if err == nil && !holdsBytes(mode) {
 			continue
 		}
 		file, err := f.fsys.Open(name)

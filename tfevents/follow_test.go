@@ -171,8 +171,8 @@ func (g gone) ReadDir(name string) ([]fs.DirEntry, error) {
 
 type removed struct{ fs.DirEntry }
 
-func (removed) Name() string { return "events.out.tfevents.0.h" }
-func (removed) IsDir() bool  { return false }
+func (removed) Name() string      { return "events.out.tfevents.0.h" }
+func (removed) Type() fs.FileMode { return 0 }
 
 // TestFollowFileThatIsRemoved: a file that is removed between two looks is no error,
 // and keeps no other from being read.

@@ -23,7 +23,7 @@ const maxDepth = 64
 
 // FindRuns returns the runs below root, ordered by name, as TensorBoard finds
 // them: every directory that directly holds a file whose name contains
-// "tfevents". Links are followed. A directory that cannot be read is reported
+// "tfevents". Links are followed, pipes and devices left out. A directory that cannot be read is reported
 // in the error; what was found elsewhere is still returned.
 func FindRuns(fsys fs.FS, root string) ([]Run, error) {
 	w := walker{fsys: fsys, root: root}
@@ -59,13 +59,13 @@ func (w *walker) walk(dir string, within []fs.FileInfo) {
 	run := Run{Name: w.runName(dir)}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		isDir, err := w.isDir(name, e)
+		mode, err := entryMode(w.fsys, name, e)
 		switch {
 		case err != nil:
 			// A link to nothing, or a file that has just been removed.
-		case isDir && len(within) < maxDepth:
+		case mode.IsDir() && len(within) < maxDepth:
 			w.walk(name, within)
-		case !isDir && IsEventsFile(name):
+		case holdsBytes(mode) && IsEventsFile(name):
 			run.Files = append(run.Files, name)
 		}
 	}
@@ -75,15 +75,22 @@ func (w *walker) walk(dir string, within []fs.FileInfo) {
 	}
 }
 
-func (w *walker) isDir(name string, e fs.DirEntry) (bool, error) {
+// entryMode returns what an entry is, or what it links to.
+func entryMode(fsys fs.FS, name string, e fs.DirEntry) (fs.FileMode, error) {
 	if e.Type()&fs.ModeSymlink == 0 {
-		return e.IsDir(), nil
+		return e.Type(), nil
 	}
-	info, err := fs.Stat(w.fsys, name)
+	info, err := fs.Stat(fsys, name)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	return info.IsDir(), nil
+	return info.Mode(), nil
+}
+
+// holdsBytes reports whether a file can be read to an end: to open a pipe that
+// nobody writes to would wait for ever.
+func holdsBytes(mode fs.FileMode) bool {
+	return mode&(fs.ModeDir|fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) == 0
 }
 
 func (w *walker) runName(dir string) string {

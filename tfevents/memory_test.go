@@ -127,14 +127,21 @@ func (d *memoryRun) add(e *tfpb.Event) {
 func (d *memoryRun) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 	s := d.byTag[v.GetTag()]
 	if s == nil {
-		s = &memorySeries{Tag: v.GetTag(), Metadata: metadataOf(d.mode, v)}
-		s.at.ofRun = decode.DescribesRun(s.Plugin())
+		s = &memorySeries{Tag: v.GetTag()}
+		s.describe(metadataOf(d.mode, v))
 		d.byTag[s.Tag] = s
 		d.Series = append(d.Series, s)
+	} else if s.Plugin() == "" && s.Metadata.GetDataClass() == 0 && d.mode != PurgeDataServer {
+		s.describe(metadataOf(d.mode, v))
 	}
 	p := memoryPoint{WallTime: e.GetWallTime(), Step: e.GetStep(), Value: v, event: d.Events - 1, index: index, session: d.session, file: d.file()}
 	d.purgeTag(s, p.Step)
 	if d.mode.keeps(s.Metadata, v) {
 		s.Points = append(s.Points, p)
 	}
+}
+
+func (s *memorySeries) describe(m *tfpb.SummaryMetadata) {
+	s.Metadata = m
+	s.at.ofRun = decode.DescribesRun(s.Plugin())
 }

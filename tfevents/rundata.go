@@ -26,7 +26,7 @@ type RunData struct {
 	Purged int       // points dropped
 	// Thinned counts the points that a [MemoryLimit] left no room for.
 	Thinned int
-	Began   float64 // the earliest time of an event, +Inf without events
+	Began   float64 // the earliest time of an event, +Inf without one that has a time
 	// Stopped says that the last event is a SessionLog STOP: the training has ended. Few
 	// programs write one.
 	Stopped bool
@@ -134,7 +134,7 @@ func (x *RunData) noteEvent(file int) (shown bool, err error) {
 	case x.facts.start || x.facts.values:
 		x.Stopped = false
 	}
-	if at < x.Began {
+	if at < x.Began && !math.IsInf(at, 0) {
 		x.Began = at
 	}
 	// The data server skips an event at an infinite time.
@@ -203,12 +203,13 @@ func (x *RunData) known(tag []byte) *Series {
 // seriesOf returns the series that the value belongs to.
 func (x *RunData) seriesOf(v *valueScan) *Series {
 	if s := x.known(v.tag); s != nil {
+		if s.undescribed() && x.o.Purge != PurgeDataServer { // which asks the first value only
+			x.describe(s, v)
+		}
 		return s
 	}
 	s := &Series{Tag: string(v.tag)}
-	s.Metadata, s.unnamed = x.describe(s.Tag, v)
-	s.at.ofRun = decode.DescribesRun(s.Plugin())
-	s.kind.odd = s.Plugin() != summary.PluginScalars
+	x.describe(s, v)
 	s.number = len(x.all)
 	x.rule.byTag[s.Tag] = s
 	x.all = append(x.all, s)
@@ -218,14 +219,18 @@ func (x *RunData) seriesOf(v *valueScan) *Series {
 	return s
 }
 
-// describe returns the metadata of a series that begins with v, and whether they lack a
-// name to display.
-func (x *RunData) describe(tag string, v *valueScan) (m *tfpb.SummaryMetadata, unnamed bool) {
+// describe gives a series the metadata that v says or implies. A value that says nothing
+// may come first where the one that did is damaged or overtaken: many writers put the
+// metadata into the first value of each tag only.
+func (x *RunData) describe(s *Series, v *valueScan) {
 	if v.form == formSimple {
-		return decode.ScalarMetadata(tag), true
+		s.Metadata, s.unnamed = decode.ScalarMetadata(s.Tag), true
+	} else {
+		first := v.outline()
+		s.Metadata, s.unnamed = metadataOf(x.rule.mode, first), first.GetMetadata().GetDisplayName() == ""
 	}
-	first := v.outline()
-	return metadataOf(x.rule.mode, first), first.GetMetadata().GetDisplayName() == ""
+	s.at.ofRun = decode.DescribesRun(s.Plugin())
+	s.kind.odd = s.kind.odd || s.Plugin() != summary.PluginScalars
 }
 
 // Value returns the value of a point as it was written. It reads the file,

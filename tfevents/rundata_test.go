@@ -431,3 +431,23 @@ func TestPointSize(t *testing.T) {
 		}
 	}
 }
+
+// TestMetadataComeLate has a tag whose first values say nothing of the plugin, as when
+// the value that did is damaged: what a later session says counts for all of them, but
+// the data server asks the first one only.
+func TestMetadataComeLate(t *testing.T) {
+	events := modern(losses(1, 1, 6))
+	for i, e := range events {
+		if i < 3 || i > 4 {
+			e.GetSummary().GetValue()[0].Metadata = nil
+		}
+	}
+	fsys := fstest.MapFS{"e.tfevents": eventsFile(t, events...)}
+	run := Run{Name: ".", Files: []string{"e.tfevents"}}
+	for mode, want := range map[Purge]int{PurgeExact: 6, PurgePython: 6, PurgeDataServer: 0} {
+		s := ReadRun(fsys, run, &RunOptions{Purge: mode}).Lookup("loss")
+		if shown := s.Plugin() == summary.PluginScalars; shown != (want > 0) || s.Len() != want {
+			t.Errorf("%v: plugin %q, %d points, want %d", mode, s.Plugin(), s.Len(), want)
+		}
+	}
+}

@@ -29,6 +29,11 @@ type Series struct {
 // Plugin returns the name of the plugin that shows the series, or "".
 func (s *Series) Plugin() string { return s.Metadata.GetPluginData().GetPluginName() }
 
+// undescribed reports whether no value has said yet what the series shows.
+func (s *Series) undescribed() bool {
+	return s.Plugin() == "" && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_UNKNOWN
+}
+
 // Unnamed reports whether the writer gave the series no name to display: that in
 // Metadata is then the tag, if any.
 func (s *Series) Unnamed() bool { return s.unnamed }

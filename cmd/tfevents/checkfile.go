@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
@@ -180,54 +177,4 @@ func (k *runChecker) checkOrder(run tfevents.Run, files []*fileTimes) {
 		}
 		before = f
 	}
-}
-
-// misnamedLimit is how many files below a directory are looked into that are no
-// events files by their names.
-const misnamedLimit = 10000
-
-// findMisnamed looks for events files that TensorBoard does not take for such.
-func findMisnamed(c *cli.Context, paths []string) ([]finding, error) {
-	runs, err := selected(c, "run")
-	if err != nil {
-		return nil, err
-	}
-	found, looked := []finding{}, 0
-	for _, root := range paths {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if c.Context.Err() != nil {
-				return c.Context.Err()
-			}
-			if err != nil || path == root || !d.Type().IsRegular() || tfevents.IsEventsFile(path) {
-				return nil // what cannot be read is reported elsewhere
-			}
-			if looked++; looked > misnamedLimit {
-				return fs.SkipAll
-			}
-			dir := filepath.ToSlash(filepath.Dir(path))
-			if runs.MatchString(dir) && beginsAsEventsFile(path) {
-				found = append(found, finding{Run: dir, File: path, Problem: "is an events file, but is not read: its name does not contain \"tfevents\""})
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-// beginsAsEventsFile reports whether the first record of a file is an event with
-// a version.
-func beginsAsEventsFile(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	head := make([]byte, 256)
-	n, _ := file.Read(head)
-	r := tfevents.NewReader(bytes.NewReader(head[:n]))
-	e, err := r.Next()
-	return err == nil && strings.HasPrefix(e.GetFileVersion(), "brain.Event:")
 }

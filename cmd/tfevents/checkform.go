@@ -96,6 +96,7 @@ type oddValues struct {
 	what        string // is wrong, by the rules of the page
 	unshown     int    // values with which that is wrong
 	none, wide  int    // scalars that are not single numbers, or not float32
+	foreign     int    // scalars of types that no loader reads
 	otherPlugin int    // values of another kind than the first
 }
 
@@ -109,6 +110,8 @@ func (o *oddValues) add(v *tfpb.Summary_Value) {
 	if o.series.metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_SCALAR && t != nil { // both loaders show a simple_value
 		if _, ok := decode.Scalar(v); !ok {
 			o.none++
+		} else if !pythonReads(t) {
+			o.foreign++
 		} else if t.GetDtype() != tfpb.DataType_DT_FLOAT || len(t.GetTensorShape().GetDim()) > 0 {
 			o.wide++
 		}
@@ -122,12 +125,25 @@ func (o *oddValues) add(v *tfpb.Summary_Value) {
 	}
 }
 
+// pythonReads reports whether the Python loader makes a number of a tensor that holds one.
+func pythonReads(t *tfpb.TensorProto) bool {
+	switch t.GetDtype() {
+	case tfpb.DataType_DT_BFLOAT16:
+		return false
+	case tfpb.DataType_DT_UINT32, tfpb.DataType_DT_UINT64:
+		return len(t.GetTensorContent()) > 0
+	}
+	return true
+}
+
 func (o *oddValues) problem() string {
 	switch n := o.series.points; {
 	case o.unshown > 0:
 		return fmt.Sprintf("%d of %d points %s", o.unshown, n, o.what)
 	case o.none > 0:
 		return fmt.Sprintf("%d of %d points are not single numbers: the Python loader fails to show the tag, the data server leaves them out", o.none, n)
+	case o.foreign > 0:
+		return fmt.Sprintf("%d of %d points are of a type that no loader reads (bfloat16, uint32, uint64): the Python loader fails to show the tag, the data server leaves them out; write float32", o.foreign, n)
 	case o.wide > 0:
 		return fmt.Sprintf("%d of %d points are not single float32 values: the data server does not show them", o.wide, n)
 	case o.otherPlugin > 0:

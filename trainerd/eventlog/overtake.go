@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -116,7 +117,8 @@ func scalars(dir string, loader tfevents.Purge) iter.Seq2[string, iter.Seq[int64
 		}
 		run := tfevents.Run{Name: "."}
 		for _, e := range entries { // in the order of their names
-			if tfevents.IsEventsFile(e.Name()) {
+			info, err := os.Stat(filepath.Join(dir, e.Name()))
+			if err == nil && info.Mode().IsRegular() && tfevents.IsEventsFile(e.Name()) {
 				run.Files = append(run.Files, e.Name())
 			}
 		}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestNamesOfDirectories has directories whose names end or mislead the Python loader's
+// walk, next to others that do no harm.
+func TestNamesOfDirectories(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"run/events.out.tfevents.1", "run/tfevents/e.tfevents.1", "apart/tfevents/e.tfevents.1"} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]string{"run/tfevents": "is a directory, but named as an events file"}
+	for link, to := range map[string]string{"apart/up": "..", "apart/next": "../run", "nowhere": "gone"} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	want["apart/up"] = "is a link to a directory that it lies in"
+	if os.Mkdir(filepath.Join(root, "caf\xe9"), 0o777) == nil && runtime.GOOS == "linux" {
+		want["caf\xe9"] = "has a name that is not UTF-8"
+	}
+	c := treeChecker{ctx: t.Context(), runs: regexp.MustCompile(""), root: root}
+	if err := filepath.WalkDir(root, c.look); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range c.found {
+		name, err := filepath.Rel(root, f.File)
+		if words := want[filepath.ToSlash(name)]; err != nil || words == "" || !strings.Contains(f.Problem, words) {
+			t.Errorf("%q: %s", f.File, f.Problem)
+		}
+		delete(want, filepath.ToSlash(name))
+	}
+	if len(want) > 0 {
+		t.Errorf("not found: %q", want)
+	}
+}
