@@ -114,3 +114,30 @@ def replay_memory():
     with tf.control_dependencies(batch.values()):
         train = tf.group(tf1.scatter_add(priorities, drawn, tf.constant([0.1] * 4, tf.float16)), tf1.assign_add(step, 1))
     return Built(train, batch, lambda k: {"picture:0": rng(k).randint(0, 256, [4, 4]).astype("uint8"), "end:0": np.bool_(rng(k).rand() < 0.5)})
+
+
+@program
+def half_embeddings():
+    """Embeddings of 16 bits: the gradients of a row that was looked up twice are summed."""
+    ids = tf1.placeholder(tf.int32, [8], "ids")
+    train, fetches = [], {}
+    for dtype in (tf.float16, tf.bfloat16):
+        start = tf.cast(tf.reshape(tf.sin(tf.range(20.0)), [5, 4]), dtype)
+        rows = tf1.get_variable("rows_" + dtype.name, initializer=start)
+        found = tf.nn.embedding_lookup(rows, ids)
+        loss = tf.reduce_sum(tf.square(tf.cast(found, tf.float32))) + tf.reduce_sum(tf.cast(tf.gather_nd(found, [[0, 1], [0, 1]]), tf.float32))
+        optimizer = tf1.train.GradientDescentOptimizer(0.05)
+        pairs = optimizer.compute_gradients(loss, [rows])
+        summed = tf.math.unsorted_segment_sum(pairs[0][0].values, pairs[0][0].indices, 5)
+        with tf.control_dependencies([loss, summed]):
+            train.append(optimizer.apply_gradients(pairs))
+        fetches |= {"loss_" + dtype.name: loss, "summed_" + dtype.name: summed}
+    return Built(tf.group(*train), fetches, lambda n: {"ids:0": rng(n).randint(0, 5, 8).astype("i")})
+
+
+@program
+def segment_sums():
+    x, feeds = fed()
+    types = [*REALS, *COMPLEX]
+    sums = {t.name: tf.math.unsorted_segment_sum(converted(x * 331 % 100, t), [1, 3, 1, -1, 1], 5) for t in types}
+    return Built(None, sums, feeds)
