@@ -28,7 +28,7 @@ def fed():
 
 
 def kept(name, dtype, resource):
-    start = tf.constant([[str(i)] * 2 for i in range(4)]) if dtype == tf.string else tf.cast([[3, 40], [0, 1], [90, 0], [5, 5]], dtype)
+    start = converted(tf.constant([[3, 40], [0, 1], [90, 0], [5, 5]]), dtype)
     return tf1.get_variable(name, initializer=start, use_resource=resource, trainable=False)
 
 
@@ -113,7 +113,11 @@ def replay_memory():
         }
     with tf.control_dependencies(batch.values()):
         train = tf.group(tf1.scatter_add(priorities, drawn, tf.constant([0.1] * 4, tf.float16)), tf1.assign_add(step, 1))
-    return Built(train, batch, lambda k: {"picture:0": rng(k).randint(0, 256, [4, 4]).astype("uint8"), "end:0": np.bool_(rng(k).rand() < 0.5)})
+
+    def feeds(k):
+        return {"picture:0": rng(k).randint(0, 256, [4, 4]).astype("uint8"), "end:0": np.bool_(rng(k).rand() < 0.5)}
+
+    return Built(train, batch, feeds)
 
 
 @program
@@ -125,7 +129,8 @@ def half_embeddings():
         start = tf.cast(tf.reshape(tf.sin(tf.range(20.0)), [5, 4]), dtype)
         rows = tf1.get_variable("rows_" + dtype.name, initializer=start)
         found = tf.nn.embedding_lookup(rows, ids)
-        loss = tf.reduce_sum(tf.square(tf.cast(found, tf.float32))) + tf.reduce_sum(tf.cast(tf.gather_nd(found, [[0, 1], [0, 1]]), tf.float32))
+        twice = tf.gather_nd(found, [[0, 1], [0, 1]])
+        loss = tf.reduce_sum(tf.square(tf.cast(found, tf.float32))) + tf.reduce_sum(tf.cast(twice, tf.float32))
         optimizer = tf1.train.GradientDescentOptimizer(0.05)
         pairs = optimizer.compute_gradients(loss, [rows])
         summed = tf.math.unsorted_segment_sum(pairs[0][0].values, pairs[0][0].indices, 5)
