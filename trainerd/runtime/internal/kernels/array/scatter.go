@@ -15,35 +15,21 @@ var scatterOps = scatterTable()
 func scatterTable() exec.OpTable {
 	t := exec.OpTable{}
 	for _, op := range []string{"Update", "Add", "Sub", "Mul", "Div", "Min", "Max"} {
-		t["Scatter"+op] = exec.OpSpec{Types: exec.Numbers, Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildScatter(op)}
-		t["ResourceScatter"+op] = exec.OpSpec{Types: exec.Numbers, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildScatter(op)}
+		types := foldTypes(op)
+		t["Scatter"+op] = exec.OpSpec{Types: types, Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildScatter(op)}
+		t["ResourceScatter"+op] = exec.OpSpec{Types: types, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildScatter(op)}
 	}
 	for _, op := range []string{"Update", "Add", "Sub", "Min", "Max"} {
-		t["ScatterNd"+op] = exec.OpSpec{Types: exec.Numbers, Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildScatterNdVar(op)}
-		t["ResourceScatterNd"+op] = exec.OpSpec{Types: exec.Numbers, Flags: exec.Stateful | exec.WritesState, Build: buildScatterNdVar(op)}
-		t["TensorScatter"+op] = exec.OpSpec{Types: exec.Numbers, Build: buildTensorScatter(op)}
+		types := foldTypes(op)
+		t["TensorScatter"+op] = exec.OpSpec{Types: types, Build: buildTensorScatter(op)}
+		if op == "Add" || op == "Sub" {
+			types |= exec.SetOf(exec.Bool)
+		}
+		t["ScatterNd"+op] = exec.OpSpec{Types: types, Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildScatterNdVar(op)}
+		t["ResourceScatterNd"+op] = exec.OpSpec{Types: types, Flags: exec.Stateful | exec.WritesState, Build: buildScatterNdVar(op)}
 	}
-	t["ScatterNd"] = exec.OpSpec{Types: exec.Numbers, Build: buildScatterNd}
+	t["ScatterNd"] = exec.OpSpec{Types: exec.ValueTypes, Build: buildScatterNd}
 	return t
-}
-
-// combiner returns the function that folds an update into an element.
-func combiner[T exec.Number](op string) func(old, x T) T {
-	switch op {
-	case "Add":
-		return func(old, x T) T { return old + x }
-	case "Sub":
-		return func(old, x T) T { return old - x }
-	case "Mul":
-		return func(old, x T) T { return old * x }
-	case "Div":
-		return func(old, x T) T { return old / x }
-	case "Min":
-		return elem.Smaller[T]
-	case "Max":
-		return elem.Larger[T]
-	}
-	return func(_, x T) T { return x }
 }
 
 func scatterType(b *exec.OpConstruction) tfpb.DataType {
@@ -55,11 +41,12 @@ func scatterType(b *exec.OpConstruction) tfpb.DataType {
 
 func buildScatter(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		k, err := exec.ByType(scatterType(b), scatter(combiner[float32](op)), scatter(combiner[float64](op)), scatter(combiner[int32](op)), scatter(combiner[int64](op)))
-		if op == "Div" && exec.Indices.Has(scatterType(b)) {
-			return noZeros(k, 2), err
+		dt := scatterType(b)
+		k := scatter(dt, foldOf(op, dt))
+		if op == "Div" && (exec.Indices | exec.SmallInts).Has(dt) {
+			return noZeros(k, 2), nil
 		}
-		return k, err
+		return k, nil
 	}
 }
 
@@ -67,7 +54,7 @@ func buildScatter(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 func noZeros(k exec.Kernel, i int) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		for j := range c.In(i).NumElements() {
-			if c.In(i).IntAt(j) == 0 {
+			if elem.RealAt(c.In(i), j) == 0 {
 				return c.Invalid("integer division by zero")
 			}
 		}
@@ -77,9 +64,9 @@ func noZeros(k exec.Kernel, i int) exec.Kernel {
 
 // scatter is the kernel that folds rows into the rows of a variable. The
 // updates may also be one scalar for all.
-func scatter[T exec.Number](f func(old, x T) T) exec.Kernel {
+func scatter(dt tfpb.DataType, f fold) exec.Kernel {
 	return func(c *exec.KernelContext) error {
-		v, err := c.TypedVariable(0, exec.DTypeOf[T]())
+		v, err := c.TypedVariable(0, dt)
 		if err != nil {
 			return err
 		}
@@ -94,18 +81,17 @@ func scatter[T exec.Number](f func(old, x T) T) exec.Kernel {
 		if !fits && len(x.Shape) != 0 {
 			return c.Invalid("updates %s at indices %s do not fit variable %q of shape %s", x.Describe(), idx.Describe(), v.Name, exec.ShapeString(shape))
 		}
-		d, xs := exec.Elems[T](&v.Value), exec.Elems[T](x)
 		for k := range idx.NumElements() {
 			i := idx.IntAt(k)
 			if i < 0 || i >= shape[0] {
 				return c.Invalid("index %d is %d, outside [0, %d)", k, i, shape[0])
 			}
+			if fits {
+				f(&v.Value, i*row, x, k*row, row)
+				continue
+			}
 			for j := range row {
-				u := xs[0]
-				if fits {
-					u = xs[k*row+j]
-				}
-				d[i*row+j] = f(d[i*row+j], u)
+				f(&v.Value, i*row+j, x, 0, 1)
 			}
 		}
 		return nil
@@ -114,24 +100,21 @@ func scatter[T exec.Number](f func(old, x T) T) exec.Kernel {
 
 func buildScatterNdVar(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		bad := ignoresBadIndices(b)
-		return exec.ByType(b.DType("T"), scatterNdVar(combiner[float32](op), bad), scatterNdVar(combiner[float64](op), bad), scatterNdVar(combiner[int32](op), bad), scatterNdVar(combiner[int64](op), bad))
-	}
-}
-
-func scatterNdVar[T exec.Number](f func(old, x T) T, ignore bool) exec.Kernel {
-	return func(c *exec.KernelContext) error {
-		v, err := c.TypedVariable(0, exec.DTypeOf[T]())
-		if err != nil {
-			return err
-		}
-		return scatterNdInto(c, &v.Value, c.In(1), c.In(2), ignore, f)
+		ignore, dt := ignoresBadIndices(b), b.DType("T")
+		f := foldOf(op, dt)
+		return func(c *exec.KernelContext) error {
+			v, err := c.TypedVariable(0, dt)
+			if err != nil {
+				return err
+			}
+			return scatterNdInto(c, &v.Value, c.In(1), c.In(2), ignore, f)
+		}, nil
 	}
 }
 
 // scatterNdInto folds slices of x into the slices of d that the vectors of idx
 // name. A slice outside of d is an error, or is skipped.
-func scatterNdInto[T exec.Number](c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f func(old, x T) T) error {
+func scatterNdInto(c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f fold) error {
 	if len(idx.Shape) == 0 || !exec.Indices.Has(idx.DType) || idx.Dim(-1) > len(d.Shape) {
 		return c.Invalid("indices %s do not fit %s", idx.Describe(), d.Describe())
 	}
@@ -139,7 +122,6 @@ func scatterNdInto[T exec.Number](c *exec.KernelContext, d, idx, x *exec.Tensor,
 	if len(x.Shape) != r+len(d.Shape)-depth || !exec.SameShape(x.Shape[:r], idx.Shape[:r]) || !exec.SameShape(x.Shape[r:], d.Shape[depth:]) {
 		return c.Invalid("updates %s at indices %s do not fit %s", x.Describe(), idx.Describe(), d.Describe())
 	}
-	ds, xs := exec.Elems[T](d), exec.Elems[T](x)
 	row := exec.NumElements(d.Shape[depth:])
 	for k := range exec.NumElements(idx.Shape[:r]) {
 		at, ok := flatIndex(idx, k, d.Shape[:depth])
@@ -149,35 +131,25 @@ func scatterNdInto[T exec.Number](c *exec.KernelContext, d, idx, x *exec.Tensor,
 		if !ok {
 			return badIndex(c, idx, k, d.Shape[:depth])
 		}
-		for j := range row {
-			ds[at*row+j] = f(ds[at*row+j], xs[k*row+j])
-		}
+		f(d, at*row, x, k*row, row)
 	}
 	return nil
 }
 
 func buildTensorScatter(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		bad := ignoresBadIndices(b)
-		return exec.ByType(b.DType("T"), tensorScatter(combiner[float32](op), bad), tensorScatter(combiner[float64](op), bad), tensorScatter(combiner[int32](op), bad), tensorScatter(combiner[int64](op), bad))
-	}
-}
-
-func tensorScatter[T exec.Number](f func(old, x T) T, ignore bool) exec.Kernel {
-	return func(c *exec.KernelContext) error {
-		x := c.In(0)
-		d := c.OutLike(0, x.DType, x)
-		copy(d.Data, x.Data)
-		return scatterNdInto(c, d, c.In(1), c.In(2), ignore, f)
+		ignore, f := ignoresBadIndices(b), foldOf(op, b.DType("T"))
+		return func(c *exec.KernelContext) error {
+			x := c.In(0)
+			d := c.OutLike(0, x.DType, x)
+			exec.CopyElems(d, 0, x, 0, x.NumElements())
+			return scatterNdInto(c, d, c.In(1), c.In(2), ignore, f)
+		}, nil
 	}
 }
 
 func buildScatterNd(b *exec.OpConstruction) (exec.Kernel, error) {
-	bad := ignoresBadIndices(b)
-	return exec.ByType(b.DType("T"), scatterNd[float32](bad), scatterNd[float64](bad), scatterNd[int32](bad), scatterNd[int64](bad))
-}
-
-func scatterNd[T exec.Number](ignore bool) exec.Kernel {
+	ignore, f := ignoresBadIndices(b), foldOf("Add", b.DType("T"))
 	return func(c *exec.KernelContext) error {
 		d, err := elem.OutShaped(c, 2, c.In(1).DType)
 		if err != nil {
@@ -186,8 +158,8 @@ func scatterNd[T exec.Number](ignore bool) exec.Kernel {
 		if err := elem.ZeroAll(c, d); err != nil {
 			return err
 		}
-		return scatterNdInto(c, d, c.In(0), c.In(1), ignore, combiner[T]("Add"))
-	}
+		return scatterNdInto(c, d, c.In(0), c.In(1), ignore, f)
+	}, nil
 }
 
 const (

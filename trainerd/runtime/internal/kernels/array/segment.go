@@ -3,13 +3,14 @@ package array
 import (
 	"math"
 
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 // Sums, products and extremes of the rows of a tensor that belong to one segment.
 var segmentOps = exec.OpTable{
-	"UnsortedSegmentSum":  {Types: exec.Indices | exec.SetOf(exec.Int16), TypeAttr: "Tindices", Build: exec.WidenedIndices("Tindices", buildUnsorted(segmentSum), 1)},
+	"UnsortedSegmentSum":  {Types: exec.Indices | exec.SetOf(exec.Int16), TypeAttr: "Tindices", Build: exec.CheckedType("T", foldTypes("Add"), exec.WidenedIndices("Tindices", buildUnsortedSum, 1))},
 	"UnsortedSegmentProd": {Types: exec.Numbers, Build: buildUnsorted(segmentProd)},
 	"UnsortedSegmentMax":  {Types: exec.Numbers, Build: buildUnsorted(segmentMax)},
 	"UnsortedSegmentMin":  {Types: exec.Numbers, Build: buildUnsorted(segmentMin)},
@@ -60,14 +61,43 @@ func limits[T exec.Number]() (T, T) {
 
 func buildUnsorted(s segment) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByType(b.DType("T"), unsortedSegment[float32](s), unsortedSegment[float64](s), unsortedSegment[int32](s), unsortedSegment[int64](s))
+		return exec.ByType(b.DType("T"), unsortedFold[float32](s), unsortedFold[float64](s), unsortedFold[int32](s), unsortedFold[int64](s))
 	}
 }
 
-// unsortedSegment is the kernel that folds the rows of each segment; rows of
-// negative segments are dropped.
-func unsortedSegment[T exec.Number](s segment) exec.Kernel {
+// unsortedFold is the kernel for an op that is not a sum.
+func unsortedFold[T exec.Number](s segment) exec.Kernel {
 	init, f := segmentFold[T](s)
+	start := func(d *exec.Tensor) {
+		for i, ds := 0, exec.Elems[T](d); i < len(ds); i++ {
+			ds[i] = init
+		}
+	}
+	return unsortedSegment(start, foldElems(f))
+}
+
+func buildUnsortedSum(b *exec.OpConstruction) (exec.Kernel, error) {
+	return unsortedSegment(elem.Zero, sumOfRows(b.DType("T"))), nil
+}
+
+// sumOfRows returns the fold that adds rows of a type, in vectors where it can.
+func sumOfRows(dt tfpb.DataType) fold {
+	switch dt {
+	case exec.Float32:
+		return addRow[float32]
+	case exec.Float64:
+		return addRow[float64]
+	case exec.Int32:
+		return addRow[int32]
+	case exec.Int64:
+		return addRow[int64]
+	}
+	return foldOf("Add", dt)
+}
+
+// unsortedSegment is the kernel that folds the rows of each segment; rows of
+// negative segments are dropped. All segments start as start has them.
+func unsortedSegment(start func(*exec.Tensor), f fold) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x, ids := c.In(0), c.In(1)
 		n, err := c.IntScalar(2, "the number of segments")
@@ -77,44 +107,33 @@ func unsortedSegment[T exec.Number](s segment) exec.Kernel {
 		if n < 0 || len(x.Shape) < len(ids.Shape) || !exec.SameShape(x.Shape[:len(ids.Shape)], ids.Shape) {
 			return c.Invalid("segments %s do not fit %s (%d segments)", ids.Describe(), x.Describe(), n)
 		}
-		shape := append(append(c.ScratchInts(0, 0), n), x.Shape[len(ids.Shape):]...)
-		row := exec.NumElements(shape[1:])
-		xs, d := exec.Elems[T](x), exec.Elems[T](c.Out(0, x.DType, shape...))
-		for i := range d {
-			d[i] = init
-		}
+		d := c.Out(0, x.DType, append(append(c.ScratchInts(0, 0), n), x.Shape[len(ids.Shape):]...)...)
+		row := exec.NumElements(d.Shape[1:])
+		start(d)
 		if x.NumElements() == 0 { // then TensorFlow does not look at the segments
 			return nil
-		}
-		fold := func(to, from []T) {
-			for j, v := range from {
-				to[j] = f(to[j], v)
-			}
-		}
-		if s == segmentSum {
-			fold = addRow[T]
 		}
 		for k, id := range c.IntsOf(1, ids) {
 			if id >= n {
 				return c.Invalid("segment %d is outside [0, %d)", id, n)
 			}
 			if id >= 0 {
-				fold(d[id*row:(id+1)*row], xs[k*row:(k+1)*row])
+				f(d, id*row, x, k*row, row)
 			}
 		}
 		return nil
 	}
 }
 
-// addRow adds a row to another one.
-func addRow[T exec.Number](to, from []T) {
+// addRow is a fold that adds a row to another one.
+func addRow[T exec.Number](d *exec.Tensor, at int, x *exec.Tensor, from, n int) {
 	const short = 16 // elements that vectors are not worth
-	if len(from) > short {
-		elem.AddTo(to, from)
+	to, row := exec.Elems[T](d)[at:at+n], exec.Elems[T](x)[from:from+n]
+	if n > short {
+		elem.AddTo(to, row)
 		return
 	}
-	to = to[:len(from)]
-	for j, v := range from {
+	for j, v := range row {
 		to[j] += v
 	}
 }
