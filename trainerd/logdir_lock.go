@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"syscall"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
@@ -51,9 +49,6 @@ func (sv *Supervisor) lockLogdir(r *run) error {
 		return fmt.Errorf("logdir %s cannot be made: %w", sv.Logdir, err)
 	}
 	lock, err := logdir.Acquire(sv.Logdir, sv.log())
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", sv.Logdir, err)
-	}
 	sv.lock = lock
 	return err
 }

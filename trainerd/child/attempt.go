@@ -2,7 +2,6 @@ package child
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
@@ -41,27 +40,20 @@ type attempt struct {
 
 // once starts the program and goes with it until it has ended.
 func (r *run) once(ctx context.Context) (Exit, error) {
-	ln, err := r.system().Listen()
-	if err != nil {
-		return Exit{}, err
-	}
-	defer ln.Close()
 	r.await("the checkpoint to start from", func() { r.begin(ctx) })
 	if ctx.Err() != nil || r.lost != nil { // a program that is stopped at once may save what it has not loaded yet
 		e := Exit{Attempt: r.attempts, Cause: Stopped, Code: -1, Step: -1}
 		r.observer.Ended(e, false, 0)
 		return e, r.unsaved()
 	}
-	a, err := r.launch(ctx, ln)
-	if start, ok := errors.AsType[*StartError](err); ok && r.attempts > 1 {
-		r.log.Error("the program cannot be started", "err", start.Err)
-		r.publish(nodeEnded, "")
-		r.awaitParts(ctx)
-		return Exit{Attempt: r.attempts, Cause: Failed, Code: -1, Step: -1}, nil
+	a, err := r.listenAndLaunch(ctx)
+	if err != nil && isRetried(err, r.attempts) {
+		return r.notStarted(ctx, err), nil
 	}
 	if err != nil {
 		return Exit{}, err
 	}
+	defer a.listener.Close()
 	r.attempt.process, r.attempt.started, r.attempt.unsaved = a, true, nil
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
@@ -86,6 +78,29 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.savers = nil
 	r.writeRate()
 	return r.ended(a.exit, stopped)
+}
+
+// notStarted takes a start that could not be made, and may be made later.
+func (r *run) notStarted(ctx context.Context, err error) Exit {
+	r.log.Error("the program cannot be started", "err", err)
+	r.publish(nodeEnded, "")
+	r.awaitParts(ctx)
+	e := Exit{Attempt: r.attempts, Cause: Failed, Code: notStartedCode, Step: -1}
+	e.DiskFull = r.isDiskFull(&e)
+	return e
+}
+
+// listenAndLaunch makes what a start needs, and starts the program.
+func (r *run) listenAndLaunch(ctx context.Context) (*process, error) {
+	ln, err := r.system().Listen()
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.launch(ctx, ln)
+	if err != nil {
+		ln.Close()
+	}
+	return a, err
 }
 
 // launch starts the program, which inherits the lock of its group.

@@ -5,7 +5,9 @@ package child
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -51,6 +53,71 @@ func TestSecondStartFails(t *testing.T) {
 		}
 	})
 }
+
+// TestStartIsRetried has starts that fail for want of something that the machine may have again,
+// the first one too: another follows, and the program completes.
+func TestStartIsRetried(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		err      error
+		attempts int // 1 if the first failure is final
+	}{
+		{"no open files", &os.SyscallError{Syscall: "pipe2", Err: syscall.EMFILE}, 2},
+		{"no processes", &fs.PathError{Op: "fork/exec", Path: "python3", Err: syscall.EAGAIN}, 2},
+		{"no memory", &fs.PathError{Op: "fork/exec", Path: "python3", Err: syscall.ENOMEM}, 2},
+		{"being written", &fs.PathError{Op: "fork/exec", Path: "./train", Err: syscall.ETXTBSY}, 2},
+		{"the server of its disk is away", &fs.PathError{Op: "fork/exec", Path: "./train", Err: syscall.ESTALE}, 2},
+		{"no program", &fs.PathError{Op: "fork/exec", Path: "./train", Err: syscall.ENOENT}, 1},
+		{"no execute permission", &fs.PathError{Op: "fork/exec", Path: "./train", Err: syscall.EACCES}, 1},
+		{"no interpreter", &fs.PathError{Op: "fork/exec", Path: "./train", Err: syscall.ENOEXEC}, 1},
+		{"not in PATH", &exec.Error{Name: "train", Err: exec.ErrNotFound}, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(*simProgram) int { return 0 })
+			sv.System.(*simulated).fails = tc.err
+			sv.Observer = &seesEndsThen{func() { sv.System.(*simulated).fails = nil }}
+			exit, err := sv.Run(t.Context())
+			if final := tc.attempts == 1; is[*StartError](err) != final || !final && err != nil || exit.Attempt != tc.attempts && !final {
+				t.Errorf("%s: Run = %+v, %v", tc.name, exit, err)
+			}
+			if want := "the program could not be started; it will be started again"; strings.Contains(log.String(), want) == (tc.attempts == 1) {
+				t.Errorf("%s: the log has\n%s", tc.name, log)
+			}
+		})
+	}
+}
+
+// TestNoSocketLater has a second start for whose socket there is no room: the run does not end.
+func TestNoSocketLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sv *Supervisor
+		sv, _ = simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") == "3" {
+				return 0
+			}
+			sv.System.(*simulated).noSocket = syscall.ENOSPC
+			return 1
+		})
+		starts := 0
+		sv.Observer = &seesEndsThen{func() {
+			if starts++; starts == 2 {
+				sv.System.(*simulated).noSocket = nil
+			}
+		}}
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 3 {
+			t.Errorf("Run = %+v, %v", exit, err)
+		}
+	})
+}
+
+// seesEndsThen is an observer that does something after each start.
+type seesEndsThen struct{ do func() }
+
+func (*seesEndsThen) Started(int, *Checkpoint)          {}
+func (*seesEndsThen) Reported(*Report)                  {}
+func (*seesEndsThen) Saved(Checkpoint)                  {}
+func (*seesEndsThen) Paused(bool)                       {}
+func (s *seesEndsThen) Ended(Exit, bool, time.Duration) { s.do() }
 
 // TestFailuresWithACheckpoint has ends in a row of a program that was given its newest
 // checkpoint: two failures before a report send it back to the one before, unless it was

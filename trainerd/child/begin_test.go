@@ -57,6 +57,35 @@ func TestCannotBegin(t *testing.T) {
 	}
 }
 
+// A worker that lacks something for a start tells the chief, and takes part in the next one.
+func TestFollowerCannotStartNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran := false
+		sv, _ := simulate(t, func(p *simProgram) int {
+			ran = p.variable("TRAINERD_ATTEMPT") == "2"
+			return 0
+		})
+		sv.Nodes, sv.Node = 2, 1
+		lead(t, sv.Logdir)
+		sv.System.(*simulated).fails = syscall.EAGAIN
+		_, end := begin(t, sv)
+		pass(10 * time.Second)
+		var got nodeState
+		dir := filepath.Join(sv.Logdir, nodesDir)
+		readJSON(filepath.Join(dir, "node1", "state.json"), &got)
+		if got.Phase != nodeEnded || got.Cause != Failed || got.Attempt != 1 {
+			t.Errorf("the chief is told %+v", got)
+		}
+		sv.System.(*simulated).fails = nil
+		childtest.Must(t, writeJSON(nil, filepath.Join(dir, "job.json"), jobState{start: start{lifeOf(lock.Named(sv.Logdir)), 2}, Phase: nodeRunning}))
+		pass(10 * time.Second)
+		childtest.Must(t, writeJSON(nil, filepath.Join(dir, "job.json"), jobState{start: start{lifeOf(lock.Named(sv.Logdir)), 2}, Phase: jobComplete}))
+		if exit, err := end(); err != nil || !ran {
+			t.Errorf("Run = %+v, %v; the second start was made: %v", exit, err, ran)
+		}
+	})
+}
+
 // holdGroup holds the lock of the group of a run, as a process in another container does.
 func holdGroup(t *testing.T, sv *Supervisor) {
 	t.Helper()

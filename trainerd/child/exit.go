@@ -1,12 +1,19 @@
 package child
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
+
+// notStartedCode is the exit code of a program that has not been started.
+const notStartedCode = -1
 
 // exitTempFail is the exit code (EX_TEMPFAIL) of a program that could not continue
 // for a reason outside of it, and would like to try again.
@@ -64,6 +71,9 @@ type Exit struct {
 }
 
 func (e *Exit) String() string {
+	if e.Code == notStartedCode && e.Signal == 0 {
+		return "could not be started"
+	}
 	if e.Signal != 0 {
 		return fmt.Sprintf("was ended by signal %d (%v)", int(e.Signal), e.Signal)
 	}
@@ -127,3 +137,25 @@ func (e *StartError) Error() string {
 
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
+
+// isFinal reports whether another start would fail, too, as there is no such program. It is
+// not, where the machine lacks processes, memory or open files, or its disk fails.
+func (e *StartError) isFinal() bool {
+	errno, ok := errors.AsType[syscall.Errno](e.Err)
+	if !ok {
+		return true // there is no such command in $PATH
+	}
+	return errors.Is(errno, fs.ErrNotExist) || errors.Is(errno, fs.ErrPermission) || slices.Contains(finalErrnos, errno)
+}
+
+var finalErrnos = []syscall.Errno{syscall.ENOEXEC, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.E2BIG, syscall.EINVAL}
+
+// isRetried reports whether a start that has failed is repeated: what an earlier start had may
+// come back, as a program that is just being replaced.
+func isRetried(err error, attempt int) bool {
+	if _, used := errors.AsType[*logdir.GroupError](err); used {
+		return false
+	}
+	start, ok := errors.AsType[*StartError](err)
+	return attempt > 1 || ok && !start.isFinal()
+}

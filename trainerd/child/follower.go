@@ -296,28 +296,20 @@ func (f *follower) begin(ctx context.Context, job jobState) (over bool, err erro
 	f.at, f.run.job, f.attempts = job.start, job, job.Attempt
 	f.closing, f.passes = time.Time{}, forwarder{}
 	f.attempt = attempt{step: -1, given: job.checkpoint(f.logdir), save: job.Save}
+	f.observer.Started(f.attempts, f.attempt.given)
 	a, err := f.listenAndLaunch(ctx)
 	if err != nil {
-		f.exit = Exit{Attempt: f.attempts, Cause: Failed, Code: -1, Step: -1}
+		f.exit = Exit{Attempt: f.attempts, Cause: Failed, Code: notStartedCode, Step: -1}
 		f.tell(nodeEnded) // the chief knows that it was to begin here
-		return true, err
+		if !isRetried(err, f.attempts) {
+			return true, err
+		}
+		f.log.Error("the program cannot be started", "err", err)
+		return false, nil
 	}
 	f.attempt.process, f.reports = a, a.reports
 	f.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", f.givenPath(), "chief", job.Host)
 	return false, nil
-}
-
-func (f *follower) listenAndLaunch(ctx context.Context) (*process, error) {
-	ln, err := f.system().Listen()
-	if err != nil {
-		return nil, err
-	}
-	f.observer.Started(f.attempts, f.attempt.given)
-	a, err := f.launch(ctx, ln)
-	if err != nil {
-		ln.Close()
-	}
-	return a, err
 }
 
 // checkpoint returns the one that the chief has chosen, nil for none.

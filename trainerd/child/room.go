@@ -4,6 +4,17 @@ package child
 // then when it saves, and will not once somebody has made room. For one that has trained it is
 // two checkpoints: room for one may have come after it had failed, from one that was deleted.
 func (r *run) isDiskFull(e *Exit) bool {
+	takes := true
+	r.await("a look whether the disk takes files", func() { takes = r.lost != nil || r.store.TakesFile() })
+	if !takes {
+		r.log.Warn("the disk takes no file: it is full, a quota is used up, or there are too many files; that the program has failed does not count")
+		return true
+	}
+	return r.lacksRoom(e)
+}
+
+// lacksRoom goes by the bytes that are free.
+func (r *run) lacksRoom(e *Exit) bool {
 	known := r.store.Known()
 	if len(known) == 0 {
 		return false

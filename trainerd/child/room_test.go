@@ -4,8 +4,10 @@ package child
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +48,52 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 			exit, err := sv.Run(t.Context())
 			if waits := left < size; (err == nil) != waits || waits != (time.Since(begun) >= full) || waits && !strings.HasSuffix(last, "ckpt-20.safetensors") {
 				t.Errorf("with %d bytes left: Run = %+v, %v after %v\n%s", left, exit, err, time.Since(begun), log)
+			}
+		})
+	}
+}
+
+// exhausted is a disk with free bytes, which takes no files meanwhile.
+type exhausted struct {
+	atomicfile.FS
+	err func() error
+}
+
+func (d exhausted) Create(name string) (atomicfile.File, error) {
+	if err := d.err(); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return d.FS.Create(name)
+}
+
+// TestUsedUpIsWaitedFor has a program that fails in each save, for hours, as the disk has as many
+// files as it can or a quota is used up, before its first checkpoint too.
+func TestUsedUpIsWaitedFor(t *testing.T) {
+	const full = 6 * time.Hour
+	for err, waits := range map[error]bool{syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EACCES: false} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			isFull := func() bool { return time.Since(begun) > 0 && time.Since(begun) < full }
+			sv, log := simulate(t, func(p *simProgram) int {
+				p.sleep(time.Second)
+				if isFull() {
+					return 1
+				}
+				return 0
+			})
+			sv.FS = exhausted{atomicfile.OrOS(nil), func() error {
+				if isFull() {
+					return err
+				}
+				return nil
+			}}
+			exit, got := sv.Run(t.Context())
+			if (got == nil) != waits || waits != (time.Since(begun) >= full) {
+				t.Errorf("%v: Run = %+v, %v after %v\n%s", err, exit, got, time.Since(begun), log)
+			}
+			left, e := filepath.Glob(filepath.Join(sv.Logdir, ".trainerd-*"))
+			if e != nil || len(left) > 0 {
+				t.Errorf("%v: left %v, %v", err, left, e)
 			}
 		})
 	}

@@ -110,7 +110,7 @@ func (r *run) acquire() (err error) {
 		return err
 	}
 	if err := atomicfile.MkdirAllSync(r.FS, r.logdir); err != nil {
-		return err
+		return fmt.Errorf("logdir %s cannot be made: %w", r.logdir, err)
 	}
 	if r.lock, err = logdir.Acquire(r.logdir, r.log); err != nil {
 		return err

@@ -29,9 +29,14 @@ var actions = map[string]action{
 func (s *Server) act(w http.ResponseWriter, r *http.Request, do action) {
 	job, err := s.o.Monitor.Job()
 	var body any
-	if err == nil || r.URL.Path == "/v1/stop" { // which may be wanted before there is a job
+	if err == nil {
 		body, err = do(r.Context(), job, r)
 	}
+	reply(w, body, err)
+}
+
+// reply answers with what an action has returned.
+func reply(w http.ResponseWriter, body any, err error) {
 	var refused *RefusedError
 	var bad badRequest
 	switch {
@@ -63,8 +68,8 @@ func resume(ctx context.Context, job Job, _ *http.Request) (any, error) {
 	return Result{"training continues"}, job.Resume(ctx)
 }
 
-// stop ends the training, or with now the process.
-func (s *Server) stop(_ context.Context, job Job, r *http.Request) (any, error) {
+// stop ends the training, also one that is not ready yet or is stopping, or with now the process.
+func (s *Server) stop(r *http.Request) (any, error) {
 	var q struct {
 		Now bool `json:"now"`
 	}
@@ -78,12 +83,7 @@ func (s *Server) stop(_ context.Context, job Job, r *http.Request) (any, error) 
 		s.o.StopNow()
 		return Result{"ending at once; what came after the last checkpoint is lost"}, nil
 	}
-	if job == nil {
-		_, err := s.o.Monitor.Job()
-		return nil, err
-	}
-	job.Stop()
-	return Result{"stopping after this step and saving"}, nil
+	return Result{"stopping after this step and saving"}, s.o.Monitor.Stop()
 }
 
 func set(ctx context.Context, job Job, r *http.Request) (any, error) {

@@ -17,8 +17,6 @@ type Job interface {
 	Save(ctx context.Context) (trainerd.SavedCheckpoint, error)
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
-	// Stop requests the end after the current step, with a last checkpoint.
-	Stop()
 	// Set changes a setting of the run, and returns a description of the new
 	// state.
 	Set(ctx context.Context, key, value string) (string, error)
@@ -50,6 +48,7 @@ type Monitor struct {
 	tagBytes     int                   // of these tags
 	counts       func() trainerd.Stats // nil for none
 	job          Job                   // nil unless training
+	stop         func()                // the run, nil for not yet
 	ready        bool
 	progress     int64     // counts steps and phases
 	lastProgress time.Time // when progress changed
@@ -123,6 +122,29 @@ func (m *Monitor) Begin(job Job, step, steps int64, restored string) {
 	m.rateStep, m.rateTime = step, now
 	m.moves(now)
 	m.wakeUp()
+}
+
+// OnStop sets what ends the run after the current step, with a last checkpoint, and before its
+// first one at once. It may be called more than once.
+func (m *Monitor) OnStop(stop func()) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop = stop
+}
+
+// Stop requests that end, whether the run has a job yet or still.
+func (m *Monitor) Stop() error {
+	m.mu.Lock()
+	stop, phase := m.stop, m.status.Phase
+	m.mu.Unlock()
+	if stop == nil {
+		return Refusef("the job is %s and cannot be stopped yet; ask again when it trains", phase)
+	}
+	stop()
+	return nil
 }
 
 // Step reports a completed step, and how long it took. The loss is NaN if there

@@ -99,7 +99,10 @@ func (s *Server) routes() *http.ServeMux {
 	for name, do := range actions {
 		mux.HandleFunc("POST /v1/"+name, s.mayBeLong(func(w http.ResponseWriter, r *http.Request) { s.act(w, r, do) }))
 	}
-	mux.HandleFunc("POST /v1/stop", func(w http.ResponseWriter, r *http.Request) { s.act(w, r, s.stop) })
+	mux.HandleFunc("POST /v1/stop", func(w http.ResponseWriter, r *http.Request) {
+		body, err := s.stop(r)
+		reply(w, body, err)
+	})
 	mux.HandleFunc("GET /v1/logs", s.mayBeLong(s.logs))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)

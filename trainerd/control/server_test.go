@@ -31,7 +31,6 @@ func (j *fakeJob) Save(context.Context) (trainerd.SavedCheckpoint, error) {
 }
 func (j *fakeJob) Pause(context.Context) error  { j.note("pause"); return nil }
 func (j *fakeJob) Resume(context.Context) error { j.note("resume"); return nil }
-func (j *fakeJob) Stop()                        { j.note("stop") }
 func (j *fakeJob) Set(_ context.Context, key, value string) (string, error) {
 	j.note("set %s=%s", key, value)
 	if key != "eval.steps" {
@@ -52,6 +51,7 @@ func (j *fakeJob) Note(_ context.Context, text string) error { j.note("note %s",
 func begun(t *testing.T) (*Monitor, *fakeJob) {
 	t.Helper()
 	m, job := NewMonitor("digits", t.TempDir(), 7), &fakeJob{}
+	m.OnStop(func() { job.note("stop") })
 	m.Begin(job, 0, 1000, "")
 	m.Step(1, 0.5, time.Millisecond)
 	return m, job
@@ -160,6 +160,21 @@ func TestNotTraining(t *testing.T) {
 	}
 	if status, _ := request(t, "POST", url+"/v1/stop", `{"now":true}`); status != 200 || !stopped {
 		t.Errorf("stop now: %d, %v", status, stopped)
+	}
+}
+
+// TestStopOutsideOfTraining has a stop for a run that is not ready, as it waits for servers, and
+// for one that is stopping already: it is done, as a signal is.
+func TestStopOutsideOfTraining(t *testing.T) {
+	for _, phase := range []Phase{Preparing, Stopping, Ended} {
+		m, stops := NewMonitor("digits", "", 1), 0
+		m.OnStop(func() { stops++ })
+		m.Enter(phase)
+		ln, url := tcp(t)
+		serve(t, Options{Monitor: m}, ln)
+		if status, text := request(t, "POST", url+"/v1/stop", ""); status != 200 || stops != 1 {
+			t.Errorf("%s: %d %s, %d stops", phase, status, text, stops)
+		}
 	}
 }
 

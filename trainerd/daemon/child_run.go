@@ -35,10 +35,11 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	if why := hidesEnd(c.Child.Command); why != "" {
 		log.Warn("the end of this command does not tell how the program ended: " + why)
 	}
-	defer o.serve(log)()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, func() { stop(stopRequest) }}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
+	o.Monitor.OnStop(func() { stop(stopRequest) })
+	defer o.serve(log)()
+	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
 	sv.Observer = w
 	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
@@ -223,8 +224,7 @@ func otherValues(r *child.Report) (some []child.Value) {
 
 // childJob is a program as other goroutines may steer it: a [control.Job].
 type childJob struct {
-	sv   *child.Supervisor
-	stop context.CancelFunc
+	sv *child.Supervisor
 }
 
 // Save has the program write a checkpoint.
@@ -239,9 +239,6 @@ func (j *childJob) Pause(ctx context.Context) error { return refused(j.sv.Pause(
 
 // Resume lets it continue.
 func (j *childJob) Resume(ctx context.Context) error { return refused(j.sv.Resume(ctx)) }
-
-// Stop ends it.
-func (j *childJob) Stop() { j.stop() }
 
 // Keep protects a checkpoint from rotation.
 func (j *childJob) Keep(step int64) (string, error) {

@@ -229,7 +229,9 @@ func TestPromiseControl(t *testing.T) {
 			t.Error("a second run would not be refused")
 		}
 		steer(t, job)
-		job.Stop()
+		if err := m.Stop(); err != nil {
+			t.Error(err)
+		}
 		if err := <-ended; err != nil {
 			t.Fatalf("%v\n%s", err, said.String())
 		}

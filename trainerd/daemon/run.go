@@ -95,9 +95,10 @@ func run(ctx context.Context, c *config.Config, o RunOptions) error {
 		return err
 	}
 	c.LogIdleKeys(log)
-	defer o.serve(log)()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	o.Monitor.OnStop(func() { stop(stopRequest) })
+	defer o.serve(log)()
 	j.attach(log, func(master string) {
 		fmt.Fprintf(o.Stderr, "the model is served at %s\n", master)
 	}, func(reason string) {
@@ -106,7 +107,7 @@ func run(ctx context.Context, c *config.Config, o RunOptions) error {
 	})
 	j.sessions.stdout, j.sessions.stderr = o.screens(show)
 	j.sessions.wrap, j.task.FS, j.task.Dial = o.Wrap, o.FS, o.Dial
-	t := o.newTraining(j, show, func() { stop(stopRequest) })
+	t := o.newTraining(j, show)
 	t.sv.OnSave = func(s trainerd.SavedCheckpoint) {
 		show.saved(s.Step)
 		o.Monitor.Saved(s)
@@ -159,11 +160,11 @@ func (o RunOptions) serve(log *slog.Logger) (end func()) {
 	}
 }
 
-// newTraining returns the training of a job, which stop ends.
-func (o RunOptions) newTraining(j *job, show progress, stop func()) *training {
+// newTraining returns the training of a job.
+func (o RunOptions) newTraining(j *job, show progress) *training {
 	t := &training{
 		job: j, sv: j.supervisor(), show: show, eval: newEvaluator(j), replicas: cluster.NewReplicas(j.task),
-		watch: o.Monitor, beat: o.beat, step: j.saved, summaryStep: j.saved, stop: stop,
+		watch: o.Monitor, beat: o.beat, step: j.saved, summaryStep: j.saved,
 	}
 	j.sessions.first = t.firstStep
 	return t

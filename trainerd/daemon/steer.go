@@ -133,9 +133,6 @@ func (s *steering) pause(ctx context.Context, paused bool, phase control.Phase, 
 	})
 }
 
-// Stop ends the training after the current step.
-func (s *steering) Stop() { s.t.stop() }
-
 // Keep protects a checkpoint from rotation.
 func (s *steering) Keep(step int64) (string, error) {
 	if s.t.sv.SavePath() == "" {

@@ -111,7 +111,9 @@ func TestSteer(t *testing.T) {
 	if _, err := job.Keep(step + 1000000); !errors.As(err, &refused) {
 		t.Errorf("keeping what is not there: %v", err)
 	}
-	job.Stop()
+	if err := m.Stop(); err != nil {
+		t.Error(err)
+	}
 	if text := wait(); !strings.Contains(text, ", and saved") {
 		t.Errorf("the job says\n%s", text)
 	}
@@ -132,7 +134,7 @@ func TestSteer(t *testing.T) {
 
 // A paused job can be stopped, and who asks may give up.
 func TestSteerPaused(t *testing.T) {
-	_, _, job, wait := steered(t) // without checkpoints by the clock
+	_, m, job, wait := steered(t) // without checkpoints by the clock
 	var refused *control.RefusedError
 	if _, err := job.Set(t.Context(), "supervisor.save_model_secs", "10"); !errors.As(err, &refused) {
 		t.Errorf("an interval that was 0 is changed: %v", err)
@@ -145,7 +147,9 @@ func TestSteerPaused(t *testing.T) {
 	if err := job.Resume(gone); err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	job.Stop()
+	if err := m.Stop(); err != nil {
+		t.Error(err)
+	}
 	wait()
 }
 
@@ -201,6 +205,27 @@ func TestPauseOutlivesSession(t *testing.T) {
 	if step := again.(*steering).t.made; step != 0 {
 		t.Errorf("the new session made %d steps in the pause", step)
 	}
-	again.Stop()
+	if err := m.Stop(); err != nil {
+		t.Error(err)
+	}
 	wait()
+}
+
+// A run that waits for its servers is not ready, and ends when it is asked to stop.
+func TestStopWhilePreparing(t *testing.T) {
+	c := clustersConfig(t, `master="grpc://127.0.0.1:1"`)
+	m := control.NewMonitor(c.Name, c.Logdir, 1)
+	serving := make(chan struct{})
+	serve := func(*slog.Logger) func() { close(serving); return func() {} }
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: io.Discard, Monitor: m, Serve: serve})
+	}()
+	<-serving
+	if err := m.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

@@ -39,7 +39,6 @@ type training struct {
 
 	watch   *control.Monitor // may be nil
 	beat    *heartbeat       // may be nil
-	stop    func()           // asks for the end of the run
 	steer   *steering        // of the current session
 	steered program.Feed     // what people have put in place of feeds
 	paused  bool

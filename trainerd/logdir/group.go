@@ -34,7 +34,7 @@ func HoldGroup(dir string) (*os.File, error) {
 	f, locked, err := lockInherited(filepath.Join(dir, GroupFile))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("locking logdir for a program: %w", err)
+		return nil, lockError(dir, "locking logdir for a program", err)
 	case locked:
 		return nil, &GroupError{Logdir: dir}
 	}

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/logging"
@@ -92,7 +93,7 @@ func Acquire(dir string, log *slog.Logger) (*Lock, error) {
 	lock, holder, err := acquireLock(name)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("locking logdir: %w", err)
+		return nil, lockError(dir, "locking logdir", err)
 	case lock == nil:
 		return nil, &LockedError{Logdir: dir, File: name, Holder: holder}
 	}
@@ -105,6 +106,15 @@ func Acquire(dir string, log *slog.Logger) (*Lock, error) {
 		return nil, fmt.Errorf("locking logdir: %w", errors.Join(err, lock.Release()))
 	}
 	return lock, nil
+}
+
+// lockError says what to do about a logdir that this user may not write.
+func lockError(dir, doing string, err error) error {
+	err = fmt.Errorf("%s: %w", doing, err)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", dir, err)
+	}
+	return err
 }
 
 // TakenOver reports whether the process that had the lock before has died without

@@ -214,6 +214,21 @@ func TestHoldGroup(t *testing.T) {
 	}
 }
 
+// TestNotWritable has a folder in which nobody may make a file: the error says what to do.
+func TestNotWritable(t *testing.T) {
+	const dir = "/sys"
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip(err)
+	}
+	_, acquired := Acquire(dir, nil)
+	_, held := HoldGroup(dir)
+	for name, err := range map[string]error{"Acquire": acquired, "HoldGroup": held} {
+		if err == nil || !strings.Contains(err.Error(), "logdir /sys is not writable: ") || !strings.Contains(err.Error(), "change its permissions") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestCannotBeLocked has folders that have no lock, or cannot have one.
 func TestCannotBeLocked(t *testing.T) {
 	dir := t.TempDir()

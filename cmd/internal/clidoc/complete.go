@@ -2,13 +2,14 @@ package clidoc
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 )
 
 //go:embed scripts
@@ -32,20 +33,12 @@ func completionCommand() *cli.Command {
 			shell := c.Args().First()
 			text, err := scripts.ReadFile("scripts/" + shell)
 			if c.NArg() != 1 || err != nil {
-				return usageError(c, errors.New("completion: want one of bash, zsh and fish"))
+				return cliargs.Usagef("completion: want one of bash, zsh and fish")
 			}
 			_, err = io.WriteString(c.App.Writer, strings.ReplaceAll(string(text), programMark, c.App.Name))
 			return err
 		},
 	}
-}
-
-// usageError makes err what the program makes of a wrong command line.
-func usageError(c *cli.Context, err error) error {
-	if c.App.OnUsageError == nil {
-		return err
-	}
-	return c.App.OnUsageError(c, err, true)
 }
 
 // completeCommand prints what may take the place of the last of its arguments,

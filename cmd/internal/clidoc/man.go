@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 )
 
 func (d *Doc) manCommand() *cli.Command {
@@ -18,7 +20,7 @@ func (d *Doc) manCommand() *cli.Command {
 			"`manpath`, as PROGRAM.1.",
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usageError(c, fmt.Errorf("man: want no arguments, got %d", c.NArg()))
+				return cliargs.Usagef("man: want no arguments, got %d", c.NArg())
 			}
 			return d.writeMan(c.App.Writer, c.App)
 		},

@@ -320,6 +320,7 @@ func descriptors(t *testing.T) int {
 func TestListen(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
+	defer func(temp string) { sharedTemp = temp }(sharedTemp)
 	ln, err := OS{}.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -344,13 +345,21 @@ func TestListen(t *testing.T) {
 	if err := os.Mkdir(long, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, temp := range []string{long, temp + "/none"} {
-		t.Setenv("TMPDIR", temp)
+	shared := t.TempDir()
+	for _, dir := range []string{long, temp + "/none"} {
+		t.Setenv("TMPDIR", dir)
+		sharedTemp = shared
+		if ln, err := (OS{}).Listen(); err != nil || !strings.HasPrefix(ln.Addr().String(), shared) {
+			t.Errorf("in %s: %v", dir, err)
+		} else if err := ln.Close(); err != nil {
+			t.Error(err)
+		}
+		sharedTemp = temp + "/neither"
 		if _, err := (OS{}).Listen(); err == nil || !strings.Contains(err.Error(), "making the socket for reports") {
-			t.Errorf("in %s: %v", temp, err)
+			t.Errorf("in %s: %v", dir, err)
 		}
 	}
-	for dir, want := range map[string]int{temp: 1, long: 0} { // the long one is in the other
+	for dir, want := range map[string]int{temp: 1, long: 0, shared: 0} { // the long one is in the other
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != want {
 			t.Errorf("left in %s: %v, %v", dir, entries, err)
 		}

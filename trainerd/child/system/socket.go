@@ -16,11 +16,26 @@ const (
 	socketName = "reports"
 )
 
-// listen makes the socket for one start, in a folder that nobody else can
-// enter: its path must be shorter than that of many a logdir.
+// sharedTemp is where Unix has temporary files, a variable for tests.
+var sharedTemp = "/tmp"
+
+// listen makes the socket for one start, in the folder for temporary files. One that
+// $TMPDIR names may be full or removed after days, or too deep for a socket.
 func listen() (*net.UnixListener, error) {
-	removeDeadSockets(os.TempDir())
-	dir, err := os.MkdirTemp("", socketDir)
+	ln, err := listenIn(os.TempDir())
+	if err != nil && os.TempDir() != sharedTemp {
+		if ln, err := listenIn(sharedTemp); err == nil {
+			return ln, nil
+		}
+	}
+	return ln, err
+}
+
+// listenIn makes the socket in a folder of its own that nobody else can enter: its path must
+// be shorter than that of many a logdir.
+func listenIn(temp string) (*net.UnixListener, error) {
+	removeDeadSockets(temp)
+	dir, err := os.MkdirTemp(temp, socketDir)
 	if err != nil {
 		return nil, fmt.Errorf("making the socket for reports: %w", err)
 	}
