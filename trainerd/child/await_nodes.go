@@ -41,6 +41,7 @@ func (r *run) awaitEarlier(ctx context.Context) {
 	r.takeOver(job)
 	if ctx.Err() == nil || r.busyNode(job.start) < 0 {
 		r.earlier = nil
+		r.events.sync(r.ectx) // the marks of what was taken end the points that were there before
 		r.nodes.dropReports()
 	}
 	r.refresh(true)

@@ -71,6 +71,9 @@ func (e *events) session(ctx context.Context, status tfpb.SessionLog_SessionStat
 // flush returns when the file has all events.
 func (e *events) flush(ctx context.Context) { e.check(e.Flush(ctx)) }
 
+// sync is flush, and makes them durable.
+func (e *events) sync(ctx context.Context) { e.check(e.Sync(ctx)) }
+
 func (e *events) text(ctx context.Context, tag, text string, step int64) {
 	e.check(e.AddSummary(ctx, summary.New(summary.Text(tag, text)), step))
 }

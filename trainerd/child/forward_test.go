@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
@@ -389,6 +390,72 @@ func TestTakeOver(t *testing.T) {
 			})
 		}
 	}
+}
+
+// pendingEvents is a disk that notes what it was not yet to make durable of events, when
+// reports are removed.
+type pendingEvents struct {
+	atomicfile.FS
+	pending   bool
+	atRemoval func(pending bool)
+}
+
+func (d *pendingEvents) Create(name string) (atomicfile.File, error) {
+	f, err := d.FS.Create(name)
+	if err == nil && strings.Contains(name, "tfevents") {
+		f = &pendingFile{f, d}
+	}
+	return f, err
+}
+
+func (d *pendingEvents) Remove(name string) error {
+	if strings.Contains(name, ".reports") {
+		d.atRemoval(d.pending)
+	}
+	return d.FS.Remove(name)
+}
+
+type pendingFile struct {
+	atomicfile.File
+	disk *pendingEvents
+}
+
+func (f *pendingFile) Write(b []byte) (int, error) {
+	f.disk.pending = true
+	return f.File.Write(b)
+}
+
+func (f *pendingFile) Sync() error {
+	f.disk.pending = false
+	return f.File.Sync()
+}
+
+// What a chief takes over replaces points that an earlier one has made durable, so it is
+// durable before the reports go from which it could be taken again.
+func TestTakeOverIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(*simProgram) int { return 0 })
+		removals := 0
+		disk := &pendingEvents{FS: atomicfile.OrOS(nil)}
+		disk.atRemoval = func(pending bool) {
+			removals++
+			if got := curve(t, sv.Logdir, "loss"); pending || !slices.Equal(got, count(1, 4)) {
+				t.Errorf("when reports go, the curve has the steps %v, and is durable: %v", got, !pending)
+			}
+		}
+		sv.FS, sv.Nodes, sv.Node = disk, 2, 0
+		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
+		tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
+		childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
+		w := forwarder{}
+		for step := range int64(4) {
+			w.add(&Report{Step: step + 1, Values: []Value{{"loss", 1}}})
+		}
+		childtest.Must(t, w.send(n, before))
+		if _, err := sv.Run(t.Context()); err != nil || removals == 0 {
+			t.Errorf("Run: %v; reports were removed %d times", err, removals)
+		}
+	})
 }
 
 // TestTakeOverTheBest has a chief that was killed before it had taken what another node has
