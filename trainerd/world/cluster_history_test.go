@@ -34,6 +34,7 @@ type clusterHistory struct {
 	saved     int64           // the newest step that was announced; -1 for none
 	servers   string          // the lives of the parameter servers that the following is about
 	ready     bool            // the chief has made the model ready there
+	taken     time.Time       // when it was last about to make it ready
 	highest   int64           // step of a model that was ready; -1 for none
 	tagged    map[string]bool // tags that models have had
 	complete  bool            // the chief's job is

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
@@ -18,7 +19,7 @@ import (
 const runTag = "trainerd_run/"
 
 // observe judges the model on the servers after each call that may have changed it.
-func (h *clusterHistory) observe(o *tfSession, req *tfpb.RunStepRequest) {
+func (h *clusterHistory) observe(o *tfSession, req *tfpb.RunStepRequest, began time.Time) {
 	if len(req.GetTarget()) == 0 {
 		return
 	}
@@ -40,23 +41,23 @@ func (h *clusterHistory) observe(o *tfSession, req *tfpb.RunStepRequest) {
 		h.servers, h.ready, h.highest = now, false, -1
 		h.lostPast = h.lostPast || h.complete
 	}
-	h.judgeModel(o.task(), req, step)
+	h.judgeModel(o.task(), req, step, began)
 }
 
 // judgeModel judges what the servers hold. The caller holds mu.
-func (h *clusterHistory) judgeModel(task int, req *tfpb.RunStepRequest, step int64) {
+func (h *clusterHistory) judgeModel(task int, req *tfpb.RunStepRequest, step int64, began time.Time) {
 	tag, tags := tagOf(req)
 	switch {
 	case tags && tag != "":
 		h.judgeReady(tag, step)
 	case tags:
-		h.ready = false
+		h.ready, h.taken = false, time.Now()
 	case trains(req):
 		h.made[task]++
 		if task == 0 {
 			h.trained.Add(int64(h.plan.stepTime / 2)) // on average
 		}
-		if task != 0 && !h.ready {
+		if task != 0 && !h.ready && began.After(h.taken) { // else it was under way when the chief began
 			h.noteLocked(broke("worker %d trains a model that the chief has not made ready", task))
 		}
 	}

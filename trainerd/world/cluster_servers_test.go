@@ -44,7 +44,7 @@ type simCluster struct {
 
 	// Set before servers start: what looks at the model after each step, and defects,
 	// which change what is asked and what is answered.
-	observe func(*tfSession, *tfpb.RunStepRequest)
+	observe func(o *tfSession, req *tfpb.RunStepRequest, began time.Time)
 	alter   func(*tfSession, *tfpb.RunStepRequest)
 	spoil   func(*tfSession, *tfpb.RunStepRequest, *tfpb.RunStepResponse, error) (*tfpb.RunStepResponse, error)
 
@@ -304,7 +304,7 @@ func (s *tfServer) runStep(ctx context.Context, req *tfpb.RunStepRequest) (*tfpb
 // step makes a step, which takes its time and may be lost at any moment of it.
 func (o *tfSession) step(ctx context.Context, req *tfpb.RunStepRequest) (*tfpb.RunStepResponse, error) {
 	c := o.master.simCluster
-	devices := o.devices(req)
+	devices, began := o.devices(req), time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c.mu.Lock()
@@ -318,7 +318,7 @@ func (o *tfSession) step(ctx context.Context, req *tfpb.RunStepRequest) (*tfpb.R
 	if err := o.pass(ctx, devices, before); err != nil {
 		return nil, err
 	}
-	resp, err := o.compute(ctx, req)
+	resp, err := o.compute(ctx, req, began)
 	if lost := o.pass(ctx, devices, after); lost != nil {
 		return nil, lost
 	}
@@ -349,7 +349,7 @@ func (o *tfSession) pass(ctx context.Context, devices []string, d time.Duration)
 	return err
 }
 
-func (o *tfSession) compute(ctx context.Context, req *tfpb.RunStepRequest) (*tfpb.RunStepResponse, error) {
+func (o *tfSession) compute(ctx context.Context, req *tfpb.RunStepRequest, began time.Time) (*tfpb.RunStepResponse, error) {
 	if o.master.alter != nil {
 		o.master.alter(o, req)
 	}
@@ -362,7 +362,7 @@ func (o *tfSession) compute(ctx context.Context, req *tfpb.RunStepRequest) (*tfp
 		feeds[f.GetName()] = t
 	}
 	tensors, err := o.Run(ctx, feeds, req.GetFetch(), req.GetTarget())
-	o.master.observe(o, req)
+	o.master.observe(o, req, began)
 	resp := &tfpb.RunStepResponse{}
 	for i, t := range tensors {
 		resp.Tensor = append(resp.Tensor, &tfpb.NamedTensorProto{Name: req.GetFetch()[i], Tensor: t.Proto()})
