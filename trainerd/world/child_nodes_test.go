@@ -348,7 +348,7 @@ func (n *childNode) judgeStart(id, checkpoint string) error {
 	for _, other := range n.running() {
 		alone := time.Since(other.begun) < 5*time.Minute && !other.starts.Load() // it may be ending what it has found
 		for _, p := range other.host.processes() {
-			if p.id != id && !alone && other.host.frozenFor() == 0 {
+			if p.id != id && !alone && other.host.frozenFor() == 0 && !n.host.wasFrozen(toldWithin) { // else it begins what it was about to
 				return broke("node %d begins start %q while process %d of start %q is alive on node %d", n.node, id, p.pid, p.id, other.node)
 			}
 		}
