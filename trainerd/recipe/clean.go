@@ -19,7 +19,13 @@ var (
 // clean removes from a line what is no part of what the program says: colours, what loggers
 // and launchers write before it, and what its libraries write around numbers.
 func clean(text string) string {
-	text = strings.TrimSpace(origin().ReplaceAllString(escapes().ReplaceAllString(text, ""), " "))
+	if strings.ContainsAny(text, "\x1b\b\x00") {
+		text = escapes().ReplaceAllString(text, "")
+	}
+	if strings.Contains(text, " - ") {
+		text = origin().ReplaceAllString(text, " ")
+	}
+	text = strings.TrimSpace(text)
 	if strings.Contains(text, "(") {
 		text = wrapped().ReplaceAllString(worker().ReplaceAllString(text, ""), "$1")
 	}

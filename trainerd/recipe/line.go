@@ -50,6 +50,7 @@ type Line struct {
 
 	recipe string
 	form   *regexp.Regexp
+	has    required // by form
 	needs  *regexp.Regexp
 	rows   *regexp.Regexp // nil where it is no heading
 	pairs  []*regexp.Regexp
@@ -94,6 +95,7 @@ func (l *Line) compile(recipe string) (err error) {
 	if l.form, err = regexp.Compile(expand(l.Form)); err != nil {
 		return fault("%v", err)
 	}
+	l.has = requiredBy(expand(l.Form))
 	if l.needs, err = regexp.Compile(l.Needs); err != nil {
 		return fault("needs: %v", err)
 	}

@@ -147,12 +147,15 @@ var (
 	decimalComma = lazyregexp.New(`^[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+(?:[eE]|$)`)
 )
 
+// withoutGroups removes what sets apart the thousands of a number.
+var withoutGroups = strings.NewReplacer(",", "", "_", "")
+
 // parseNumber reads a number as people and locales write it.
 func parseNumber(text string) (float64, bool) {
 	if !grouped().MatchString(text) && decimalComma().MatchString(text) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, ".", ""), ",", ".")
 	}
-	v, err := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "").Replace(text), 64)
+	v, err := strconv.ParseFloat(withoutGroups.Replace(text), 64)
 	return v, err == nil || math.IsInf(v, 0)
 }
 
@@ -191,7 +194,7 @@ func whole(text string) int64 {
 			text, factor = digits, times
 		}
 	}
-	text = strings.NewReplacer(",", "", "_", "").Replace(text)
+	text = withoutGroups.Replace(text)
 	if text == "" || strings.Trim(text, "0123456789.") != "" {
 		return noStep
 	}

@@ -125,7 +125,11 @@ func (r *Reader) Read(text string) *Point {
 		r.clears = r.clears || r.cleared
 		return nil
 	}
+	folded := foldCase(text)
 	for i := range r.lines {
+		if !r.lines[i].has.in(text, folded) {
+			continue
+		}
 		if found := r.lines[i].match(text); found != nil {
 			return r.take(found)
 		}

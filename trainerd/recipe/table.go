@@ -48,8 +48,6 @@ var (
 	columnName = lazyregexp.New(`^(?:#|[A-Za-z][\w./@()' %:#-]*)$`)
 	// hasNumber is what a name with its number looks like.
 	hasNumber = lazyregexp.New(`[ :=][-+]?\d`)
-	// measured are words of headings for what a training is judged by.
-	measured = lazyregexp.New(`(?i)loss|acc|reward|return|error|cost|perplexity|ppl|mse|mae|auc|f1|bleu|psnr|iou|elbo|nll|score|bpc|fid|wer|fitness|deviance|rays`)
 	// cell is a number with a unit, a mark for a missing one, or a time.
 	cell = lazyregexp.New(`^(?:[-+]?(?:\d[\d.,:]*|\.\d+)(?:[eE][-+]?\d+)?(?: ?[%a-zA-Z/]{0,4})|(?:\d[\d.]* ?(?:ms|[dhms])(?:, *)?)+|[-+]?(?i:nan|inf)|-+|(?i:n/?a|none))$`)
 	// ofAll is a count with the number of all.
@@ -61,6 +59,15 @@ var (
 	// remark is what a heading or a count has in parentheses.
 	remark = lazyregexp.New(` \([^()]*\)$`)
 )
+
+// measured are words of headings for what a training is judged by.
+var measured = []string{"loss", "acc", "reward", "return", "error", "cost", "perplexity", "ppl", "mse", "mae", "auc", "f1", "bleu", "psnr", "iou", "elbo", "nll", "score", "bpc", "fid", "wer", "fitness", "deviance", "rays"}
+
+// isMeasured reports whether a heading has one of them.
+func isMeasured(text string) bool {
+	folded := foldCase(text)
+	return slices.ContainsFunc(measured, func(word string) bool { return strings.Contains(folded, word) })
+}
 
 // epochNames are the names of a column with epochs.
 var epochNames = []string{"epoch", "epochs", "ep", "e"}
@@ -89,8 +96,10 @@ func (t *table) read(text string) (m *match, taken bool) {
 		return t.endBox(), true
 	}
 	line := &tableLine
-	if bare := rowBar().ReplaceAllString(text, ""); bare != text {
-		text, line = bare, &tableBar
+	if strings.Contains(text, "%") {
+		if bare := rowBar().ReplaceAllString(text, ""); bare != text {
+			text, line = bare, &tableBar
+		}
 	}
 	if cells := barred(text); len(cells) == boxWidth && t.addToBox(cells) {
 		return nil, true
@@ -113,6 +122,9 @@ func barred(text string) []string {
 
 // heading takes the names of columns, if a line has them.
 func (t *table) heading(text string) {
+	if !isMeasured(text) {
+		return
+	}
 	cells, comma := barred(text), false
 	switch {
 	case cells != nil:
@@ -132,7 +144,7 @@ func (t *table) heading(text string) {
 		if !columnName().MatchString(cells[i]) || cell().MatchString(cells[i]) || hasNumber().MatchString(cells[i]) {
 			return
 		}
-		measures = measures || measured().MatchString(cells[i])
+		measures = measures || isMeasured(cells[i])
 		if rankOf(cells[i]) >= 0 && (place < 0 || rankOf(cells[i]) < rankOf(cells[place])) {
 			place = i
 		}
