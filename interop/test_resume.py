@@ -123,7 +123,10 @@ def test_no_announced_step_is_lost(often):
 def test_each_start_goes_on_from_the_last_checkpoint(often):
     results = [s.result for s in often.starts[1:]] + [often.last]
     for number, (start, following) in enumerate(zip(often.starts, results)):
-        if (step := restored_step(following)) is not None:
+        step = restored_step(following)
+        if step == 0 and start.step == -1:
+            continue  # the first checkpoint was whole, and not yet named
+        if step is not None:
             assert step == start.step, f"INTEROP_SEED={often.seed}, after kill {number}:\n{following}"
 
 
