@@ -15,7 +15,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// lateSession is one whose steps are over for some time before the training goes on.
+// lateSession is one whose steps are over for some time before the training continues.
 type lateSession struct {
 	*runtime.Session
 	target string

@@ -117,8 +117,10 @@ func scalars(dir string, loader tfevents.Purge) iter.Seq2[string, iter.Seq[int64
 		}
 		run := tfevents.Run{Name: "."}
 		for _, e := range entries { // in the order of their names
-			info, err := os.Stat(filepath.Join(dir, e.Name()))
-			if err == nil && info.Mode().IsRegular() && tfevents.IsEventsFile(e.Name()) {
+			if !tfevents.IsEventsFile(e.Name()) {
+				continue // without a look at each checkpoint
+			}
+			if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() {
 				run.Files = append(run.Files, e.Name())
 			}
 		}

@@ -2,7 +2,9 @@ package recipe
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // Most lines of a program fit none of the forms, and a regular expression without a literal
@@ -34,6 +36,9 @@ func requiredOf(re *syntax.Regexp) (all required) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		l := literal{string(re.Rune), re.Flags&syntax.FoldCase != 0}
+		if l.fold && slices.ContainsFunc(re.Rune, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return nil // foldCase does not know all cases of other letters
+		}
 		if l.fold {
 			l.text = foldCase(l.text)
 		}

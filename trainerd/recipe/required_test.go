@@ -90,6 +90,8 @@ func TestRequiredTexts(t *testing.T) {
 		{`(?i)epoch (\d+)`, "EPOCH 1", true},
 		{`(?i)step (\d+)`, "ſtep 1", true},
 		{`(?i)kl (\d+)`, "\u212aL 1", true},
+		{`(?i)ς (\d+)`, "ς 1", true},
+		{`(?i)ς (\d+)`, "σ 1", true},
 		{`epoch (\d+)`, "EPOCH 1", false},
 		{`(?:step|iter) \d+`, "iter 1", true},
 		{`(?:step|iter) \d+`, "batch 1", false},
