@@ -9,8 +9,9 @@ PKG     ?= ./...
 COUNT   ?= 6
 STEPS   ?= 300000
 JOB     ?= examples/digits/digits.toml
-# TensorBoard shows 1,000 points of a curve at most, and 100 histograms.
-CURVES  := --set supervisor.save_summaries_steps=4000 --set supervisor.save_summaries_secs=0.25 --set train.eval_steps=4000
+# Intervals for many more steps than the example has. TensorBoard shows 1,000 points of a curve at most, and 100
+# histograms.
+LONG    := --set supervisor.save_model_steps=20000 --set supervisor.save_summaries_steps=4000 --set supervisor.save_summaries_secs=0.25 --set train.eval_steps=10000
 AREA    ?= events ckpt loop train
 BENCH   ?= -short
 CUTS    ?= 40
@@ -33,7 +34,7 @@ build: ## build the commands into bin/
 run: ## the main job: train on the digits for some 20 seconds; kill it and run it again, it resumes (STEPS=300000)
 	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/trainerd ./cmd/ckpt
 	@echo "Training for some 20 seconds. Press Ctrl-C, or kill -9 it, and type 'make run' again: it resumes."
-	$(BIN)/trainerd run examples/digits/digits.toml --set train.steps=$(STEPS) $(CURVES)
+	$(BIN)/trainerd run examples/digits/digits.toml --set train.steps=$(STEPS) $(LONG)
 
 cluster: build ## train the digits on TensorFlow servers of this machine (JOB=examples/cluster/graph.toml; CLUSTER='--set cluster.sync=true')
 	@interop/venv
