@@ -116,8 +116,12 @@ func decode(raw json.RawMessage, v any) error {
 // parseInstances reads the row format: a list of values for the only input, or
 // of objects with a value for each input.
 func parseInstances(raw json.RawMessage, m *predict.Model) (*request, error) {
-	var list []any
-	if err := decode(raw, &list); err != nil || len(list) == 0 {
+	v, err := decodeFor(m, raw)
+	if err != nil {
+		return nil, fmt.Errorf("JSON Value: %w", err)
+	}
+	list, _ := v.([]any)
+	if len(list) == 0 {
 		return nil, errors.New(`"instances" must be a list of one instance or more`)
 	}
 	columns := make(map[string][]any)
@@ -194,9 +198,9 @@ func columnsOf(m *predict.Model, keys []string) []string {
 
 // parseInputs reads the column format: a tensor, or an object of tensors.
 func parseInputs(raw json.RawMessage, m *predict.Model) (*request, error) {
-	var v any
-	if err := decode(raw, &v); err != nil {
-		return nil, fmt.Errorf("JSON Parse error: %w", err)
+	v, err := decodeFor(m, raw)
+	if err != nil {
+		return nil, fmt.Errorf("JSON Value: %w", err)
 	}
 	q := &request{inputs: make(map[string]*ckptfmt.Tensor), rows: -1}
 	object, ok := v.(map[string]any)

@@ -191,6 +191,35 @@ func TestColumnNames(t *testing.T) {
 	}
 }
 
+// TestAlike asks with names and words that only look like those of the model: composed, in two
+// characters, or with blanks that nobody sees.
+func TestAlike(t *testing.T) {
+	for _, words := range []bool{false, true} {
+		d, dir := flowers(words), t.TempDir()
+		d.Schema.Features[0].Name = "Gr\u00f6\u00dfe"
+		value, other := "10", "10"
+		if words {
+			d.Schema.Features[2].Vocabulary[0] = "gr\u00fcn"
+			value, other = "gr\u00fcn", "gru\u0308n"
+		}
+		save(t, dir, logistic(1), d, 7)
+		s, _ := newServer(t, dir)
+		form := func(name, word string) string {
+			return fmt.Sprintf(`{"instances": [{%q: 3, "day": 12, "colour": %q}]}`, name, word)
+		}
+		_, want := ask(s, "POST", predictPath, form("Gr\u00f6\u00dfe", value))
+		for _, name := range []string{"Gro\u0308\u00dfe", "Gr\u00f6\u00dfe\u200b "} {
+			if code, body := ask(s, "POST", predictPath, form(name, other)); code != 200 || body != want {
+				t.Errorf("%q: %d %s; want %s", name, code, body, want)
+			}
+		}
+		code, body := ask(s, "POST", predictPath, `{"instances": [{"Gr\u00f6\u00dfe": 3, "Gro\u0308\u00dfe": 4, "day": 12, "colour": "red"}]}`)
+		if code != 400 || !strings.Contains(body, "is given twice") {
+			t.Errorf("twice: %d %s", code, body)
+		}
+	}
+}
+
 // TestErrors asks for what cannot be answered.
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()

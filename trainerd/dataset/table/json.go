@@ -207,7 +207,7 @@ func (j *jsonRows) value(name string, raw json.RawMessage, depth int) error {
 	default:
 		text = string(raw)
 	}
-	name = composed(name)
+	name = Compose(name)
 	at, ok := j.columns[name]
 	if !ok {
 		if j.known {
