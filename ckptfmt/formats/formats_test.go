@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt/formats"
+	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
 // file returns the bytes of a safetensors file with that header.
@@ -37,13 +38,36 @@ func TestSniffSaysWhatAFileIs(t *testing.T) {
 		"GGUF\x03":          "GGUF",
 		"\x80\x04\x95":      "Python pickle",
 		"":                  "empty",
+		"PAR1\x15\x04":      "Parquet",
 
+		"\x08\x07\x12\x07pytorch\x1a\x05":                        "ONNX",
+		"\x1c\x00\x00\x00TFL3\x14\x00 \x00":                      "TensorFlow Lite",
 		"storages" + strings.Repeat("\x00", 249) + "ustar\x0000": "tar archive",
 	} {
 		_, err := formats.Sniff(strings.NewReader(begin), int64(len(begin)))
 		var wrong *formats.KindError
 		if !errors.As(err, &wrong) || !strings.Contains(wrong.Is, want) {
 			t.Errorf("%.20q is %v, want %q", begin, err, want)
+		}
+	}
+}
+
+func TestSniffTellsEvents(t *testing.T) {
+	var file bytes.Buffer
+	if err := tfrecord.NewWriter(&file).Write([]byte("an event")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := formats.Sniff(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if wrong := new(formats.KindError); !errors.As(err, &wrong) || !strings.Contains(wrong.Is, "events files") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A SavedModel begins with the same fields as an ONNX model.
+func TestSniffTellsSavedModels(t *testing.T) {
+	for _, begin := range []string{"\x08\x01\x12\x07\x0a\x05\x12\x03abc", "\x08\x01\x12\x00", "\x08\x01\x12\x7fabc"} {
+		if got, err := formats.Sniff(strings.NewReader(begin), int64(len(begin))); err != nil || got != formats.Checkpoint {
+			t.Errorf("%q is %v, %v", begin, got, err)
 		}
 	}
 }

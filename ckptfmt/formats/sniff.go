@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
+	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
 // headSize is how much of a file is looked at to tell it. The names of the
@@ -34,6 +35,7 @@ const nextPickle = "load it with Python, in a process that may be lost, and save
 var plainMagics = []struct{ magic, is, next string }{
 	{"\x93NUMPY", "one array of NumPy (.npy)", "save arrays with numpy.savez"},
 	{"GGUF", "GGUF of llama.cpp", "its tools show what is in it"},
+	{"PAR1", "Parquet, a table", "read it with pandas or pyarrow"},
 	{"version https://git-lfs", "a pointer of Git LFS, not the file itself", "run `git lfs pull`"},
 	{"<!DOCTYPE", "a web page", "the download went wrong; fetch the file again"},
 	{"<html", "a web page", "the download went wrong; fetch the file again"},
@@ -113,6 +115,15 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	if len(text) > tarMagicEnd && strings.HasSuffix(text[:tarMagicEnd], "ustar") {
 		return Unknown, &KindError{Is: "a tar archive, as PyTorch wrote before version 0.1.10", Next: "unpack it, or load it with PyTorch and save it again"}
 	}
+	if isRecords(head) {
+		return Unknown, &KindError{Is: "a file of TFRecords, as events files are", Next: "`tfevents ls` shows the curves in the events of its folder"}
+	}
+	if isTFLite(head) {
+		return Unknown, &KindError{Is: "a model of TensorFlow Lite", Next: "tf.lite.Interpreter shows what is in it; its checkpoint has the weights as they were trained"}
+	}
+	if isONNX(head) {
+		return Unknown, &KindError{Is: "an ONNX model", Next: "load it with onnx, and save onnx.numpy_helper.to_array of each initializer with numpy.savez"}
+	}
 	if isMsgpack(head) {
 		return Unknown, &KindError{Is: "MessagePack, as Flax writes it", Next: "load it with flax.serialization, and save tensors as safetensors"}
 	}
@@ -141,6 +152,29 @@ func hdf5Kind(head []byte) Kind {
 		return KerasWeights
 	}
 	return HDF5
+}
+
+// isRecords reports whether a file begins with the length of a record and its checksum.
+func isRecords(head []byte) bool {
+	const size = 8
+	return len(head) >= size+4 && binary.LittleEndian.Uint32(head[size:]) == crc32c.Masked(head[:size])
+}
+
+// isTFLite reports whether a file has the mark of TensorFlow Lite, which follows an offset.
+func isTFLite(head []byte) bool {
+	const at, mark = 4, "TFL3"
+	return len(head) >= at+len(mark) && string(head[at:at+len(mark)]) == mark
+}
+
+// isONNX reports whether a file begins with a version and the name of what has produced it:
+// that of a SavedModel has no text there.
+func isONNX(head []byte) bool {
+	const version, producer, most = 0x08, 0x12, 0x7f
+	if len(head) < 4 || head[0] != version || head[1] > most || head[2] != producer || head[3] > most {
+		return false
+	}
+	name := head[4:min(len(head), 4+int(head[3]))]
+	return len(name) > 0 && len(name) == int(head[3]) && !bytes.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
 // isMsgpack reports whether a file begins with a map of MessagePack, whose first key is
