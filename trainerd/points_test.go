@@ -3,6 +3,7 @@ package trainerd
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,7 @@ import (
 type slowHook struct {
 	hook.Funcs
 	run     hook.Run
-	step    int64 // of the last point
+	step    atomic.Int64 // of the last point
 	atCalls bool
 }
 
@@ -50,7 +51,7 @@ func (h *slowHook) AfterStep(ctx context.Context, _ session.Session, step int64)
 
 func (h *slowHook) point(ctx context.Context, step int64) error {
 	time.Sleep(time.Second)
-	h.step = step
+	h.step.Store(step)
 	return h.run.SummaryComputed(ctx, &tfpb.Summary{Value: []*tfpb.Summary_Value{summary.Scalar("own", float64(step))}}, step)
 }
 
@@ -127,16 +128,13 @@ func TestSavesWaitForPoints(t *testing.T) {
 			if tc.holds {
 				holdSteps(sv, m)
 			}
-			written, saves := int64(0), 0
+			saves, written := 0, new(atomic.Int64)
 			if tc.hook != nil {
-				sv.Hooks = []Hook{tc.hook}
+				sv.Hooks, written = []Hook{tc.hook}, &tc.hook.step
 			}
 			sv.OnSave = func(s SavedCheckpoint) {
-				if tc.hook != nil {
-					written = tc.hook.step
-				}
-				if saves++; s.Step > written {
-					t.Errorf("%s: step %d is saved, with points up to %d", name, s.Step, written)
+				if saves++; s.Step > written.Load() {
+					t.Errorf("%s: step %d is saved, with points up to %d", name, s.Step, written.Load())
 				}
 			}
 			start := time.Now()
@@ -147,7 +145,7 @@ func TestSavesWaitForPoints(t *testing.T) {
 					}
 					if tc.hook == nil {
 						time.Sleep(time.Second)
-						written = step
+						written.Store(step)
 					}
 					if tc.reports {
 						sessiontest.MustNoErr(t, sv.StepDone(ctx, step))
