@@ -78,7 +78,7 @@ func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
 		if !coord.Sleep(ctx, c.untilRested()) {
 			return nil
 		}
-		_, err := c.save(ctx)
+		_, err := c.save(ctx, context.WithoutCancel(ctx), byClock)
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}

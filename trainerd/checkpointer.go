@@ -32,6 +32,7 @@ type checkpointer struct {
 	listeners   []CheckpointListener
 	budget      SaveBudget
 	stepsDone   func() int64 // as reported by StepDone
+	points      *points
 	metrics     *metrics
 	stats       *runStats
 	coord       *coord.Coordinator // of the run, for what a listener asks for
@@ -100,6 +101,7 @@ func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
 		listeners:  sv.Listeners,
 		budget:     sv.SaveBudget,
 		stepsDone:  r.stepsDone.Load,
+		points:     &r.points,
 		metrics:    &r.metrics,
 		stats:      &sv.stats,
 		coord:      &sv.coord,
@@ -166,30 +168,51 @@ func (c *checkpointer) inSave(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inSaveKey{}, c)
 }
 
-// save writes a checkpoint, unless the current one holds the values that the
-// variables have. A stop does not interrupt the writing.
-func (c *checkpointer) save(ctx context.Context) (SavedCheckpoint, error) {
-	return c.saveWithin(ctx, context.WithoutCancel(ctx), false)
-}
+// saveReason is why a save is made.
+type saveReason int
 
-// saveWithin is save with another context for the writing. A forced save is one
-// in any case.
-func (c *checkpointer) saveWithin(ctx, writing context.Context, force bool) (SavedCheckpoint, error) {
+const (
+	// byClock: a step may just have ended, whose points the save waits for.
+	byClock saveReason = iota
+	// requested: maybe by the training itself, which writes nothing until it has returned.
+	requested
+	// forced: requested, also if nothing has changed.
+	forced
+)
+
+// save writes a checkpoint, unless the current one holds the values that the
+// variables have. The writing has a context of its own, as a stop does not interrupt it.
+func (c *checkpointer) save(ctx, writing context.Context, why saveReason) (SavedCheckpoint, error) {
 	if err := c.acquire(ctx); err != nil {
 		return SavedCheckpoint{}, err
 	}
 	defer c.release()
 	known := checkpoint.Unknown
-	if !force {
+	if why != forced {
 		if known = c.compare(ctx); known == checkpoint.Unchanged {
 			return c.stillCurrent(), nil
 		}
 	}
+	begun := c.points.begun.Load()
 	cut, started, err := c.cut(ctx, known)
 	if err != nil {
 		return SavedCheckpoint{}, c.failed(ctx, err)
 	}
+	if why == byClock {
+		started = started.Add(c.awaitPoints(writing, cut, begun))
+	}
 	return c.write(writing, cut, started)
+}
+
+// awaitPoints waits for the points of a cut's step, and returns for how long. begun is what
+// points.begun was before the cut.
+func (c *checkpointer) awaitPoints(ctx context.Context, cut *checkpoint.Snapshot, begun int64) time.Duration {
+	if !cut.HoldsSteps() {
+		begun = c.points.begun.Load() // a call that waited for the cut continues
+	}
+	now := time.Now()
+	c.points.await(ctx, cut.Step, begun)
+	return time.Since(now)
 }
 
 // stillCurrent returns the current checkpoint, which holds all that a crash could

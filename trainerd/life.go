@@ -41,6 +41,7 @@ type run struct {
 	stats     *runStats
 	stepsDone atomic.Int64 // as reported by StepDone
 	stepsMade atomic.Int64 // counted by StepDone, however the step is set
+	points    points
 	staleStep staleStep
 	stepped   sync.Once
 	failed    atomic.Bool // the training failed: no final checkpoint
@@ -128,7 +129,7 @@ func (sv *Supervisor) begin(ctx context.Context, r *run) error {
 		}
 	}
 	r.steps = sv.newStepTracker(r)
-	r.managed, r.hooked = manage(r.sess, r.steps), manage(r.sess, nil)
+	r.managed, r.hooked = manage(r.sess, r.steps, &r.points), manage(r.sess, nil, nil)
 	sv.setCurrent(r)
 	if r.lock != nil {
 		sv.coord.Go("lock on the logdir", r.home.watch)
@@ -294,6 +295,7 @@ func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
 		return session.NoStep, fmt.Errorf("reading the global step: %w", err)
 	}
 	r.stepsDone.Store(step)
+	r.points.upTo.Store(step)
 	return step, nil
 }
 

@@ -13,7 +13,8 @@ import (
 // interrupt its steps, and hooks take part in them.
 type managedSession struct {
 	session.Session
-	steps *stepTracker // nil for none
+	steps  *stepTracker // nil for none
+	points *points      // nil for none
 }
 
 // managedStore is a managedSession over a VariableStore.
@@ -22,11 +23,12 @@ type managedStore struct {
 	session.VariableStore
 }
 
-func manage(s session.Session, steps *stepTracker) session.Session {
+func manage(s session.Session, steps *stepTracker, points *points) session.Session {
+	m := managedSession{s, steps, points}
 	if store, ok := s.(session.VariableStore); ok {
-		return managedStore{managedSession{s, steps}, store}
+		return managedStore{m, store}
 	}
-	return managedSession{s, steps}
+	return m
 }
 
 // Unwrap returns the session that NewSession made. A type assertion on it gives
@@ -35,6 +37,7 @@ func (m managedSession) Unwrap() session.Session { return m.Session }
 
 // Run runs a step that a stop does not interrupt.
 func (m managedSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+	m.points.begin()
 	step, cancel := StepContext(ctx)
 	defer cancel()
 	if !m.steps.wants(ctx) {
@@ -48,6 +51,7 @@ func (m managedSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tenso
 // for the session that NewSession made.
 func (m managedSession) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
+	m.points.begin()
 	step, cancel := StepContext(ctx)
 	defer cancel()
 	if !m.steps.wants(ctx) {

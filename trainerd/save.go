@@ -21,16 +21,16 @@ func (sv *Supervisor) LastSave() (saved SavedCheckpoint, ok bool) {
 // that no variable has changed since the current checkpoint, it writes none, and
 // returns that one; see [session.ChangeTracker] and [Supervisor.ForceSave].
 func (sv *Supervisor) Save(ctx context.Context) (SavedCheckpoint, error) {
-	return sv.saveNow(ctx, false)
+	return sv.saveNow(ctx, requested)
 }
 
 // ForceSave is like Save, but always writes a checkpoint. One of the same step
 // is replaced.
 func (sv *Supervisor) ForceSave(ctx context.Context) (SavedCheckpoint, error) {
-	return sv.saveNow(ctx, true)
+	return sv.saveNow(ctx, forced)
 }
 
-func (sv *Supervisor) saveNow(ctx context.Context, force bool) (SavedCheckpoint, error) {
+func (sv *Supervisor) saveNow(ctx context.Context, why saveReason) (SavedCheckpoint, error) {
 	r := sv.current()
 	switch {
 	case r == nil:
@@ -42,7 +42,7 @@ func (sv *Supervisor) saveNow(ctx context.Context, force bool) (SavedCheckpoint,
 		return SavedCheckpoint{}, errors.New("the supervisor saves no checkpoints: it has no logdir, no saver, or is not the chief")
 	}
 	defer r.stalled(time.Now())
-	return r.checkpoints.saveWithin(ctx, context.WithoutCancel(ctx), force)
+	return r.checkpoints.save(ctx, context.WithoutCancel(ctx), why)
 }
 
 // SavePath returns the path of the checkpoints without their step number, or

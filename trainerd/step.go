@@ -21,6 +21,10 @@ import (
 //
 // If the previous checkpoint is still being written, StepDone waits for it.
 //
+// Summaries of a step belong before its StepDone: a save by the clock of that step waits
+// until its hooks have returned, for a run that continues from there does not make them
+// again. It waits no longer than 10 s, nor when the training calls its session again.
+//
 // The training should return its error, which may come from a hook. A step at
 // which a hook fails is not saved.
 func (sv *Supervisor) StepDone(ctx context.Context, step int64) error {
@@ -47,6 +51,7 @@ func (sv *Supervisor) stepDone(ctx context.Context, r *run, step int64) error {
 			return err
 		}
 	}
+	r.points.written(step)
 	if r.checkpoints == nil || sv.SaveModelSteps <= 0 || step/sv.SaveModelSteps <= before/sv.SaveModelSteps {
 		return nil
 	}

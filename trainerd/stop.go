@@ -112,6 +112,7 @@ func (sv *Supervisor) end(r *run) error {
 			sv.busy.Store(false)
 		}
 	}()
+	r.points.end()
 	sv.stats.stopping()
 	idle, unanswered := sv.awaitSave(r.checkpoints) // the grace period is not for a save under way
 	errs := []error{sv.await("the services to end", func() error { return sv.coord.Join(sv.stopGrace()) }), unanswered}
@@ -297,7 +298,7 @@ func (c *checkpointer) saveFinal(ctx context.Context) error {
 	pause := firstSaveRetry
 	var failed error
 	for attempt := 1; ; attempt++ {
-		saved, err := c.saveWithin(ctx, ctx, false)
+		saved, err := c.save(ctx, ctx, requested)
 		if err == nil {
 			c.saver.AddSums(ctx, saved.Prefix)
 			return nil

@@ -68,7 +68,7 @@ func renameInState(dir, prefix, name string, fsys ckptfmt.FS) error {
 	if err != nil {
 		return err
 	}
-	same, err := samePath(dir, prefix)
+	same, err := samePaths(dir, prefix)
 	if err != nil {
 		return err
 	}

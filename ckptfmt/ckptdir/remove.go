@@ -22,34 +22,61 @@ func Remove(prefix string, o *ckptfmt.FileOptions) error {
 	if err != nil {
 		return err
 	}
-	fsys := atomicfile.OrOS(o.FileSystem())
-	dir := filepath.Dir(c.Prefix)
-	if err := forget(dir, c.Prefix, fsys); err != nil {
-		return fmt.Errorf("removing checkpoint %s: %w", prefix, err)
+	return RemoveAll([]Checkpoint{c}, o)
+}
+
+// RemoveAll is [Remove] for checkpoints of one directory, as [List] has returned them. It
+// writes the state file once, and the directory is made durable as often as for one checkpoint.
+// One that cannot be removed keeps its data, and does not keep the others. o may be nil.
+func RemoveAll(list []Checkpoint, o *ckptfmt.FileOptions) error {
+	if len(list) == 0 {
+		return nil
 	}
-	for _, name := range slices.Backward(c.published()) {
+	fsys, dir := atomicfile.OrOS(o.FileSystem()), filepath.Dir(list[0].Prefix)
+	var prefixes []string
+	for _, c := range list {
+		prefixes = append(prefixes, c.Prefix)
+	}
+	if err := forget(dir, prefixes, fsys); err != nil {
+		return fmt.Errorf("removing checkpoint %s: %w", list[0].Prefix, err)
+	}
+	var data []string
+	var errs []error
+	for _, c := range list {
+		files := c.published()
+		slices.Reverse(files)
+		first := slices.Index(files, c.Files[0]) + 1 // those after which it is none
+		if err := removeFiles(fsys, files[:first]); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		data = append(data, files[first:]...)
+	}
+	if err := fsys.SyncDir(dir); err != nil { // or a power cut could bring back an index alone
+		return errors.Join(append(errs, err)...)
+	}
+	return errors.Join(append(errs, removeFiles(fsys, data), fsys.SyncDir(dir))...)
+}
+
+// removeFiles removes files, up to the first that cannot be.
+func removeFiles(fsys ckptfmt.FS, names []string) error {
+	for _, name := range names {
 		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if name != c.Files[0] {
-			continue
-		}
-		if err := fsys.SyncDir(dir); err != nil { // or a power cut could bring back the index alone
-			return err
-		}
 	}
-	return fsys.SyncDir(dir)
+	return nil
 }
 
 // Forget removes a checkpoint that was moved or deleted from its directory's state
 // file, as [Remove] does. o may be nil.
 func Forget(prefix string, o *ckptfmt.FileOptions) error {
-	return forget(filepath.Dir(prefix), prefix, atomicfile.OrOS(o.FileSystem()))
+	return forget(filepath.Dir(prefix), []string{prefix}, atomicfile.OrOS(o.FileSystem()))
 }
 
-// forget takes a checkpoint out of the state file of its directory. The other
+// forget takes checkpoints out of the state file of their directory. The other
 // paths stay as they are written there.
-func forget(dir, prefix string, fsys ckptfmt.FS) error {
+func forget(dir string, prefixes []string, fsys ckptfmt.FS) error {
 	s, err := rawState(dir)
 	if IsNoState(err) {
 		return nil // it names no checkpoint, as far as TensorFlow can see
@@ -57,7 +84,7 @@ func forget(dir, prefix string, fsys ckptfmt.FS) error {
 	if err != nil {
 		return err
 	}
-	gone, err := samePath(dir, prefix)
+	gone, err := samePaths(dir, prefixes...)
 	if err != nil {
 		return err
 	}
@@ -74,16 +101,20 @@ func forget(dir, prefix string, fsys ckptfmt.FS) error {
 	return atomicfile.WriteFile(fsys, statePath(dir, ""), FormatState(s))
 }
 
-// samePath returns a function that reports whether a path in the state file of dir is that
-// of prefix.
-func samePath(dir, prefix string) (func(string) bool, error) {
-	want, err := filepath.Abs(prefix)
-	if err != nil {
-		return nil, err
+// samePaths returns a function that reports whether a path in the state file of dir is
+// that of one of prefixes.
+func samePaths(dir string, prefixes ...string) (func(string) bool, error) {
+	wanted := make(map[string]bool, len(prefixes))
+	for _, prefix := range prefixes {
+		abs, err := filepath.Abs(prefix)
+		if err != nil {
+			return nil, err
+		}
+		wanted[abs] = true
 	}
 	return func(p string) bool {
 		abs, _ := filepath.Abs(joinPath(dir, p)) // "" if there is no working directory
-		return abs == want
+		return wanted[abs]
 	}, nil
 }
 

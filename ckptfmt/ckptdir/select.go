@@ -30,7 +30,7 @@ func Select(prefix string, o *ckptfmt.FileOptions) error {
 	if err != nil {
 		return err
 	}
-	same, err := samePath(dir, prefix)
+	same, err := samePaths(dir, prefix)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -86,29 +89,56 @@ func gc(c *cli.Context) error {
 	return nil
 }
 
+// gcBatch is how many checkpoints are looked at before those to be removed are: the
+// state file is written once for them.
+const gcBatch = 200
+
 // applyVerdicts removes what no rule keeps, prints what becomes of each
 // checkpoint, and returns that and the bytes that are freed.
 func applyVerdicts(c *cli.Context, verdicts []verdict) (out []keptJSON, freed int64, err error) {
 	out = []keptJSON{}
-	for _, k := range verdicts {
-		v := keptJSON{Prefix: k.Prefix, Keep: k.why != "", Why: k.why, Bytes: k.Bytes}
-		if !v.Keep {
-			if err := c.Context.Err(); err != nil {
-				return out, freed, err
+	for batch := range slices.Chunk(verdicts, gcBatch) {
+		failed := removeBatch(c, batch)
+		for _, k := range batch {
+			v := keptJSON{Prefix: k.Prefix, Keep: k.why != "", Why: k.why, Bytes: k.Bytes}
+			if !v.Keep && failed != nil && isThere(k.Files[0]) {
+				continue
 			}
-			if !c.Bool("dry-run") {
-				if err := ckptdir.Remove(k.Prefix, nil); err != nil {
-					return out, freed, err
-				}
+			if !v.Keep {
+				freed += k.Bytes
 			}
-			freed += k.Bytes
+			out = append(out, v)
+			if !c.Bool("json") {
+				fmt.Fprintln(c.App.Writer, v.text())
+			}
 		}
-		out = append(out, v)
-		if !c.Bool("json") {
-			fmt.Fprintln(c.App.Writer, v.text())
+		if failed != nil {
+			return out, freed, failed
 		}
 	}
 	return out, freed, nil
+}
+
+// removeBatch removes those of some checkpoints that no rule keeps.
+func removeBatch(c *cli.Context, batch []verdict) error {
+	var gone []ckptdir.Checkpoint
+	for _, k := range batch {
+		if k.why == "" {
+			gone = append(gone, k.Checkpoint)
+		}
+	}
+	if len(gone) == 0 || c.Bool("dry-run") {
+		return nil
+	}
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	return ckptdir.RemoveAll(gone, nil)
+}
+
+func isThere(name string) bool {
+	_, err := os.Lstat(name)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func (k keptJSON) text() string {

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -72,6 +73,50 @@ func TestByOpsElsewhere(t *testing.T) {
 	fail(notFound)
 	if err := s.Restore(t.Context(), sess, here); errors.As(err, &damage) || !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("an op is not found: %v", err)
+	}
+}
+
+// A checkpoint that is deleted while the session saves is not announced, with its folder, which
+// is made again, or alone, where the one before it was visible. The next save is as any other.
+func TestByOpsDeletedMeanwhile(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		sess, dir := opsSession(t, true), filepath.Join(sessiontest.MemoryDir(t), "logdir")
+		log, lines := sessiontest.NewLog()
+		s := &Saver{Def: byOps, Logger: log}
+		if alone {
+			save(t, s, sess, filepath.Join(dir, "m"), 1)
+		}
+		ops := sess.Session.(*sessiontest.Session).Ops
+		write := ops["save/all"]
+		ops["save/all"] = func(s *sessiontest.Session, feeds map[string]*ckptfmt.Tensor) (*ckptfmt.Tensor, error) {
+			_, err := write(s, feeds)
+			if !alone {
+				return nil, errors.Join(err, os.RemoveAll(dir), os.Mkdir(dir, 0o777))
+			}
+			for _, name := range sessiontest.Files(t, dir, "m-2*") {
+				err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
+			}
+			return nil, err
+		}
+		if prefix, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 2); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("alone %v: %s was announced, %v", alone, prefix, err)
+		}
+		if strings.Contains(lines.String(), "not visible") {
+			t.Errorf("alone %v: %s", alone, lines)
+		}
+		ops["save/all"] = write
+		save(t, s, sess, filepath.Join(dir, "m"), 2)
+	}
+}
+
+// A session whose saves are no longer to be seen, as a server has moved, loses one of them.
+func TestByOpsMoves(t *testing.T) {
+	s, path := &Saver{Def: byOps}, filepath.Join(t.TempDir(), "m")
+	save(t, s, opsSession(t, true), path, 1)
+	for step := range int64(2) {
+		if _, err := s.Save(t.Context(), opsSession(t, false), path, 2+step); (err == nil) != (step == 1) {
+			t.Errorf("save %d from elsewhere: %v", step+1, err)
+		}
 	}
 }
 

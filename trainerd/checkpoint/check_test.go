@@ -268,37 +268,56 @@ func TestQuarantineSyncs(t *testing.T) {
 	}
 }
 
-// Every operation of a move aside that fails is reported, and no file is lost.
+// Every operation of a move aside, or back, that fails is reported, and no file is lost: all are
+// moved, or none. A move back that has failed is finished by the next.
 func TestQuarantineEveryOperationFails(t *testing.T) {
-	for n := 1; ; n++ {
-		dir := sessiontest.MemoryDir(t)
-		for _, folder := range []string{"a", "b"} {
-			sessiontest.MustNoErr(t, os.Mkdir(filepath.Join(dir, folder), 0o777))
-			sessiontest.MustNoErr(t, os.WriteFile(filepath.Join(dir, folder, "same"), []byte(folder), 0o666))
-		}
-		fsys := faultfs.New(n)
-		files := []string{filepath.Join(dir, "a", "same"), filepath.Join(dir, "b", "same"), filepath.Join(dir, "b")}
-		to, err := MoveAside(fsys, dir, "step", files, time.Now())
-		found := 0
-		sessiontest.MustNoErr(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-			if d.Name() == "same" && !d.IsDir() {
-				found++
+	for _, back := range []bool{false, true} {
+		for n := 1; ; n++ {
+			dir := sessiontest.MemoryDir(t)
+			var files []string
+			for _, folder := range []string{"a", "b"} {
+				files = append(files, filepath.Join(dir, folder, "same"))
+				sessiontest.MustNoErr(t, os.Mkdir(filepath.Join(dir, folder), 0o777))
+				sessiontest.MustNoErr(t, os.WriteFile(files[len(files)-1], []byte(folder), 0o666))
 			}
-			return err
-		}))
-		if found != 2 {
-			t.Errorf("%s fails: %d of 2 files are left", fsys.Failed(), found)
-		}
-		if fsys.Ops() < n {
-			sessiontest.MustNoErr(t, err)
-			b, err := os.ReadFile(filepath.Join(to, "1", "same"))
-			if err != nil || string(b) != "b" || n < 10 {
-				t.Errorf("the second: %q, %v; %d operations", b, err, n)
+			files = append(files, filepath.Join(dir, "b")) // with what is left in it
+			there := func() (n int) {
+				for _, name := range files {
+					if _, err := os.Stat(name); err == nil {
+						n++
+					}
+				}
+				return n
 			}
-			return
-		}
-		if !errors.Is(err, faultfs.ErrInjected) {
-			t.Errorf("%s fails: %v", fsys.Failed(), err)
+			fsys := faultfs.New(n)
+			var disk atomicfile.FS = fsys
+			if back {
+				disk = atomicfile.OrOS(nil)
+			}
+			to, err := MoveAside(disk, dir, "step", files, time.Now())
+			if back {
+				sessiontest.MustNoErr(t, err)
+				err = MoveBack(fsys, to, files)
+			}
+			if got := there(); got != 0 && got != 3 {
+				t.Errorf("back %v, %s fails: %d of 3 files are there", back, fsys.Failed(), got)
+			}
+			if fsys.Ops() < n {
+				if sessiontest.MustNoErr(t, err); n < 6 {
+					t.Errorf("back %v: %d operations", back, n)
+				}
+				break
+			}
+			if !errors.Is(err, faultfs.ErrInjected) {
+				t.Errorf("back %v, %s fails: %v", back, fsys.Failed(), err)
+			}
+			if to != "" {
+				sessiontest.MustNoErr(t, MoveBack(nil, to, files))
+			}
+			b, err := os.ReadFile(files[1])
+			if err != nil || string(b) != "b" || there() != 3 {
+				t.Errorf("back %v, %s failed: %d of 3 files are back, %q, %v", back, fsys.Failed(), there(), b, err)
+			}
 		}
 	}
 }

@@ -63,6 +63,11 @@ func (s *Saver) saveByOps(ctx context.Context, cut *Snapshot, prefix string) err
 	if err != nil {
 		return err
 	}
+	dir, err := os.Open(filepath.Dir(prefix))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
 	if err := s.makeWay(prefix); err != nil {
 		return err
 	}
@@ -70,21 +75,41 @@ func (s *Saver) saveByOps(ctx context.Context, cut *Snapshot, prefix string) err
 		return err
 	}
 	cut.Close()
+	return s.receive(dir, prefix)
+}
+
+// receive makes durable what a session has written into a directory, as far as it is
+// to be seen from here.
+func (s *Saver) receive(dir *os.File, prefix string) error {
 	names, err := layout.Files(prefix)
 	if err != nil {
 		return err
+	}
+	expected := s.visible
+	if s.visible = present(prefix); !s.visible && (expected || !isAt(dir, dir.Name())) {
+		return errDeleted // the next may be invisible: a server may have moved
 	}
 	if len(names) == 0 {
 		logging.OrDiscard(s.Logger).Warn("checkpoint is not visible from this machine; it is as durable as the session's own disk", "checkpoint", prefix)
 		return nil
 	}
-	dir := filepath.Dir(prefix)
 	for _, name := range names {
-		if err := syncFile(filepath.Join(dir, name)); err != nil {
+		if err := syncFile(filepath.Join(dir.Name(), name)); err != nil {
 			return err
 		}
 	}
-	return atomicfile.OrOS(s.FS).SyncDir(dir)
+	return atomicfile.OrOS(s.FS).SyncDir(dir.Name())
+}
+
+// isAt reports whether an open directory still has a name: it may have been deleted, and
+// another made in its place. While it is open, no other gets its number.
+func isAt(dir *os.File, name string) bool {
+	was, err := dir.Stat()
+	if err != nil {
+		return false
+	}
+	is, err := os.Stat(name)
+	return err == nil && os.SameFile(was, is)
 }
 
 // makeWay keeps the checkpoint that the session is about to overwrite, as far as

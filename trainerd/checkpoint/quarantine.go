@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -51,8 +52,8 @@ func filesOf(prefix string) ([]string, error) {
 // MoveAside moves the files and folders of a damaged checkpoint of any source into
 // a new directory in the folder [DamagedDir] of a logdir. They are never deleted:
 // somebody may want to rescue their contents. The files are moved in the given
-// order. If they are on another disk, which is mounted below the logdir, the folder is next to
-// the first of them.
+// order, and back if one of them cannot be. If they are on another disk, which is mounted
+// below the logdir, the folder is next to the first of them.
 func MoveAside(fsys ckptfmt.FS, logdir, name string, files []string, now time.Time) (dir string, err error) {
 	fsys = atomicfile.OrOS(fsys)
 	dir, err = moveTo(fsys, filepath.Join(logdir, DamagedDir), name, files, now)
@@ -60,6 +61,22 @@ func MoveAside(fsys ckptfmt.FS, logdir, name string, files []string, now time.Ti
 		return moveTo(fsys, filepath.Join(folderOf(files[0]), DamagedDir), name, files, now)
 	}
 	return dir, err
+}
+
+// MoveBack is the reverse of [MoveAside], for the same files. Those that are not in dir were
+// moved back before.
+func MoveBack(fsys ckptfmt.FS, dir string, files []string) error {
+	fsys = atomicfile.OrOS(fsys)
+	var from, to []string
+	for i, place := range slices.Backward(placesIn(dir, files)) { // a folder before what was in it
+		if _, err := os.Lstat(place); !errors.Is(err, fs.ErrNotExist) {
+			from, to = append(from, place), append(to, files[i])
+		}
+	}
+	if err := renameAll(fsys, from, to); err != nil {
+		return err
+	}
+	return errors.Join(syncFolders(fsys, files), syncFolders(fsys, from))
 }
 
 // folderOf returns the folder of a file, which may have a second name in a temporary one there.
@@ -79,27 +96,69 @@ func moveTo(fsys ckptfmt.FS, parent, name string, files []string, now time.Time)
 	if err := atomicfile.MkdirSync(fsys, dir); err != nil {
 		return "", err
 	}
-	taken, left := map[string]bool{}, []string(nil)
-	changed := []string{dir} // the new names first: a power cut between the two leaves both
-	for i, file := range files {
-		to := filepath.Join(dir, filepath.Base(file))
-		if taken[to] { // of two folders
-			sub := filepath.Join(dir, strconv.Itoa(i))
+	places := placesIn(dir, files)
+	for _, place := range places {
+		if sub := filepath.Dir(place); sub != dir {
 			if err := atomicfile.MkdirSync(fsys, sub); err != nil {
 				return dir, err
 			}
-			to, changed = filepath.Join(sub, filepath.Base(file)), append(changed, sub)
 		}
-		taken[to] = true
-		if err := fsys.Rename(file, to); err != nil {
-			return dir, err
-		}
-		left = append(left, filepath.Dir(file))
 	}
-	slices.Sort(left)
+	if err := renameAll(fsys, files, places); err != nil {
+		for _, place := range places {
+			if sub := filepath.Dir(place); sub != dir {
+				_ = fsys.Remove(sub) // it is empty, or has what could not be moved back
+			}
+		}
+		return dir, err
+	}
+	// The new names first: a power cut between the two leaves both.
+	return dir, errors.Join(syncFolders(fsys, places), syncFolders(fsys, files))
+}
+
+// placesIn returns where files are moved to in a directory. Those of one name, from two
+// folders, are in folders of their own.
+func placesIn(dir string, files []string) []string {
+	places, taken := make([]string, len(files)), map[string]bool{}
+	for i, file := range files {
+		base := filepath.Base(file)
+		places[i] = filepath.Join(dir, base)
+		if taken[base] {
+			places[i] = filepath.Join(dir, strconv.Itoa(i), base)
+		}
+		taken[base] = true
+	}
+	return places
+}
+
+// renameAll renames all files, or where one cannot be, none.
+func renameAll(fsys ckptfmt.FS, from, to []string) error {
+	for i := range from {
+		err := fsys.Rename(from[i], to[i])
+		if err == nil {
+			continue
+		}
+		errs := []error{err}
+		for i--; i >= 0; i-- {
+			errs = append(errs, fsys.Rename(to[i], from[i]))
+		}
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+// syncFolders makes the names of files durable. A folder may have been moved itself.
+func syncFolders(fsys ckptfmt.FS, names []string) error {
+	var folders []string
+	for _, name := range names {
+		folders = append(folders, filepath.Dir(name))
+	}
+	slices.Sort(folders)
 	var errs []error
-	for _, folder := range append(changed, slices.Compact(left)...) {
-		errs = append(errs, fsys.SyncDir(folder))
+	for _, folder := range slices.Compact(folders) {
+		if err := fsys.SyncDir(folder); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
-	return dir, errors.Join(errs...)
+	return errors.Join(errs...)
 }

@@ -112,6 +112,7 @@ type Saver struct {
 	encoded encodedMeta
 	durable string    // directory whose name was synced; guarded by writing
 	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing
+	visible bool      // what a session saved last was to be seen from here; guarded by writing
 	mu      sync.Mutex
 	rotation
 	started       bool           // lastPreserved is set

@@ -48,17 +48,20 @@ func (l *lineup) newest() (stored, bool) {
 	return stored{prefix: l.last}, l.last != ""
 }
 
+// errDeleted says that the files of a checkpoint are gone before it counts as saved.
+var errDeleted = fmt.Errorf("its files were deleted meanwhile: %w", fs.ErrNotExist)
+
 // checkPublished fails if the files of a checkpoint that was just published have been deleted
-// since, if they are the Saver's own. The state file must not name it then: if it is the only
-// one, a start would wait for somebody to put it back.
-func (s *Saver) checkPublished(prefix string, own bool, before lineup) error {
-	if !own || present(prefix) {
+// since, if they were visible from here. The state file must not name it then: if it is the
+// only one, a start would wait for somebody to put it back.
+func (s *Saver) checkPublished(prefix string, visible bool, before lineup) error {
+	if !visible || present(prefix) {
 		return nil
 	}
 	if err := s.withdraw(filepath.Dir(prefix), before); err != nil {
 		logging.OrDiscard(s.Logger).Warn("state file still names a deleted checkpoint", "checkpoint", prefix, "err", err)
 	}
-	return fmt.Errorf("saving %s: its files were deleted meanwhile: %w", prefix, fs.ErrNotExist)
+	return fmt.Errorf("saving %s: %w", prefix, errDeleted)
 }
 
 // withdraw goes back to what there was before, without what has been deleted with it. If that

@@ -73,7 +73,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	if err != nil {
 		logging.OrDiscard(s.Logger).Warn("checkpoint has no manifest", "checkpoint", prefix, "err", err) // it is whole all the same
 	}
-	return prefix, s.publish(ctx, newest, m, !cut.BySession())
+	return prefix, s.publish(ctx, newest, m, !cut.BySession() || s.visible)
 }
 
 // encodedMeta is a MetaGraph in the bytes that are written.
@@ -166,9 +166,9 @@ func (s *Saver) deleteLater(prefix string) {
 // that are too many. The state file names those until they are gone, so that a run that
 // is killed here leaves none that the next run does not know of.
 //
-// Files of its own it looks for before it deletes others, and at the end: the logdir may have
-// been deleted meanwhile, and made again by its run.
-func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest, own bool) error {
+// Files that are visible from here it looks for before it deletes others, and at the end: the
+// logdir may have been deleted meanwhile, and made again by its run.
+func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest, visible bool) error {
 	prefix, before := newest.prefix, s.lineup()
 	pending, state := s.insert(newest)
 	if err := s.updateState(filepath.Dir(prefix), state); err != nil {
@@ -176,12 +176,12 @@ func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest
 		// that goes when a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
-	if err := s.checkPublished(prefix, own, before); err != nil {
+	if err := s.checkPublished(prefix, visible, before); err != nil {
 		return err
 	}
 	s.addSums(ctx, prefix, m)
 	s.retire(pending, newest)
-	return s.checkPublished(prefix, own, before)
+	return s.checkPublished(prefix, visible, before)
 }
 
 // retire deletes checkpoints that are out of the rotation, and what newest has replaced.

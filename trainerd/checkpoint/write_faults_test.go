@@ -387,36 +387,39 @@ func (d *deletes) Rename(from, to string) error {
 
 // A checkpoint that is deleted while it is saved is not announced, and those before it stay.
 func TestDeletedWhileSaved(t *testing.T) {
-	for _, format := range []Format{FormatV2, FormatV1} {
+	for kind, s := range map[string]*Saver{"V2": {Format: FormatV2}, "V1": {Format: FormatV1}, "by ops": {Def: byOps}} {
 		dir := sessiontest.MemoryDir(t)
 		disk := &deletes{FS: atomicfile.OrOS(nil)}
-		s := &Saver{FS: disk, Format: format, Retention: []retention.Policy{retention.Last(1)}}
-		sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](1, 2)})
+		s.FS, s.Retention = disk, []retention.Policy{retention.Last(1)}
+		var sess session.Session = twoVariables(1)
+		if s.Def != nil {
+			sess = opsSession(t, true)
+		}
 		first := save(t, s, sess, filepath.Join(dir, "m"), 1)
 		disk.pattern = filepath.Join(dir, "m-2*")
 		if prefix, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 2); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%v: %s was announced, %v", format, prefix, err)
+			t.Errorf("%s: %s was announced, %v", kind, prefix, err)
 		}
 		sessiontest.MustNoErr(t, ckptdir.Verify(t.Context(), first))
 		if latest, err := ckptdir.LatestCheckpoint(dir, nil); err != nil || latest != first {
-			t.Errorf("%v: the state file names %q, %v", format, latest, err)
+			t.Errorf("%s: the state file names %q, %v", kind, latest, err)
 		}
 		if kept := s.LastCheckpoints(); !slices.Equal(kept, []string{first}) {
-			t.Errorf("%v: kept are %v", format, kept)
+			t.Errorf("%s: kept are %v", kind, kept)
 		}
 		disk.pattern = ""
 		save(t, s, sess, filepath.Join(dir, "m"), 2)
 		disk.pattern, disk.spared = filepath.Join(dir, "m-3*"), 1 // when those before it are gone
 		if prefix, err := s.Save(t.Context(), sess, filepath.Join(dir, "m"), 3); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%v: %s was announced, %v", format, prefix, err)
+			t.Errorf("%s: %s was announced, %v", kind, prefix, err)
 		}
 		if _, err := ckptdir.ReadState(dir, nil); !ckptdir.IsNoState(err) {
-			t.Errorf("%v: without any checkpoint there is a state file, %v", format, err)
+			t.Errorf("%s: without any checkpoint there is a state file, %v", kind, err)
 		}
 		disk.pattern = ""
 		save(t, s, sess, filepath.Join(dir, "m"), 3)
 		if files := sessiontest.Files(t, dir, "m-1*"); len(files) > 0 {
-			t.Errorf("%v: after the next save there is %v", format, files)
+			t.Errorf("%s: after the next save there is %v", kind, files)
 		}
 	}
 }

@@ -33,16 +33,19 @@ func (r *run) setAside(c Checkpoint) {
 }
 
 // putBack takes back what setAside did: without the checkpoint, the program has not
-// come further.
+// come further. What the disk does not take of that is tried again after the next start.
 func (r *run) putBack() {
 	a := r.aside
-	if err := r.store.PutBack(a.Moved); err != nil {
+	back, err := r.store.PutBack(a.Moved)
+	if err != nil {
 		r.log.Error("cannot move the checkpoint back", "checkpoint", a.Path, "from", a.Dir, "err", err)
 	} else {
 		r.log.Warn("the program has done no step without the checkpoint; moved it back", "checkpoint", a.Path)
 	}
 	r.refresh(true)
-	r.trust()
+	if back {
+		r.trust()
+	}
 }
 
 // trust notes that the program has done something since its newest checkpoints: it

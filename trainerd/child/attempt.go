@@ -350,7 +350,7 @@ func (r *run) onExit(e Exit) {
 		return
 	}
 	r.failuresBeforeProgress = 0
-	if r.attempt.given.MayBeUnfinished(r.root) {
+	if r.aside == nil && r.attempt.given.MayBeUnfinished(r.root) {
 		r.setAside(*r.attempt.given)
 		return
 	}

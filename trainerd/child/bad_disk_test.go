@@ -36,6 +36,8 @@ func TestBadDisk(t *testing.T) {
 			func(op, name string) bool { return op == "remove" && name == "latest" }, 1, "cannot correct what names the damaged checkpoint", "ckpt-10 ckpt-10 none ckpt-10", "latest"},
 		"moving back": {map[string]string{base: "weights"},
 			func(op, name string) bool { return op == "rename" && name == base }, 1, "cannot move the checkpoint back", "ckpt-10 ckpt-10 none none", "damaged/" + base},
+		"moving back at first": {map[string]string{base: "weights"}, onceFails("rename", base),
+			1, "cannot move the checkpoint", "ckpt-10 ckpt-10 none none", base},
 		"moving back what a file names": {map[string]string{base: "weights", "latest": base},
 			func(op, name string) bool {
 				return op == "create" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
@@ -79,6 +81,16 @@ func TestBadDisk(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// onceFails returns a function that reports whether an operation is the first of its kind.
+func onceFails(op, name string) func(op, name string) bool {
+	failed := false
+	return func(gotOp, gotName string) bool {
+		fails := !failed && gotOp == op && gotName == name
+		failed = failed || fails
+		return fails
 	}
 }
 

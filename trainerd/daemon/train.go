@@ -206,7 +206,7 @@ func (t *training) catchUp(ctx context.Context, sess session.Session) error {
 // runStep trains on one batch, and writes what is due after it. No checkpoint
 // comes between a step and its evaluation, which is to be entered there, or its summaries: a
 // run that continues from it does not make them again. But while others are waited for, there
-// may be one.
+// may be one: it waits for the summaries itself.
 func (t *training) runStep(ctx context.Context, sess session.Session) error {
 	before, measure := t.step, t.stepAndMeasure
 	if t.replicas == nil && (t.eval.isDue(t.step+1) || t.summarizes(t.step+1)) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // SetAside moves a checkpoint with which the program fails to the damaged ones. Where that
@@ -37,25 +37,18 @@ func (s *Store) isCopied(c Checkpoint) bool {
 }
 
 // PutBack moves a checkpoint from the damaged ones to where it was, and gives it its
-// second names back.
-func (s *Store) PutBack(m Moved) error {
-	var errs []error
-	taken := map[string]bool{}
+// second names back. It reports whether the checkpoint is there: else all of it is where
+// it was, as far as the disk lets it, and PutBack may be called again.
+func (s *Store) PutBack(m Moved) (back bool, err error) {
+	files := make([]string, len(m.of.files))
 	for i, name := range m.of.files {
-		base := filepath.Base(name)
-		from := filepath.Join(m.Dir, base)
-		if taken[base] { // as checkpoint.MoveAside names it
-			from = filepath.Join(m.Dir, strconv.Itoa(i), base)
-		}
-		taken[base] = true
-		errs = append(errs, s.disk.Rename(from, s.abs(name)), s.disk.SyncDir(filepath.Dir(s.abs(name))))
+		files[i] = s.abs(name)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
+	if err := checkpoint.MoveBack(s.disk, m.Dir, files); err != nil {
+		return false, err
 	}
 	delete(s.withheld, m.of.key())
-	errs = []error{s.removeAll(m.Dir), s.disk.SyncDir(filepath.Dir(m.Dir))}
-	return errors.Join(append(errs, s.pointBack(m.names, m.of))...)
+	return true, errors.Join(s.removeAll(m.Dir), s.disk.SyncDir(filepath.Dir(m.Dir)), s.pointBack(m.names, m.of))
 }
 
 // pointBack gives a checkpoint its second names back.

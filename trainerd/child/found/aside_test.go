@@ -34,8 +34,10 @@ func TestPutBack(t *testing.T) {
 		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, name string) bool {
 			return fails != "" && strings.HasPrefix(op+" "+name, fails)
 		}}
-		if err := s.PutBack(m); (err == nil) != (fails == "") {
-			t.Errorf("fails: %q; PutBack = %v", fails, err)
+		whole := s.disk.(childtest.PickyDisk).FS
+		back, err := s.PutBack(m)
+		if (err == nil) != (fails == "") || back == (fails == "rename b/w-20") {
+			t.Errorf("fails: %q; PutBack = %v, %v", fails, back, err)
 		}
 		left := childtest.Below(t, dir)
 		_, err = os.Stat(m.Dir)
@@ -45,8 +47,12 @@ func TestPutBack(t *testing.T) {
 				t.Errorf("left are %v, latest has %q", left, childtest.Read(t, filepath.Join(dir, "b/latest")))
 			}
 		case "rename b/w-20":
-			if !slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, "damaged/") }) || childtest.Read(t, filepath.Join(dir, "b/latest")) != "w-10" {
-				t.Errorf("not moved back: left are %v, latest has %q", left, childtest.Read(t, filepath.Join(dir, "b/latest")))
+			if slices.Contains(left, "a/w-20") || childtest.Read(t, filepath.Join(dir, "b/latest")) != "w-10" {
+				t.Errorf("moved back by half: left are %v, latest has %q", left, childtest.Read(t, filepath.Join(dir, "b/latest")))
+			}
+			s.disk = whole
+			if back, err := s.PutBack(m); err != nil || !back || !slices.Equal(childtest.Below(t, dir), before) {
+				t.Errorf("again: %v, %v; left are %v", back, err, childtest.Below(t, dir))
 			}
 		default:
 			if !slices.Contains(left, "a/w-20") || !slices.Contains(left, "b/w-20") {
@@ -84,7 +90,8 @@ func TestCopyOfWhatIsAside(t *testing.T) {
 			t.Errorf("%s: SetAside = %v", name, err)
 		}
 		if tc.back {
-			childtest.Must(t, s.PutBack(m))
+			_, err := s.PutBack(m)
+			childtest.Must(t, err)
 		}
 		if tc.saved {
 			childtest.Write(t, file, childtest.TensorsOf(3))
