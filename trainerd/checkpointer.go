@@ -183,6 +183,9 @@ const (
 // save writes a checkpoint, unless the current one holds the values that the
 // variables have. The writing has a context of its own, as a stop does not interrupt it.
 func (c *checkpointer) save(ctx, writing context.Context, why saveReason) (SavedCheckpoint, error) {
+	if why != byClock {
+		c.points.begin()
+	}
 	if err := c.acquire(ctx); err != nil {
 		return SavedCheckpoint{}, err
 	}

@@ -15,7 +15,7 @@ const pointsGrace = 10 * time.Second
 type points struct {
 	silent  atomic.Bool  // nobody says so by StepDone, as far as is known
 	upTo    atomic.Int64 // the step of its last call, with its hooks
-	begun   atomic.Int64 // calls of the training's session
+	begun   atomic.Int64 // calls of the training's session, and requested saves
 	waiting atomic.Pointer[chan struct{}]
 }
 

@@ -99,6 +99,17 @@ func holdSteps(sv *Supervisor, m *sessiontest.Model) {
 	}
 }
 
+// countsSteps has the op train of a model count its steps.
+func countsSteps(t *testing.T, m *sessiontest.Model) {
+	m.Op("train", func(s *sessiontest.Session) error {
+		step, err := s.Read("global_step")
+		sessiontest.MustNoErr(t, err)
+		values, err := ckptfmt.Values[int64](step)
+		s.Vars["global_step"] = &sessiontest.Variable{Value: ckptfmt.Scalar(values[0] + 1), Ready: true}
+		return err
+	})
+}
+
 // TestSavesWaitForPoints has saves by the clock fall due between a step and the points that a
 // hook or the training itself writes for it: at each save the points up to its step are written.
 func TestSavesWaitForPoints(t *testing.T) {
@@ -116,13 +127,7 @@ func TestSavesWaitForPoints(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := sessiontest.Counter()
-			m.Op("train", func(s *sessiontest.Session) error {
-				step, err := s.Read("global_step")
-				sessiontest.MustNoErr(t, err)
-				values, err := ckptfmt.Values[int64](step)
-				s.Vars["global_step"] = &sessiontest.Variable{Value: ckptfmt.Scalar(values[0] + 1), Ready: true}
-				return err
-			})
+			countsSteps(t, m)
 			sv := newSupervisor(m, t.TempDir(), 0)
 			sv.SaveModelEvery = 700 * time.Millisecond
 			if tc.holds {
@@ -158,4 +163,34 @@ func TestSavesWaitForPoints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRequestedSaveDoesNotWait has a training ask for a save before it reports its step, while one
+// by the clock waits for that.
+func TestRequestedSaveDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sessiontest.Counter()
+		countsSteps(t, m)
+		sv := newSupervisor(m, t.TempDir(), 0)
+		sv.SaveModelEvery = 700 * time.Millisecond
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			for step := int64(1); step <= 20; step++ {
+				if _, err := s.Run(ctx, nil, nil, []string{"train"}); err != nil {
+					return err
+				}
+				time.Sleep(time.Second)
+				asked := time.Now()
+				if _, err := sv.Save(ctx); err != nil {
+					return err
+				}
+				if waited := time.Since(asked); waited > time.Second {
+					t.Errorf("step %d: a save takes %v", step, waited)
+				}
+				if err := sv.StepDone(ctx, step); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	})
 }
