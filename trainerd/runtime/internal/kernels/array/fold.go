@@ -84,10 +84,7 @@ func foldElems[T exec.Element](f func(old, x T) T) fold {
 
 // halfFold rounds to the type of 16 bits after each update, as TensorFlow does.
 func halfFold(dt tfpb.DataType, f func(old, x float32) float32) fold {
-	wide, narrow := exec.Widener(dt), exec.ToHalf
-	if dt == exec.Bfloat16 {
-		narrow = exec.ToBfloat16
-	}
+	wide, narrow := exec.Widener(dt), exec.Narrower(dt)
 	return foldElems(func(old, x uint16) uint16 { return narrow(f(wide(old), wide(x))) })
 }
 
