@@ -15,12 +15,12 @@ var scatterOps = scatterTable()
 func scatterTable() exec.OpTable {
 	t := exec.OpTable{}
 	for _, op := range []string{"Update", "Add", "Sub", "Mul", "Div", "Min", "Max"} {
-		types := foldTypes(op)
+		types := elem.FoldTypes(op)
 		t["Scatter"+op] = exec.OpSpec{Types: types, Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildScatter(op)}
 		t["ResourceScatter"+op] = exec.OpSpec{Types: types, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildScatter(op)}
 	}
 	for _, op := range []string{"Update", "Add", "Sub", "Min", "Max"} {
-		types := foldTypes(op)
+		types := elem.FoldTypes(op)
 		t["TensorScatter"+op] = exec.OpSpec{Types: types, Build: buildTensorScatter(op)}
 		if op == "Add" || op == "Sub" {
 			types |= exec.SetOf(exec.Bool)
@@ -42,7 +42,7 @@ func scatterType(b *exec.OpConstruction) tfpb.DataType {
 func buildScatter(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		dt := scatterType(b)
-		k := scatter(dt, foldOf(op, dt))
+		k := scatter(dt, elem.FoldOf(op, dt))
 		if op == "Div" && (exec.Indices | exec.SmallInts).Has(dt) {
 			return noZeros(k, 2), nil
 		}
@@ -64,7 +64,7 @@ func noZeros(k exec.Kernel, i int) exec.Kernel {
 
 // scatter is the kernel that folds rows into the rows of a variable. The
 // updates may also be one scalar for all.
-func scatter(dt tfpb.DataType, f fold) exec.Kernel {
+func scatter(dt tfpb.DataType, f elem.Fold) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		v, err := c.TypedVariable(0, dt)
 		if err != nil {
@@ -101,7 +101,7 @@ func scatter(dt tfpb.DataType, f fold) exec.Kernel {
 func buildScatterNdVar(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		ignore, dt := ignoresBadIndices(b), b.DType("T")
-		f := foldOf(op, dt)
+		f := elem.FoldOf(op, dt)
 		return func(c *exec.KernelContext) error {
 			v, err := c.TypedVariable(0, dt)
 			if err != nil {
@@ -114,7 +114,7 @@ func buildScatterNdVar(op string) func(*exec.OpConstruction) (exec.Kernel, error
 
 // scatterNdInto folds slices of x into the slices of d that the vectors of idx
 // name. A slice outside of d is an error, or is skipped.
-func scatterNdInto(c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f fold) error {
+func scatterNdInto(c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f elem.Fold) error {
 	if len(idx.Shape) == 0 || !exec.Indices.Has(idx.DType) || idx.Dim(-1) > len(d.Shape) {
 		return c.Invalid("indices %s do not fit %s", idx.Describe(), d.Describe())
 	}
@@ -138,7 +138,7 @@ func scatterNdInto(c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f
 
 func buildTensorScatter(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		ignore, f := ignoresBadIndices(b), foldOf(op, b.DType("T"))
+		ignore, f := ignoresBadIndices(b), elem.FoldOf(op, b.DType("T"))
 		return func(c *exec.KernelContext) error {
 			x := c.In(0)
 			d := c.OutLike(0, x.DType, x)
@@ -149,7 +149,7 @@ func buildTensorScatter(op string) func(*exec.OpConstruction) (exec.Kernel, erro
 }
 
 func buildScatterNd(b *exec.OpConstruction) (exec.Kernel, error) {
-	ignore, f := ignoresBadIndices(b), foldOf("Add", b.DType("T"))
+	ignore, f := ignoresBadIndices(b), elem.FoldOf("Add", b.DType("T"))
 	return func(c *exec.KernelContext) error {
 		d, err := elem.OutShaped(c, 2, c.In(1).DType)
 		if err != nil {
@@ -161,11 +161,3 @@ func buildScatterNd(b *exec.OpConstruction) (exec.Kernel, error) {
 		return scatterNdInto(c, d, c.In(0), c.In(1), ignore, f)
 	}, nil
 }
-
-const (
-	segmentSum segment = iota
-	segmentMean
-	segmentProd
-	segmentMax
-	segmentMin
-)
