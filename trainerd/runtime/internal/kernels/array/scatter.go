@@ -81,20 +81,30 @@ func scatter(dt tfpb.DataType, f elem.Fold) exec.Kernel {
 		if !fits && len(x.Shape) != 0 {
 			return c.Invalid("updates %s at indices %s do not fit variable %q of shape %s", x.Describe(), idx.Describe(), v.Name, exec.ShapeString(shape))
 		}
-		for k := range idx.NumElements() {
-			i := idx.IntAt(k)
+		at := c.IntsOf(1, idx)
+		for k, i := range at {
 			if i < 0 || i >= shape[0] {
+				scatterRows(&v.Value, at[:k], x, row, fits, f)
 				return c.Invalid("index %d is %d, outside [0, %d)", k, i, shape[0])
 			}
-			if fits {
-				f(&v.Value, i*row, x, k*row, row)
-				continue
-			}
-			for j := range row {
-				f(&v.Value, i*row+j, x, 0, 1)
-			}
+			at[k] = i * row
 		}
+		scatterRows(&v.Value, at, x, row, fits, f)
 		return nil
+	}
+}
+
+// scatterRows folds the rows of x, or a scalar, into the rows of d that begin at the
+// elements at.
+func scatterRows(d *exec.Tensor, at []int, x *exec.Tensor, row int, isRows bool, f elem.Fold) {
+	if isRows {
+		f(d, at, x, row, row)
+		return
+	}
+	for _, first := range at {
+		for j := range row {
+			f(d, []int{first + j}, x, 0, 1)
+		}
 	}
 }
 
@@ -123,16 +133,18 @@ func scatterNdInto(c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f
 		return c.Invalid("updates %s at indices %s do not fit %s", x.Describe(), idx.Describe(), d.Describe())
 	}
 	row := exec.NumElements(d.Shape[depth:])
-	for k := range exec.NumElements(idx.Shape[:r]) {
-		at, ok := flatIndex(idx, k, d.Shape[:depth])
-		if !ok && ignore {
-			continue
-		}
-		if !ok {
+	at := c.ScratchInts(1, exec.NumElements(idx.Shape[:r]))
+	for k := range at {
+		i, ok := flatIndex(idx, k, d.Shape[:depth])
+		if !ok && !ignore {
+			f(d, at[:k], x, row, row)
 			return badIndex(c, idx, k, d.Shape[:depth])
 		}
-		f(d, at*row, x, k*row, row)
+		if at[k] = i * row; !ok {
+			at[k] = -1
+		}
 	}
+	f(d, at, x, row, row)
 	return nil
 }
 

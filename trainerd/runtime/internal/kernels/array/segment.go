@@ -56,14 +56,17 @@ func unsortedSegment(start *exec.Tensor, f elem.Fold) exec.Kernel {
 		if x.NumElements() == 0 { // then TensorFlow does not look at the segments
 			return nil
 		}
-		for k, id := range c.IntsOf(1, ids) {
+		at := c.IntsOf(1, ids)
+		for k, id := range at {
 			if id >= n {
 				return c.Invalid("segment %d is outside [0, %d)", id, n)
 			}
-			if id >= 0 {
-				f(d, id*row, x, k*row, row)
+			at[k] = id * row
+			if id < 0 {
+				at[k] = -1 // also where rows have no elements
 			}
 		}
+		f(d, at, x, row, row)
 		return nil
 	}
 }
@@ -103,33 +106,39 @@ func (s *sortedSegment) run(c *exec.KernelContext) error {
 		elem.Zero(d)
 	}
 	row := exec.NumElements(x.Shape[1:])
-	for k := 0; k < x.Shape[0]; {
-		id, first := ids.IntAt(k), k
-		for j := range row {
-			exec.CopyElems(d, id*row+j, s.start, 0, 1)
-		}
-		for ; k < x.Shape[0] && ids.IntAt(k) == id; k++ {
-			s.fold(d, id*row, x, k*row, row)
-		}
-		if s.divide == nil {
+	at := c.ScratchInts(1, x.Shape[0])
+	for k := range at {
+		at[k] = ids.IntAt(k) * row
+		if k > 0 && at[k] == at[k-1] {
 			continue
 		}
-		if err := s.toMean(c, d, id*row, row, k-first); err != nil {
-			return err
+		for j := range row {
+			exec.CopyElems(d, at[k]+j, s.start, 0, 1)
 		}
 	}
-	return nil
+	s.fold(d, at, x, row, row)
+	if s.divide == nil {
+		return nil
+	}
+	return s.toMeans(c, d, ids, row)
 }
 
-// toMean divides the sum of some rows, row elements of d from at on, by their number.
-func (s *sortedSegment) toMean(c *exec.KernelContext, d *exec.Tensor, at, row, rows int) error {
-	count := exec.InFrame[exec.Tensor](c)
-	setCount(count, d.DType, rows)
-	if exec.RealTypes.Has(d.DType) && elem.RealAt(count, 0) != float64(rows) {
-		return c.Invalid("%d rows of one segment are more than a %s counts", rows, exec.TypeName(d.DType))
-	}
-	for j := range row {
-		s.divide(d, at+j, count, 0, 1)
+// toMeans divides the sum of each segment by the number of its rows.
+func (s *sortedSegment) toMeans(c *exec.KernelContext, d, ids *exec.Tensor, row int) error {
+	count, at := exec.InFrame[exec.Tensor](c), c.ScratchInts(1, row)
+	for k := 0; k < ids.Shape[0]; {
+		id, first := ids.IntAt(k), k
+		for k < ids.Shape[0] && ids.IntAt(k) == id {
+			k++
+		}
+		setCount(count, d.DType, k-first)
+		if exec.RealTypes.Has(d.DType) && elem.RealAt(count, 0) != float64(k-first) {
+			return c.Invalid("segment %d has %d rows, more than a %s counts", id, k-first, exec.TypeName(d.DType))
+		}
+		for j := range at {
+			at[j] = id*row + j
+		}
+		s.divide(d, at, count, 0, 1)
 	}
 	return nil
 }

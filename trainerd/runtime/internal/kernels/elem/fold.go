@@ -8,9 +8,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
-// Fold folds n elements of x, those from the given one, into the elements of d
-// at a position. Both have one type.
-type Fold func(d *exec.Tensor, at int, x *exec.Tensor, from, n int)
+// Fold folds rows of x into those of d, of the same type. A row has n elements; row k
+// of d begins at element at[k] and is left alone where that is negative, row k of x
+// begins at k*step. An element of d may come more than once.
+type Fold func(d *exec.Tensor, at []int, x *exec.Tensor, step, n int)
 
 // FoldTypes returns the types that an update of rows has in TensorFlow.
 func FoldTypes(op string) exec.TypeSet {
@@ -31,7 +32,7 @@ func FoldOf(op string, dt tfpb.DataType) Fold {
 		// A variable outlives the step, and the caller may have fed the text.
 		return foldRows(each(func(_, x []byte) []byte { return bytes.Clone(x) }))
 	case op == "Update":
-		return exec.CopyElems
+		return copyRows
 	case exec.Halves.Has(dt):
 		return halfFold(dt, reals[float32](op))
 	}
@@ -74,8 +75,21 @@ func intFold(op string, dt tfpb.DataType) Fold {
 
 // foldRows is the fold of a function that folds x into d, of the same length.
 func foldRows[T exec.Element](f func(d, x []T)) Fold {
-	return func(d *exec.Tensor, at int, x *exec.Tensor, from, n int) {
-		f(exec.Elems[T](d)[at:at+n], exec.Elems[T](x)[from:from+n])
+	return func(d *exec.Tensor, at []int, x *exec.Tensor, step, n int) {
+		ds, xs := exec.Elems[T](d), exec.Elems[T](x)
+		for k, to := range at {
+			if to >= 0 {
+				f(ds[to:to+n], xs[k*step:k*step+n])
+			}
+		}
+	}
+}
+
+func copyRows(d *exec.Tensor, at []int, x *exec.Tensor, step, n int) {
+	for k, to := range at {
+		if to >= 0 {
+			exec.CopyElems(d, to, x, k*step, n)
+		}
 	}
 }
 

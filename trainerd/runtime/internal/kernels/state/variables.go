@@ -136,7 +136,7 @@ func update(dt tfpb.DataType, op string) exec.Kernel {
 		if !exec.SameShape(x.Shape, v.Value.Shape) {
 			return c.Invalid("variable %q has the shape %s, the value %s", v.Name, exec.ShapeString(v.Value.Shape), exec.ShapeString(x.Shape))
 		}
-		f(&v.Value, 0, x, 0, x.NumElements())
+		f(&v.Value, []int{0}, x, 0, x.NumElements())
 		return nil
 	}
 }
