@@ -175,3 +175,15 @@ def counters():
                                      trainable=False, use_resource=resource)
                 changes.append(change(v, converted(x, t)).op)
     return Built(tf.group(*changes), {}, feeds)
+
+
+@program
+def half_summaries():
+    """Summaries of numbers of 16 bits."""
+    x, feeds = fed()
+    out = {}
+    for t in (tf.float16, tf.bfloat16):
+        tag, y = tf.constant(t.name), converted(x, t) / 3
+        out["scalar_" + t.name] = R.ScalarSummary(tags=tag, values=y[0, 0])
+        out["histogram_" + t.name] = R.HistogramSummary(tag=tag, values=y)
+    return Built(None, out, feeds)

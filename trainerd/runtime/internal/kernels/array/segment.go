@@ -75,18 +75,20 @@ func unsortedSegment(start *exec.Tensor, f elem.Fold) exec.Kernel {
 // products 1.
 func (s segment) buildSorted(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt := b.DType("T")
-	k := sortedSegment{start: s.startOf(dt), fold: elem.FoldOf(s.fold, dt)}
-	if s.fold == "Mul" {
-		k.empty = k.start
-	}
-	if s.mean {
+	k := sortedSegment{fold: elem.FoldOf(s.fold, dt)}
+	switch {
+	case s.fold == "Mul":
+		k.empty = s.startOf(dt)
+	case s.fold != "Add":
+		k.start = s.startOf(dt)
+	case s.mean:
 		k.divide = elem.FoldOf("Div", dt)
 	}
 	return k.run, nil
 }
 
 type sortedSegment struct {
-	start, empty *exec.Tensor // empty is nil for 0
+	empty, start *exec.Tensor // nil for 0, and where start is empty
 	fold, divide elem.Fold    // divide is nil but for a mean
 }
 
@@ -109,7 +111,7 @@ func (s *sortedSegment) run(c *exec.KernelContext) error {
 	at := c.ScratchInts(1, x.Shape[0])
 	for k := range at {
 		at[k] = ids.IntAt(k) * row
-		if k > 0 && at[k] == at[k-1] {
+		if s.start == nil || k > 0 && at[k] == at[k-1] {
 			continue
 		}
 		for j := range row {

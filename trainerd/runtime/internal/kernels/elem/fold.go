@@ -38,13 +38,13 @@ func FoldOf(op string, dt tfpb.DataType) Fold {
 	}
 	switch dt {
 	case exec.Float32:
-		return foldRows(reals[float32](op))
+		return foldOfReals[float32](op)
 	case exec.Float64:
-		return foldRows(reals[float64](op))
+		return foldOfReals[float64](op)
 	case exec.Complex64:
-		return foldRows(arithmetic[complex64](op))
+		return foldOfNumbers[complex64](op)
 	case exec.Complex128:
-		return foldRows(arithmetic[complex128](op))
+		return foldOfNumbers[complex128](op)
 	case exec.Bool:
 		return foldRows(each(truths(op)))
 	case exec.String:
@@ -56,21 +56,21 @@ func FoldOf(op string, dt tfpb.DataType) Fold {
 func intFold(op string, dt tfpb.DataType) Fold {
 	switch dt {
 	case exec.Int8:
-		return foldRows(reals[int8](op))
+		return foldOfReals[int8](op)
 	case exec.Int16:
-		return foldRows(reals[int16](op))
+		return foldOfReals[int16](op)
 	case exec.Int32:
-		return foldRows(reals[int32](op))
+		return foldOfReals[int32](op)
 	case exec.Uint8:
-		return foldRows(reals[uint8](op))
+		return foldOfReals[uint8](op)
 	case exec.Uint16:
-		return foldRows(reals[uint16](op))
+		return foldOfReals[uint16](op)
 	case exec.Uint32:
-		return foldRows(reals[uint32](op))
+		return foldOfReals[uint32](op)
 	case exec.Uint64:
-		return foldRows(reals[uint64](op))
+		return foldOfReals[uint64](op)
 	}
-	return foldRows(reals[int64](op))
+	return foldOfReals[int64](op)
 }
 
 // foldRows is the fold of a function that folds x into d, of the same length.
@@ -114,6 +114,40 @@ func halfFold(dt tfpb.DataType, f func(d, x []float32)) Fold {
 	})
 }
 
+func foldOfReals[T exec.Number](op string) Fold {
+	if op == "Add" {
+		return addRows[T]
+	}
+	return foldRows(reals[T](op))
+}
+
+func foldOfNumbers[T exec.Arithmetic](op string) Fold {
+	if op == "Add" {
+		return addRows[T]
+	}
+	return foldRows(arithmetic[T](op))
+}
+
+// addRows is the fold that adds, without a call for each short row.
+func addRows[T exec.Arithmetic](d *exec.Tensor, at []int, x *exec.Tensor, step, n int) {
+	const short = 16 // elements that vectors are not worth
+	ds, xs := exec.Elems[T](d), exec.Elems[T](x)
+	for k, to := range at {
+		switch {
+		case to < 0:
+		case n == 1:
+			ds[to] += xs[k*step]
+		case n > short:
+			AddTo(ds[to:to+n], xs[k*step:k*step+n])
+		default:
+			row := ds[to : to+n]
+			for i, v := range xs[k*step : k*step+n] {
+				row[i] += v
+			}
+		}
+	}
+}
+
 // reals returns the function that folds updates of real numbers.
 func reals[T exec.Number](op string) func(d, x []T) {
 	switch op {
@@ -138,19 +172,7 @@ func arithmetic[T exec.Arithmetic](op string) func(d, x []T) {
 	case "Div":
 		return each(func(old, x T) T { return old / x })
 	}
-	return add[T]
-}
-
-func add[T exec.Arithmetic](d, x []T) {
-	const short = 16 // elements that vectors are not worth
-	if len(x) > short {
-		AddTo(d, x)
-		return
-	}
-	d = d[:len(x)]
-	for i, v := range x {
-		d[i] += v
-	}
+	return each(func(old, x T) T { return old + x })
 }
 
 func subtract[T exec.Arithmetic](d, x []T) {
