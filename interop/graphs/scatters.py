@@ -187,3 +187,17 @@ def half_summaries():
         out["scalar_" + t.name] = R.ScalarSummary(tags=tag, values=y[0, 0])
         out["histogram_" + t.name] = R.HistogramSummary(tag=tag, values=y)
     return Built(None, out, feeds)
+
+
+@program(rtol=0, atol=0)
+def half_sparse_segments():
+    """Rows of 16 bits that are picked and summed, and the gradients."""
+    x, feeds = fed()
+    picked, segments, out = [4, 0, 3, 3, 1], [0, 0, 2, 2, 2], {}
+    for op in ("Sum", "Mean", "SqrtN"):
+        for t in (tf.float16, tf.bfloat16):
+            rows, name = converted(x, t) / 7, f"{op}_{t.name}"
+            out[name] = getattr(R, "SparseSegment" + op)(data=rows, indices=picked, segment_ids=segments)
+            back = getattr(R, f"SparseSegment{op}Grad")
+            out["back_" + name] = back(grad=rows[:3], indices=picked, segment_ids=segments, output_dim0=6)
+    return Built(None, out, feeds)
