@@ -146,3 +146,58 @@ def segment_sums():
     types = [*REALS, *COMPLEX]
     sums = {t.name: tf.math.unsorted_segment_sum(converted(x * 331 % 100, t), [1, 3, 1, -1, 1], 5) for t in types}
     return Built(None, sums, feeds)
+
+
+@program
+def segment_types():
+    """All folds of segments in all types, with segments that have no rows."""
+    x, feeds = fed()
+    x, out = tf.reshape(x * 331 % 100, [5, 2]), {}
+    for op in ("Sum", "Mean", "Prod", "Max", "Min"):
+        for t in REALS if op in ("Max", "Min") else [*REALS, *COMPLEX]:
+            rows, name = converted(x % 7 + 1 if op == "Prod" else x, t), f"{op}_{t.name}"
+            out[name] = getattr(R, "Segment" + op)(data=rows, segment_ids=[0, 0, 2, 2, 2])
+            if op != "Mean":
+                unsorted = getattr(R, "UnsortedSegment" + op)
+                out["unsorted_" + name] = unsorted(data=rows, segment_ids=[1, 3, 1, -1, 1], num_segments=5)
+    return Built(None, out, feeds)
+
+
+@program
+def counters():
+    """Variables of all types that are added to and taken from."""
+    x, feeds = fed()
+    changes = []
+    for resource in (False, True):
+        for t in [*REALS, *COMPLEX]:
+            for change in (tf1.assign_add, tf1.assign_sub):
+                v = tf1.get_variable(f"{change.__name__}_{t.name}_{resource}", [5, 2], t, tf1.ones_initializer(),
+                                     trainable=False, use_resource=resource)
+                changes.append(change(v, converted(x, t)).op)
+    return Built(tf.group(*changes), {}, feeds)
+
+
+@program
+def half_summaries():
+    """Summaries of numbers of 16 bits."""
+    x, feeds = fed()
+    out = {}
+    for t in (tf.float16, tf.bfloat16):
+        tag, y = tf.constant(t.name), converted(x, t) / 3
+        out["scalar_" + t.name] = R.ScalarSummary(tags=tag, values=y[0, 0])
+        out["histogram_" + t.name] = R.HistogramSummary(tag=tag, values=y)
+    return Built(None, out, feeds)
+
+
+@program(rtol=0, atol=0)
+def half_sparse_segments():
+    """Rows of 16 bits that are picked and summed, and the gradients."""
+    x, feeds = fed()
+    picked, segments, out = [4, 0, 3, 3, 1], [0, 0, 2, 2, 2], {}
+    for op in ("Sum", "Mean", "SqrtN"):
+        for t in (tf.float16, tf.bfloat16):
+            rows, name = converted(x, t) / 7, f"{op}_{t.name}"
+            out[name] = getattr(R, "SparseSegment" + op)(data=rows, indices=picked, segment_ids=segments)
+            back = getattr(R, f"SparseSegment{op}Grad")
+            out["back_" + name] = back(grad=rows[:3], indices=picked, segment_ids=segments, output_dim0=6)
+    return Built(None, out, feeds)

@@ -192,6 +192,7 @@ func compare(got, want *ckptfmt.Tensor, rtol, atol float64) error {
 			return fmt.Errorf("element %d is %q, want %q", i, got.Strings[i], want.Strings[i])
 		}
 	}
+	got, want = widened(got), widened(want)
 	n, _ := dtype.NumElements(want.Shape)
 	for i := 0; i < int(n) && want.Strings == nil; i++ {
 		if g, w := element(got, i), element(want, i); !near(g, w, rtol, atol) {

@@ -131,28 +131,12 @@ func (s *script) call(sess *runtime.Session, number int) error {
 	}
 	for i, name := range c.Fetches {
 		want := s.values[fmt.Sprintf("%03d/fetch/%d", number, i)]
-		if filepath.Base(s.dir) == "half_training" {
-			if err := sameAfterSteps(got[i], want); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			continue
-		}
 		rtol, atol := familyTolerance(want.DType)
 		if err := compareHalves(got[i], want, rtol, atol); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-// sameAfterSteps compares variables of 16 bits after two updates, in which TensorFlow
-// rounds after each operation, and the runtime once.
-func sameAfterSteps(got, want *ckptfmt.Tensor) error {
-	unit := map[tfpb.DataType]float64{tfpb.DataType_DT_HALF: 1. / 1024, tfpb.DataType_DT_BFLOAT16: 1. / 128}[want.DType]
-	if got.DType != want.DType {
-		return fmt.Errorf("type %v, want %v", got.DType, want.DType)
-	}
-	return compare(widened(got), widened(want), 4*unit, 2*unit)
 }
 
 // sameCode tells whether a run ended with the error that it should end with.

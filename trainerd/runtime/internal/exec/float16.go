@@ -47,6 +47,14 @@ func FromHalf(v uint16) float32 {
 	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }
 
+// Narrower returns the function that rounds a float32 to a 16-bit type.
+func Narrower(dt tfpb.DataType) func(float32) uint16 {
+	if dt == Bfloat16 {
+		return ToBfloat16
+	}
+	return ToHalf
+}
+
 // Widener returns the function that makes a 16-bit type a float32.
 func Widener(dt tfpb.DataType) func(uint16) float32 {
 	if dt == Bfloat16 {

@@ -27,8 +27,8 @@ func Widened(attr string, build func(*OpConstruction) (Kernel, error)) func(*OpC
 // Rounding rounds a float32 to a type of 16 bits.
 type Rounding func(float32) float32
 
-// roundingTo returns the rounding to a type of 16 bits.
-func roundingTo(dt tfpb.DataType) Rounding {
+// RoundingTo returns the rounding to a type of 16 bits.
+func RoundingTo(dt tfpb.DataType) Rounding {
 	if dt == Bfloat16 {
 		return func(v float32) float32 { return math.Float32frombits(uint32(ToBfloat16(v)) << 16) }
 	}
@@ -43,7 +43,7 @@ func Stepwise(attr string, build func(*OpConstruction) (Kernel, error), steps fu
 		if !Halves.Has(dt) {
 			return build(b)
 		}
-		k := steps(roundingTo(dt))
+		k := steps(RoundingTo(dt))
 		return b.buildAs(attr, WithoutAttrs(k), &widening{narrow: dt, wide: Float32, outputs: true})
 	}
 }
@@ -190,10 +190,7 @@ func convertElems(dst, src *Tensor) {
 			Elems[float32](dst)[i] = widen(from[i])
 		}
 	case Halves.Has(dst.DType):
-		round, to := ToHalf, Elems[uint16](dst)
-		if dst.DType == Bfloat16 {
-			round = ToBfloat16
-		}
+		round, to := Narrower(dst.DType), Elems[uint16](dst)
 		for i, v := range Elems[float32](src) {
 			to[i] = round(v)
 		}

@@ -15,12 +15,12 @@ var scatterOps = scatterTable()
 func scatterTable() exec.OpTable {
 	t := exec.OpTable{}
 	for _, op := range []string{"Update", "Add", "Sub", "Mul", "Div", "Min", "Max"} {
-		types := foldTypes(op)
+		types := elem.FoldTypes(op)
 		t["Scatter"+op] = exec.OpSpec{Types: types, Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildScatter(op)}
 		t["ResourceScatter"+op] = exec.OpSpec{Types: types, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildScatter(op)}
 	}
 	for _, op := range []string{"Update", "Add", "Sub", "Min", "Max"} {
-		types := foldTypes(op)
+		types := elem.FoldTypes(op)
 		t["TensorScatter"+op] = exec.OpSpec{Types: types, Build: buildTensorScatter(op)}
 		if op == "Add" || op == "Sub" {
 			types |= exec.SetOf(exec.Bool)
@@ -42,7 +42,7 @@ func scatterType(b *exec.OpConstruction) tfpb.DataType {
 func buildScatter(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		dt := scatterType(b)
-		k := scatter(dt, foldOf(op, dt))
+		k := scatter(dt, elem.FoldOf(op, dt))
 		if op == "Div" && (exec.Indices | exec.SmallInts).Has(dt) {
 			return noZeros(k, 2), nil
 		}
@@ -64,7 +64,7 @@ func noZeros(k exec.Kernel, i int) exec.Kernel {
 
 // scatter is the kernel that folds rows into the rows of a variable. The
 // updates may also be one scalar for all.
-func scatter(dt tfpb.DataType, f fold) exec.Kernel {
+func scatter(dt tfpb.DataType, f elem.Fold) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		v, err := c.TypedVariable(0, dt)
 		if err != nil {
@@ -81,27 +81,37 @@ func scatter(dt tfpb.DataType, f fold) exec.Kernel {
 		if !fits && len(x.Shape) != 0 {
 			return c.Invalid("updates %s at indices %s do not fit variable %q of shape %s", x.Describe(), idx.Describe(), v.Name, exec.ShapeString(shape))
 		}
-		for k := range idx.NumElements() {
-			i := idx.IntAt(k)
+		at := c.IntsOf(1, idx)
+		for k, i := range at {
 			if i < 0 || i >= shape[0] {
+				scatterRows(&v.Value, at[:k], x, row, fits, f)
 				return c.Invalid("index %d is %d, outside [0, %d)", k, i, shape[0])
 			}
-			if fits {
-				f(&v.Value, i*row, x, k*row, row)
-				continue
-			}
-			for j := range row {
-				f(&v.Value, i*row+j, x, 0, 1)
-			}
+			at[k] = i * row
 		}
+		scatterRows(&v.Value, at, x, row, fits, f)
 		return nil
+	}
+}
+
+// scatterRows folds the rows of x, or a scalar, into the rows of d that begin at the
+// elements at.
+func scatterRows(d *exec.Tensor, at []int, x *exec.Tensor, row int, isRows bool, f elem.Fold) {
+	if isRows {
+		f(d, at, x, row, row)
+		return
+	}
+	for _, first := range at {
+		for j := range row {
+			f(d, []int{first + j}, x, 0, 1)
+		}
 	}
 }
 
 func buildScatterNdVar(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		ignore, dt := ignoresBadIndices(b), b.DType("T")
-		f := foldOf(op, dt)
+		f := elem.FoldOf(op, dt)
 		return func(c *exec.KernelContext) error {
 			v, err := c.TypedVariable(0, dt)
 			if err != nil {
@@ -114,7 +124,7 @@ func buildScatterNdVar(op string) func(*exec.OpConstruction) (exec.Kernel, error
 
 // scatterNdInto folds slices of x into the slices of d that the vectors of idx
 // name. A slice outside of d is an error, or is skipped.
-func scatterNdInto(c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f fold) error {
+func scatterNdInto(c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f elem.Fold) error {
 	if len(idx.Shape) == 0 || !exec.Indices.Has(idx.DType) || idx.Dim(-1) > len(d.Shape) {
 		return c.Invalid("indices %s do not fit %s", idx.Describe(), d.Describe())
 	}
@@ -123,22 +133,24 @@ func scatterNdInto(c *exec.KernelContext, d, idx, x *exec.Tensor, ignore bool, f
 		return c.Invalid("updates %s at indices %s do not fit %s", x.Describe(), idx.Describe(), d.Describe())
 	}
 	row := exec.NumElements(d.Shape[depth:])
-	for k := range exec.NumElements(idx.Shape[:r]) {
-		at, ok := flatIndex(idx, k, d.Shape[:depth])
-		if !ok && ignore {
-			continue
-		}
-		if !ok {
+	at := c.ScratchInts(1, exec.NumElements(idx.Shape[:r]))
+	for k := range at {
+		i, ok := flatIndex(idx, k, d.Shape[:depth])
+		if !ok && !ignore {
+			f(d, at[:k], x, row, row)
 			return badIndex(c, idx, k, d.Shape[:depth])
 		}
-		f(d, at*row, x, k*row, row)
+		if at[k] = i * row; !ok {
+			at[k] = -1
+		}
 	}
+	f(d, at, x, row, row)
 	return nil
 }
 
 func buildTensorScatter(op string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		ignore, f := ignoresBadIndices(b), foldOf(op, b.DType("T"))
+		ignore, f := ignoresBadIndices(b), elem.FoldOf(op, b.DType("T"))
 		return func(c *exec.KernelContext) error {
 			x := c.In(0)
 			d := c.OutLike(0, x.DType, x)
@@ -149,7 +161,7 @@ func buildTensorScatter(op string) func(*exec.OpConstruction) (exec.Kernel, erro
 }
 
 func buildScatterNd(b *exec.OpConstruction) (exec.Kernel, error) {
-	ignore, f := ignoresBadIndices(b), foldOf("Add", b.DType("T"))
+	ignore, f := ignoresBadIndices(b), elem.FoldOf("Add", b.DType("T"))
 	return func(c *exec.KernelContext) error {
 		d, err := elem.OutShaped(c, 2, c.In(1).DType)
 		if err != nil {
@@ -161,11 +173,3 @@ func buildScatterNd(b *exec.OpConstruction) (exec.Kernel, error) {
 		return scatterNdInto(c, d, c.In(0), c.In(1), ignore, f)
 	}, nil
 }
-
-const (
-	segmentSum segment = iota
-	segmentMean
-	segmentProd
-	segmentMax
-	segmentMin
-)

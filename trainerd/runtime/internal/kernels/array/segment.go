@@ -1,103 +1,46 @@
 package array
 
 import (
-	"math"
-
-	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 // Sums, products and extremes of the rows of a tensor that belong to one segment.
-var segmentOps = exec.OpTable{
-	"UnsortedSegmentSum":  {Types: exec.Indices | exec.SetOf(exec.Int16), TypeAttr: "Tindices", Build: exec.CheckedType("T", foldTypes("Add"), exec.WidenedIndices("Tindices", buildUnsortedSum, 1))},
-	"UnsortedSegmentProd": {Types: exec.Numbers, Build: buildUnsorted(segmentProd)},
-	"UnsortedSegmentMax":  {Types: exec.Numbers, Build: buildUnsorted(segmentMax)},
-	"UnsortedSegmentMin":  {Types: exec.Numbers, Build: buildUnsorted(segmentMin)},
-	"SegmentSum":          {Types: exec.Numbers, Build: buildSorted(segmentSum)},
-	"SegmentMean":         {Types: exec.Numbers, Build: buildSorted(segmentMean)},
-	"SegmentProd":         {Types: exec.Numbers, Build: buildSorted(segmentProd)},
-	"SegmentMax":          {Types: exec.Numbers, Build: buildSorted(segmentMax)},
-	"SegmentMin":          {Types: exec.Numbers, Build: buildSorted(segmentMin)},
+var segmentOps = segmentTable()
 
-	"SparseToDense": {Types: exec.ValueTypes, Build: exec.WithoutAttrs(sparseToDense)},
-}
-
-// segment says how the rows of a segment become one: the value of an empty
-// segment, the start and the operation, and whether to divide by the number of
-// rows.
-type segment int
-
-func segmentFold[T exec.Number](s segment) (init T, f func(a, x T) T) {
-	lowest, highest := limits[T]()
-	switch s {
-	case segmentProd:
-		return 1, combiner[T]("Mul")
-	case segmentMax:
-		return lowest, elem.LaterLarger[T]
-	case segmentMin:
-		return highest, elem.LaterSmaller[T]
-	}
-	return 0, combiner[T]("Add")
-}
-
-// limits returns the lowest and the highest finite value of the common types.
-func limits[T exec.Number]() (T, T) {
-	var lo, hi any
-	switch exec.DTypeOf[T]() {
-	case exec.Float32:
-		lo, hi = float32(-math.MaxFloat32), float32(math.MaxFloat32)
-	case exec.Float64:
-		lo, hi = -math.MaxFloat64, math.MaxFloat64
-	case exec.Int32:
-		lo, hi = int32(math.MinInt32), int32(math.MaxInt32)
-	default:
-		lo, hi = int64(math.MinInt64), int64(math.MaxInt64)
-	}
-	l, _ := lo.(T)
-	h, _ := hi.(T)
-	return l, h
-}
-
-func buildUnsorted(s segment) func(*exec.OpConstruction) (exec.Kernel, error) {
-	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByType(b.DType("T"), unsortedFold[float32](s), unsortedFold[float64](s), unsortedFold[int32](s), unsortedFold[int64](s))
-	}
-}
-
-// unsortedFold is the kernel for an op that is not a sum.
-func unsortedFold[T exec.Number](s segment) exec.Kernel {
-	init, f := segmentFold[T](s)
-	start := func(d *exec.Tensor) {
-		for i, ds := 0, exec.Elems[T](d); i < len(ds); i++ {
-			ds[i] = init
+func segmentTable() exec.OpTable {
+	t := exec.OpTable{"SparseToDense": {Types: exec.ValueTypes, Build: exec.WithoutAttrs(sparseToDense)}}
+	for op, s := range map[string]segment{
+		"Sum":  {fold: "Add"},
+		"Mean": {fold: "Add", mean: true},
+		"Prod": {fold: "Mul"},
+		"Max":  {fold: "LaterMax"},
+		"Min":  {fold: "LaterMin"},
+	} {
+		types := elem.FoldTypes(s.fold)
+		t["Segment"+op] = exec.OpSpec{Types: types, Build: s.buildSorted}
+		if !s.mean {
+			build := exec.CheckedType("T", types, exec.WidenedIndices("Tindices", s.buildUnsorted, 1))
+			t["UnsortedSegment"+op] = exec.OpSpec{Types: exec.Indices | exec.SetOf(exec.Int16), TypeAttr: "Tindices", Build: build}
 		}
 	}
-	return unsortedSegment(start, foldElems(f))
+	return t
 }
 
-func buildUnsortedSum(b *exec.OpConstruction) (exec.Kernel, error) {
-	return unsortedSegment(elem.Zero, sumOfRows(b.DType("T"))), nil
+// segment says how the rows of a segment become one.
+type segment struct {
+	fold string // how a row is folded into those before it
+	mean bool   // divides by the number of rows
 }
 
-// sumOfRows returns the fold that adds rows of a type, in vectors where it can.
-func sumOfRows(dt tfpb.DataType) fold {
-	switch dt {
-	case exec.Float32:
-		return addRow[float32]
-	case exec.Float64:
-		return addRow[float64]
-	case exec.Int32:
-		return addRow[int32]
-	case exec.Int64:
-		return addRow[int64]
-	}
-	return foldOf("Add", dt)
+func (s segment) buildUnsorted(b *exec.OpConstruction) (exec.Kernel, error) {
+	dt := b.DType("T")
+	return unsortedSegment(s.startOf(dt), elem.FoldOf(s.fold, dt)), nil
 }
 
 // unsortedSegment is the kernel that folds the rows of each segment; rows of
-// negative segments are dropped. All segments start as start has them.
-func unsortedSegment(start func(*exec.Tensor), f fold) exec.Kernel {
+// negative segments are dropped. All segments start with the value of start.
+func unsortedSegment(start *exec.Tensor, f elem.Fold) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x, ids := c.In(0), c.In(1)
 		n, err := c.IntScalar(2, "the number of segments")
@@ -109,79 +52,97 @@ func unsortedSegment(start func(*exec.Tensor), f fold) exec.Kernel {
 		}
 		d := c.Out(0, x.DType, append(append(c.ScratchInts(0, 0), n), x.Shape[len(ids.Shape):]...)...)
 		row := exec.NumElements(d.Shape[1:])
-		start(d)
+		elem.Fill(d, start)
 		if x.NumElements() == 0 { // then TensorFlow does not look at the segments
 			return nil
 		}
-		for k, id := range c.IntsOf(1, ids) {
+		at := c.IntsOf(1, ids)
+		for k, id := range at {
 			if id >= n {
 				return c.Invalid("segment %d is outside [0, %d)", id, n)
 			}
-			if id >= 0 {
-				f(d, id*row, x, k*row, row)
+			at[k] = id * row
+			if id < 0 {
+				at[k] = -1 // also where rows have no elements
 			}
 		}
+		f(d, at, x, row, row)
 		return nil
 	}
 }
 
-// addRow is a fold that adds a row to another one.
-func addRow[T exec.Number](d *exec.Tensor, at int, x *exec.Tensor, from, n int) {
-	const short = 16 // elements that vectors are not worth
-	to, row := exec.Elems[T](d)[at:at+n], exec.Elems[T](x)[from:from+n]
-	if n > short {
-		elem.AddTo(to, row)
-		return
-	}
-	for j, v := range row {
-		to[j] += v
-	}
-}
-
-func buildSorted(s segment) func(*exec.OpConstruction) (exec.Kernel, error) {
-	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByType(b.DType("T"), sortedSegment[float32](s), sortedSegment[float64](s), sortedSegment[int32](s), sortedSegment[int64](s))
-	}
-}
-
-// sortedSegment is the kernel that folds runs of rows; empty segments are 0,
+// buildSorted builds the kernel that folds runs of rows; empty segments are 0,
 // products 1.
-func sortedSegment[T exec.Number](s segment) exec.Kernel {
-	return func(c *exec.KernelContext) error {
-		x, ids := c.In(0), c.In(1)
-		if len(x.Shape) == 0 || len(ids.Shape) != 1 || ids.Shape[0] != x.Shape[0] {
-			return c.Invalid("segments %s do not fit %s", ids.Describe(), x.Describe())
-		}
-		n, err := elem.SegmentCount(c, ids)
-		if err != nil {
-			return err
-		}
-		d := c.Out(0, x.DType, append(append(c.ScratchInts(0, 0), n), x.Shape[1:]...)...)
+func (s segment) buildSorted(b *exec.OpConstruction) (exec.Kernel, error) {
+	dt := b.DType("T")
+	k := sortedSegment{fold: elem.FoldOf(s.fold, dt)}
+	switch {
+	case s.fold == "Mul":
+		k.empty = s.startOf(dt)
+	case s.fold != "Add":
+		k.start = s.startOf(dt)
+	case s.mean:
+		k.divide = elem.FoldOf("Div", dt)
+	}
+	return k.run, nil
+}
+
+type sortedSegment struct {
+	empty, start *exec.Tensor // nil for 0, and where start is empty
+	fold, divide elem.Fold    // divide is nil but for a mean
+}
+
+func (s *sortedSegment) run(c *exec.KernelContext) error {
+	x, ids := c.In(0), c.In(1)
+	if len(x.Shape) == 0 || len(ids.Shape) != 1 || ids.Shape[0] != x.Shape[0] {
+		return c.Invalid("segments %s do not fit %s", ids.Describe(), x.Describe())
+	}
+	n, err := elem.SegmentCount(c, ids)
+	if err != nil {
+		return err
+	}
+	d := c.Out(0, x.DType, append(append(c.ScratchInts(0, 0), n), x.Shape[1:]...)...)
+	if s.empty != nil {
+		elem.Fill(d, s.empty)
+	} else {
 		elem.Zero(d)
-		row := exec.NumElements(x.Shape[1:])
-		xs, ds := exec.Elems[T](x), exec.Elems[T](d)
-		init, f := segmentFold[T](s)
-		for i := 0; s == segmentProd && i < len(ds); i++ {
-			ds[i] = init
+	}
+	row := exec.NumElements(x.Shape[1:])
+	at := c.ScratchInts(1, x.Shape[0])
+	for k := range at {
+		at[k] = ids.IntAt(k) * row
+		if s.start == nil || k > 0 && at[k] == at[k-1] {
+			continue
 		}
-		for k := 0; k < x.Shape[0]; {
-			id := ids.IntAt(k)
-			to := ds[id*row : (id+1)*row]
-			for j := range to {
-				to[j] = init
-			}
-			first := k
-			for ; k < x.Shape[0] && ids.IntAt(k) == id; k++ {
-				for j, v := range xs[k*row : (k+1)*row] {
-					to[j] = f(to[j], v)
-				}
-			}
-			for j := 0; s == segmentMean && j < row; j++ {
-				to[j] /= T(k - first)
-			}
+		for j := range row {
+			exec.CopyElems(d, at[k]+j, s.start, 0, 1)
 		}
+	}
+	s.fold(d, at, x, row, row)
+	if s.divide == nil {
 		return nil
 	}
+	return s.toMeans(c, d, ids, row)
+}
+
+// toMeans divides the sum of each segment by the number of its rows.
+func (s *sortedSegment) toMeans(c *exec.KernelContext, d, ids *exec.Tensor, row int) error {
+	count, at := exec.InFrame[exec.Tensor](c), c.ScratchInts(1, row)
+	for k := 0; k < ids.Shape[0]; {
+		id, first := ids.IntAt(k), k
+		for k < ids.Shape[0] && ids.IntAt(k) == id {
+			k++
+		}
+		setCount(count, d.DType, k-first)
+		if exec.RealTypes.Has(d.DType) && elem.RealAt(count, 0) != float64(k-first) {
+			return c.Invalid("segment %d has %d rows, more than a %s counts", id, k-first, exec.TypeName(d.DType))
+		}
+		for j := range at {
+			at[j] = id*row + j
+		}
+		s.divide(d, at, count, 0, 1)
+	}
+	return nil
 }
 
 func sparseToDense(c *exec.KernelContext) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
-// RealAt returns element i of a tensor of any real type.
+// RealAt returns element i of a tensor of any real type, 16 bits included.
 func RealAt(t *exec.Tensor, i int) float64 {
 	switch t.DType {
 	case exec.Float32, exec.Float64:
@@ -27,6 +27,8 @@ func RealAt(t *exec.Tensor, i int) float64 {
 		return float64(exec.Elems[uint32](t)[i])
 	case exec.Uint64:
 		return float64(exec.Elems[uint64](t)[i])
+	case exec.Half, exec.Bfloat16:
+		return AnyFloatAt(t, i)
 	}
 	return math.NaN()
 }

@@ -10,19 +10,19 @@ import (
 
 // Sums and means of rows of a tensor that belong to one segment.
 var sparseSegmentOps = exec.OpTable{
-	"SparseSegmentSum":                  {Types: exec.Floats, Build: buildSparseSegment(weightOne)},
-	"SparseSegmentMean":                 {Types: exec.Floats, Build: buildSparseSegment(weightMean)},
-	"SparseSegmentSqrtN":                {Types: exec.Floats, Build: buildSparseSegment(weightSqrt)},
-	"SparseSegmentSumWithNumSegments":   {Types: exec.Floats, Build: buildSparseSegment(weightOne)},
-	"SparseSegmentMeanWithNumSegments":  {Types: exec.Floats, Build: buildSparseSegment(weightMean)},
-	"SparseSegmentSqrtNWithNumSegments": {Types: exec.Floats, Build: buildSparseSegment(weightSqrt)},
-	"SparseSegmentSumGrad":              {Types: exec.Floats, Build: buildSparseSegmentGrad(weightOne)},
-	"SparseSegmentMeanGrad":             {Types: exec.Floats, Build: buildSparseSegmentGrad(weightMean)},
-	"SparseSegmentSqrtNGrad":            {Types: exec.Floats, Build: buildSparseSegmentGrad(weightSqrt)},
+	"SparseSegmentSum":                  {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegment(weightOne))},
+	"SparseSegmentMean":                 {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegment(weightMean))},
+	"SparseSegmentSqrtN":                {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegment(weightSqrt))},
+	"SparseSegmentSumWithNumSegments":   {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegment(weightOne))},
+	"SparseSegmentMeanWithNumSegments":  {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegment(weightMean))},
+	"SparseSegmentSqrtNWithNumSegments": {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegment(weightSqrt))},
+	"SparseSegmentSumGrad":              {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegmentGrad(weightOne))},
+	"SparseSegmentMeanGrad":             {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegmentGrad(weightMean))},
+	"SparseSegmentSqrtNGrad":            {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSparseSegmentGrad(weightSqrt))},
 
-	"SparseSegmentSumGradV2":   {Types: exec.Floats, Build: buildSegmentGradRows(weightOne)},
-	"SparseSegmentMeanGradV2":  {Types: exec.Floats, Build: buildSegmentGradRows(weightMean)},
-	"SparseSegmentSqrtNGradV2": {Types: exec.Floats, Build: buildSegmentGradRows(weightSqrt)},
+	"SparseSegmentSumGradV2":   {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSegmentGradRows(weightOne))},
+	"SparseSegmentMeanGradV2":  {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSegmentGradRows(weightMean))},
+	"SparseSegmentSqrtNGradV2": {Types: exec.Floats | exec.Halves, Build: exec.Widened("T", buildSegmentGradRows(weightSqrt))},
 }
 
 // A weight is what each row of a segment of n rows counts.

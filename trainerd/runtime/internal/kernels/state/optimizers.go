@@ -16,33 +16,33 @@ import (
 // gradient has rows for some indices only. All run the same rule over a
 // variable, its slots and a gradient.
 var optimizerOps = applyOps(map[string]optimizer{
-	"GradientDescent":         {vars: 1, halves: true, dense: "alpha grad", f32: gradientDescent[float32], f64: gradientDescent[float64]},
-	"Momentum":                {vars: 2, halves: true, dense: "lr grad momentum", sparse: "lr grad indices momentum", f32: momentum[float32], f64: momentum[float64]},
-	"KerasMomentum":           {vars: 2, halves: true, onlyResources: true, dense: "lr grad momentum", sparse: "lr grad indices momentum", f32: kerasMomentum[float32], f64: kerasMomentum[float64]},
-	"Adagrad":                 {vars: 2, halves: true, dense: "lr grad", sparse: "lr grad indices", f32: adagrad[float32], f64: adagrad[float64]},
-	"AdagradV2":               {vars: 2, halves: true, dense: "lr epsilon grad", sparse: "lr epsilon grad indices", f32: adagradV2[float32], f64: adagradV2[float64]},
+	"GradientDescent":         {vars: 1, dense: "alpha grad", f16: always(halfDescent), f32: gradientDescent[float32], f64: gradientDescent[float64]},
+	"Momentum":                {vars: 2, dense: "lr grad momentum", sparse: "lr grad indices momentum", f16: halfMomentum, f32: momentum[float32], f64: momentum[float64]},
+	"KerasMomentum":           {vars: 2, onlyResources: true, dense: "lr grad momentum", sparse: "lr grad indices momentum", f16: halfKerasMomentum, f32: kerasMomentum[float32], f64: kerasMomentum[float64]},
+	"Adagrad":                 {vars: 2, dense: "lr grad", sparse: "lr grad indices", f16: halfAdagrad, f32: adagrad[float32], f64: adagrad[float64]},
+	"AdagradV2":               {vars: 2, dense: "lr epsilon grad", sparse: "lr epsilon grad indices", f16: halfAdagradV2, f32: adagradV2[float32], f64: adagradV2[float64]},
 	"AdagradDA":               {vars: 3, dense: "grad lr l1 l2 step", sparse: "grad indices lr l1 l2 step", f32: adagradDA[float32], f64: adagradDA[float64]},
-	"Adadelta":                {vars: 3, halves: true, dense: "lr rho epsilon grad", sparse: "lr rho epsilon grad indices", f32: adadelta[float32], f64: adadelta[float64]},
-	"Adam":                    {vars: 3, halves: true, dense: "beta1_power beta2_power lr beta1 beta2 epsilon grad", f32: adam[float32], f64: adam[float64]},
-	"AdamWithAmsgrad":         {vars: 4, onlyResources: true, dense: "beta1_power beta2_power lr beta1 beta2 epsilon grad", f32: amsgrad[float32], f64: amsgrad[float64]},
-	"AdaMax":                  {vars: 3, dense: "beta1_power lr beta1 beta2 epsilon grad", f32: adaMax[float32], f64: adaMax[float64]},
-	"RMSProp":                 {vars: 3, halves: true, dense: "lr rho momentum epsilon grad", sparse: "lr rho momentum epsilon grad indices", f32: rmsProp[float32], f64: rmsProp[float64]},
-	"CenteredRMSProp":         {vars: 4, dense: "lr rho momentum epsilon grad", sparse: "lr rho momentum epsilon grad indices", f32: centeredRMSProp[float32], f64: centeredRMSProp[float64]},
-	"Ftrl":                    {vars: 3, dense: "grad lr l1 l2 lr_power", sparse: "grad indices lr l1 l2 lr_power", f32: ftrl[float32], f64: ftrl[float64]},
-	"FtrlV2":                  {vars: 3, dense: "grad lr l1 l2 l2_shrinkage lr_power", sparse: "grad indices lr l1 l2 l2_shrinkage lr_power", f32: ftrlV2[float32], f64: ftrlV2[float64]},
+	"Adadelta":                {vars: 3, dense: "lr rho epsilon grad", sparse: "lr rho epsilon grad indices", f16: always(halfAdadelta), f32: adadelta[float32], f64: adadelta[float64]},
+	"Adam":                    {vars: 3, dense: "beta1_power beta2_power lr beta1 beta2 epsilon grad", f16: halfAdam, f32: adam[float32], f64: adam[float64]},
+	"AdamWithAmsgrad":         {vars: 4, onlyResources: true, dense: "beta1_power beta2_power lr beta1 beta2 epsilon grad", f16: always(halfAmsgrad), f32: amsgrad[float32], f64: amsgrad[float64]},
+	"AdaMax":                  {vars: 3, dense: "beta1_power lr beta1 beta2 epsilon grad", f16: always(halfAdaMax), f32: adaMax[float32], f64: adaMax[float64]},
+	"RMSProp":                 {vars: 3, dense: "lr rho momentum epsilon grad", sparse: "lr rho momentum epsilon grad indices", f16: always(halfRMSProp), f32: rmsProp[float32], f64: rmsProp[float64]},
+	"CenteredRMSProp":         {vars: 4, dense: "lr rho momentum epsilon grad", sparse: "lr rho momentum epsilon grad indices", f16: always(halfCenteredRMSProp), f32: centeredRMSProp[float32], f64: centeredRMSProp[float64]},
+	"Ftrl":                    {vars: 3, dense: "grad lr l1 l2 lr_power", sparse: "grad indices lr l1 l2 lr_power", f16: halfFtrl, f32: ftrl[float32], f64: ftrl[float64]},
+	"FtrlV2":                  {vars: 3, dense: "grad lr l1 l2 l2_shrinkage lr_power", sparse: "grad indices lr l1 l2 l2_shrinkage lr_power", f16: halfFtrlV2, f32: ftrlV2[float32], f64: ftrlV2[float64]},
 	"ProximalGradientDescent": {vars: 1, dense: "alpha l1 l2 grad", sparse: "alpha l1 l2 grad indices", f32: proximalDescent[float32], f64: proximalDescent[float64]},
 	"ProximalAdagrad":         {vars: 2, dense: "lr l1 l2 grad", sparse: "lr l1 l2 grad indices", f32: proximalAdagrad[float32], f64: proximalAdagrad[float64]},
-	"AddSign":                 {vars: 2, dense: "lr alpha sign_decay beta grad", f32: addSign[float32], f64: addSign[float64]},
-	"PowerSign":               {vars: 2, dense: "lr logbase sign_decay beta grad", f32: powerSign[float32], f64: powerSign[float64]},
+	"AddSign":                 {vars: 2, dense: "lr alpha sign_decay beta grad", f16: always(halfAddSign), f32: addSign[float32], f64: addSign[float64]},
+	"PowerSign":               {vars: 2, dense: "lr logbase sign_decay beta grad", f16: always(halfPowerSign), f32: powerSign[float32], f64: powerSign[float64]},
 })
 
 // optimizer describes one update rule: how many variables it changes (the
 // model's and its slots) and what inputs follow them.
 type optimizer struct {
 	vars          int
-	onlyResources bool   // there is no op for reference variables
-	halves        bool   // also for variables of 16 bits
-	dense, sparse string // inputs after the variables, by name
+	onlyResources bool                                  // there is no op for reference variables
+	dense, sparse string                                // inputs after the variables, by name
+	f16           func(b *exec.OpConstruction) halfRule // nil where there are no variables of 16 bits
 	f32           func(b *exec.OpConstruction) rule[float32]
 	f64           func(b *exec.OpConstruction) rule[float64]
 }
@@ -60,7 +60,7 @@ func applyOps(list map[string]optimizer) exec.OpTable {
 		}
 		build := o.build(strings.Fields(inputs))
 		types := exec.Floats
-		if o.halves {
+		if o.f16 != nil {
 			types |= exec.Halves
 		}
 		if !o.onlyResources {
@@ -83,7 +83,7 @@ func (o optimizer) build(inputs []string) func(*exec.OpConstruction) (exec.Kerne
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		switch dt := b.DType("T"); {
 		case exec.Halves.Has(dt):
-			return applyHalfRule(dt, o.vars, grad, rows, o.f32(b)), nil
+			return applyHalfRule(dt, o.vars, grad, rows, o.f16(b)), nil
 		case dt == exec.Float32:
 			return applyRule(o.vars, grad, rows, o.f32(b)), nil
 		}

@@ -1,85 +1,109 @@
 package state
 
 import (
+	"math"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
-// halfChunk is how many elements of 16 bits are updated at a time.
-const halfChunk = 256
-
-// halfOperands are what a rule is applied to on variables of 16 bits: parts of them
-// are widened, updated in float32 and rounded once.
+// halfOperands are what a rule is applied to on variables of 16 bits.
 type halfOperands struct {
 	updateInputs[uint16, float32]
 
-	widen  func(uint16) float32
-	narrow func(float32) uint16
-	wide   [maxOperands + 1][halfChunk]float32 // of the variables, and of the gradient
+	steps halfSteps
 }
 
 // applyHalfRule is the kernel of an optimizer on variables of 16 bits; see [applyRule].
-func applyHalfRule(dt tfpb.DataType, vars, grad, rows int, f rule[float32]) exec.Kernel {
-	narrow := exec.ToHalf
-	if dt == exec.Bfloat16 {
-		narrow = exec.ToBfloat16
-	}
-	widen := exec.Widener(dt)
+func applyHalfRule(dt tfpb.DataType, vars, grad, rows int, f halfRule) exec.Kernel {
+	h := halfWork{rule: f, vars: vars, widen: exec.Widener(dt), narrow: exec.Narrower(dt)}
+	round := exec.RoundingTo(dt)
 	return func(c *exec.KernelContext) error {
 		o := exec.InFrame[halfOperands](c)
-		o.first, o.n, o.widen, o.narrow = nil, 0, widen, narrow
-		if err := o.load(c, dt, vars, grad, rows, widen); err != nil {
+		o.first, o.n, o.steps = nil, 0, halfSteps{round: round, sparse: rows > 0}
+		if err := o.load(c, dt, vars, grad, rows, h.widen); err != nil {
 			return err
 		}
 		g := c.In(grad)
 		if rows > 0 {
-			return o.applyRows(c, vars, g, c.In(rows), f)
+			return h.applyRows(c, o, g, c.In(rows))
 		}
 		if err := checkGradient(c, o.first, g); err != nil {
 			return err
 		}
-		o.apply(f, vars, 0, exec.Elems[uint16](g))
+		h.apply(o, 0, exec.Elems[uint16](g))
 		return nil
 	}
 }
 
-// apply runs a rule on the elements of the variables from one on that belong to grad.
-func (o *halfOperands) apply(f rule[float32], vars, from int, grad []uint16) {
-	var parts [maxOperands][]float32
-	for at := 0; at < len(grad); at += halfChunk {
-		n := min(halfChunk, len(grad)-at)
-		for k := range vars {
-			parts[k] = o.wide[k][:n]
-			for i, v := range o.vars[k][from+at : from+at+n] {
-				parts[k][i] = o.widen(v)
-			}
+// halfPacket is how many elements TensorFlow computes together. Those that are left
+// over at the end it computes one by one, which rounds some operations twice.
+const halfPacket = 8
+
+// halfSteps says how TensorFlow computes an element.
+type halfSteps struct {
+	round  exec.Rounding
+	packed bool // in a packet
+	sparse bool // as part of a row that the gradient names
+	alone  bool // which has no other element
+}
+
+func (s *halfSteps) sqrt(x float32) float32 { return s.round(elem.Sqrt(x)) }
+
+func (s *halfSteps) rsqrt(x float32) float32 {
+	if s.packed {
+		return s.round(1 / elem.Sqrt(x))
+	}
+	return s.round(1 / s.sqrt(x))
+}
+
+// pow is a root where y is one half.
+func (s *halfSteps) pow(x, y float32) float32 {
+	if y == 0.5 {
+		return s.sqrt(x)
+	}
+	return s.round(float32(math.Pow(float64(x), float64(y))))
+}
+
+// halfWork is a rule on variables of a type of 16 bits.
+type halfWork struct {
+	rule   halfRule
+	vars   int
+	widen  func(uint16) float32
+	narrow func(float32) uint16
+}
+
+// apply runs the rule on the elements of the variables from one on that belong to grad.
+func (h *halfWork) apply(o *halfOperands, from int, grad []uint16) {
+	var v [maxOperands]float32
+	whole := len(grad) &^ (halfPacket - 1)
+	for i, g := range grad {
+		for k := range h.vars {
+			v[k] = h.widen(o.vars[k][from+i])
 		}
-		g := o.wide[maxOperands][:n]
-		for i, v := range grad[at : at+n] {
-			g[i] = o.widen(v)
-		}
-		f(parts[:vars], o.scalars[:o.n], g)
-		for k := range vars {
-			for i, v := range parts[k] {
-				o.vars[k][from+at+i] = o.narrow(v)
-			}
+		o.steps.packed = i < whole
+		h.rule(&v, o.scalars[:o.n], h.widen(g), &o.steps)
+		for k := range h.vars {
+			o.vars[k][from+i] = h.narrow(v[k])
 		}
 	}
 }
 
-// applyRows applies a rule to the rows of the variables that idx names.
-func (o *halfOperands) applyRows(c *exec.KernelContext, vars int, g, idx *exec.Tensor, f rule[float32]) error {
+// applyRows applies the rule to the rows of the variables that idx names.
+func (h *halfWork) applyRows(c *exec.KernelContext, o *halfOperands, g, idx *exec.Tensor) error {
 	row, err := checkRows(c, o.first, g, idx)
 	if err != nil {
 		return err
 	}
+	o.steps.alone = row == 1
 	values := exec.Elems[uint16](g)
 	for k := range idx.Shape[0] {
 		i, err := rowAt(c, o.first, idx, k)
 		if err != nil {
 			return err
 		}
-		o.apply(f, vars, i*row, values[k*row:(k+1)*row])
+		h.apply(o, i*row, values[k*row:(k+1)*row])
 	}
 	return nil
 }

@@ -13,15 +13,15 @@ var variablesOps = exec.OpTable{
 	"VarHandleOp": {Build: buildVariable},
 
 	"Assign":                {Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef | exec.SetsWhole, Build: buildAssign},
-	"AssignAdd":             {Types: exec.Numbers, Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildAssignAdd("T")},
-	"AssignSub":             {Types: exec.Numbers, Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildAssignSub("T")},
+	"AssignAdd":             {Types: elem.FoldTypes("Add"), Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildAssignAdd("T")},
+	"AssignSub":             {Types: elem.FoldTypes("Add"), Flags: exec.Stateful | exec.WritesState | exec.ForwardsRef, Build: buildAssignSub("T")},
 	"IsVariableInitialized": {Flags: exec.Stateful | exec.ReadsState, Build: exec.WithoutAttrs(isInitialized)},
 	"CountUpTo":             {Types: exec.Indices, Flags: exec.Stateful | exec.WritesState, Build: buildCountUpTo},
 
 	"ReadVariableOp":      {Flags: exec.Stateful | exec.ReadsState, Build: buildReadVariable},
 	"AssignVariableOp":    {Flags: exec.Stateful | exec.WritesState | exec.SetsWhole, Build: buildAssignVariable},
-	"AssignAddVariableOp": {Types: exec.Numbers, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildAssignAdd("dtype")},
-	"AssignSubVariableOp": {Types: exec.Numbers, TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildAssignSub("dtype")},
+	"AssignAddVariableOp": {Types: elem.FoldTypes("Add"), TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildAssignAdd("dtype")},
+	"AssignSubVariableOp": {Types: elem.FoldTypes("Add"), TypeAttr: "dtype", Flags: exec.Stateful | exec.WritesState, Build: buildAssignSub("dtype")},
 	"VarIsInitializedOp":  {Flags: exec.Stateful | exec.ReadsState, Build: exec.WithoutAttrs(isInitialized)},
 	"DisableCopyOnRead":   {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(*exec.KernelContext) error { return nil })}, // reads copy nothing here
 	"VariableShape":       {Flags: exec.Stateful | exec.ReadsState, Build: buildVariableShape},
@@ -113,29 +113,22 @@ func buildAssignVariable(b *exec.OpConstruction) (exec.Kernel, error) {
 func buildAssignAdd(attr string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		b.Elementwise(&exec.Elements{Vv: vec.Add[float32], Stores: true})
-		return exec.ByType(b.DType(attr), update(elem.AddTo[float32]), update(elem.AddTo[float64]), update(elem.AddTo[int32]), update(elem.AddTo[int64]))
-	}
-}
-
-func subtractFrom[T exec.Number](acc, x []T) {
-	x = x[:len(acc)]
-	for i := range acc {
-		acc[i] -= x[i]
+		return update(b.DType(attr), "Add"), nil
 	}
 }
 
 func buildAssignSub(attr string) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
 		b.Elementwise(&exec.Elements{Vv: vec.Sub[float32], Stores: true})
-		return exec.ByType(b.DType(attr), update(subtractFrom[float32]), update(subtractFrom[float64]), update(subtractFrom[int32]), update(subtractFrom[int64]))
+		return update(b.DType(attr), "Sub"), nil
 	}
 }
 
-// update is the kernel that changes a variable in place by a value of its
-// shape.
-func update[T exec.Number](f func(acc, x []T)) exec.Kernel {
+// update is the kernel that folds a value of its shape into a variable.
+func update(dt tfpb.DataType, op string) exec.Kernel {
+	f := elem.FoldOf(op, dt)
 	return func(c *exec.KernelContext) error {
-		v, err := c.TypedVariable(0, exec.DTypeOf[T]())
+		v, err := c.TypedVariable(0, dt)
 		if err != nil {
 			return err
 		}
@@ -143,7 +136,7 @@ func update[T exec.Number](f func(acc, x []T)) exec.Kernel {
 		if !exec.SameShape(x.Shape, v.Value.Shape) {
 			return c.Invalid("variable %q has the shape %s, the value %s", v.Name, exec.ShapeString(v.Value.Shape), exec.ShapeString(x.Shape))
 		}
-		f(exec.Elems[T](&v.Value), exec.Elems[T](x))
+		f(&v.Value, []int{0}, x, 0, x.NumElements())
 		return nil
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // Each summary op makes a string that holds an encoded Summary message.
 var summaryOps = exec.OpTable{
-	"ScalarSummary":    {Types: exec.RealTypes, Build: exec.WithoutAttrs(scalarSummary)},
+	"ScalarSummary":    {Types: exec.RealTypes | exec.Halves, Build: exec.WithoutAttrs(scalarSummary)},
 	"HistogramSummary": {Build: buildHistogramSummary},
 	"ImageSummary":     {Build: buildImageSummary},
 	"TensorSummary":    {Types: exec.ValueTypes, Build: buildTensorSummary},
@@ -46,7 +46,7 @@ func scalarSummary(c *exec.KernelContext) error {
 }
 
 func buildHistogramSummary(b *exec.OpConstruction) (exec.Kernel, error) {
-	if dt := b.DType("T"); !exec.RealTypes.Has(dt) {
+	if dt := b.DType("T"); !(exec.RealTypes | exec.Halves).Has(dt) {
 		b.Fail("no kernel for T=%s", exec.TypeName(dt))
 	}
 	return histogramSummary, nil
