@@ -119,7 +119,7 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 
 // savedSince returns the checkpoints that have come since a look.
 func (o Options) savedSince(before snapshot) *Saved {
-	return savedIn(o.Dir, o.Logdir, o.look().since(before), lists(recipe.Source(o.Dir, o.Command)))
+	return o.roots().savedIn(o.look().since(before), lists(recipe.Source(o.Dir, o.Command)))
 }
 
 // watch ends the program once enough is known.
