@@ -16,7 +16,7 @@ import (
 )
 
 // maxFiles bounds how many files of the folders are looked at, and maxOutside of those that
-// are named on the command line: they may be data sets.
+// are named on the command line or in the source: they may be data sets.
 const (
 	maxFiles   = 50_000
 	maxOutside = 2_000
@@ -44,7 +44,7 @@ type snapshot map[string]file
 func (o Options) look() snapshot {
 	s := snapshot{}
 	s.lookAt(maxFiles, o.Dir, o.Logdir)
-	for _, dir := range o.roots().outside {
+	for _, dir := range o.roots().all()[2:] {
 		s.lookAt(len(s)+maxOutside, dir)
 	}
 	return s

@@ -133,7 +133,11 @@ func (f *Findings) Story() (lines []string) {
 		say("its lines have no step, so they are counted")
 	}
 	if s := f.Saved; s == nil {
-		say("no checkpoint came")
+		more := ""
+		if f.Failure == nil && !f.Ended {
+			more = fmt.Sprintf("--limit %v gives it more time; ", 5*f.Limit.Seconds())
+		}
+		say("no checkpoint came: %sif it saves elsewhere than below its folder and those that its command or script names, set logdir and child.checkpoints", more)
 	} else {
 		const few = 3
 		say("checkpoints in %s: %s", filepath.ToSlash(s.Logdir), strings.Join(s.Names[:min(few, len(s.Names))], ", "))

@@ -119,7 +119,11 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 
 // savedSince returns the checkpoints that have come since a look.
 func (o Options) savedSince(before snapshot) *Saved {
-	return o.roots().savedIn(o.look().since(before), lists(recipe.Source(o.Dir, o.Command)))
+	changed, lists := o.look().since(before), lists(recipe.Source(o.Dir, o.Command))
+	if s := o.roots().savedIn(o.roots().near(changed), lists); s != nil {
+		return s
+	}
+	return o.roots().savedIn(changed, lists)
 }
 
 // watch ends the program once enough is known.
