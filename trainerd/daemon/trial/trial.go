@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := o.look()
+	before, made := o.look(), missing(o.Logdir)
 	w := &witness{recipes: map[string]int{}}
 	sv := o.supervisor(auto, w)
 	begun := time.Now()
@@ -98,6 +98,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 			return nil, err
 		}
 	}
+	f.tidy(made)
 	return f, ctx.Err()
 }
 
