@@ -204,7 +204,7 @@ func showJSON(w io.Writer, st *control.Status) error { return json.NewEncoder(w)
 
 func showText(w io.Writer, st *control.Status) error {
 	fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
-	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", st.Logdir, st.PID, st.Started.Format(time.DateTime))
+	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", st.Logdir, st.PID, st.Started.Local().Format(time.DateTime))
 	if curve := control.Sparkline(st.Losses, curveWidth); curve != "" {
 		fmt.Fprintf(w, "  loss      %s\n", curve)
 	}
@@ -222,7 +222,7 @@ func ago(at time.Time) string {
 	if d := time.Since(at).Round(time.Second); d >= 0 {
 		return d.String() + " ago"
 	}
-	return at.Format(time.DateTime)
+	return at.Local().Format(time.DateTime)
 }
 
 // curveWidth is the width of a curve of the loss.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,5 +107,22 @@ func TestReadable(t *testing.T) {
 		if got, err := readable([]byte(line)); err == nil {
 			t.Errorf("%q becomes %q", line, got)
 		}
+	}
+}
+
+// TestStatusInZoneOfReader checks that times are those of the clock of who asks, and not of
+// the zone that the run has.
+func TestStatusInZoneOfReader(t *testing.T) {
+	at := time.Date(2126, 11, 28, 14, 0, 0, 0, time.FixedZone("", 5*3600+1)) // no zone is that of the machine
+	want := at.Local().Format(time.DateTime)
+	var b strings.Builder
+	if err := showText(&b, &control.Status{Started: at}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, want) {
+		t.Errorf("status has %q, want %s", got, want)
+	}
+	if got := ago(at); got != want {
+		t.Errorf("ago: %s, want %s", got, want)
 	}
 }

@@ -93,6 +93,9 @@ func tryProgram(c *cli.Context, words []string) error {
 	if err != nil {
 		return err
 	}
+	if f.Failure != nil && f.Reports == 0 && f.Saved == nil {
+		return fmt.Errorf("no config was written, since the program failed before it had reported or saved anything: %w", f.Failure)
+	}
 	text, err := f.Text(job, name, workingDir(name))
 	if err != nil {
 		return err

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -101,6 +103,7 @@ func proveAction(c *cli.Context) error {
 		Progress: func(line string) { fmt.Fprintln(c.App.ErrWriter, line) },
 	}
 	if job.IsChild() {
+		o.Below = outputBelow(job, workdir)
 		o.Source = recipe.Source(job.Child.Dir, job.Child.Command)
 	}
 	report, err := prove.Run(ctx, o)
@@ -179,8 +182,8 @@ func proveWords(c *cli.Context, job *config.Config, self, name, dir, logdir stri
 		words = append(words, "--set", assignment)
 	}
 	set := func(key string, value any) { words = append(words, "--set", fmt.Sprintf("%s=%v", key, value)) }
-	if dir != "" {
-		set("child.dir", strconv.Quote(dir))
+	if job.IsChild() {
+		set("child.dir", strconv.Quote(cmp.Or(dir, config.Absolute(job.Child.Dir))))
 	}
 	if job.IsChild() {
 		set("child.backoff_secs", 0.01)
@@ -196,8 +199,9 @@ func proveWords(c *cli.Context, job *config.Config, self, name, dir, logdir stri
 		set("supervisor.max_to_keep", 0)
 	}
 	words = append(words, "--logdir", logdir)
-	if program, ok := program(c); ok {
-		words = append(append(words, "--"), program...)
+	moved := programOf(job, dir, logdir)
+	if _, ok := program(c); ok || !slices.Equal(moved, job.Child.Command) {
+		words = append(append(words, "--"), moved...)
 	}
 	return words
 }

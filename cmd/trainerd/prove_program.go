@@ -36,14 +36,17 @@ func learn(ctx context.Context, c *cli.Context, job *config.Config, scratch stri
 		return "", err
 	}
 	fmt.Fprintf(c.App.ErrWriter, "trial: running %s for up to %v from its first report, to see what it saves\n", shell.Join(words), trialLimit)
-	f, err := trial.Run(ctx, trial.Options{Command: words, Dir: dir, Logdir: filepath.Join(dir, "logs", jobName(words)), Limit: trialLimit})
+	f, err := trial.Run(ctx, trial.Options{Command: programOf(job, dir, ""), Dir: dir, Logdir: filepath.Join(dir, "logs", jobName(words)), Limit: trialLimit})
 	if err != nil {
 		return "", startOutOfCopy(here, dir, err)
 	}
 	for _, line := range f.Story() {
 		fmt.Fprintln(c.App.ErrWriter, " ", strings.ReplaceAll(strings.ReplaceAll(line, filepath.ToSlash(dir)+"/", ""), filepath.ToSlash(dir), "."))
 	}
-	f.Logdir = outOfCopy(here, dir, f.Logdir)
+	if err := checkOutput(f, words, here, dir); err != nil {
+		return "", err
+	}
+	f.Command, f.Logdir = words, outOfCopy(here, dir, f.Logdir)
 	if f.Saved != nil {
 		f.Saved.Logdir = outOfCopy(here, dir, f.Saved.Logdir)
 	}
@@ -53,6 +56,22 @@ func learn(ctx context.Context, c *cli.Context, job *config.Config, scratch stri
 		return "", err
 	}
 	return name, os.WriteFile(name, []byte(text), 0o666)
+}
+
+// checkOutput has an error for a program that saves elsewhere than in the copy of its working
+// directory, in a folder that its command does not name.
+func checkOutput(f *trial.Findings, words []string, here, copied string) error {
+	if f.Saved == nil {
+		return nil
+	}
+	if below, err := filepath.Rel(copied, f.Saved.Logdir); err == nil && filepath.IsLocal(below) {
+		return nil
+	}
+	if output, _ := outputOf(words, here, f.Saved.Logdir); output != "" {
+		return nil
+	}
+	return fmt.Errorf("the program saves in %s, whatever its working directory and TRAINERD_LOGDIR are: the runs would share that folder, and change what is there. "+
+		"Have it save below TRAINERD_LOGDIR, or in a folder that is an argument", f.Saved.Logdir)
 }
 
 // outOfCopy returns the folder that one in a copy is in the working directory itself.

@@ -328,9 +328,9 @@ func TestStatsBeforeRun(t *testing.T) {
 // TestErrorTexts has what users read in the end.
 func TestErrorTexts(t *testing.T) {
 	for want, err := range map[string]error{
-		"a b hung and was killed; it has failed 3 times within 1h0m0s, so it is not started again":        &ExitError{Command: []string{"a", "b"}, Exit: Exit{Cause: Hung}, Failures: 3, Window: time.Hour},
-		"a ended with exit code 78, which another start would not change; its output says more":           &ExitError{Command: []string{"a"}, Exit: Exit{Cause: Final, Code: 78}, Failures: 1, Window: time.Hour},
-		"a was ended by signal 9 (killed); it has failed 1 times within 1m0s, so it is not started again": &ExitError{Command: []string{"a"}, Exit: Exit{Cause: Failed, Code: -1, Signal: 9}, Failures: 1, Window: time.Minute},
+		"a b hung and was killed; it has failed 3 times within 1h0m0s, so it is not started again": &ExitError{Command: []string{"a", "b"}, Exit: Exit{Cause: Hung}, Failures: 3, Window: time.Hour},
+		"a ended with exit code 78, which another start would not change; its output says more":    &ExitError{Command: []string{"a"}, Exit: Exit{Cause: Final, Code: 78}, Failures: 1, Window: time.Hour},
+		"a was ended by signal 9 (killed); it is not started again":                                &ExitError{Command: []string{"a"}, Exit: Exit{Cause: Failed, Code: -1, Signal: 9}, Failures: 1, Window: time.Minute},
 		"cannot start a b: why": &StartError{[]string{"a", "b"}, errors.New("why")},
 	} {
 		if err.Error() != want {

@@ -121,6 +121,8 @@ func (e *ExitError) Error() string {
 		text = strings.Join(e.Command, " ") + " hung and was killed"
 	case e.Exit.Cause == Final:
 		return text + ", which another start would not change; its output says more"
+	case e.Failures == 1:
+		return text + "; it is not started again"
 	}
 	return fmt.Sprintf("%s; it has failed %d times within %v, so it is not started again", text, e.Failures, e.Window)
 }

@@ -46,6 +46,9 @@ type Options struct {
 	// Source is the command line of a program and the text of its scripts, which
 	// are searched for the likely cause of a difference.
 	Source string
+	// Below is the logdir of a run below its folder in Scratch, where all work in one folder
+	// and that is not the logdir itself.
+	Below string
 	// Scratch is a folder for the logdirs.
 	Scratch string
 	// Runs is how many disturbed runs there are.

@@ -70,7 +70,7 @@ func (w *Workdir) emptied() func(name string) (empty, folder bool) {
 func (p *proof) workdir(name string) (dir, logdir string) {
 	dir = filepath.Join(p.Scratch, name)
 	if p.Workdir == nil {
-		return "", dir
+		return "", filepath.Join(dir, p.Below)
 	}
 	return dir, filepath.Join(dir, p.Workdir.Output)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,7 @@ import (
 )
 
 // maxFiles bounds how many files of the folders are looked at, and maxOutside of those that
-// are named on the command line: they may be data sets.
+// are named on the command line or in the source: they may be data sets.
 const (
 	maxFiles   = 50_000
 	maxOutside = 2_000
@@ -38,39 +37,17 @@ type file struct {
 	at   time.Time
 }
 
-// snapshot is the state of the files below two folders, by their absolute names.
+// snapshot is the state of the files below some folders, by their absolute names.
 type snapshot map[string]file
 
 // look returns the state of the files that the program may make.
 func (o Options) look() snapshot {
 	s := snapshot{}
 	s.lookAt(maxFiles, o.Dir, o.Logdir)
-	for _, dir := range outside(o.Dir, o.Command) {
+	for _, dir := range o.roots().all()[2:] {
 		s.lookAt(len(s)+maxOutside, dir)
 	}
 	return s
-}
-
-// outside returns the folders, there or not, that a command names and that are not below the
-// working directory: a program may write there.
-func outside(dir string, command []string) (folders []string) {
-	for _, word := range command {
-		if strings.HasPrefix(word, "-") {
-			_, word, _ = strings.Cut(word, "=")
-		}
-		if !filepath.IsAbs(word) && !strings.HasPrefix(filepath.ToSlash(word), "../") {
-			continue
-		}
-		if !filepath.IsAbs(word) {
-			word = filepath.Join(dir, word)
-		}
-		info, err := os.Stat(word)
-		if isThere := err == nil; isThere && !info.IsDir() || filepath.Dir(word) == word {
-			continue
-		}
-		folders = append(folders, word)
-	}
-	return folders
 }
 
 // lookAt adds the files below folders, until there are so many.
@@ -135,11 +112,11 @@ var (
 
 // savedIn returns what among changed files are checkpoints, nil for nothing. lists
 // says that the program looks at whatever is in a folder.
-func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
+func (r roots) savedIn(changed []string, lists bool) *Saved {
 	groups := map[string]map[string]bool{} // names by folder and pattern
-	unknown := !slices.ContainsFunc(changed, func(name string) bool { _, base := checkpointOf(name, dir, logdir); return base != "" })
+	unknown := !slices.ContainsFunc(changed, func(name string) bool { _, base := r.checkpointOf(name); return base != "" })
 	for _, name := range changed {
-		root, base := checkpointOf(name, dir, logdir)
+		root, base := r.checkpointOf(name)
 		if base == "" && unknown && isSequel(name, changed) {
 			root, base = filepath.Dir(name), filepath.Base(name)
 		}
@@ -172,7 +149,7 @@ func savedIn(dir, logdir string, changed []string, lists bool) *Saved {
 		main.steps[found.StepOf(name)] = true
 	}
 	all := append([]group{main}, companions(main, changed)...)
-	p := places{dir: dir, trial: logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists, files: changed}
+	p := places{dir: r.rootOf(best), trial: r.logdir, filled: onlyIn(filepath.Dir(best), all, changed), lists: lists, files: changed}
 	return ofGroups(p.logdirOf(best), all)
 }
 
@@ -206,10 +183,10 @@ func (s *Saved) count() int {
 }
 
 // checkpointOf returns the folder and the name of the checkpoint that a file is
-// part of, "" for none: the outermost folder below one of dirs that is one, else
+// part of, "" for none: the outermost folder below one of the roots that is one, else
 // the file.
-func checkpointOf(name string, dirs ...string) (root, base string) {
-	for _, dir := range dirs {
+func (r roots) checkpointOf(name string) (root, base string) {
+	for _, dir := range r.all() {
 		abs, err := filepath.Abs(dir)
 		rel, ok := strings.CutPrefix(name, abs+string(filepath.Separator))
 		if err != nil || !ok {

@@ -104,7 +104,7 @@ func TestSavedIn(t *testing.T) {
 		for _, name := range tc.files {
 			changed = append(changed, filepath.Join(dir, name))
 		}
-		got := savedIn(dir, filepath.Join(dir, "logs/j"), changed, strings.HasSuffix(tc.name, "by listing"))
+		got := roots{dir: dir, logdir: filepath.Join(dir, "logs/j")}.savedIn(changed, strings.HasSuffix(tc.name, "by listing"))
 		if got != nil {
 			rel, err := filepath.Rel(dir, got.Logdir)
 			if err != nil {
@@ -190,6 +190,32 @@ func TestSavedOutside(t *testing.T) {
 		}
 		if err := os.RemoveAll(filepath.Dir(out)); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestFoldersOutside has checkpoints that are folders, and folders of starts, in a folder that
+// the command names: they are no logdirs.
+func TestFoldersOutside(t *testing.T) {
+	for _, tc := range []struct {
+		files            string
+		logdir, patterns string
+	}{
+		{"checkpoint-5/model.safetensors checkpoint-5/trainer_state.json checkpoint-10/model.safetensors checkpoint-10/trainer_state.json", ".", "checkpoint-*"},
+		{"run/checkpoint-5/model.npz run/checkpoint-10/model.npz run/log.txt", "run", "checkpoint-*"},
+		{"2026-11-28_08-30-00/ckpt_5.pt 2026-11-28_08-30-00/ckpt_10.pt 2026-11-28_08-30-00/args.json", ".", "*-*-*_*-*-*/ckpt_*.pt"},
+		{"models/ckpt_5.pt models/ckpt_10.pt models/args.json tb/events.out.tfevents.1.host", ".", "models/ckpt_*.pt"},
+	} {
+		base := t.TempDir()
+		work, out := filepath.Join(base, "work"), filepath.Join(base, "out")
+		o := Options{Dir: work, Logdir: filepath.Join(work, "logs"), Command: []string{"train", "--output_dir", out}}
+		var changed []string
+		for _, name := range strings.Fields(tc.files) {
+			changed = append(changed, filepath.Join(out, name))
+		}
+		s := o.roots().savedIn(changed, false)
+		if s == nil || s.Logdir != filepath.Join(out, tc.logdir) || s.Pattern != tc.patterns || s.count() != 2 {
+			t.Errorf("%s: %+v", tc.files, s)
 		}
 	}
 }

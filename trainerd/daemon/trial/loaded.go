@@ -58,7 +58,7 @@ func (f *Findings) preferLoaded(before snapshot, loaded []string) {
 		key := f.groupOf(name)
 		return key != "" && !groups[key]
 	})
-	if saved := savedIn(f.Dir, f.Logdir, changed, false); saved != nil && len(groups) > 0 {
+	if saved := f.roots().savedIn(changed, false); saved != nil && len(groups) > 0 {
 		f.Saved = saved
 	}
 }
@@ -82,7 +82,7 @@ func (s *Saved) newest() string {
 
 // groupOf returns the pattern of the checkpoint that a file is, "" for none.
 func (o Options) groupOf(name string) string {
-	root, base := checkpointOf(name, o.Dir, o.Logdir)
+	root, base := o.roots().checkpointOf(name)
 	if base == "" {
 		return ""
 	}

@@ -40,9 +40,9 @@ func (o Options) awaitQuiet(ctx context.Context, before snapshot) {
 func (o Options) statesSince(before snapshot) snapshot {
 	now := o.look()
 	changed := now.since(before)
-	states := snapshot{}
+	roots, states := o.roots(), snapshot{}
 	for _, name := range changed {
-		if _, base := checkpointOf(name, o.Dir, o.Logdir); base != "" || isSequel(name, changed) {
+		if _, base := roots.checkpointOf(name); base != "" || isSequel(name, changed) {
 			states[name] = now[name]
 		}
 	}

@@ -132,13 +132,25 @@ func (f *Findings) Story() (lines []string) {
 	if f.Counted {
 		say("its lines have no step, so they are counted")
 	}
-	if s := f.Saved; s == nil {
-		say("no checkpoint came")
-	} else {
-		const few = 3
-		say("checkpoints in %s: %s", filepath.ToSlash(s.Logdir), strings.Join(s.Names[:min(few, len(s.Names))], ", "))
-	}
+	say("%s", f.savedStory())
 	return append(lines, f.resumeStory()...)
+}
+
+// savedStory says in a sentence what the program has saved.
+func (f *Findings) savedStory() string {
+	const few = 3
+	if s := f.Saved; s != nil {
+		return fmt.Sprintf("checkpoints in %s: %s", filepath.ToSlash(s.Logdir), strings.Join(s.Names[:min(few, len(s.Names))], ", "))
+	}
+	const none = "no checkpoint came"
+	const elsewhere = "if it saves elsewhere than below its folder and those that its command or script names, set logdir and child.checkpoints"
+	switch {
+	case f.Failure != nil:
+		return none
+	case f.Ended:
+		return none + ": " + elsewhere
+	}
+	return fmt.Sprintf("%s: --limit %v gives it more time; %s", none, 5*f.Limit.Seconds(), elsewhere)
 }
 
 // resumeStory says how the program resumes, and what shows it.

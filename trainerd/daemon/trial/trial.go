@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := o.look()
+	before, made := o.look(), missing(o.Logdir)
 	w := &witness{recipes: map[string]int{}}
 	sv := o.supervisor(auto, w)
 	begun := time.Now()
@@ -98,6 +98,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 			return nil, err
 		}
 	}
+	f.tidy(made)
 	return f, ctx.Err()
 }
 
@@ -119,7 +120,11 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 
 // savedSince returns the checkpoints that have come since a look.
 func (o Options) savedSince(before snapshot) *Saved {
-	return savedIn(o.Dir, o.Logdir, o.look().since(before), lists(recipe.Source(o.Dir, o.Command)))
+	changed, lists := o.look().since(before), lists(recipe.Source(o.Dir, o.Command))
+	if s := o.roots().savedIn(o.roots().near(changed), lists); s != nil {
+		return s
+	}
+	return o.roots().savedIn(changed, lists)
 }
 
 // watch ends the program once enough is known.
