@@ -23,7 +23,8 @@ func exportCommand() *cli.Command {
 		Usage:     "print scalars, or what other plugins show, as CSV, JSON or Parquet",
 		ArgsUsage: "PATH...",
 		Description: "The formats csv, json and parquet have a row for each point: run, tag, step, wall_time\n" +
-			"and value. wide is CSV with a row for each step of a run and a column for each tag.\n\n" +
+			"and value. wide is CSV with a row for each step of a run and a column for each tag;\n" +
+			"a tag that is named like another column gets a number, as in \"step (2)\".\n\n" +
 			"--plugin histograms has a row for each bucket of a histogram, text one for each\n" +
 			"text, pr_curves one for each threshold, mesh one for each vertex, face and color,\n" +
 			"hparams one for each hyperparameter of a run or, with wide, one for each run with its\n" +
@@ -238,7 +239,7 @@ func newWideTable(points iter.Seq[scalarPoint]) *wideTable {
 func exportWide(w io.Writer, points iter.Seq[scalarPoint]) error {
 	t := newWideTable(points)
 	out := csv.NewWriter(w)
-	if err := out.Write(append([]string{"run", "step"}, t.tags...)); err != nil {
+	if err := out.Write(distinct(append([]string{"run", "step"}, t.tags...))); err != nil {
 		return err
 	}
 	for _, run := range t.runs {
