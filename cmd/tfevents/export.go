@@ -2,12 +2,10 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
+	"context"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -23,7 +21,8 @@ func exportCommand() *cli.Command {
 		Usage:     "print scalars, or what other plugins show, as CSV, JSON or Parquet",
 		ArgsUsage: "PATH...",
 		Description: "The formats csv, json and parquet have a row for each point: run, tag, step, wall_time\n" +
-			"and value. wide is CSV with a row for each step of a run and a column for each tag.\n\n" +
+			"and value. wide is CSV with a row for each step of a run and a column for each tag;\n" +
+			"a tag that is named like another column gets a number, as in \"step (2)\".\n\n" +
 			"--plugin histograms has a row for each bucket of a histogram, text one for each\n" +
 			"text, pr_curves one for each threshold, mesh one for each vertex, face and color,\n" +
 			"hparams one for each hyperparameter of a run or, with wide, one for each run with its\n" +
@@ -140,7 +139,7 @@ func export(c *cli.Context) error {
 	}
 	defer s.files.files.discard()
 	err = toOutput(c, func(w io.Writer) error {
-		if err := s.export(w, format); err != nil {
+		if err := s.export(&untilInterrupted{c.Context, w}, format); err != nil {
 			return err
 		}
 		return s.files.files.publish()
@@ -154,7 +153,7 @@ func (s *selection) export(w io.Writer, format string) error {
 	case format == "wide" && s.plugin == summary.PluginHParams:
 		err = s.exportTrials(w)
 	case format == "wide":
-		err = exportWide(w, s.scalars())
+		err = s.exportWide(w)
 	case s.plugin == allPlugins:
 		err = printRows(w, format, s.everything())
 	default:
@@ -194,69 +193,15 @@ func newSelection(c *cli.Context, paths []string, report *reporter) (*selection,
 	return &selection{views: views, plugin: plugin, tags: tags, report: report, files: &fileTree{dir: c.String("files"), used: make(map[string]int)}}, nil
 }
 
-// wideTable holds points by run, step and tag.
-type wideTable struct {
-	runs, tags []string // in the order in which they were first seen
-	steps      map[string][]int64
-	cells      map[cellID]number
-	rows       map[rowID]bool
+// untilInterrupted is a writer until the command is interrupted.
+type untilInterrupted struct {
+	ctx context.Context
+	w   io.Writer
 }
 
-type rowID struct {
-	run  string
-	step int64
-}
-
-type cellID struct {
-	rowID
-	tag string
-}
-
-func newWideTable(points iter.Seq[scalarPoint]) *wideTable {
-	t := &wideTable{steps: make(map[string][]int64), cells: make(map[cellID]number), rows: make(map[rowID]bool)}
-	knownTag := make(map[string]bool)
-	for p := range points {
-		id := rowID{p.Run, p.Step}
-		if t.steps[p.Run] == nil {
-			t.runs = append(t.runs, p.Run)
-		}
-		if !knownTag[p.Tag] {
-			knownTag[p.Tag] = true
-			t.tags = append(t.tags, p.Tag)
-		}
-		if !t.rows[id] {
-			t.rows[id] = true
-			t.steps[p.Run] = append(t.steps[p.Run], p.Step)
-		}
-		t.cells[cellID{id, p.Tag}] = p.Value
+func (u *untilInterrupted) Write(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
 	}
-	return t
-}
-
-// exportWide prints a row for each step of a run, in the order of steps. Where a
-// tag has several points at one step, the last one counts.
-func exportWide(w io.Writer, points iter.Seq[scalarPoint]) error {
-	t := newWideTable(points)
-	out := csv.NewWriter(w)
-	if err := out.Write(append([]string{"run", "step"}, t.tags...)); err != nil {
-		return err
-	}
-	for _, run := range t.runs {
-		slices.Sort(t.steps[run])
-		for _, step := range t.steps[run] {
-			row := []string{run, strconv.FormatInt(step, 10)}
-			for _, tag := range t.tags {
-				cell := ""
-				if x, ok := t.cells[cellID{rowID{run, step}, tag}]; ok {
-					cell = formatNumber(float64(x))
-				}
-				row = append(row, cell)
-			}
-			if err := out.Write(row); err != nil {
-				return err
-			}
-		}
-	}
-	out.Flush()
-	return out.Error()
+	return u.w.Write(b)
 }

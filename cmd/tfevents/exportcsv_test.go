@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/tfevents"
@@ -71,4 +72,22 @@ func (w *fullAfter) Write(b []byte) (int, error) {
 	}
 	w.room--
 	return len(b), nil
+}
+
+func TestDistinctColumns(t *testing.T) {
+	for _, tc := range []struct{ name, names, want string }{
+		{"different", "run step loss", "run step loss"},
+		{"a tag like a column", "run step loss step", "run step loss step_(2)"},
+		{"several like a column", "run lr run run", "run lr run_(2) run_(3)"},
+		{"the number is a name too", "run step step step_(2) step_(3)", "run step step_(4) step_(2) step_(3)"},
+	} {
+		names := strings.Fields(tc.names)
+		for i := range names {
+			names[i] = strings.ReplaceAll(names[i], "_", " ")
+		}
+		got := strings.ReplaceAll(strings.Join(distinct(names), "|"), " ", "_")
+		if got = strings.ReplaceAll(got, "|", " "); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+	}
 }

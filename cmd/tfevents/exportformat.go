@@ -90,6 +90,25 @@ func rowsAsCSV[T any](w io.Writer, rows iter.Seq[T]) error {
 	return out.Error()
 }
 
+// distinct returns names of columns, no two of them equal, with which readers of tables
+// could not tell one from the other: the later ones get a number, as in `step (2)`.
+func distinct(names []string) []string {
+	given := make(map[string]bool, len(names))
+	for _, name := range names {
+		given[name] = true
+	}
+	used := make(map[string]bool, len(names))
+	for i, name := range names {
+		for n := 2; used[names[i]]; n++ {
+			if next := fmt.Sprintf("%s (%d)", name, n); !given[next] {
+				names[i] = next
+			}
+		}
+		used[names[i]] = true
+	}
+	return names
+}
+
 // columnsOf returns the fields of a row, those of its pointRow included.
 func columnsOf(t reflect.Type) (columns []reflect.StructField) {
 	for _, f := range reflect.VisibleFields(t) {

@@ -141,7 +141,7 @@ func (s *selection) exportTrials(w io.Writer) error {
 		header = append(header, c.title())
 	}
 	out := csv.NewWriter(w)
-	if err := out.Write(header); err != nil {
+	if err := out.Write(distinct(header)); err != nil {
 		return err
 	}
 	for _, t := range trials {

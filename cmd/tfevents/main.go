@@ -69,6 +69,7 @@ const (
 	exitFired       = 6
 	exitUnsupported = 8 // which TensorBoard asks of a data server
 	exitInterrupted = 130
+	exitNoReader    = 141 // as shells show the death by SIGPIPE, which ends all other commands
 )
 
 // Errors that set the exit code.
@@ -221,6 +222,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case ctx.Err() != nil:
 		return exitInterrupted
+	case errors.Is(err, syscall.EPIPE):
+		return exitNoReader
 	case errors.Is(err, errDamaged), errors.As(err, &damage):
 		return exitDamaged
 	case errors.Is(err, errFired):

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,9 +25,10 @@ import (
 type newFileSet struct {
 	rehearsal bool // nothing is made
 
-	mu    sync.Mutex
-	files []newFile
-	dirs  []string // that were made, each after its parent
+	mu     sync.Mutex
+	files  []newFile
+	dirs   []string       // that were made, each after its parent
+	reader chan os.Signal // see outliveReader; nil until there is something to remove
 }
 
 // newFile is a file that has its content, but not its name.
@@ -45,6 +47,7 @@ func (s *newFileSet) write(name string, write func(io.Writer) error) error {
 	if _, err := os.Lstat(name); err == nil {
 		return &fs.PathError{Op: "create", Path: name, Err: syscall.EEXIST}
 	}
+	s.outliveReader()
 	// A name that no reader of log directories takes for an events file.
 	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".unfinished-%016x", rand.Uint64()))
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -64,11 +67,24 @@ func (s *newFileSet) write(name string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
+// outliveReader makes writing to a pipe that nobody reads an error until the set is
+// discarded, also on the standard outputs, where it ends a Go program by
+// default: nobody would remove the files.
+func (s *newFileSet) outliveReader() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader == nil {
+		s.reader = make(chan os.Signal, 1)
+		signal.Notify(s.reader, syscall.SIGPIPE)
+	}
+}
+
 // mkdir makes a directory, and its parents, for the files of the set.
 func (s *newFileSet) mkdir(name string) error {
 	if s.rehearsal {
 		return nil
 	}
+	s.outliveReader()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var missing []string
@@ -120,6 +136,10 @@ func (s *newFileSet) discard() {
 		_ = os.Remove(dir) // unless somebody else uses it by now
 	}
 	s.files, s.dirs = nil, nil
+	if s.reader != nil {
+		signal.Stop(s.reader)
+		s.reader = nil
+	}
 }
 
 // giveName renames a file unless there is one of that name.

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -138,4 +139,43 @@ func reducedCSV(w io.Writer, rows []reduced) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// wideTable holds points by run, step and tag.
+type wideTable struct {
+	runs, tags []string // in the order in which they were first seen
+	steps      map[string][]int64
+	cells      map[cellID]number
+	rows       map[rowID]bool
+}
+
+type rowID struct {
+	run  string
+	step int64
+}
+
+type cellID struct {
+	rowID
+	tag string
+}
+
+func newWideTable(points iter.Seq[scalarPoint]) *wideTable {
+	t := &wideTable{steps: make(map[string][]int64), cells: make(map[cellID]number), rows: make(map[rowID]bool)}
+	knownTag := make(map[string]bool)
+	for p := range points {
+		id := rowID{p.Run, p.Step}
+		if t.steps[p.Run] == nil {
+			t.runs = append(t.runs, p.Run)
+		}
+		if !knownTag[p.Tag] {
+			knownTag[p.Tag] = true
+			t.tags = append(t.tags, p.Tag)
+		}
+		if !t.rows[id] {
+			t.rows[id] = true
+			t.steps[p.Run] = append(t.steps[p.Run], p.Step)
+		}
+		t.cells[cellID{id, p.Tag}] = p.Value
+	}
+	return t
 }
