@@ -95,7 +95,7 @@ func runCommand(stderr io.Writer) *cli.Command {
 				return usagef("run: --stop-code: want 0 to 255, got %d", code)
 			}
 			outliveReaders()
-			ctx, release := stopOnSignal(c.Context, stderr, "stopping after this step and saving")
+			ctx, release := stopOnSignal(c.Context, stderr, stopping(job))
 			defer release()
 			s, err := newService(c, job, stderr)
 			if err != nil {

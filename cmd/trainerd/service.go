@@ -67,7 +67,7 @@ func newService(c *cli.Context, cfg *config.Config, stderr io.Writer) (*service,
 		return nil, err
 	}
 	s.monitor = control.NewMonitor(cfg.Name, logdir, os.Getpid())
-	o := control.Options{HangAfter: s.hangAfter, Monitor: s.monitor, Log: s.log, Pprof: c.Bool("pprof"), StopNow: s.stopNow}
+	o := control.Options{HangAfter: s.hangAfter, Monitor: s.monitor, Log: s.log, Pprof: c.Bool("pprof"), Stopping: stopping(cfg), StopNow: s.stopNow}
 	if o.Token, err = readToken(c.String("token-file")); err != nil {
 		return nil, err
 	}

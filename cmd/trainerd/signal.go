@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/daemon"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
 // secondSignal is how long after the first signal another one is meant to end
@@ -48,6 +49,14 @@ func stopOnSignal(parent context.Context, stderr io.Writer, message string) (ctx
 		<-ended
 		cancel(nil)
 	}
+}
+
+// stopping says what a stop does to a job.
+func stopping(job *config.Config) string {
+	if job.IsChild() {
+		return fmt.Sprintf("stopping the program, which has %v to save and end", job.Supervisor.StopGraceSecs.Duration())
+	}
+	return "stopping after this step and saving"
 }
 
 // stopSignals are those that stop a run. A terminal that closes sends SIGHUP;

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ func (s *Server) stop(r *http.Request) (any, error) {
 		s.o.StopNow()
 		return Result{"ending at once; what came after the last checkpoint is lost"}, nil
 	}
-	return Result{"stopping after this step and saving"}, s.o.Monitor.Stop()
+	return Result{cmp.Or(s.o.Stopping, "stopping")}, s.o.Monitor.Stop()
 }
 
 func set(ctx context.Context, job Job, r *http.Request) (any, error) {

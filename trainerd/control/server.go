@@ -27,6 +27,8 @@ const DefaultHangAfter = time.Minute
 // Options are the options of a Server.
 type Options struct {
 	Monitor *Monitor
+	// Stopping says what a request to stop does, and is the answer to it.
+	Stopping string
 	// StopNow ends the process at once. Nil refuses.
 	StopNow func()
 	// HangAfter is the time without a step after which /healthz reports a hang;

@@ -133,7 +133,7 @@ func TestActions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, job := begun(t)
 			ln, url := tcp(t)
-			serve(t, Options{Monitor: m}, ln)
+			serve(t, Options{Monitor: m, Stopping: "stopping and saving"}, ln)
 			status, text := request(t, "POST", url+"/v1/"+c.action, c.body)
 			if status != c.status || !strings.Contains(text, c.answer) {
 				t.Errorf("answers %d %s, want %d with %q", status, text, c.status, c.answer)
