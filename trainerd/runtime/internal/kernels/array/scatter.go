@@ -95,15 +95,16 @@ func scatter(dt tfpb.DataType, f elem.Fold) exec.Kernel {
 }
 
 // scatterRows folds the rows of x, or a scalar, into the rows of d that begin at the
-// elements at.
+// elements at, which are not those afterwards.
 func scatterRows(d *exec.Tensor, at []int, x *exec.Tensor, row int, isRows bool, f elem.Fold) {
 	if isRows {
 		f(d, at, x, row, row)
 		return
 	}
-	for _, first := range at {
-		for j := range row {
-			f(d, []int{first + j}, x, 0, 1)
+	for range row {
+		f(d, at, x, 0, 1)
+		for k := range at {
+			at[k]++
 		}
 	}
 }

@@ -34,7 +34,7 @@ func FoldOf(op string, dt tfpb.DataType) Fold {
 	case op == "Update":
 		return copyRows
 	case exec.Halves.Has(dt):
-		return halfFold(dt, reals[float32](op))
+		return halfFold(dt, realNumber[float32](op))
 	}
 	switch dt {
 	case exec.Float32:
@@ -102,30 +102,24 @@ func each[T exec.Element](f func(old, x T) T) func(d, x []T) {
 }
 
 // halfFold rounds to the type of 16 bits after each update, as TensorFlow does.
-func halfFold(dt tfpb.DataType, f func(d, x []float32)) Fold {
+func halfFold(dt tfpb.DataType, f func(old, x float32) float32) Fold {
 	widen, narrow := exec.Widener(dt), exec.Narrower(dt)
-	return foldRows(func(d, x []uint16) {
-		var old, more [1]float32
-		for i, v := range x {
-			old[0], more[0] = widen(d[i]), widen(v)
-			f(old[:], more[:])
-			d[i] = narrow(old[0])
-		}
-	})
+	return foldRows(each(func(old, x uint16) uint16 { return narrow(f(widen(old), widen(x))) }))
 }
 
-func foldOfReals[T exec.Number](op string) Fold {
-	if op == "Add" {
-		return addRows[T]
-	}
-	return foldRows(reals[T](op))
-}
+func foldOfReals[T exec.Number](op string) Fold { return foldOf(op, realNumber[T](op)) }
 
-func foldOfNumbers[T exec.Arithmetic](op string) Fold {
-	if op == "Add" {
+func foldOfNumbers[T exec.Arithmetic](op string) Fold { return foldOf(op, number[T](op)) }
+
+// foldOf returns the fold of an op that f does to one element.
+func foldOf[T exec.Arithmetic](op string, f func(old, x T) T) Fold {
+	switch op {
+	case "Add":
 		return addRows[T]
+	case "Sub":
+		return foldRows(subtract[T])
 	}
-	return foldRows(arithmetic[T](op))
+	return foldRows(each(f))
 }
 
 // addRows is the fold that adds, without a call for each short row.
@@ -148,31 +142,31 @@ func addRows[T exec.Arithmetic](d *exec.Tensor, at []int, x *exec.Tensor, step, 
 	}
 }
 
-// reals returns the function that folds updates of real numbers.
-func reals[T exec.Number](op string) func(d, x []T) {
+// realNumber returns the function that folds one real number into another.
+func realNumber[T exec.Number](op string) func(old, x T) T {
 	switch op {
 	case "Min":
-		return each(Smaller[T])
+		return Smaller[T]
 	case "Max":
-		return each(Larger[T])
+		return Larger[T]
 	case "LaterMin":
-		return each(LaterSmaller[T])
+		return LaterSmaller[T]
 	case "LaterMax":
-		return each(LaterLarger[T])
+		return LaterLarger[T]
 	}
-	return arithmetic[T](op)
+	return number[T](op)
 }
 
-func arithmetic[T exec.Arithmetic](op string) func(d, x []T) {
+func number[T exec.Arithmetic](op string) func(old, x T) T {
 	switch op {
 	case "Sub":
-		return subtract[T]
+		return func(old, x T) T { return old - x }
 	case "Mul":
-		return each(func(old, x T) T { return old * x })
+		return func(old, x T) T { return old * x }
 	case "Div":
-		return each(func(old, x T) T { return old / x })
+		return func(old, x T) T { return old / x }
 	}
-	return each(func(old, x T) T { return old + x })
+	return func(old, x T) T { return old + x }
 }
 
 func subtract[T exec.Arithmetic](d, x []T) {

@@ -126,7 +126,7 @@ func buildAssignSub(attr string) func(*exec.OpConstruction) (exec.Kernel, error)
 
 // update is the kernel that folds a value of its shape into a variable.
 func update(dt tfpb.DataType, op string) exec.Kernel {
-	f := elem.FoldOf(op, dt)
+	f, whole := elem.FoldOf(op, dt), []int{0} // one row
 	return func(c *exec.KernelContext) error {
 		v, err := c.TypedVariable(0, dt)
 		if err != nil {
@@ -136,7 +136,7 @@ func update(dt tfpb.DataType, op string) exec.Kernel {
 		if !exec.SameShape(x.Shape, v.Value.Shape) {
 			return c.Invalid("variable %q has the shape %s, the value %s", v.Name, exec.ShapeString(v.Value.Shape), exec.ShapeString(x.Shape))
 		}
-		f(&v.Value, []int{0}, x, 0, x.NumElements())
+		f(&v.Value, whole, x, 0, x.NumElements())
 		return nil
 	}
 }
