@@ -38,6 +38,11 @@ func (d watchedDisk) FreeSpace(string) (int64, error) {
 	return 1 << 40, nil
 }
 
+// makesNoFolder reports whether the disk is full, as far as new folders go.
+func (l *childLife) makesNoFolder() bool {
+	return l.fault.Lasting && !l.healed.Load() && l.fs.FailedKind() == "mkdir"
+}
+
 func (d watchedDisk) Create(name string) (atomicfile.File, error) {
 	d.l.unsynced.remove(name)
 	f, err := d.FS.Create(name)

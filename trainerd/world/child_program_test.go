@@ -139,6 +139,9 @@ func (p *program) begin() error {
 	if p.isKilled() {
 		return errDead
 	}
+	if err != nil && p.plan.picks && p.makesNoFolder() {
+		return &programEnd{code: 1} // the folder for what is damaged cannot be made either
+	}
 	if err != nil {
 		err = broke("the program was given %s: %w", name, err)
 	} else {
