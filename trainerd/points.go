@@ -10,7 +10,7 @@ import (
 // write them, but somebody may have asked the training for something else first.
 const pointsGrace = 10 * time.Second
 
-// points says of which steps the training has written the summaries. Those of a step come
+// points says for which steps the training has written the summaries. Those of a step come
 // after it, and a run that continues from a checkpoint does not make them again.
 type points struct {
 	silent  atomic.Bool  // nobody says so by StepDone, as far as is known

@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/prove"
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // A program may be told by an absolute path, or one that begins with .., where to save. Each
@@ -25,7 +26,7 @@ type place struct {
 func relocate(words []string, dir string, places ...place) []string {
 	moved := slices.Clone(words)
 	for i := 1; i < len(words); i++ {
-		key, name, ok := pathIn(words[i], dir)
+		key, name, ok := recipe.PathIn(words[i], dir)
 		if !ok {
 			continue
 		}
@@ -40,26 +41,11 @@ func relocate(words []string, dir string, places ...place) []string {
 	return moved
 }
 
-// pathIn returns the path of a word, such as --out=/runs/a or ../runs, as an absolute one, and
-// what is before it. Paths below the folder that are not absolute are none.
-func pathIn(word, dir string) (key, name string, ok bool) {
-	if k, value, ok := strings.Cut(word, "="); ok && !strings.ContainsAny(k, `/\`) {
-		key, word = k+"=", value
-	}
-	switch {
-	case filepath.IsAbs(word):
-		return key, word, true
-	case word == "..", strings.HasPrefix(filepath.ToSlash(word), "../"):
-		return key, filepath.Join(dir, word), true
-	}
-	return "", "", false
-}
-
 // outputOf returns the folder that the words of a program name for its output, where the logdir
 // is that or below it, and the logdir below that; "" for none.
 func outputOf(words []string, dir, logdir string) (output, below string) {
 	for _, word := range words[min(1, len(words)):] {
-		_, name, ok := pathIn(word, dir)
+		_, name, ok := recipe.PathIn(word, dir)
 		rel, err := filepath.Rel(name, logdir)
 		if isRoot := filepath.Dir(name) == name; !ok || err != nil || isRoot || !filepath.IsLocal(rel) || len(name) < len(output) {
 			continue

@@ -41,10 +41,10 @@ type file struct {
 type snapshot map[string]file
 
 // look returns the state of the files that the program may make.
-func (o Options) look() snapshot {
+func (r roots) look() snapshot {
 	s := snapshot{}
-	s.lookAt(maxFiles, o.Dir, o.Logdir)
-	for _, dir := range o.roots().all()[2:] {
+	s.lookAt(maxFiles, r.dir, r.logdir)
+	for _, dir := range r.elsewhere() {
 		s.lookAt(len(s)+maxOutside, dir)
 	}
 	return s

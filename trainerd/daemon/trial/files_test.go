@@ -175,7 +175,7 @@ func TestSavedOutside(t *testing.T) {
 	}
 	for _, words := range [][]string{{"--out", out}, {"--out=" + out}, {"../runs/one"}, {"--out", filepath.Dir(out)}} {
 		o := Options{Dir: work, Logdir: filepath.Join(work, "logs"), Command: append([]string{"python3", "-m", "train", "--data", data, "/"}, words...)}
-		before := o.look()
+		before := o.roots().look()
 		if err := os.MkdirAll(out, 0o777); err != nil {
 			t.Fatal(err)
 		}

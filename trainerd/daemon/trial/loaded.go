@@ -48,17 +48,17 @@ func (f *Findings) preferLoaded(before snapshot, loaded []string) {
 	if f.Resumes || !f.Again.resumes(f) || slices.ContainsFunc(loaded, f.isSaved) {
 		return
 	}
-	groups := map[string]bool{}
+	roots, groups := f.roots(), map[string]bool{}
 	for _, name := range loaded {
-		if key := f.groupOf(name); key != "" && rank(key) <= rankOne {
+		if key := roots.groupOf(name); key != "" && rank(key) <= rankOne {
 			groups[key] = true
 		}
 	}
-	changed := slices.DeleteFunc(f.look().since(before), func(name string) bool {
-		key := f.groupOf(name)
+	changed := slices.DeleteFunc(roots.look().since(before), func(name string) bool {
+		key := roots.groupOf(name)
 		return key != "" && !groups[key]
 	})
-	if saved := f.roots().savedIn(changed, false); saved != nil && len(groups) > 0 {
+	if saved := roots.savedIn(changed, false); saved != nil && len(groups) > 0 {
 		f.Saved = saved
 	}
 }
@@ -81,8 +81,8 @@ func (s *Saved) newest() string {
 }
 
 // groupOf returns the pattern of the checkpoint that a file is, "" for none.
-func (o Options) groupOf(name string) string {
-	root, base := o.roots().checkpointOf(name)
+func (r roots) groupOf(name string) string {
+	root, base := r.checkpointOf(name)
 	if base == "" {
 		return ""
 	}

@@ -65,7 +65,7 @@ func TestSavedInNamed(t *testing.T) {
 	}
 	write(filepath.Join(work, "train.py"), filepath.Join(out, "old-1.pt"))
 	o := Options{Dir: work, Logdir: filepath.Join(work, "logs"), Command: []string{"python3", "train.py"}}
-	before := o.look()
+	before := o.roots().look()
 	write(filepath.Join(out, "checkpoint-5", "model.npz"), filepath.Join(out, "checkpoint-10", "model.npz"))
 	if s := o.savedSince(before); s == nil || s.Logdir != out || s.Pattern != "checkpoint-*" {
 		t.Errorf("%+v, want those in %s", s, out)

@@ -38,9 +38,9 @@ func (o Options) awaitQuiet(ctx context.Context, before snapshot) {
 
 // statesSince returns the files of checkpoints that have come or changed since a look.
 func (o Options) statesSince(before snapshot) snapshot {
-	now := o.look()
-	changed := now.since(before)
 	roots, states := o.roots(), snapshot{}
+	now := roots.look()
+	changed := now.since(before)
 	for _, name := range changed {
 		if _, base := roots.checkpointOf(name); base != "" || isSequel(name, changed) {
 			states[name] = now[name]

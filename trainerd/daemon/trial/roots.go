@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
 // roots are the folders below which a program may write.
@@ -14,11 +16,15 @@ type roots struct {
 	named       []string // those that its source names, absolute
 }
 
+// roots reads the scripts of the program.
 func (o Options) roots() roots {
 	return roots{dir: o.Dir, logdir: o.Logdir, outside: outside(o.Dir, o.Command), named: named(o.Dir, o.Command)}
 }
 
-func (r roots) all() []string { return slices.Concat([]string{r.dir, r.logdir}, r.outside, r.named) }
+// elsewhere returns those outside the working directory.
+func (r roots) elsewhere() []string { return slices.Concat(r.outside, r.named) }
+
+func (r roots) all() []string { return append([]string{r.dir, r.logdir}, r.elsewhere()...) }
 
 // near returns the files that are not only below folders that the source names: what the
 // program has there may be its data.
@@ -36,20 +42,14 @@ func (r roots) near(files []string) []string {
 // working directory: a program may write there.
 func outside(dir string, command []string) (folders []string) {
 	for _, word := range command {
-		if strings.HasPrefix(word, "-") {
-			_, word, _ = strings.Cut(word, "=")
-		}
-		if !filepath.IsAbs(word) && !strings.HasPrefix(filepath.ToSlash(word), "../") {
+		_, name, ok := recipe.PathIn(word, dir)
+		if !ok || filepath.Dir(name) == name {
 			continue
 		}
-		if !filepath.IsAbs(word) {
-			word = filepath.Join(dir, word)
-		}
-		info, err := os.Stat(word)
-		if isThere := err == nil; isThere && !info.IsDir() || filepath.Dir(word) == word {
+		if info, err := os.Stat(name); err == nil && !info.IsDir() {
 			continue
 		}
-		folders = append(folders, word)
+		folders = append(folders, name)
 	}
 	return folders
 }
@@ -57,7 +57,7 @@ func outside(dir string, command []string) (folders []string) {
 // rootOf returns the folder that a file is below as dir is given, that in which the program
 // works for others.
 func (r roots) rootOf(name string) string {
-	for _, dir := range slices.Concat(r.outside, r.named) {
+	for _, dir := range r.elsewhere() {
 		if abs, err := filepath.Abs(r.dir); err == nil && !isBelow(abs, name) && isBelow(dir, name) {
 			return dir
 		}

@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, made := o.look(), missing(o.Logdir)
+	before, made := o.roots().look(), missing(o.Logdir)
 	w := &witness{recipes: map[string]int{}}
 	sv := o.supervisor(auto, w)
 	begun := time.Now()
@@ -120,11 +120,12 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 
 // savedSince returns the checkpoints that have come since a look.
 func (o Options) savedSince(before snapshot) *Saved {
-	changed, lists := o.look().since(before), lists(recipe.Source(o.Dir, o.Command))
-	if s := o.roots().savedIn(o.roots().near(changed), lists); s != nil {
+	roots, lists := o.roots(), lists(recipe.Source(o.Dir, o.Command))
+	changed := roots.look().since(before)
+	if s := roots.savedIn(roots.near(changed), lists); s != nil {
 		return s
 	}
-	return o.roots().savedIn(changed, lists)
+	return roots.savedIn(changed, lists)
 }
 
 // watch ends the program once enough is known.
