@@ -32,10 +32,15 @@ func (d watchedDisk) see(err error) error {
 
 // FreeSpace returns how much room the disk has.
 func (d watchedDisk) FreeSpace(string) (int64, error) {
-	if d.l.fault.Lasting && errors.Is(d.l.fault.Err, syscall.ENOSPC) && !d.l.healed.Load() && d.FS.Failed() != "" {
+	if d.l.isFull() {
 		return 0, nil
 	}
 	return 1 << 40, nil
+}
+
+// isFull reports whether the disk has no room left.
+func (l *childLife) isFull() bool {
+	return l.fault.Lasting && errors.Is(l.fault.Err, syscall.ENOSPC) && !l.healed.Load() && l.fs.Failed() != ""
 }
 
 // makesNoFolder reports whether the disk is full, as far as new folders go.
@@ -66,6 +71,9 @@ func (d watchedDisk) Remove(name string) error {
 }
 
 func (d watchedDisk) SyncFile(name string) error {
+	if d.l.isFull() && d.l.unsynced.isDurable(name) {
+		return nil // it takes no room
+	}
 	err := d.FS.SyncFile(name)
 	if err == nil {
 		d.l.unsynced.sync(name)
@@ -209,6 +217,14 @@ func (u *unflushed) sync(name string) {
 	defer u.mu.Unlock()
 	f := u.at(name)
 	f.synced = f.size
+}
+
+// isDurable reports whether all of a file was synced.
+func (u *unflushed) isDurable(name string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f := u.at(name)
+	return f.synced == f.size
 }
 
 // forget forgets all files: what is left of them is durable.
