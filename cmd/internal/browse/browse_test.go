@@ -104,6 +104,18 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestNarrow has names that are longer than the terminal is wide: their ends and the sizes stay.
+func TestNarrow(t *testing.T) {
+	m := browser(t, map[string]int{"encoder_of_the_sentences/attention_output_kernel": 1, "b": 1})
+	m.title, m.width = "/home/somebody/trainings/model.ckpt-9", 40
+	view := m.View()
+	for _, want := range []string{"...rainings/model.ckpt-9  2 tensors, 8 B\n", "+ ...e_sentences/  1 tensors         4 B\n"} {
+		if !strings.Contains(view, want) {
+			t.Errorf("no %q in\n%s", want, view)
+		}
+	}
+}
+
 func TestFilter(t *testing.T) {
 	m := browser(t, small)
 	for _, c := range []struct{ keys, want string }{

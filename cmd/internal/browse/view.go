@@ -18,7 +18,8 @@ const (
 
 // listLines are the lines of the list: a head, the rows, and what the keys do.
 func (m *Model) listLines() []string {
-	lines := []string{fmt.Sprintf("%s  %d tensors, %s", nameText(m.title), m.root.tensors, terminal.Size(m.root.bytes))}
+	sum := fmt.Sprintf("  %d tensors, %s", m.root.tensors, terminal.Size(m.root.bytes))
+	lines := []string{fit(nameText(m.title), m.width-len(sum)) + sum}
 	for i := m.top; i < min(len(m.rows), m.top+m.listHeight()); i++ {
 		line := m.rowText(m.rows[i])
 		if i == m.at {
@@ -53,15 +54,24 @@ func (m *Model) rowText(r row) string {
 			mark = "- "
 		}
 	}
-	left := strings.Repeat("  ", r.depth) + mark + nameText(r.name)
-	right := terminal.Size(r.bytes)
+	left, right := strings.Repeat("  ", r.depth)+mark, terminal.Size(r.bytes)
 	if r.info == nil {
 		right = fmt.Sprintf("%d tensors  %10s", r.tensors, right)
 	} else {
 		right = fmt.Sprintf("%s  %10s", kindText(r.info), right)
 	}
-	space := m.width - len([]rune(left)) - len([]rune(right))
-	return left + strings.Repeat(" ", max(2, space)) + right
+	left += fit(nameText(r.name), m.width-len(left)-2-len(right))
+	return left + strings.Repeat(" ", max(2, m.width-len([]rune(left))-len(right))) + right
+}
+
+// fit shortens a name to a width, as far as there is any. Its end stays: that tells it from
+// others.
+func fit(name string, width int) string {
+	const gap = "..."
+	if runes := []rune(name); len(runes) > width && width > len(gap) {
+		return gap + string(runes[len(runes)-width+len(gap):])
+	}
+	return name
 }
 
 // detailLines are the page of a tensor.
