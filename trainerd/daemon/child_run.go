@@ -263,7 +263,7 @@ func refused(err error) error {
 
 // isTerminal reports whether w shows text to a person at once.
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(screen)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
