@@ -10,10 +10,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// elsewhere returns the logdir of a run that the job seems to have had in another working
+// Elsewhere returns the logdir of a run that the job seems to have had in another working
 // directory, "" for none: a job that is started where its relative logdir is another folder, as by
 // cron, begins from scratch.
-func elsewhere(c *config.Config) string {
+func Elsewhere(c *config.Config) string {
 	if !c.Supervisor.IsChief || hasRun(c.Logdir) {
 		return ""
 	}
@@ -31,9 +31,9 @@ func hasRun(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// describeElsewhere says for a check what elsewhere has found.
+// describeElsewhere says for a check what Elsewhere has found.
 func describeElsewhere(c *config.Config) string {
-	other := elsewhere(c)
+	other := Elsewhere(c)
 	if other == "" {
 		return ""
 	}
@@ -42,7 +42,7 @@ func describeElsewhere(c *config.Config) string {
 
 // warnElsewhere says the same for a run, before it has its logdir.
 func warnElsewhere(c *config.Config, log *slog.Logger) {
-	if other := elsewhere(c); other != "" {
+	if other := Elsewhere(c); other != "" {
 		log.Warn("the logdir is new, but there is another run: a relative logdir starts at the current folder; --logdir continues the other run", "logdir", config.Absolute(c.Logdir), "run", other)
 	}
 }

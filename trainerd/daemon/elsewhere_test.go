@@ -57,8 +57,8 @@ func TestElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Supervisor.IsChief = tt.set != "worker"
-			if got := elsewhere(c); got != tt.want {
-				t.Errorf("elsewhere: %q, want %q", got, tt.want)
+			if got := Elsewhere(c); got != tt.want {
+				t.Errorf("Elsewhere: %q, want %q", got, tt.want)
 			}
 			var out, log bytes.Buffer
 			if err := Check(t.Context(), job, set, &out); err != nil {
