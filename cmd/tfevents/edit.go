@@ -191,7 +191,7 @@ func edit(c *cli.Context) error {
 	if from == stdinName && (e.every > 0 || e.most > 0) {
 		return usagef("edit: --every and --max-points read a file twice: save the standard input to a file first")
 	}
-	s, err := openSource(c, from)
+	s, err := openWhole(c, from)
 	if err != nil {
 		return err
 	}

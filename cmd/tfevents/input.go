@@ -32,10 +32,12 @@ type source struct {
 	holds    bool   // the standard input is read more than once
 	held     []byte // the standard input, once it was read as a run
 	bytes    int64  // of all files
+	unread   error  // of directories that cannot be read, such as other users'
 }
 
 // openSource finds the runs that paths name and --run selects, if the command has that.
-// A directory means all runs below it; files of one directory are one run.
+// A directory means all runs below it; files of one directory are one run. The command
+// fails for directories that cannot be read, after it has done what it can with the others.
 func openSource(c *cli.Context, paths ...string) (*source, error) {
 	pattern, err := selected(c, "run")
 	if err != nil {
@@ -47,6 +49,7 @@ func openSource(c *cli.Context, paths ...string) (*source, error) {
 			return nil, err
 		}
 	}
+	screenOf(c).unread = s.unread
 	if len(s.runs) == 0 {
 		return nil, fmt.Errorf("%w in %s: no file below it has \"tfevents\" in its name", errNothing, paths[0])
 	}
@@ -55,6 +58,16 @@ func openSource(c *cli.Context, paths ...string) (*source, error) {
 	}
 	s.expect()
 	return s, nil
+}
+
+// openWhole is openSource for commands that write new files: none is written that lacks a
+// run for want of a permission.
+func openWhole(c *cli.Context, path string) (*source, error) {
+	s, err := openSource(c, path)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.unread
 }
 
 func newSource(c *cli.Context) *source {
@@ -86,7 +99,11 @@ func (s *source) addPath(path string, named bool) error {
 		}
 	}
 	s.runs = append(s.runs, runs...)
-	return err
+	if len(runs) == 0 {
+		return err
+	}
+	s.unread = errors.Join(s.unread, err)
+	return nil
 }
 
 func (s *source) addFile(path string, named bool) {

@@ -47,6 +47,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -102,13 +103,24 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	view.progress.Clear()
 	if err == nil {
+		err = view.unread
+	} else if isAnswer(err) && view.unread != nil {
+		sayError(stderr, view.unread)
+	}
+	if err == nil {
 		return exitOK
 	}
 	code := exitCode(ctx, err)
 	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody reads it
-		fmt.Fprintf(stderr, "tfevents: %v\n", err)
+		sayError(stderr, err)
 	}
 	return code
+}
+
+// sayError prints an error once with the name of the command, which those of the library
+// have already.
+func sayError(stderr io.Writer, err error) {
+	fmt.Fprintf(stderr, "tfevents: %s\n", strings.TrimPrefix(err.Error(), "tfevents: "))
 }
 
 // screen is what commands know of the terminal they run on, if they do.
@@ -117,6 +129,7 @@ type screen struct {
 	isTerminal bool      // stdout is one
 	style      terminal.Style
 	progress   *terminal.Progress
+	unread     error // of directories that cannot be read, once the command has found its runs
 }
 
 // screenKey is where the app's metadata holds the screen.

@@ -61,7 +61,7 @@ func merge(c *cli.Context) error {
 		return err
 	}
 	if len(paths) == 1 && isDir(paths[0]) {
-		s, err := openSource(c, paths[0])
+		s, err := openWhole(c, paths[0])
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func runOf(c *cli.Context, paths []string) (*source, tfevents.Run, error) {
 	s := newSource(c)
 	run := tfevents.Run{Name: "."}
 	for _, path := range paths {
-		one, err := openSource(c, path)
+		one, err := openWhole(c, path)
 		if err != nil {
 			return nil, run, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/cmd/internal/version"
 	"github.com/trainerd/trainerd/internal/shell"
+	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
@@ -95,15 +96,17 @@ func runCommand(stderr io.Writer) *cli.Command {
 				return usagef("run: --stop-code: want 0 to 255, got %d", code)
 			}
 			outliveReaders()
-			ctx, release := stopOnSignal(c.Context, stderr, stopping(job))
+			log := control.NewLog()
+			out := unheld(c.App.Writer, stderr, log.Handler())
+			ctx, release := stopOnSignal(c.Context, out.stderr, stopping(job))
 			defer release()
-			s, err := newService(c, job, stderr)
+			s, err := newService(c, job, out.stderr, log)
 			if err != nil {
 				return err
 			}
 			stopped := false
 			err = s.run(ctx, daemon.RunOptions{
-				Stdout: terminal.Beneath(c.App.Writer), Stderr: s.errors(), Terminal: terminal.Is(stderr),
+				Stdout: out.stdout, Stderr: out.stderr, Terminal: terminal.Is(stderr),
 				Again: again(c, name), Command: commandPath, Stopped: func() { stopped = true },
 			})
 			if code := c.Int("stop-code"); err == nil && stopped && code != 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
@@ -88,6 +89,9 @@ func asking(n int, do func(c *cli.Context, client *control.Client, args []string
 			return usagef("%s: want %s", c.Command.Name, strings.TrimPrefix(c.Command.UsageText, "trainerd "+c.Command.Name+" "))
 		}
 		logdir, err := logdirOf(args[0])
+		if err == nil {
+			err = runsElsewhere(args[0], logdir)
+		}
 		if err != nil {
 			return err
 		}
@@ -98,6 +102,22 @@ func asking(n int, do func(c *cli.Context, client *control.Client, args []string
 		defer client.Close()
 		return do(c, client, args[1:])
 	}
+}
+
+// runsElsewhere returns an error for the config of a job whose logdir is not there, but was in
+// another folder.
+func runsElsewhere(arg, logdir string) error {
+	if _, err := os.Stat(logdir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	job, _ := config.Load(arg, nil) // was loaded before
+	if job == nil {
+		return nil
+	}
+	if other := daemon.Elsewhere(job); other != "" {
+		return &control.NotRunningError{Logdir: config.Absolute(logdir), Other: other}
+	}
+	return nil
 }
 
 // chiefClient returns a client for the chief of a logdir: with several nodes, any of them may

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -53,12 +54,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	} else if said {
 		err = out.Err()
 	}
+	last := newLogWriter(stderr, "standard error", slog.DiscardHandler) // which need not be read for the command to end
 	var usage *cliargs.UsageError
 	if errors.As(err, &usage) {
-		fmt.Fprintf(stderr, "trainerd: %v\n", err)
+		fmt.Fprintf(last, "trainerd: %v\n", err)
 		return daemon.ExitUsage
 	}
-	fmt.Fprintf(stderr, "%s\n", asError(message(err), stderr))
+	fmt.Fprintf(last, "%s\n", asError(message(err), stderr))
 	return daemon.ExitCode(err)
 }
 

@@ -167,8 +167,10 @@ func scratchFolder(c *cli.Context) (dir string, remove func(), err error) {
 		dir, err = filepath.Abs(dir)
 		return dir, func() {}, err
 	}
-	dir, err = os.MkdirTemp("", "trainerd-prove-")
-	return dir, func() { os.RemoveAll(dir) }, err
+	if dir, err = os.MkdirTemp("", "trainerd-prove-"); err != nil {
+		return "", nil, fmt.Errorf("making a folder for the runs: %w; --scratch names another place", err)
+	}
+	return dir, func() { os.RemoveAll(dir) }, nil
 }
 
 // proveWords returns the command line of a run: all checkpoints are kept, restarts

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/prove"
 )
 
@@ -75,4 +79,14 @@ func proof(t *testing.T, trainerd, env, pattern, script string) *prove.Report {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return r
+}
+
+// TestProveWithoutTemp says what to do where there is no folder for temporary files, as in a container whose root
+// is read-only.
+func TestProveWithoutTemp(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	var errs bytes.Buffer
+	if code := run(t.Context(), []string{"trainerd", "prove", "--", "true"}, nil, io.Discard, &errs); code != daemon.ExitIO || !strings.Contains(errs.String(), "--scratch names another place") {
+		t.Errorf("exit code %d, stderr %q", code, errs.String())
+	}
 }

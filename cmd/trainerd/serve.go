@@ -15,7 +15,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
-	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/trainerd/predict"
 	"github.com/trainerd/trainerd/trainerd/serve"
 )
@@ -112,9 +111,11 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, release := stopOnSignal(c.Context, stderr, "stopping after the current requests")
+	outliveReaders()
+	out := unheld(c.App.Writer, stderr, slog.DiscardHandler)
+	ctx, release := stopOnSignal(c.Context, out.stderr, "stopping after the current requests")
 	defer release()
-	log := slog.New(slog.NewTextHandler(stderr, nil))
+	log := slog.New(slog.NewTextHandler(out.stderr, nil))
 	source, err := serve.NewSource(ctx, path, predict.Options{Checkpoint: c.String("checkpoint"), Signature: c.String("signature"), MaxMemory: memory, MemoryOption: "--max-memory"}, log)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 		return cliargs.ListenError("--listen", err)
 	}
 	server := serve.NewServer(serve.Options{Source: source, Name: name, MaxBody: c.Int64("max-body") << 20, Log: log})
-	fmt.Fprintf(terminal.Beneath(c.App.Writer), "serving %s, version %d, at http://%s/v1/models/%s:predict\n", path, source.Version(), ln.Addr(), name)
+	fmt.Fprintf(out.stdout, "serving %s, version %d, at http://%s/v1/models/%s:predict\n", path, source.Version(), ln.Addr(), name)
 	watch := c.Duration("poll")
 	if c.IsSet("checkpoint") {
 		watch = 0 // one model was asked for

@@ -52,8 +52,8 @@ type service struct {
 }
 
 // newService opens what must not fail once the training has begun.
-func newService(c *cli.Context, cfg *config.Config, stderr io.Writer) (*service, error) {
-	s := &service{config: cfg, stderr: stderr, log: control.NewLog()}
+func newService(c *cli.Context, cfg *config.Config, stderr io.Writer, log *control.Log) (*service, error) {
+	s := &service{config: cfg, stderr: stderr, log: log}
 	if !c.Bool("pprof") {
 		runtime.MemProfileRate = 0 // nobody asks for what is recorded, which takes a millisecond of a start
 	}
@@ -88,7 +88,7 @@ func (s *service) connect() (err error) {
 		return err
 	}
 	s.hangAfter = systemd.WatchdogInterval(os.Getenv, os.Getpid())
-	if f, ok := s.stderr.(*os.File); ok && systemd.IsJournal(f, os.Getenv) {
+	if f, ok := terminal.Beneath(s.stderr).(*os.File); ok && systemd.IsJournal(f, os.Getenv) {
 		s.journal, err = systemd.NewJournalHandler(systemd.JournalOptions{Prefix: "TRAINERD_", Identifier: "trainerd"})
 	}
 	return err
@@ -110,19 +110,11 @@ func readToken(name string) (string, error) {
 	return token, nil
 }
 
-// errors returns where the run writes its log, if not to a terminal or journal.
-func (s *service) errors() io.Writer {
-	if terminal.Is(s.stderr) {
-		return s.stderr
-	}
-	return &logWriter{out: s.stderr, other: s.log.Handler()}
-}
-
 // stopNow ends the process when the answer is on its way.
 func (s *service) stopNow() {
-	fmt.Fprintln(s.stderr, "ending at once on request; what came after the last checkpoint is lost")
 	const underway = 100 * time.Millisecond
 	time.AfterFunc(underway, func() { os.Exit(daemon.ExitInterrupted) })
+	fmt.Fprintln(s.stderr, "ending at once on request; what came after the last checkpoint is lost")
 }
 
 // run trains.

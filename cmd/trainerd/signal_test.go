@@ -2,11 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"io"
-	"log/slog"
-	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -47,35 +42,3 @@ func TestSecondSignal(t *testing.T) {
 		}
 	}
 }
-
-// TestLogWriter writes to a pipe whose reader goes away.
-func TestLogWriter(t *testing.T) {
-	outliveReaders()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	var other bytes.Buffer
-	log := &logWriter{out: w, other: slog.NewTextHandler(&other, nil)}
-	if n, err := io.WriteString(log, "read"); n != 4 || err != nil {
-		t.Fatal(n, err)
-	}
-	r.Close()
-	for range 3 {
-		if n, err := io.WriteString(log, "unread"); n != 6 || err != nil {
-			t.Error(n, err)
-		}
-	}
-	if strings.Count(other.String(), "nobody reads standard error any more") != 1 {
-		t.Errorf("said elsewhere: %s", other.String())
-	}
-	full := &logWriter{out: writeFunc(func([]byte) (int, error) { return 1, syscall.ENOSPC }), other: slog.DiscardHandler}
-	if n, err := io.WriteString(full, "x"); n != 1 || !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("another error: %d, %v", n, err)
-	}
-}
-
-type writeFunc func(b []byte) (int, error)
-
-func (f writeFunc) Write(b []byte) (int, error) { return f(b) }

@@ -58,9 +58,14 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 type NotRunningError struct {
 	Logdir string
 	Err    error
+	// Other is another logdir in which the job seems to have run, "" for none.
+	Other string
 }
 
 func (e *NotRunningError) Error() string {
+	if e.Other != "" {
+		return fmt.Sprintf("no training is running in %s; there is a run in %s, but a relative logdir starts at the current folder: give that folder instead", e.Logdir, e.Other)
+	}
 	return fmt.Sprintf("no training is running in %s; start it with `trainerd run`", e.Logdir)
 }
 
@@ -241,7 +246,7 @@ func (c *Client) nobody(err error) error {
 	if c.chief && errors.As(logdir.Check(c.logdir), &locked) {
 		return &UnreachableError{c.logdir, locked.Holder}
 	}
-	return &NotRunningError{c.logdir, err}
+	return &NotRunningError{Logdir: c.logdir, Err: err}
 }
 
 // failure returns the error that an answer describes.

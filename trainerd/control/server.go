@@ -116,7 +116,25 @@ func (s *Server) routes() *http.ServeMux {
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", s.mayBeLong(pprof.Trace))
 	}
+	mux.HandleFunc(anyPath, func(w http.ResponseWriter, r *http.Request) { failUnknown(w, r, mux) })
 	return mux
+}
+
+// anyPath is the pattern of all requests that no other pattern is for.
+const anyPath = "/"
+
+// failUnknown answers a request for a path that there is not, or not with its method.
+func failUnknown(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != anyPath {
+			w.Header().Set("Allow", method)
+			fail(w, http.StatusMethodNotAllowed, fmt.Errorf("%s wants %s, not %s", r.URL.Path, method, r.Method))
+			return
+		}
+	}
+	fail(w, http.StatusNotFound, fmt.Errorf("there is no %s; there are /healthz, /readyz, /metrics, /v1/status and /v1/logs, and with POST /v1/save and the other commands", r.URL.Path))
 }
 
 // mayBeLong refuses what may take long, such as a save to a disk that hangs, while there is

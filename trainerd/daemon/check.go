@@ -245,7 +245,7 @@ func (j *job) describeResumePoint(s *resumePoint) string {
 	var b strings.Builder
 	switch {
 	case s.prefix == "":
-		b.WriteString("fresh: begins at step 0")
+		b.WriteString("fresh: begins at step 0" + describeElsewhere(j.config))
 	case s.complete:
 		fmt.Fprintf(&b, "complete at step %d (%s)", s.step, filepath.Base(s.prefix))
 	default:

@@ -54,6 +54,8 @@ func describeChild(c *config.Config, w io.Writer) error {
 		if step := there[n-1].Step; step != found.NoStep {
 			state += fmt.Sprintf(" (step %d)", step)
 		}
+	} else {
+		state += describeElsewhere(c)
 	}
 	row("state", "%s%s", state, describeHolder(c.Logdir))
 	return t.Flush()

@@ -32,6 +32,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	sv.Log, sv.Stdout, sv.Stderr, sv.FS, sv.System = log, stdout, stderr, o.FS, o.System
 	sv.Config = programConfig(c, log)
 	c.LogIdleKeys(log)
+	warnElsewhere(c, log)
 	if why := hidesEnd(c.Child.Command); why != "" {
 		log.Warn("the end of this command does not tell how the program ended: " + why)
 	}
@@ -263,7 +264,7 @@ func refused(err error) error {
 
 // isTerminal reports whether w shows text to a person at once.
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(screen)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

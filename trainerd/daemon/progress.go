@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -215,9 +214,12 @@ type barProgress struct {
 	tested  []string      // the newest evaluation
 }
 
+// screen is a writer that may be a terminal, such as an [os.File].
+type screen interface{ Fd() uintptr }
+
 func newBarProgress(out io.Writer) *barProgress {
 	return &barProgress{out: out, savedAt: -1, columns: func() int {
-		if f, ok := out.(*os.File); ok {
+		if f, ok := out.(screen); ok {
 			if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
 				return columns
 			}

@@ -95,6 +95,7 @@ func run(ctx context.Context, c *config.Config, o RunOptions) error {
 		return err
 	}
 	c.LogIdleKeys(log)
+	warnElsewhere(c, log)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	o.Monitor.OnStop(func() { stop(stopRequest) })

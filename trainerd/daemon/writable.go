@@ -35,7 +35,7 @@ func checkLogdir(c *config.Config) error {
 		err = errors.Join(checkLockFile(dir), notALink(filepath.Join(dir, evalDir)), checkNames(c, dir))
 	}
 	if err != nil {
-		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", c.Logdir, err)
+		return fmt.Errorf("logdir %s is not writable: %w; change its permissions and those of its files, or use another logdir", c.Logdir, err)
 	}
 	return nil
 }

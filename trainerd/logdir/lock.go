@@ -112,7 +112,7 @@ func Acquire(dir string, log *slog.Logger) (*Lock, error) {
 func lockError(dir, doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("logdir %s is not writable: %w; change its permissions, or use another logdir", dir, err)
+		return fmt.Errorf("logdir %s is not writable: %w; change its permissions and those of its files, or use another logdir", dir, err)
 	}
 	return err
 }

@@ -97,7 +97,7 @@ var origin = lazyregexp.New(`(?:^|[\s|])[\w.]+:[\w<>.]+:\d+ - `)
 // Read reads a line. It returns the point that the line completes, nil for none;
 // its numbers may come from an earlier line.
 func (r *Reader) Read(text string) *Point {
-	if len(text) > maxLine {
+	if len(text) > maxLine || isBinary(text) {
 		return nil
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD") // of another character set, whose digits are the same

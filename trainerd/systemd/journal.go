@@ -9,7 +9,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // JournalSocket is where journald accepts entries.
@@ -30,14 +29,15 @@ type JournalOptions struct {
 
 // JournalHandler is a [slog.Handler] that writes journal entries. MESSAGE has
 // the message with the attributes after it, for people; each attribute is also
-// a field, for programs: step=7 becomes PREFIX_STEP=7.
+// a field, for programs: step=7 becomes PREFIX_STEP=7. A journal that takes nothing, as when its
+// disk hangs, holds the caller up once, for [journalPatience]; what it does not take after that is
+// lost, with the error [os.ErrDeadlineExceeded].
 type JournalHandler struct {
 	o     JournalOptions
-	conn  *net.UnixConn
+	conn  *journalConn
 	group string // before the names of attributes, each group with a dot
 	text  string // attributes of With, as they go into MESSAGE
 	wire  []byte // the same as fields
-	mu    *sync.Mutex
 }
 
 // NewJournalHandler connects to the journal.
@@ -49,11 +49,11 @@ func NewJournalHandler(o JournalOptions) (*JournalHandler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	return &JournalHandler{o: o, conn: conn, mu: new(sync.Mutex)}, nil
+	return &JournalHandler{o: o, conn: newJournalConn(conn, journalPatience)}, nil
 }
 
 // Close ends the connection, for all handlers derived from this one.
-func (h *JournalHandler) Close() error { return h.conn.Close() }
+func (h *JournalHandler) Close() error { return h.conn.conn.Close() }
 
 // Enabled reports whether entries of a level are written.
 func (h *JournalHandler) Enabled(_ context.Context, level slog.Level) bool {
@@ -81,9 +81,7 @@ func (h *JournalHandler) Handle(_ context.Context, r slog.Record) error {
 		writeField(&b, "SYSLOG_IDENTIFIER", h.o.Identifier)
 	}
 	b.Write(e.wire.Bytes())
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return send(h.conn, b.Bytes())
+	return h.conn.send(b.Bytes())
 }
 
 // WithAttrs returns a handler that adds attributes to each entry.

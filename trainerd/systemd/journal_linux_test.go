@@ -106,3 +106,34 @@ func TestIsJournal(t *testing.T) {
 		}
 	}
 }
+
+// TestJournalThatHangs has a journal that takes nothing until it is read: entries are lost then,
+// and nobody is held up for ever.
+func TestJournalThatHangs(t *testing.T) {
+	log, next, _ := journal(t)
+	h := log.Handler().(*JournalHandler)
+	h.conn.patience = time.Millisecond
+	write := func(text string) error {
+		return h.Handle(t.Context(), slog.NewRecord(time.Time{}, slog.LevelInfo, text, 0))
+	}
+	taken := 0
+	for err := write("first"); err == nil; err = write("more") {
+		taken++
+	}
+	if err := write(strings.Repeat("large", 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a large entry: %v", err)
+	}
+	h.conn.patience = time.Hour // which nobody waits for: the journal hangs already
+	if err := h.WithAttrs(nil).Handle(t.Context(), slog.NewRecord(time.Time{}, slog.LevelInfo, "lost", 0)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("an entry after that: %v", err)
+	}
+	for range taken {
+		next()
+	}
+	if err := write("again"); err != nil {
+		t.Error(err)
+	}
+	if got := next(); !strings.HasPrefix(got, "MESSAGE=again\n") {
+		t.Errorf("after the hang: %q", got)
+	}
+}

@@ -37,11 +37,18 @@ func (o *Output) Err() error {
 	return o.err
 }
 
-// Beneath returns what an [Output] writes to, and any other writer itself: for what
-// outlives its reader, and for programs that are to have the file.
+// Beneath returns what the writer writes to.
+func (o *Output) Beneath() io.Writer { return o.w }
+
+// Beneath returns what an [Output], or another writer with a method of this name, writes
+// to, and any other writer itself: for what outlives its reader, and for programs that are
+// to have the file.
 func Beneath(w io.Writer) io.Writer {
-	if o, ok := w.(*Output); ok {
-		return o.w
+	for {
+		o, ok := w.(interface{ Beneath() io.Writer })
+		if !ok {
+			return w
+		}
+		w = o.Beneath()
 	}
-	return w
 }

@@ -16,19 +16,23 @@ const (
 	socketName = "reports"
 )
 
-// sharedTemp is where Unix has temporary files, a variable for tests.
-var sharedTemp = "/tmp"
+// sharedTemps are where Unix has temporary files, a variable for tests. In a container whose
+// root is read-only, often only the last can be written.
+var sharedTemps = []string{"/tmp", "/var/tmp", "/dev/shm"}
 
 // listen makes the socket for one start, in the folder for temporary files. One that
 // $TMPDIR names may be full or removed after days, or too deep for a socket.
 func listen() (*net.UnixListener, error) {
 	ln, err := listenIn(os.TempDir())
-	if err != nil && os.TempDir() != sharedTemp {
-		if ln, err := listenIn(sharedTemp); err == nil {
+	if err == nil {
+		return ln, nil
+	}
+	for _, dir := range sharedTemps {
+		if ln, err := listenIn(dir); err == nil {
 			return ln, nil
 		}
 	}
-	return ln, err
+	return nil, fmt.Errorf("making the socket for reports: %w; set TMPDIR to a folder that can be written", err)
 }
 
 // listenIn makes the socket in a folder of its own that nobody else can enter: its path must
@@ -37,12 +41,12 @@ func listenIn(temp string) (*net.UnixListener, error) {
 	removeDeadSockets(temp)
 	dir, err := os.MkdirTemp(temp, socketDir)
 	if err != nil {
-		return nil, fmt.Errorf("making the socket for reports: %w", err)
+		return nil, err
 	}
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
 	if err != nil {
 		os.Remove(dir)
-		return nil, fmt.Errorf("making the socket for reports: %w", err)
+		return nil, err
 	}
 	return ln, nil
 }

@@ -56,6 +56,23 @@ func (c *Config) ResolvePath(key, path string) string {
 	return filepath.Join(filepath.Dir(c.file), path)
 }
 
+// OtherLogdirs returns what a relative logdir is for those who start the job in its config's
+// folder, or in one above it, nearest first; nil for any other logdir.
+func (c *Config) OtherLogdirs() (all []string) {
+	own := Absolute(c.Logdir)
+	if c.file == "" || filepath.IsAbs(c.Logdir) || c.origins["logdir"].flag != "" {
+		return nil
+	}
+	for dir := filepath.Dir(Absolute(c.file)); ; dir = filepath.Dir(dir) {
+		if other := filepath.Join(dir, c.Logdir); other != own {
+			all = append(all, other)
+		}
+		if dir == filepath.Dir(dir) {
+			return all
+		}
+	}
+}
+
 // Absolute returns path from the root, or unchanged if there is no working
 // directory.
 func Absolute(path string) string {

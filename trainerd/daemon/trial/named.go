@@ -11,7 +11,8 @@ import (
 )
 
 // A program may have the folder that it saves in as a text in its script, or in a file of
-// settings that its command names, and not below its working directory.
+// settings that its command names, or in a variable of the environment that its script asks
+// for, and not below its working directory.
 
 // maxNamed bounds how many such folders are looked at.
 const maxNamed = 8
@@ -22,6 +23,9 @@ var (
 	namedPath = lazyregexp.New(`(?m)["'](~?/[^"'\n]+)["']|[:=]\s*(~?/[^/\s"'#,;)\]}][^\s"'#,;)\]}]*)`)
 	// homeFolder is what a path below the home folder begins with in Python and in the shell.
 	homeFolder = lazyregexp.New(`(?:pathlib\.)?Path\.home\(\)\s*/\s*(["'])|(["'])?\$(?:HOME|\{HOME\})/`)
+	// variable are a script's ways to ask for a variable of the environment: those of Python,
+	// R, C and Go, of Julia and Ruby, of Rust, of JavaScript, and of the shell.
+	variable = lazyregexp.New(`(?:[gG]etenv|environ(?:\.get)?|ENV|env::var)\s*[(\[]\s*["'](\w+)["']|process\.env\.(\w+)|\$\{?([A-Z][A-Z0-9_]*)`)
 	// systemFolder are folders in which no training saves.
 	systemFolder = lazyregexp.New(`^/(?:bin|boot|dev|etc|lib(?:32|64)?|proc|sbin|sys|usr)(?:/|$)|/\.|/site-packages(?:/|$)`)
 )
@@ -33,14 +37,32 @@ func named(dir string, command []string) (folders []string) {
 		return nil
 	}
 	source := homeFolder().ReplaceAllString(recipe.Source(dir, command), "$1$2~/")
+	var paths []string
 	for _, found := range namedPath().FindAllStringSubmatch(source, -1) {
-		folder := folderOf(found[1] + found[2])
+		paths = append(paths, found[1]+found[2])
+	}
+	for _, path := range append(paths, variablesOf(source)...) {
+		folder := folderOf(path)
 		isNew := folder != "" && !slices.Contains(folders, folder)
 		if isNew && folder != here && !isBelow(folder, here) && !isBelow(here, folder) && len(folders) < maxNamed {
 			folders = append(folders, folder)
 		}
 	}
 	return folders
+}
+
+// variablesOf returns the values of the variables of the environment that a script asks for.
+// Those that trainerd sets, and lists of folders, are left out.
+func variablesOf(source string) (values []string) {
+	for _, found := range variable().FindAllStringSubmatch(source, -1) {
+		name := found[1] + found[2] + found[3]
+		value := os.Getenv(name)
+		isList := strings.ContainsRune(value, os.PathListSeparator)
+		if name != "PWD" && !strings.HasPrefix(name, "TRAINERD_") && !isList {
+			values = append(values, value)
+		}
+	}
+	return values
 }
 
 // folderOf returns the folder that a path in a script means, "" for one in which no training

@@ -15,7 +15,20 @@ func TestNamed(t *testing.T) {
 	if err := os.Mkdir(work, 0o777); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("RUNS_DIR", "/data/runs/env")
+	t.Setenv("PWD", "/data/pwd")
+	t.Setenv("TRAINERD_LOGDIR", "/data/logdir")
+	t.Setenv("SOME_PATHS", "/data/a:/data/b/../..")
 	for source, want := range map[string][]string{
+		`out = os.path.join(os.environ["RUNS_DIR"], name)`: {"/data/runs/env"},
+		`out = os.environ.get('RUNS_DIR', "out")`:          {"/data/runs/env"},
+		`out := os.Getenv("RUNS_DIR")`:                     {"/data/runs/env"},
+		`out <- file.path(Sys.getenv("RUNS_DIR"), "a")`:    {"/data/runs/env"},
+		`out = joinpath(ENV["RUNS_DIR"], "a")`:             {"/data/runs/env"},
+		`let out = std::env::var("RUNS_DIR")?;`:            {"/data/runs/env"},
+		`out = path.join(process.env.RUNS_DIR, "a")`:       {"/data/runs/env"},
+		`./train --out "${RUNS_DIR}"/a; ./eval $RUNS_DIR`:  {"/data/runs/env"},
+		`os.environ["RUNS"]; os.environ["TRAINERD_LOGDIR"]; os.getenv("PWD"); os.getenv("HOME"); os.environ["SOME_PATHS"]`: nil,
 		`SAVE_DIR = "/data/my runs/a"`:                               {"/data/my runs/a"},
 		`torch.save(s, '/data/runs/last.pt')`:                        {"/data/runs"},
 		`torch.save(s, f"/data/runs/{name}/step_{i}.pt")`:            {"/data/runs"},

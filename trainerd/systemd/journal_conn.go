@@ -1,0 +1,43 @@
+package systemd
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// journalPatience is how long an entry waits for the journal to take it, and stuckPatience how long
+// the next ones do.
+const (
+	journalPatience = 10 * time.Second
+	stuckPatience   = time.Millisecond
+)
+
+// journalConn is the connection of all handlers derived from one.
+type journalConn struct {
+	conn     *net.UnixConn
+	patience time.Duration
+	turn     chan struct{} // is full while an entry is sent
+	stuck    bool          // the journal has not taken the last entry in time
+}
+
+func newJournalConn(conn *net.UnixConn, patience time.Duration) *journalConn {
+	return &journalConn{conn: conn, patience: patience, turn: make(chan struct{}, 1)}
+}
+
+// send hands an entry to the journal.
+func (j *journalConn) send(entry []byte) error {
+	j.turn <- struct{}{}
+	defer func() { <-j.turn }()
+	patience := j.patience
+	if j.stuck {
+		patience = stuckPatience
+	}
+	if err := j.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	err := send(j.conn, entry)
+	j.stuck = errors.Is(err, os.ErrDeadlineExceeded)
+	return err
+}
