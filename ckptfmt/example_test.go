@@ -12,7 +12,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// A checkpoint is written, put into force, found and read.
+// A checkpoint is written, made the current one, found and read.
 func Example() {
 	logdir, err := os.MkdirTemp("", "logdir")
 	if err != nil {

@@ -48,6 +48,17 @@ func WholePart(name string, d tfpb.DataType, shape []int64, open func() (io.Read
 	return Part{Name: name, DType: d, Full: shape, Slice: sharedFullSlice(len(shape)), Shape: shape, Open: open}
 }
 
+// Part returns the tensor as a part of that name, for what writes parts. Both share the
+// elements. [Tensor.Validate] says whether a tensor can be written.
+func (t *Tensor) Part(name string) Part {
+	if hasStrings(t.DType) {
+		p := WholePart(name, t.DType, t.Shape, nil)
+		p.Strings = func() ([][]byte, error) { return t.Strings, nil }
+		return p
+	}
+	return WholePart(name, t.DType, t.Shape, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.Data)), nil })
+}
+
 // TypeName returns the name of the type of the elements.
 func (p *Part) TypeName() string { return typeName(p.DType, p.Foreign) }
 

@@ -52,8 +52,9 @@ func elementTypes[T Element]() []tfpb.DataType {
 	return []tfpb.DataType{tfpb.DataType_DT_STRING}
 }
 
-// Values returns a copy of t's elements. If t's type does not have T's layout,
-// the error matches [ErrType].
+// Values returns a copy of t's elements. If t's type does not have T's layout, the error
+// matches [ErrType]: of half and bfloat16 there are only the bits, as uint16, and
+// CastTensor of package rewrite makes a tensor of float32 of them.
 func Values[T Element](t *Tensor) ([]T, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package tfevents_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -73,6 +74,58 @@ func ExampleReader_Events() {
 	}
 	// Output:
 	// step 0: train/loss = 0.1
+}
+
+// All scalars of a log directory: where a resumed training wrote steps twice, the points
+// that count.
+func ExampleRunData_Scalars() {
+	logdir, err := os.MkdirTemp("", "run")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(logdir)
+	for _, begin := range []int64{0, 2} { // killed at step 3, it resumes at step 2
+		if err := trainFrom(logdir, begin); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	fsys := tfevents.DirFS(logdir)
+	runs, err := tfevents.FindRuns(fsys, ".")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, x := range tfevents.ReadRuns(fsys, runs, nil) {
+		for _, err := range x.Damage { // everything else was read
+			log.Println(err)
+		}
+		for _, s := range x.Series {
+			for p, value := range x.Scalars(s) {
+				fmt.Printf("run %s, %s, step %d: %.1f\n", x.Name, s.Tag, p.Step, value)
+			}
+		}
+		fmt.Println("dropped:", x.Purged)
+	}
+	// Output:
+	// run ., loss, step 0: 0.0
+	// run ., loss, step 1: 0.0
+	// run ., loss, step 2: 0.2
+	// run ., loss, step 3: 0.2
+	// dropped: 2
+}
+
+// trainFrom writes the events of a training up to step 3. That it has started at a step
+// tells readers which earlier points are void.
+func trainFrom(logdir string, begin int64) error {
+	ctx := context.Background()
+	w, err := tfevents.NewFileWriter(logdir, &tfevents.FileWriterOptions{PurgeStep: &begin})
+	if err != nil {
+		return err
+	}
+	for step := begin; step < 4; step++ {
+		err = errors.Join(err, w.AddScalar(ctx, "loss", float64(begin)/10, step))
+	}
+	return errors.Join(err, w.Close())
 }
 
 func ExampleReadRuns() {

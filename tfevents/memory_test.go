@@ -34,6 +34,23 @@ func (s *memorySeries) cut(step int64) int {
 	return n - len(s.Points)
 }
 
+func (s *memorySeries) beginsWith(step int64, number uint32) bool {
+	if len(s.Points) < 2 || s.Points[0].Step != step || s.Points[len(s.Points)-1].Step <= step {
+		return false
+	}
+	first, ok := float32Of(s.Points[0].Value)
+	return ok && first == number
+}
+
+// float32Of returns the bits of a value that is a float32.
+func float32Of(v *tfpb.Summary_Value) (bits uint32, ok bool) {
+	if _, simple := v.GetValue().(*tfpb.Summary_Value_SimpleValue); !simple && v.GetTensor().GetDtype() != tfpb.DataType_DT_FLOAT {
+		return 0, false
+	}
+	x, ok := decode.Scalar(v)
+	return math.Float32bits(float32(x)), ok
+}
+
 func (s *memorySeries) drop(step int64, before int, others spared) int {
 	n := len(s.Points)
 	s.Points = slices.DeleteFunc(s.Points, func(p memoryPoint) bool {
@@ -135,8 +152,8 @@ func (d *memoryRun) addValue(e *tfpb.Event, v *tfpb.Summary_Value, index int) {
 		s.describe(metadataOf(d.mode, v))
 	}
 	p := memoryPoint{WallTime: e.GetWallTime(), Step: e.GetStep(), Value: v, event: d.Events - 1, index: index, session: d.session, file: d.file()}
-	d.purgeTag(s, p.Step)
-	if d.mode.keeps(s.Metadata, v) {
+	number, isNumber := float32Of(v)
+	if !d.purgeTag(s, p.Step, number, isNumber) && d.mode.keeps(s.Metadata, v) {
 		s.Points = append(s.Points, p)
 	}
 }

@@ -31,6 +31,8 @@ type purgeable interface {
 	progress() *progress
 	// cut drops the points at the end that have at least the given step.
 	cut(step int64) (dropped int)
+	// beginsWith reports whether a float32 at a step is the first point, and not the only one.
+	beginsWith(step int64, number uint32) bool
 	// drop drops all points of sessions before the given one that have at
 	// least the given step, but for those of the spared files.
 	drop(step int64, before int, spared spared) (dropped int)
@@ -175,19 +177,27 @@ func (p *purger[S]) purgeOwn(tag string, step int64) {
 	}
 }
 
-// purgeTag drops what a point at the given step makes obsolete in its own tag.
-func (p *purger[S]) purgeTag(s S, step int64) {
+// purgeTag drops what a point at the given step makes obsolete in its own tag. It reports
+// whether the point itself is none: a later session begins with the float32 with which the
+// tag began, as each start of Lightning writes -1 at step 0. Whether the session overtakes
+// anything, its next point says.
+func (p *purger[S]) purgeTag(s S, step int64, number uint32, isNumber bool) (again bool) {
 	switch p.mode {
 	case PurgeDataServer:
 		p.purged += s.cut(step)
 	case PurgeExact:
 		at := s.progress()
 		if at.ofRun || at.session == p.session && step >= at.least {
-			return
+			return false
+		}
+		if at.session != p.session && isNumber && s.beginsWith(step, number) {
+			p.purged++
+			return true
 		}
 		at.session, at.least = p.session, step
 		p.purged += s.drop(step, p.session, nil)
 	}
+	return false
 }
 
 // dropAll drops the points from step on of all tags. If exact, those of the session

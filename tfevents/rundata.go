@@ -145,8 +145,7 @@ func (x *RunData) noteEvent(file int) (shown bool, err error) {
 func (x *RunData) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	s.kind.note(v)
-	x.rule.purgeTag(s, c.step)
-	if !x.keeps(s, v) {
+	if again := x.rule.purgeTag(s, c.step, v.number, v.form != formOther); again || !x.keeps(s, v) {
 		return
 	}
 	if s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {

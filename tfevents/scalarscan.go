@@ -76,7 +76,9 @@ func (x *RunData) addScalar(data []byte, file int, at int64) (added bool, err er
 	if x.rule.purgeFor(&x.facts) {
 		x.rule.purgeOwn(s.Tag, one.step)
 	}
-	x.rule.purgeTag(s, one.step)
+	if x.rule.purgeTag(s, one.step, one.number, true) {
+		return true, nil
+	}
 	form := formSimple
 	if x.o.places {
 		form = formNumber

@@ -97,6 +97,14 @@ func (s *Series) progress() *progress { return &s.at }
 
 func (s *Series) cut(step int64) int { return s.points.cut(step) }
 
+func (s *Series) beginsWith(step int64, number uint32) bool {
+	if s.points.n < 2 {
+		return false
+	}
+	first := s.points.first()
+	return first.step == step && first.form != formOther && first.number == number && s.points.tail.step > step
+}
+
 func (s *Series) drop(step int64, before int, others spared) int {
 	if s.newest < before {
 		s.old = s.points.n // all of them

@@ -82,5 +82,5 @@ var (
 )
 
 // Variables is the session of a program that keeps its own parameters, in
-// slices of numbers.
+// slices of numbers: see package variables for its methods, such as Float32 and Step.
 type Variables = variables.Variables

@@ -103,10 +103,10 @@ func FindIn(dir string) (File, error) {
 		return f, nil
 	}
 	if isDeepSpeed(dir) {
-		return File{Unknown, dir}, &KindError{Path: dir, Is: "a folder of DeepSpeed, with a piece for each process", Next: "name a file in it, or make one state dict of it by its zero_to_fp32.py"}
+		return File{Unknown, dir}, &KindError{Model: true, Path: dir, Is: "a folder of DeepSpeed, with a piece for each process", Next: "name a file in it, or make one state dict of it by its zero_to_fp32.py"}
 	}
 	if isOrbax(dir) {
-		return File{Unknown, dir}, &KindError{Path: dir, Is: "a folder of Orbax", Next: "restore it with orbax.checkpoint, and save tensors as safetensors"}
+		return File{Unknown, dir}, &KindError{Model: true, Path: dir, Is: "a folder of Orbax", Next: "restore it with orbax.checkpoint, and save tensors as safetensors"}
 	}
 	return File{Checkpoint, dir}, stateErr
 }

@@ -92,9 +92,10 @@ type File struct {
 // KindError says that a file is of a kind that this package cannot read
 // tensors from.
 type KindError struct {
-	Path string
-	Is   string // "HDF5 of Keras (.h5)"
-	Next string // what to do; may be ""
+	Path  string
+	Is    string // "HDF5 of Keras (.h5)"
+	Next  string // what to do; may be ""
+	Model bool   // it is a model, or may be one, that other programs read
 }
 
 // Error implements error.

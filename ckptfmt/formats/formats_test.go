@@ -52,6 +52,19 @@ func TestSniffSaysWhatAFileIs(t *testing.T) {
 	}
 }
 
+// What may be a checkpoint of another program is told from what holds no model.
+func TestSniffTellsModels(t *testing.T) {
+	for begin, want := range map[string]bool{
+		"\x80\x04\x95": true, "GGUF\x03": true, "\x1c\x00\x00\x00TFL3": true, "\x08\x07\x12\x07pytorch": true, "\x81\xa6params": true,
+		"PAR1\x15\x04": false, "<!DOCTYPE html>": false, `{"a": 1}`: false, "": false,
+	} {
+		_, err := formats.Sniff(strings.NewReader(begin), int64(len(begin)))
+		if wrong := new(formats.KindError); !errors.As(err, &wrong) || wrong.Model != want {
+			t.Errorf("%.20q is %v, want Model %v", begin, err, want)
+		}
+	}
+}
+
 func TestSniffTellsEvents(t *testing.T) {
 	var file bytes.Buffer
 	if err := tfrecord.NewWriter(&file).Write([]byte("an event")); err != nil {

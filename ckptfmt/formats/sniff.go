@@ -28,13 +28,15 @@ var tableMagic = []byte{0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb}
 // tarMagicEnd is where the mark of a tar archive ends.
 const tarMagicEnd = 262
 
+const ggufMagic = "GGUF"
+
 const nextPickle = "load it with Python, in a process that may be lost, and save tensors as safetensors"
 
 // plainMagics are files that hold no tensors this package can read, by how they
 // begin.
 var plainMagics = []struct{ magic, is, next string }{
 	{"\x93NUMPY", "one array of NumPy (.npy)", "save arrays with numpy.savez"},
-	{"GGUF", "GGUF of llama.cpp", "its tools show what is in it"},
+	{ggufMagic, "GGUF of llama.cpp", "its tools show what is in it"},
 	{"PAR1", "Parquet, a table", "read it with pandas or pyarrow"},
 	{"version https://git-lfs", "a pointer of Git LFS, not the file itself", "run `git lfs pull`"},
 	{"<!DOCTYPE", "a web page", "the download went wrong; fetch the file again"},
@@ -93,7 +95,7 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	text := string(head)
 	for _, m := range plainMagics {
 		if strings.HasPrefix(text, m.magic) {
-			return Unknown, &KindError{Is: m.is, Next: m.next}
+			return Unknown, &KindError{Model: m.magic == ggufMagic, Is: m.is, Next: m.next}
 		}
 	}
 	switch {
@@ -110,7 +112,7 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 	case torch.IsLegacy(head):
 		return Torch, nil
 	case len(head) > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5:
-		return Unknown, &KindError{Is: "a Python pickle, which may run any code when it is loaded", Next: nextPickle}
+		return Unknown, &KindError{Model: true, Is: "a Python pickle, which may run any code when it is loaded", Next: nextPickle}
 	}
 	if len(text) > tarMagicEnd && strings.HasSuffix(text[:tarMagicEnd], "ustar") {
 		return Unknown, &KindError{Is: "a tar archive, as PyTorch wrote before version 0.1.10", Next: "unpack it, or load it with PyTorch and save it again"}
@@ -119,13 +121,13 @@ func Sniff(from io.ReaderAt, size int64) (Kind, error) {
 		return Unknown, &KindError{Is: "a file of TFRecords, as events files are", Next: "`tfevents ls` shows the curves in the events of its folder"}
 	}
 	if isTFLite(head) {
-		return Unknown, &KindError{Is: "a model of TensorFlow Lite", Next: "tf.lite.Interpreter shows what is in it; its checkpoint has the weights as they were trained"}
+		return Unknown, &KindError{Model: true, Is: "a model of TensorFlow Lite", Next: "tf.lite.Interpreter shows what is in it; its checkpoint has the weights as they were trained"}
 	}
 	if isONNX(head) {
-		return Unknown, &KindError{Is: "an ONNX model", Next: "load it with onnx, and save onnx.numpy_helper.to_array of each initializer with numpy.savez"}
+		return Unknown, &KindError{Model: true, Is: "an ONNX model", Next: "load it with onnx, and save onnx.numpy_helper.to_array of each initializer with numpy.savez"}
 	}
 	if isMsgpack(head) {
-		return Unknown, &KindError{Is: "MessagePack, as Flax writes it", Next: "load it with flax.serialization, and save tensors as safetensors"}
+		return Unknown, &KindError{Model: true, Is: "MessagePack, as Flax writes it", Next: "load it with flax.serialization, and save tensors as safetensors"}
 	}
 	return sniffText(head)
 }
@@ -291,7 +293,7 @@ func sniffZip(head []byte, from io.ReaderAt, size int64) (Kind, error) {
 	}
 	switch {
 	case seen.script:
-		return Unknown, &KindError{Is: "a program of torch (TorchScript or torch.export)", Next: "save its tensors with torch.save(model.state_dict(), ...)"}
+		return Unknown, &KindError{Model: true, Is: "a program of torch (TorchScript or torch.export)", Next: "save its tensors with torch.save(model.state_dict(), ...)"}
 	case seen.pickle:
 		return Torch, nil
 	case seen.config && seen.weights:

@@ -61,7 +61,7 @@ func TestTextsInManyHeaps(t *testing.T) {
 	texts := r.Texts()
 	for i := range 20 * heaps {
 		at := i * (1 + i/heaps) % heaps // in several orders
-		if got, want := string(texts.Find("", fmt.Sprintf("n%03d", at))), fmt.Sprintf("t%04d", at); got != want {
+		if got, want := string(texts.Find("", fmt.Sprintf("n%03d", at))), textInHeap(at); got != want {
 			t.Fatalf("text %d is %q, want %q", at, got, want)
 		}
 	}
@@ -144,7 +144,7 @@ func TestHeapsOfTexts(t *testing.T) {
 	}
 	texts := r.Texts()
 	for i := range 4 {
-		got, want := string(texts.Find("", fmt.Sprintf("n%03d", i%2))), fmt.Sprintf("t%04d", i%2)
+		got, want := string(texts.Find("", fmt.Sprintf("n%03d", i%2))), textInHeap(i%2)
 		if got != want || (texts.s.spent == 0) != (i >= 2) {
 			t.Errorf("text %d is %q, want %q, after %d bytes", i, got, want, texts.s.spent)
 		}

@@ -19,6 +19,9 @@
 //	s.Keep(func(name string) bool { return !strings.HasPrefix(name, "debug/") })
 //	s.Cast(tfpb.DataType_DT_BFLOAT16)
 //	err = rewrite.Write(ctx, s, "small/model.ckpt-900", nil)
+//
+// [FromTensors] makes a source of tensors in memory, which a program writes to a file
+// of any format in this way.
 package rewrite
 
 import (
@@ -81,11 +84,31 @@ func OpenFile(f formats.File) (*Source, error) {
 	}
 	parts, damaged = apart(parts, damaged)
 	s := &Source{name: f.Path, kind: f.Kind, parts: parts, opened: r, damaged: damaged, metadata: r.Metadata, close: []func() error{r.Close}}
-	return newSource(s)
+	return newSource(s), nil
+}
+
+// FromTensors returns a source of tensors in memory, whose elements it shares. [Write]
+// makes a checkpoint or a file of any format of them, after [Source.AddObjects] a
+// checkpoint for tf.train.Checkpoint.
+func FromTensors(tensors []ckptfmt.NamedTensor) (*Source, error) {
+	s := &Source{name: "the tensors"}
+	seen := make(map[string]bool, len(tensors))
+	for _, x := range tensors {
+		err := x.Tensor.Validate()
+		if err == nil && seen[x.Name] {
+			err = ckptfmt.ErrExists
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", x.Name, err)
+		}
+		seen[x.Name] = true
+		s.parts = append(s.parts, x.Tensor.Part(x.Name))
+	}
+	return newSource(s), nil
 }
 
 // newSource notes what a source held when it was opened.
-func newSource(s *Source) (*Source, error) {
+func newSource(s *Source) *Source {
 	s.names = make([]string, 0, len(s.parts)+len(s.damaged))
 	for i := range s.parts {
 		s.names = append(s.names, s.parts[i].Name)
@@ -97,7 +120,7 @@ func newSource(s *Source) (*Source, error) {
 	for _, d := range s.damaged {
 		s.names = append(s.names, d.Name)
 	}
-	return s, nil
+	return s
 }
 
 // Close closes the files.

@@ -70,7 +70,7 @@ func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
 		r.addUnreadable(nameOf(name), "array", err)
 		return nil
 	case isArray:
-		r.addOther(arrayPart(nameOf(name), t))
+		r.addOther(t.Part(nameOf(name)))
 		return nil
 	}
 	if attributes, ok := o.State.(*pickle.Dict); ok {

@@ -139,8 +139,3 @@ func numpyType(v any) (d tfpb.DataType, bigEndian bool) {
 	}
 	return d, state[1] == any(">")
 }
-
-// arrayPart returns an array as a part.
-func arrayPart(name string, t *ckptfmt.Tensor) ckptfmt.Part {
-	return ckptfmt.WholePart(name, t.DType, t.Shape, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(t.Data)), nil })
-}

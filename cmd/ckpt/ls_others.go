@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,27 +17,36 @@ import (
 const othersShown = 3
 
 // printNone says that a directory has no checkpoints, and which models of other formats it
-// has instead: `ckpt ls` lists the tensors of those by name only.
+// has instead: `ckpt ls` lists the tensors of those by name only, or says what they are.
 func printNone(w io.Writer, dir string) {
-	others := othersBelow(dir, othersShown+1)
-	if len(others) == 0 {
+	readable, others := othersBelow(dir, othersShown+1)
+	switch {
+	case len(readable) > 0:
+		fmt.Fprintf(w, "ckpt: there are no checkpoints of TensorFlow in %s, but models of other formats: %s; `ckpt ls %s` lists the tensors of one\n",
+			dir, firstFew(readable), readable[0])
+	case len(others) > 0:
+		name, _, _ := strings.Cut(others[0], " (")
+		fmt.Fprintf(w, "ckpt: there are no checkpoints in %s that ckpt can read, but others: %s; `ckpt ls %s` says what to do with one\n",
+			dir, firstFew(others), name)
+	default:
 		fmt.Fprintf(w, "ckpt: there are no checkpoints in %s\n", dir)
-		return
 	}
-	more := ""
-	if len(others) > othersShown {
-		others, more = others[:othersShown], ", ..."
+}
+
+func firstFew(names []string) string {
+	if len(names) > othersShown {
+		names = append(names[:othersShown:othersShown], "...")
 	}
-	fmt.Fprintf(w, "ckpt: there are no checkpoints of TensorFlow in %s, but models of other formats: %s%s; `ckpt ls %s` lists the tensors of one\n",
-		dir, strings.Join(others, ", "), more, others[0])
+	return strings.Join(names, ", ")
 }
 
 // othersBelow returns at most so many files and folders below a directory that are models
-// of formats other than TensorFlow's.
-func othersBelow(dir string, most int) (names []string) {
+// of formats other than TensorFlow's: those that can be read, and, each with what it is,
+// those that only other programs read.
+func othersBelow(dir string, most int) (readable, others []string) {
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case len(names) == most:
+		case len(readable) == most:
 			return fs.SkipAll
 		case path == dir:
 			return nil // a folder that is one itself is not listed as a directory
@@ -47,13 +57,20 @@ func othersBelow(dir string, most int) (names []string) {
 			return nil // to open a pipe blocks
 		}
 		f, err := formats.Find(path)
-		if err != nil || f.Kind.IsCheckpoint() {
+		wrong := new(formats.KindError)
+		switch {
+		case errors.As(err, &wrong) && wrong.Model:
+			if is, _, _ := strings.Cut(wrong.Is, ","); len(others) < most {
+				others = append(others, fmt.Sprintf("%s (%s)", printable(path), is))
+			}
+		case err != nil || f.Kind.IsCheckpoint():
 			return nil
+		default:
+			readable = append(readable, printable(path))
 		}
-		names = append(names, printable(path))
 		return skip(d)
 	})
-	return names
+	return readable, others
 }
 
 // skip leaves out what a walk has come to.

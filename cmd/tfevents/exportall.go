@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -82,8 +85,9 @@ func (s *selection) otherPlugins() (names []string) {
 	return names
 }
 
-// elementRow is one element of a tensor: a number, a text, or bytes in a file. A value that has
-// neither is one row, with the Summary.Value in the file.
+// elementRow is one element of a tensor: a number, a text, or bytes in a file. An integer
+// that no float64 equals is also a text, with all its digits. A value that has neither is
+// one row, with the Summary.Value in the file.
 type elementRow struct {
 	pointRow
 	Index int64   `parquet:"index"` // row by row
@@ -99,7 +103,7 @@ func elementsOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []elemen
 	case decode.IsNumeric(t.GetDtype()):
 		numbers, ok := decode.Numbers(t)
 		for i := range numbers {
-			rows = append(rows, elementRow{pointRow: at, Index: int64(i), Value: (*number)(&numbers[i])})
+			rows = append(rows, elementRow{pointRow: at, Index: int64(i), Value: (*number)(&numbers[i]), Text: roundedInteger(t, i)})
 		}
 		return rows, ok
 	case t.GetDtype() != tfpb.DataType_DT_STRING: // complex numbers, or no tensor
@@ -115,6 +119,37 @@ func elementsOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []elemen
 		rows = append(rows, row)
 	}
 	return rows, true
+}
+
+// roundedInteger returns the digits of an integer of 64 bits that a float64 rounds, and
+// nothing for any other element. [decode.Numbers] has read the tensor.
+func roundedInteger(t *tfpb.TensorProto, i int) string {
+	var digits string
+	var near float64
+	switch content := t.GetTensorContent(); t.GetDtype() {
+	case tfpb.DataType_DT_INT64:
+		x := elementAt(content, t.GetInt64Val(), i)
+		digits, near = strconv.FormatInt(x, 10), float64(x)
+	case tfpb.DataType_DT_UINT64:
+		x := elementAt(content, t.GetUint64Val(), i)
+		digits, near = strconv.FormatUint(x, 10), float64(x)
+	}
+	if math.Abs(near) < 1<<53 || strconv.FormatFloat(near, 'f', 0, 64) == digits {
+		return ""
+	}
+	return digits
+}
+
+// elementAt returns an element of a tensor_content, or of a list, whose last value is
+// repeated; 0 if the values are in a list of another type.
+func elementAt[T int64 | uint64](content []byte, listed []T, i int) T {
+	switch {
+	case len(content) > 0:
+		return T(binary.LittleEndian.Uint64(content[8*i:]))
+	case len(listed) > 0:
+		return listed[min(i, len(listed)-1)]
+	}
+	return 0
 }
 
 // isText reports whether bytes are a text, and not a message in the wire format.

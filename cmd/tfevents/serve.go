@@ -40,7 +40,7 @@ func serveCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "logdir", Usage: "serve the runs below `DIR`"},
 			&cli.StringFlag{Name: "reload", Value: "5", Usage: "look for what is new every so many `SECS`, or once; changes that the system reports are read at once"},
-			&cli.StringFlag{Name: "samples-per-plugin", Usage: "serve at most so many points of a series: a list of `PLUGIN=N` with commas, all for no limit"},
+			&cli.StringFlag{Name: "samples-per-plugin", Usage: "serve at most so many points of a series: a list of `PLUGIN=N` with commas, such as scalars=500,images=all"},
 			&cli.StringFlag{Name: "max-memory", Value: "1GiB", Usage: "keep the process below `SIZE`: past some 60 million points for 1GiB, the longest scalars are thinned out"},
 			&cli.StringFlag{Name: "host", Value: "localhost", Usage: "listen on `ADDRESS`; nothing asks for a password"},
 			&cli.IntFlag{Name: "port", Value: defaultPort, Usage: "listen on port `N`, or on a free one with 0"},

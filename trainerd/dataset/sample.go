@@ -123,12 +123,13 @@ func DetectFormat(name string) (Format, error) {
 // test.
 var partNames = [][2]string{{"train", "test"}, {"train", "val"}, {"train", "valid"}, {"train", "validation"}, {"training", "test"}, {"training", "testing"}, {"training", "validation"}}
 
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // imageParts returns the folders to train and to test with.
 func imageParts(dir string) (train, test string) {
-	isDir := func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && info.IsDir()
-	}
 	for _, p := range partNames {
 		train, test = filepath.Join(dir, p[0]), filepath.Join(dir, p[1])
 		if isDir(train) && isDir(test) {
@@ -142,6 +143,30 @@ func imageParts(dir string) (train, test string) {
 	return dir, ""
 }
 
+// otherParts returns a note about parts of the data next to the test part, which are not
+// used; "" for none.
+func otherParts(test string) string {
+	if test == "" {
+		return ""
+	}
+	var others []string
+	for _, p := range partNames {
+		other := filepath.Join(filepath.Dir(test), p[1])
+		if p[1] != filepath.Base(test) && isDir(other) && !slices.Contains(others, other) {
+			others = append(others, other)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("not used: %s; to test with another part than %s, name it in data.test_file", strings.Join(others, ", "), test)
+}
+
+// joinNotes joins notes, some of which may be empty.
+func joinNotes(notes ...string) string {
+	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
+}
+
 // sampleImages looks at the heads of the images in folders.
 func sampleImages(ctx context.Context, dir string) (*Sample, error) {
 	if isImage(dir) {
@@ -153,7 +178,7 @@ func sampleImages(ctx context.Context, dir string) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sample{Format: FormatImages, File: train, TestFile: test, Rows: len(r.files), Classes: len(names), ClassNames: names, Bytes: true, Note: r.found.note()}
+	s := &Sample{Format: FormatImages, File: train, TestFile: test, Rows: len(r.files), Classes: len(names), ClassNames: names, Bytes: true, Note: joinNotes(r.found.note(), otherParts(test))}
 	heights, widths, grey, err := r.sizes(ctx)
 	if err != nil {
 		return nil, err

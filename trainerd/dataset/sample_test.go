@@ -124,6 +124,14 @@ func TestSampleImages(t *testing.T) {
 	if beside := sample(t, filepath.Join(dir, "train"), "", AnyTask); beside.TestFile != s.TestFile {
 		t.Errorf("the test part next to it is %q", beside.TestFile)
 	}
+	if s.Note != "" {
+		t.Errorf("note %q", s.Note)
+	}
+	val := write(t, dir, "val/a/1.png", pngOf(gradient(4, 6, red, blue)))
+	val = filepath.Dir(filepath.Dir(val))
+	if s := sample(t, dir, "", AnyTask); s.Note != "not used: "+val+"; to test with another part than "+s.TestFile+", name it in data.test_file" {
+		t.Errorf("note %q", s.Note)
+	}
 	if err := os.Mkdir(filepath.Join(dir, "train", "c"), 0o777); err != nil {
 		t.Fatal(err)
 	}
