@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"google.golang.org/grpc/status"
 
@@ -142,9 +143,12 @@ var (
 	partitionNode = lazyregexp.New(`^(.+)_S\d+$`)
 )
 
+// mostParts is in how many parts, one of another, a node is looked for: servers make two.
+const mostParts = 16
+
 // find returns the graph's node of that name.
 func (o opTypes) find(name string) (string, bool) {
-	for {
+	for range mostParts {
 		if _, ok := o[name]; ok {
 			return name, true
 		}
@@ -161,6 +165,7 @@ func (o opTypes) find(name string) (string, bool) {
 		}
 		name = "_arg_" + m[1] // another number may follow
 	}
+	return "", false
 }
 
 var (
@@ -181,6 +186,30 @@ var (
 	codeLine = lazyregexp.New(`^[A-Z_]+: `)
 )
 
+// Of a longer message the begin, with the reason, and the end, with the nodes, are kept: it goes
+// into logs, and a server may send megabytes.
+const (
+	messageBegin = 24 << 10
+	messageEnd   = 8 << 10
+)
+
+// shorten leaves out the middle of a message that is too long.
+func shorten(message string) string {
+	out := len(message) - messageBegin - messageEnd
+	if out <= 0 {
+		return message
+	}
+	return strings.ToValidUTF8(fmt.Sprintf("%s ... (%d bytes left out) ... %s", message[:messageBegin], out, message[len(message)-messageEnd:]), "")
+}
+
+// visible replaces what would steer a terminal.
+func visible(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
+
 // parseMessage takes the failed node out of a message of TensorFlow, and makes
 // one line of the rest. Where the failure is inside of a function, the message
 // lists the nodes from the inside to the outside; the first that is in the
@@ -188,8 +217,8 @@ var (
 func parseMessage(message string, ops opTypes) (node, op, rest string) {
 	var text strings.Builder
 	var known, several bool
-	for line := range strings.SplitSeq(message, "\n") {
-		line = strings.TrimSpace(line)
+	for line := range strings.SplitSeq(shorten(message), "\n") {
+		line = strings.TrimSpace(strings.Map(visible, line))
 		if line == "" || wireLine().MatchString(line) {
 			continue
 		}

@@ -42,6 +42,29 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+// TestCallsHoldSteps has steps whose node calls a function of the graph by its name, as those of
+// TensorFlow 1's Defun do: it may change variables, so they wait while these are saved.
+func TestCallsHoldSteps(t *testing.T) {
+	_, c, _ := open(t)
+	library := &tfpb.FunctionDefLibrary{Function: []*tfpb.FunctionDef{{Signature: &tfpb.OpDef{Name: "update_all"}}}}
+	s, err := c.NewSession(t.Context(), &tfpb.GraphDef{Node: smallGraph.Node, Library: library}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Extend(t.Context(), &tfpb.GraphDef{Node: []*tfpb.NodeDef{{Name: "train", Op: "update_all"}}}); err != nil {
+		t.Fatal(err)
+	}
+	release, err := s.HoldSteps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = s.Run(ended, nil, nil, []string{"train"})
+	wantError(t, err, session.ErrCancelled, "waiting for a copy of the variables")
+}
+
 // TestExtensionHoldsSteps runs a step before its node exists, and again once it does: the
 // node changes a variable, so the step now waits while variables are saved.
 func TestExtensionHoldsSteps(t *testing.T) {

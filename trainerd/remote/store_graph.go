@@ -126,24 +126,28 @@ func shapeAttr(a *tfpb.AttrValue) []int64 {
 // writers returns which nodes of a graph change variables, and which put
 // something into a queue.
 type writers struct {
-	inputs  map[string][]string
-	changes map[string]bool
-	feeds   map[string]bool // queues
+	inputs    map[string][]string
+	changes   map[string]bool
+	feeds     map[string]bool // queues
+	functions map[string]bool // of the graph: a node whose op has that name calls one
 }
 
 func newWriters(graph *tfpb.GraphDef) *writers {
-	w := &writers{inputs: map[string][]string{}, changes: map[string]bool{}, feeds: map[string]bool{}}
+	w := &writers{inputs: map[string][]string{}, changes: map[string]bool{}, feeds: map[string]bool{}, functions: map[string]bool{}}
 	w.add(graph)
 	return w
 }
 
 // add adds the nodes of an extended graph.
 func (w *writers) add(graph *tfpb.GraphDef) {
+	for _, f := range graph.GetLibrary().GetFunction() {
+		w.functions[f.GetSignature().GetName()] = true
+	}
 	for _, n := range graph.GetNode() {
 		for _, in := range n.GetInput() {
 			w.inputs[n.GetName()] = append(w.inputs[n.GetName()], nodeName(in))
 		}
-		w.changes[n.GetName()] = changesVariables(n.GetOp())
+		w.changes[n.GetName()] = changesVariables(n.GetOp()) || w.functions[n.GetOp()]
 		w.feeds[n.GetName()] = strings.HasPrefix(n.GetOp(), "QueueEnqueue")
 	}
 }
@@ -152,7 +156,7 @@ func (w *writers) add(graph *tfpb.GraphDef) {
 // that draw from a generator whose state is a variable.
 func changesVariables(op string) bool {
 	op = strings.TrimPrefix(strings.TrimPrefix(op, "Resource"), "Sparse")
-	for _, prefix := range []string{"Apply", "Assign", "Scatter", "StridedSliceAssign", "CountUpTo", "Rng", "Stateful", "If", "While", "For", "Case", "RemoteCall", "DestroyResource"} {
+	for _, prefix := range []string{"Apply", "Assign", "Scatter", "StridedSliceAssign", "CountUpTo", "Rng", "Stateful", "If", "While", "For", "Case", "RemoteCall", "DestroyResource", "NegTrain", "Sdca"} {
 		if strings.HasPrefix(op, prefix) && op != "ScatterNd" {
 			return true
 		}
