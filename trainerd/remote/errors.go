@@ -189,7 +189,7 @@ var (
 // Of a longer message the begin, with the reason, and the end, with the nodes, are kept: it goes
 // into logs, and a server may send megabytes.
 const (
-	messageBegin = 24 << 10
+	messageBegin = 120 << 10
 	messageEnd   = 8 << 10
 )
 
