@@ -162,7 +162,7 @@ func (r *run) savedAtTheEnd(c Checkpoint) {
 		return
 	}
 	e.saved = true
-	if e.stage == asksToSave && r.attempt.process != nil {
+	if e.stage == asksToSave && r.attempt.process != nil && !lacksByName(c, e.step) { // else another may follow, while there is time
 		r.enter(toldProgram)
 	}
 }

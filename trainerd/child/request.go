@@ -132,11 +132,23 @@ func (r *run) answerSavers(c Checkpoint) {
 // that it has made for that: it lacks steps that had been reported then, at least one more than the
 // program may count ahead. It was written before, or in the background since before.
 func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
-	if c.NamesStep() && c.Step < step-1 {
+	if r.namesReports() && lacksByName(c, step) {
 		return true
 	}
 	isOlder := c.Saved.Add(inFlight).Before(asked) && !c.FirstFound().At.After(asked.Add(r.lookEvery())) // the clock of a disk may be late
 	return isOlder && (step < 0 || r.lacksSteps(c, step-1))
+}
+
+// lacksByName reports whether the name of a checkpoint says that it lacks steps up to one that
+// the program may have counted ahead.
+func lacksByName(c Checkpoint, step int64) bool { return c.NamesStep() && c.Step < step-1 }
+
+// namesReports reports whether a checkpoint has shown that the names have the steps of the reports:
+// these may count batches, of which a step takes several.
+func (r *run) namesReports() bool {
+	return slices.ContainsFunc(r.store.Known(), func(c Checkpoint) bool {
+		return c.Step > 1 && c.NamesStep() && c.Reported() > 0 && c.Reported() <= c.Step+1
+	})
 }
 
 // Pause suspends the program and its processes, on all nodes, until Resume. If the program
