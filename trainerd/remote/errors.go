@@ -180,6 +180,8 @@ var (
 	// wireLine is a line about the call between two servers. What it says of
 	// the failure is in the lines before it too.
 	wireLine = lazyregexp.New(`^(Additional GRPC error information|:UNKNOWN:|:\{"created")`)
+	// logLine is a line of a server's log, of whichever training, that it puts after the message.
+	logLine = lazyregexp.New(`^(Recent warning and error logs:$|[IWEF]\d{4} \d\d:\d\d:\S+ +\d+ \S+:\d+\] )`)
 	// rule is the line around a message that is made of several: one for each
 	// server that failed, which begins with its code.
 	rule     = lazyregexp.New(`^=+$`)
@@ -219,7 +221,7 @@ func parseMessage(message string, ops opTypes) (node, op, rest string) {
 	var known, several bool
 	for line := range strings.SplitSeq(shorten(message), "\n") {
 		line = strings.TrimSpace(strings.Map(visible, line))
-		if line == "" || wireLine().MatchString(line) {
+		if line == "" || wireLine().MatchString(line) || logLine().MatchString(line) {
 			continue
 		}
 		if rule().MatchString(line) {

@@ -91,6 +91,8 @@ func TestParseMessage(t *testing.T) {
 			"UNAVAILABLE: From /job:ps/replica:0/task:0:\nfailed to connect\n=====================",
 			"x", "Placeholder", "UNAVAILABLE: From /job:worker/replica:0/task:0: failed to connect; UNAVAILABLE: From /job:ps/replica:0/task:0: failed to connect"},
 		{"older words between servers", "gone\nAdditional GRPC error information:\n" + `:{"created":"@1","description":"Error received from peer"}`, "", "", "gone"},
+		{"with the log of the server", "wrong dtype\n\t [[{{node w/read}}]]\nRecent warning and error logs:\n" +
+			"  W0000 00:00:1795866267.598078   17108 conditional_accumulator_base.cc:47] Attempt to set current_global_step_ to smaller value\n", "w/read", "Identity", "wrong dtype"},
 		{"what steers a terminal", "a\x1b[2J\rb", "", "", "a [2J b"},
 		{"empty", "", "", "", ""},
 	}
