@@ -23,7 +23,8 @@ import (
 //
 // Summaries of a step belong before its StepDone: a save by the clock of that step waits
 // until its hooks have returned, for a run that continues from there does not make them
-// again. It waits no longer than 10 s, nor when the training calls its session again.
+// again. It waits no longer than 10 s, nor when the training calls its session
+// again, or StepContext.
 //
 // The training should return its error, which may come from a hook. A step at
 // which a hook fails is not saved.
