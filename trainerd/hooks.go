@@ -110,7 +110,7 @@ func (t *stepTracker) settleLocked(ctx context.Context) error {
 		return t.ended
 	}
 	t.pending, t.counts = false, true
-	reading, cancel := StepContext(ctx)
+	reading, cancel := stepContext(ctx)
 	defer cancel()
 	step, err := t.readStep(reading, t.run.sess)
 	if err != nil || step == t.run.stepsDone.Load() {

@@ -38,7 +38,7 @@ func (m managedSession) Unwrap() session.Session { return m.Session }
 // Run runs a step that a stop does not interrupt.
 func (m managedSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
 	m.points.begin()
-	step, cancel := StepContext(ctx)
+	step, cancel := stepContext(ctx)
 	defer cancel()
 	if !m.steps.wants(ctx) {
 		return m.Session.Run(step, feeds, fetches, targets)
@@ -52,7 +52,7 @@ func (m managedSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tenso
 func (m managedSession) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) (
 	[]*ckptfmt.Tensor, *tfpb.RunMetadata, error) {
 	m.points.begin()
-	step, cancel := StepContext(ctx)
+	step, cancel := stepContext(ctx)
 	defer cancel()
 	if !m.steps.wants(ctx) {
 		return session.RunWithOptions(step, m.Session, o, feeds, fetches, targets)

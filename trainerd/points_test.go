@@ -194,3 +194,101 @@ func TestRequestedSaveDoesNotWait(t *testing.T) {
 		}))
 	})
 }
+
+// TestSaveLetsOthersStep has other workers make steps after those of a chief, whose steps take
+// longer than a save waits for points. The points of the others' steps are not this chief's: a
+// save that keeps its next step waiting does not wait for them, in whichever way that is run.
+func TestSaveLetsOthersStep(t *testing.T) {
+	for name, unmanaged := range map[string]bool{"managed": false, "unmanaged": true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := sessiontest.Counter()
+			made := int64(0)
+			m.Op("train", func(s *sessiontest.Session) error {
+				time.Sleep(12 * time.Second)
+				made += 2 // one of another worker
+				s.Vars["global_step"] = &sessiontest.Variable{Value: ckptfmt.Scalar(made), Ready: true}
+				return nil
+			})
+			sv := newSupervisor(m, t.TempDir(), 0)
+			sv.SaveModelEvery = 30 * time.Second
+			holdSteps(sv, m)
+			saves := 0
+			sv.OnSave = func(SavedCheckpoint) { saves++ }
+			start := time.Now()
+			sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+				for range 20 {
+					step, end := StepContext(ctx)
+					run := s
+					if unmanaged {
+						run = s.(interface{ Unwrap() session.Session }).Unwrap()
+					}
+					if _, err := run.Run(step, nil, nil, []string{"train"}); err != nil {
+						return err
+					}
+					end()
+					sessiontest.MustNoErr(t, sv.StepDone(ctx, made-1))
+				}
+				return nil
+			}))
+			if took := time.Since(start); took > 20*12*time.Second+time.Second || saves < 7 {
+				t.Errorf("%s: %d saves, in %v", name, saves, took)
+			}
+		})
+	}
+}
+
+// TestEndsDuringTheWait has a training fail, or be stopped, while a save waits for the points of
+// its step: the save is over before anything else begins, and what follows is as without it.
+func TestEndsDuringTheWait(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err   error
+		holds bool
+		from  int64 // where the next session begins, NoStep for none
+	}{
+		"rewind":           {&hook.NaNError{Step: 5}, false, 4},
+		"lost session":     {session.ErrUnavailable, false, 5},
+		"stop":             {nil, false, session.NoStep},
+		"stop, steps held": {nil, true, session.NoStep},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := sessiontest.Counter()
+			countsSteps(t, m)
+			sv := newSupervisor(m, t.TempDir(), 0)
+			sv.SaveModelEvery, sv.SaveModelSteps, sv.MaxRewinds, sv.MaxRestarts = 4500*time.Millisecond, 4, 1, 1
+			if tc.holds {
+				holdSteps(sv, m)
+			}
+			sessions, from, waited := 0, int64(session.NoStep), time.Duration(0)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			var failed time.Time
+			err := sv.Run(ctx, func(ctx context.Context, s session.Session) error {
+				begin, err := session.ReadStep(ctx, s, "global_step")
+				sessiontest.MustNoErr(t, err)
+				if sessions++; sessions > 1 {
+					from, waited = begin, time.Since(failed)
+					return session.ErrCompleted
+				}
+				for step := begin + 1; ; step++ {
+					if _, err := s.Run(ctx, nil, nil, []string{"train"}); err != nil {
+						return err
+					}
+					time.Sleep(time.Second)
+					if step == 5 { // a save by the clock waits for half a second
+						if failed = time.Now(); tc.err == nil {
+							stop()
+						}
+						return tc.err
+					}
+					sessiontest.MustNoErr(t, sv.StepDone(ctx, step))
+				}
+			})
+			if waited = max(waited, time.Since(failed)); err != nil || from != tc.from || waited > 5*time.Second {
+				t.Errorf("%s: Run = %v; the next session begins at step %d, after %v; want step %d", name, err, from, waited, tc.from)
+			}
+			if last, ok := sv.LastSave(); name == "stop" && (!ok || last.Step != 5) {
+				t.Errorf("%s: the last save is of step %d", name, last.Step)
+			}
+		})
+	}
+}

@@ -147,7 +147,7 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	unlink := context.AfterFunc(ctx, func() { sv.coord.RequestStop(nil) })
 	defer unlink()
 
-	trainCtx, cancel := trainContext(ctx, &sv.coord, sv.stopGrace())
+	trainCtx, cancel := trainContext(ctx, &sv.coord, sv.stopGrace(), &r.points)
 	defer cancel()
 	sv.stats.training()
 	err = coord.Guard("train", func() error {
@@ -187,7 +187,7 @@ func (sv *Supervisor) trainWithHooks(ctx context.Context, r *run, s session.Sess
 	if err != nil && !sv.coord.EndsCleanly(err) {
 		return err
 	}
-	end, cancel := StepContext(ctx)
+	end, cancel := stepContext(ctx)
 	defer cancel()
 	for _, h := range sv.Hooks {
 		if hookErr := h.End(end, r.hooked); hookErr != nil {

@@ -23,7 +23,8 @@ import (
 //
 // Summaries of a step belong before its StepDone: a save by the clock of that step waits
 // until its hooks have returned, for a run that continues from there does not make them
-// again. It waits no longer than 10 s, nor when the training calls its session again.
+// again. It waits no longer than 10 s, nor when the training calls its session
+// again, or StepContext.
 //
 // The training should return its error, which may come from a hook. A step at
 // which a hook fails is not saved.
@@ -66,15 +67,17 @@ func (sv *Supervisor) stepDone(ctx context.Context, r *run, step int64) error {
 type stepScope struct {
 	train context.Context // done once a stop is asked for
 	steps context.Context // done when the grace period has ended, or the training
+
+	points *points
 }
 
 type stepScopeKey struct{}
 
 // trainContext returns the context of the training: it has the values of ctx
 // and is done once a stop is asked for. A step that is under way by then may
-// still take the grace period.
-func trainContext(ctx context.Context, c *coord.Coordinator, grace time.Duration) (context.Context, context.CancelFunc) {
-	scope := new(stepScope)
+// still take the grace period. Each that begins is noted in p.
+func trainContext(ctx context.Context, c *coord.Coordinator, grace time.Duration, p *points) (context.Context, context.CancelFunc) {
+	scope := &stepScope{points: p}
 	steps, cancelSteps := context.WithCancel(context.WithoutCancel(ctx))
 	train, cancelTrain := context.WithCancel(context.WithValue(steps, stepScopeKey{}, scope))
 	scope.train, scope.steps = train, steps
@@ -99,6 +102,14 @@ func trainContext(ctx context.Context, c *coord.Coordinator, grace time.Duration
 // The session passed to a training already applies StepContext. cancel must be
 // called when the step has ended.
 func StepContext(ctx context.Context) (step context.Context, cancel context.CancelFunc) {
+	if scope, ok := ctx.Value(stepScopeKey{}).(*stepScope); ok {
+		scope.points.begin() // a save that this step has to wait for must not wait for its points
+	}
+	return stepContext(ctx)
+}
+
+// stepContext is StepContext for a call that may be that of a hook, which belongs to the step before.
+func stepContext(ctx context.Context) (step context.Context, cancel context.CancelFunc) {
 	scope, ok := ctx.Value(stepScopeKey{}).(*stepScope)
 	switch {
 	case !ok:

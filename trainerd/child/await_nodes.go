@@ -130,7 +130,7 @@ func (r *run) lookAtNodes() {
 			return
 		}
 		r.log.Warn("the program has ended on a node; it is started again on all nodes", "node", node, "host", state.Host, "exit", state.Exit)
-		r.attempt.ending = &ending{begun: time.Now()} // a save would wait for the node
+		r.attempt.ending = r.newEnding() // a save would wait for the node
 		r.enter(toldProgram)
 		return
 	}

@@ -19,68 +19,71 @@ import (
 )
 
 // TestBadDisk has a disk that fails at one thing that a run does with checkpoints: the log
-// says so, the run continues, and the newest intact checkpoint is given to the program.
+// says so, the run continues, and the newest intact checkpoint is given to the program, on one
+// node and on the first of several.
 func TestBadDisk(t *testing.T) {
 	const base, intact, damaged = "ckpt-10", "ckpt-5.safetensors", "ckpt-20.safetensors"
-	for name, tc := range map[string]struct {
-		files map[string]string
-		fails func(op, name string) bool
-		code  int    // of the program
-		log   string // has this
-		given string // to the starts
-		left  string // is in the logdir
-	}{
-		"setting aside": {map[string]string{base: "weights"},
-			func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 1, "cannot move damaged checkpoint aside", "ckpt-10 ckpt-10 ckpt-10 ckpt-10", base},
-		"setting aside what a file names": {map[string]string{base: "weights", "latest": base},
-			func(op, name string) bool { return op == "remove" && name == "latest" }, 1, "cannot correct what names the damaged checkpoint", "ckpt-10 ckpt-10 none ckpt-10", "latest"},
-		"moving back": {map[string]string{base: "weights"},
-			func(op, name string) bool { return op == "rename" && name == base }, 1, "cannot move the checkpoint back", "ckpt-10 ckpt-10 none none", "damaged/" + base},
-		"moving back at first": {map[string]string{base: "weights"}, onceFails("rename", base),
-			1, "cannot move the checkpoint", "ckpt-10 ckpt-10 none none", base},
-		"moving back what a file names": {map[string]string{base: "weights", "latest": base},
-			func(op, name string) bool {
-				return op == "create" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
-			}, 1,
-			"cannot move the checkpoint back", "ckpt-10 ckpt-10 none ckpt-10", base},
-		"moving aside": {map[string]string{intact: childtest.Tensors(), damaged: "x"},
-			func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 0, "cannot move damaged checkpoint aside", intact, damaged},
-		"moving aside what a file names": {map[string]string{intact: childtest.Tensors(), damaged: "x", "latest": damaged},
-			func(op, name string) bool {
-				return op == "create" && name != "" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
-			}, 0,
-			"cannot correct what names the damaged checkpoint", intact, "damaged/" + damaged},
-		"deleting": {map[string]string{intact: childtest.Tensors(), "ckpt-7.safetensors": childtest.Tensors()},
-			func(op, name string) bool { return op == "rename" && !strings.Contains(name, "/") }, 0, "cannot delete checkpoint", "ckpt-7.safetensors", intact},
-		"recording": {map[string]string{intact: childtest.Tensors()},
-			func(op, name string) bool { return strings.HasPrefix(name, "trainerd.manifests") }, 0, "checkpoint has no manifest, or no copy", intact, intact},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var given []string
-				sv, log := simulate(t, func(p *simProgram) int {
-					given = append(given, filepath.Base(cmp.Or(p.variable("TRAINERD_CHECKPOINT"), "none")))
-					return tc.code
+	for nodes := 1; nodes <= 2; nodes++ {
+		for name, tc := range map[string]struct {
+			files map[string]string
+			fails func(op, name string) bool
+			code  int    // of the program
+			log   string // has this
+			given string // to the starts
+			left  string // is in the logdir
+		}{
+			"setting aside": {map[string]string{base: "weights"},
+				func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 1, "cannot move damaged checkpoint aside", "ckpt-10 ckpt-10 ckpt-10 ckpt-10", base},
+			"setting aside what a file names": {map[string]string{base: "weights", "latest": base},
+				func(op, name string) bool { return op == "remove" && name == "latest" }, 1, "cannot correct what names the damaged checkpoint", "ckpt-10 ckpt-10 none ckpt-10", "latest"},
+			"moving back": {map[string]string{base: "weights"},
+				func(op, name string) bool { return op == "rename" && name == base }, 1, "cannot move the checkpoint back", "ckpt-10 ckpt-10 none none", "damaged/" + base},
+			"moving back at first": {map[string]string{base: "weights"}, onceFails("rename", base),
+				1, "cannot move the checkpoint", "ckpt-10 ckpt-10 none none", base},
+			"moving back what a file names": {map[string]string{base: "weights", "latest": base},
+				func(op, name string) bool {
+					return op == "create" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
+				}, 1,
+				"cannot move the checkpoint back", "ckpt-10 ckpt-10 none ckpt-10", base},
+			"moving aside": {map[string]string{intact: childtest.Tensors(), damaged: "x"},
+				func(op, name string) bool { return op == "mkdir" && name == "damaged" }, 0, "cannot move damaged checkpoint aside", intact, damaged},
+			"moving aside what a file names": {map[string]string{intact: childtest.Tensors(), damaged: "x", "latest": damaged},
+				func(op, name string) bool {
+					return op == "create" && name != "" && strings.HasSuffix(name, ".tmp") && !strings.Contains(name, "/")
+				}, 0,
+				"cannot correct what names the damaged checkpoint", intact, "damaged/" + damaged},
+			"deleting": {map[string]string{intact: childtest.Tensors(), "ckpt-7.safetensors": childtest.Tensors()},
+				func(op, name string) bool { return op == "rename" && !strings.Contains(name, "/") }, 0, "cannot delete checkpoint", "ckpt-7.safetensors", intact},
+			"recording": {map[string]string{intact: childtest.Tensors()},
+				func(op, name string) bool { return strings.HasPrefix(name, "trainerd.manifests") }, 0, "checkpoint has no manifest, or no copy", intact, intact},
+		} {
+			t.Run(fmt.Sprintf("%s, %d nodes", name, nodes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var given []string
+					sv, log := simulate(t, func(p *simProgram) int {
+						given = append(given, filepath.Base(cmp.Or(p.variable("TRAINERD_CHECKPOINT"), "none")))
+						return tc.code
+					})
+					for file, text := range tc.files {
+						childtest.Write(t, filepath.Join(sv.Logdir, file), text)
+					}
+					picky(sv, tc.fails)
+					sv.Nodes, sv.Retention, sv.Restarts.Max = nodes, []retention.Policy{retention.Last(1)}, 3
+					if _, err := sv.Run(t.Context()); (err == nil) != (tc.code == 0) {
+						t.Errorf("Run = %v", err)
+					}
+					if !strings.Contains(log.String(), tc.log) || strings.Contains(tc.log, "back") && strings.Contains(log.String(), "moved it back") {
+						t.Errorf("the log lacks %q, or says that it is back:\n%s", tc.log, log)
+					}
+					if got := strings.Join(given, " "); got != tc.given {
+						t.Errorf("the starts were given %q, want %q", got, tc.given)
+					}
+					if !slices.ContainsFunc(childtest.Below(t, sv.Logdir), func(name string) bool { return name == tc.left || withoutTime(name) == tc.left }) {
+						t.Errorf("%s is not in %v", tc.left, childtest.Below(t, sv.Logdir))
+					}
 				})
-				for file, text := range tc.files {
-					childtest.Write(t, filepath.Join(sv.Logdir, file), text)
-				}
-				picky(sv, tc.fails)
-				sv.Retention, sv.Restarts.Max = []retention.Policy{retention.Last(1)}, 3
-				if _, err := sv.Run(t.Context()); (err == nil) != (tc.code == 0) {
-					t.Errorf("Run = %v", err)
-				}
-				if !strings.Contains(log.String(), tc.log) || strings.Contains(tc.log, "back") && strings.Contains(log.String(), "moved it back") {
-					t.Errorf("the log lacks %q, or says that it is back:\n%s", tc.log, log)
-				}
-				if got := strings.Join(given, " "); got != tc.given {
-					t.Errorf("the starts were given %q, want %q", got, tc.given)
-				}
-				if !slices.ContainsFunc(childtest.Below(t, sv.Logdir), func(name string) bool { return name == tc.left || withoutTime(name) == tc.left }) {
-					t.Errorf("%s is not in %v", tc.left, childtest.Below(t, sv.Logdir))
-				}
 			})
-		})
+		}
 	}
 }
 
@@ -108,34 +111,36 @@ func TestAsideComesBack(t *testing.T) {
 		"{a,b}/w_*": {"a/w_10": "one", "b/w_10": "two", "a/latest": "w_10"},
 		"w_*":       {"w_10/model.safetensors": childtest.Tensors()},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			var given []string
-			sv, log := simulate(t, func(p *simProgram) int {
-				given = append(given, p.variable("TRAINERD_STEP"))
-				return 1
-			})
-			sv.Checkpoints, sv.Restarts.Max = pattern, 6
-			for file, text := range files {
-				childtest.Write(t, filepath.Join(sv.Logdir, file), text)
-			}
-			if _, err := sv.Run(t.Context()); !is[*ExitError](err) {
-				t.Errorf("Run = %v", err)
-			}
-			if want := []string{"10", "10", "", "10", "10", "10", "10"}; !slices.Equal(given, want) { // it was not to blame
-				t.Errorf("%s: the starts were given %q, want %q", pattern, given, want)
-			}
-			if left, err := os.ReadDir(filepath.Join(sv.Logdir, "damaged")); err != nil || len(left) != 0 {
-				t.Errorf("left in damaged: %v, %v", left, err)
-			}
-			if strings.Contains(log.String(), "cannot move the checkpoint back") {
-				t.Errorf("it is moved back twice:\n%s", log)
-			}
-			for file, want := range files {
-				if got := childtest.Read(t, filepath.Join(sv.Logdir, file)); got != want {
-					t.Errorf("%s has %q, want %q", file, got, want)
+		for nodes := 1; nodes <= 2; nodes++ {
+			synctest.Test(t, func(t *testing.T) {
+				var given []string
+				sv, log := simulate(t, func(p *simProgram) int {
+					given = append(given, p.variable("TRAINERD_STEP"))
+					return 1
+				})
+				sv.Nodes, sv.Checkpoints, sv.Restarts.Max = nodes, pattern, 6
+				for file, text := range files {
+					childtest.Write(t, filepath.Join(sv.Logdir, file), text)
 				}
-			}
-		})
+				if _, err := sv.Run(t.Context()); !is[*ExitError](err) {
+					t.Errorf("Run = %v", err)
+				}
+				if want := []string{"10", "10", "", "10", "10", "10", "10"}; !slices.Equal(given, want) { // it was not to blame
+					t.Errorf("%s: the starts were given %q, want %q", pattern, given, want)
+				}
+				if left, err := os.ReadDir(filepath.Join(sv.Logdir, "damaged")); err != nil || len(left) != 0 {
+					t.Errorf("left in damaged: %v, %v", left, err)
+				}
+				if strings.Contains(log.String(), "cannot move the checkpoint back") {
+					t.Errorf("it is moved back twice:\n%s", log)
+				}
+				for file, want := range files {
+					if got := childtest.Read(t, filepath.Join(sv.Logdir, file)); got != want {
+						t.Errorf("%s has %q, want %q", file, got, want)
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -25,12 +25,15 @@ const (
 // ending is the end of a start that this process asks for.
 type ending struct {
 	begun time.Time
+	step  int64 // that the program had reported then, -1 for none
 	stage int
 	next  <-chan time.Time // when the next stage is due
 	saved bool             // a checkpoint came since it began
 	said  time.Duration    // after which the log last had that it is waited for
 	left  bool             // the log has which processes the program has left are waited for
 }
+
+func (r *run) newEnding() *ending { return &ending{begun: time.Now(), step: r.attempt.step} }
 
 // sayEvery is the time between two lines of the log about an end that takes long.
 const sayEvery = 15 * time.Second
@@ -87,7 +90,7 @@ func (r *run) terminate() {
 	if r.attempt.ending != nil {
 		return
 	}
-	r.attempt.ending = &ending{begun: time.Now()}
+	r.attempt.ending = r.newEnding()
 	r.unfreeze()
 	if r.canSaveFirst() && r.askToSave() == nil {
 		r.log.Info("asked the program to save before it is stopped", "step", r.attempt.step)
@@ -155,11 +158,11 @@ func (r *run) ends() <-chan time.Time {
 // program may count a step that it has reported as the next one.
 func (r *run) savedAtTheEnd(c Checkpoint) {
 	e := r.attempt.ending
-	if e == nil || r.lacksAtTheEnd(c) && !c.Saved.After(e.begun) {
+	if e == nil || r.precedes(c, e.begun, e.step) || r.lacksAtTheEnd(c) && !c.Saved.After(e.begun) {
 		return
 	}
 	e.saved = true
-	if e.stage == asksToSave && r.attempt.process != nil {
+	if e.stage == asksToSave && r.attempt.process != nil && !lacksByName(c, e.step) { // else another may follow, while there is time
 		r.enter(toldProgram)
 	}
 }

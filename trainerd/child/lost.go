@@ -87,7 +87,7 @@ func (r *run) leave() {
 		return
 	}
 	if r.attempt.ending == nil {
-		r.attempt.ending = &ending{begun: time.Now()}
+		r.attempt.ending = r.newEnding()
 	}
 	if r.attempt.ending.stage != killed {
 		r.enter(killed)

@@ -132,7 +132,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		r.events.flush(r.ectx) // the points of the steps that it has
 		r.syncForwarded()
 		r.log.Info("saved", c.Attrs()...)
-		r.prompter.saved(c, r.lacksSteps(c, r.attempt.step), time.Now())
+		r.noteSave(c)
 		r.warnRisk()
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)

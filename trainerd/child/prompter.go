@@ -36,20 +36,20 @@ func (p *prompter) trained(step int64, now time.Time) {
 	p.step = step
 }
 
-// saved takes a checkpoint that is complete, asked for or not. The time of its
-// files is by the clock of the disk, which may be set or be another host's: from
+// saved takes a checkpoint that is complete, which may be what the program was asked for. The
+// time of its files is by the clock of the disk, which may be set or be another host's: from
 // here on only its age counts. One of a program with one name for all says nothing
 // of its step: it may be older than the newest steps, and then lacks them.
-func (p *prompter) saved(c Checkpoint, lacks bool, now time.Time) {
+func (p *prompter) saved(c Checkpoint, lacks, isAnswer bool, now time.Time) {
 	begun, step := now.Add(-max(now.Sub(c.Saved), 0)), c.At()
 	switch {
 	case step != found.NoStep:
 	case !lacks:
 		step = p.step
-	case !p.asked.IsZero():
+	case isAnswer:
 		step = p.askedStep
 	}
-	if !p.asked.IsZero() {
+	if isAnswer {
 		begun, p.took = p.asked, max(begun.Sub(p.asked), 0)
 		p.asked = time.Time{}
 	}
@@ -65,7 +65,7 @@ func (p *prompter) due(now time.Time) bool {
 	switch {
 	case p.step < 0 || p.step <= p.covered:
 		return false // it may not know the signal yet, and die of it; or there is nothing new
-	case !p.asked.IsZero() && p.step == p.askedStep:
+	case p.isAsked() && p.step == p.askedStep:
 		return false // it may be saving, and would save the step once more
 	}
 	now = now.Add(p.lead)
@@ -84,6 +84,9 @@ func (p *prompter) due(now time.Time) bool {
 // ask notes that the program was asked.
 func (p *prompter) ask(now time.Time) { p.asked, p.askedStep = now.Add(p.lead), p.step }
 
+// isAsked reports whether the program was asked for what has not come.
+func (p *prompter) isAsked() bool { return !p.asked.IsZero() }
+
 // warnRisk reports, once, that a crash may lose more than it should.
 func (r *run) warnRisk() {
 	p := &r.prompter
@@ -94,6 +97,13 @@ func (r *run) warnRisk() {
 	p.risky = true
 	r.log.Warn("the program takes so long to save that a crash may lose more work than the limit allows; raise the limit, or have it save less or faster",
 		"limit", p.budget.MaxRisk, "at_risk", least)
+}
+
+// noteSave has the prompter know of a checkpoint.
+func (r *run) noteSave(c Checkpoint) {
+	p := &r.prompter
+	isAnswer := p.isAsked() && !r.precedes(c, p.asked, p.askedStep)
+	p.saved(c, r.lacksSteps(c, r.attempt.step), isAnswer, time.Now())
 }
 
 // prompt has the program save if that is due.

@@ -19,13 +19,15 @@ func TestPrompter(t *testing.T) {
 	type happens func(p *prompter)
 	step := func(n int64, second float64) happens { return func(p *prompter) { p.trained(n, at(second)) } }
 	saves := func(n int64, second float64) happens {
-		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(second)}, false, at(second)) }
+		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(second)}, false, p.isAsked(), at(second)) }
 	}
 	stamped := func(n int64, second, stamp float64) happens {
-		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(stamp)}, false, at(second)) }
+		return func(p *prompter) { p.saved(Checkpoint{Step: n, Saved: at(stamp)}, false, p.isAsked(), at(second)) }
 	}
 	lacking := func(second float64) happens {
-		return func(p *prompter) { p.saved(Checkpoint{Step: found.NoStep, Saved: at(second)}, true, at(second)) }
+		return func(p *prompter) {
+			p.saved(Checkpoint{Step: found.NoStep, Saved: at(second)}, true, p.isAsked(), at(second))
+		}
 	}
 	asked := func(second float64) happens { return func(p *prompter) { p.ask(at(second)) } }
 	start := func(p *prompter) { p.begin() }

@@ -117,16 +117,37 @@ func (r *run) addSaver(saved chan<- Checkpoint) error {
 	return nil
 }
 
-// answerSavers tells a checkpoint to those who wait for it. One that was written before they
-// asked, and is found after, is what they wait for only if it has the steps that were made.
+// answerSavers tells a checkpoint to those who wait for it.
 func (r *run) answerSavers(c Checkpoint) {
 	r.savers = slices.DeleteFunc(r.savers, func(s saver) bool {
-		isOlder := c.Saved.Add(inFlight).Before(s.asked) && !c.FirstFound().At.After(s.asked.Add(r.lookEvery())) // the clock of a disk may be late
-		if isOlder && (s.step < 0 || r.lacksSteps(c, s.step-1)) {
+		if r.precedes(c, s.asked, s.step) {
 			return false
 		}
 		s.saved <- c
 		return true
+	})
+}
+
+// precedes reports whether a checkpoint that is found after the program was asked to save is none
+// that it has made for that: it lacks steps that had been reported then, at least one more than the
+// program may count ahead. It was written before, or in the background since before.
+func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
+	if r.namesReports() && lacksByName(c, step) {
+		return true
+	}
+	isOlder := c.Saved.Add(inFlight).Before(asked) && !c.FirstFound().At.After(asked.Add(r.lookEvery())) // the clock of a disk may be late
+	return isOlder && (step < 0 || r.lacksSteps(c, step-1))
+}
+
+// lacksByName reports whether the name of a checkpoint says that it lacks steps up to one that
+// the program may have counted ahead.
+func lacksByName(c Checkpoint, step int64) bool { return c.NamesStep() && c.Step < step-1 }
+
+// namesReports reports whether a checkpoint has shown that the names have the steps of the reports:
+// these may count batches, of which a step takes several.
+func (r *run) namesReports() bool {
+	return slices.ContainsFunc(r.store.Known(), func(c Checkpoint) bool {
+		return c.Step > 1 && c.NamesStep() && c.Reported() > 0 && c.Reported() <= c.Step+1
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"google.golang.org/grpc/status"
 
@@ -142,9 +143,12 @@ var (
 	partitionNode = lazyregexp.New(`^(.+)_S\d+$`)
 )
 
+// mostParts is in how many parts, one of another, a node is looked for: servers make two.
+const mostParts = 16
+
 // find returns the graph's node of that name.
 func (o opTypes) find(name string) (string, bool) {
-	for {
+	for range mostParts {
 		if _, ok := o[name]; ok {
 			return name, true
 		}
@@ -161,6 +165,7 @@ func (o opTypes) find(name string) (string, bool) {
 		}
 		name = "_arg_" + m[1] // another number may follow
 	}
+	return "", false
 }
 
 var (
@@ -175,11 +180,37 @@ var (
 	// wireLine is a line about the call between two servers. What it says of
 	// the failure is in the lines before it too.
 	wireLine = lazyregexp.New(`^(Additional GRPC error information|:UNKNOWN:|:\{"created")`)
+	// logLine is a line of a server's log, of whichever training, that it puts after the message.
+	logLine = lazyregexp.New(`^(Recent warning and error logs:$|[IWEF]\d{4} \d\d:\d\d:\S+ +\d+ \S+:\d+\] )`)
 	// rule is the line around a message that is made of several: one for each
 	// server that failed, which begins with its code.
 	rule     = lazyregexp.New(`^=+$`)
 	codeLine = lazyregexp.New(`^[A-Z_]+: `)
 )
+
+// Of a longer message the begin, with the reason, and the end, with the nodes, are kept: it goes
+// into logs, and a server may send megabytes.
+const (
+	messageBegin = 120 << 10
+	messageEnd   = 8 << 10
+)
+
+// shorten leaves out the middle of a message that is too long.
+func shorten(message string) string {
+	out := len(message) - messageBegin - messageEnd
+	if out <= 0 {
+		return message
+	}
+	return strings.ToValidUTF8(fmt.Sprintf("%s ... (%d bytes left out) ... %s", message[:messageBegin], out, message[len(message)-messageEnd:]), "")
+}
+
+// visible replaces what would steer a terminal.
+func visible(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
 
 // parseMessage takes the failed node out of a message of TensorFlow, and makes
 // one line of the rest. Where the failure is inside of a function, the message
@@ -188,9 +219,9 @@ var (
 func parseMessage(message string, ops opTypes) (node, op, rest string) {
 	var text strings.Builder
 	var known, several bool
-	for line := range strings.SplitSeq(message, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || wireLine().MatchString(line) {
+	for line := range strings.SplitSeq(shorten(message), "\n") {
+		line = strings.TrimSpace(strings.Map(visible, line))
+		if line == "" || wireLine().MatchString(line) || logLine().MatchString(line) {
 			continue
 		}
 		if rule().MatchString(line) {

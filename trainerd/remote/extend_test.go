@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -39,6 +40,49 @@ func TestExtend(t *testing.T) {
 	wantError(t, err, session.ErrFailedPrecondition, "Current version is 3")
 	if errors.Is(err, session.ErrAborted) {
 		t.Error("a stale version passes for a lost session")
+	}
+}
+
+// TestCallsHoldSteps has steps that call functions, by an attribute, or by the name of the op as
+// those of TensorFlow 1's Defun do: they wait while variables are saved if one of the functions
+// changes some. A saver whose ops are in functions would wait for itself else.
+func TestCallsHoldSteps(t *testing.T) {
+	node := func(name, op string, calls ...string) *tfpb.NodeDef {
+		n := &tfpb.NodeDef{Name: name, Op: op}
+		for _, f := range calls {
+			n.Attr = map[string]*tfpb.AttrValue{"f": {Value: &tfpb.AttrValue_Func{Func: &tfpb.NameAttrList{Name: f}}}}
+		}
+		return n
+	}
+	function := func(name string, nodes ...*tfpb.NodeDef) *tfpb.FunctionDef {
+		return &tfpb.FunctionDef{Signature: &tfpb.OpDef{Name: name}, NodeDef: nodes}
+	}
+	graph := &tfpb.GraphDef{
+		Node: []*tfpb.NodeDef{node("save", "StatefulPartitionedCall", "saves"), node("train", "StatefulPartitionedCall", "updates"),
+			node("outer", "PartitionedCall", "calls"), node("unknown", "StatefulPartitionedCall", "missing"), node("loops", "While", "loop")},
+		Library: &tfpb.FunctionDefLibrary{Function: []*tfpb.FunctionDef{function("saves", node("v", "SaveV2")),
+			function("updates", node("a", "AssignAddVariableOp")), function("calls", node("c", "updates")), function("loop", node("l", "loop"))}},
+	}
+	_, c, _ := open(t)
+	s, err := c.NewSession(t.Context(), graph, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Extend(t.Context(), &tfpb.GraphDef{Node: []*tfpb.NodeDef{node("defun", "updates")}}); err != nil {
+		t.Fatal(err)
+	}
+	release, err := s.HoldSteps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for target, held := range map[string]bool{"save": false, "train": true, "outer": true, "unknown": true, "loops": true, "defun": true} {
+		_, err := s.Run(ended, nil, nil, []string{target})
+		if got := err != nil && strings.Contains(err.Error(), "waiting for a copy of the variables"); got != held {
+			t.Errorf("%s: held: %v, %v", target, got, err)
+		}
 	}
 }
 

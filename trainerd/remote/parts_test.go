@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -90,6 +91,9 @@ func TestParseMessage(t *testing.T) {
 			"UNAVAILABLE: From /job:ps/replica:0/task:0:\nfailed to connect\n=====================",
 			"x", "Placeholder", "UNAVAILABLE: From /job:worker/replica:0/task:0: failed to connect; UNAVAILABLE: From /job:ps/replica:0/task:0: failed to connect"},
 		{"older words between servers", "gone\nAdditional GRPC error information:\n" + `:{"created":"@1","description":"Error received from peer"}`, "", "", "gone"},
+		{"with the log of the server", "wrong dtype\n\t [[{{node w/read}}]]\nRecent warning and error logs:\n" +
+			"  W0000 00:00:1795866267.598078   17108 conditional_accumulator_base.cc:47] Attempt to set current_global_step_ to smaller value\n", "w/read", "Identity", "wrong dtype"},
+		{"what steers a terminal", "a\x1b[2J\rb", "", "", "a [2J b"},
 		{"empty", "", "", "", ""},
 	}
 	for _, test := range tests {
@@ -99,6 +103,24 @@ func TestParseMessage(t *testing.T) {
 				t.Errorf("got node %q, op %q, rest %q; want %q, %q, %q", node, op, rest, test.node, test.op, test.rest)
 			}
 		})
+	}
+}
+
+// A message of a hostile server, or of one that lists all that it has, is made short enough for a
+// log, in no time, and still names the node.
+func TestLongMessages(t *testing.T) {
+	const node = "\n\t [[{{node x}}]]"
+	for name, message := range map[string]string{
+		"one line":               strings.Repeat("é", 8<<20),
+		"lines":                  strings.Repeat("no such key\n", 1<<20),
+		"a part of a part":       "bad {{node _arg_x" + strings.Repeat("_1", 4<<20) + "}}",
+		"a copy of a copy":       "bad {{node x" + strings.Repeat("_S1", 4<<20) + "}}",
+		"parts within the limit": "bad {{node _arg_x" + strings.Repeat("_1", 4<<10) + "}}",
+	} {
+		got, _, rest := parseMessage(message+node, graphOps)
+		if got != "x" || len(rest) > messageBegin+messageEnd+100 || !utf8.ValidString(rest) {
+			t.Errorf("%s: node %.50q, and %d bytes", name, got, len(rest))
+		}
 	}
 }
 

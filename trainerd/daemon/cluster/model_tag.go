@@ -34,6 +34,9 @@ import (
 // the old one. While it restores the tag is empty. A worker reads the tag
 // repeatedly: once it differs from that with which its session began, the worker
 // would wait for steps that are no longer made, and makes a new session.
+//
+// The third line is the layout: which variable is on which server. With another one, by
+// another cluster.ps_tasks, a variable may be one that an earlier run has left on its server.
 const (
 	runIDFile = "run-id"
 
@@ -169,10 +172,15 @@ func (t *Task) CurrentStep(ctx context.Context, sess session.Session) (int64, er
 }
 
 // Adopt reports whether the servers still have the model of this run, no older
-// than its newest checkpoint.
+// than its newest checkpoint, and with its variables on the same servers.
 func (t *Task) Adopt(ctx context.Context, sess session.Session) (bool, error) {
-	if tag, err := t.ownTag(ctx, sess); tag == "" || err != nil {
+	tag, err := t.ownTag(ctx, sess)
+	if tag == "" || err != nil {
 		return false, err
+	}
+	if lines := strings.Split(tag, "\n"); len(lines) > 2 && lines[2] != t.layout { // that of an older release has none
+		t.log.Info("the model is alive, with its variables on other servers, and is not adopted")
+		return false, nil
 	}
 	step, err := t.program.ReadStep(ctx, sess)
 	if err != nil {
@@ -207,7 +215,7 @@ func (t *Task) tagModel(ctx context.Context, sess session.Session, adopted bool)
 	if err != nil {
 		return err
 	}
-	if err := setTag(ctx, sess, id+rand.Text()); err != nil {
+	if err := setTag(ctx, sess, id+rand.Text()+"\n"+t.layout); err != nil {
 		return fmt.Errorf("tagging the model as this run's: %w", err)
 	}
 	t.id.Store(id)

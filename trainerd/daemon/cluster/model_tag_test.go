@@ -88,6 +88,39 @@ func TestCallOfAnEarlierGeneration(t *testing.T) {
 	}
 }
 
+// TestAdoptsNoOtherLayout has a chief come back with its variables on other servers, where a run
+// before may have left some of the same names: the model is adopted only where it is complete.
+func TestAdoptsNoOtherLayout(t *testing.T) {
+	t.Parallel()
+	built, err := model.Build(model.Config{Family: "softmax", Inputs: 2, Classes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, p := config.Default(), program.OfFamily(built)
+	c.Master, c.Logdir = serve(t), t.TempDir()
+	connect := func(servers int) (*Task, session.Session) {
+		c.Cluster.PSTasks = servers
+		chief := NewTask(c, p, slog.New(slog.DiscardHandler), nil)
+		sess, err := chief.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { sess.Close() })
+		return chief, sess
+	}
+	chief, sess := connect(2)
+	_, err = sess.Run(t.Context(), nil, nil, p.Init)
+	if err := errors.Join(err, chief.Publish(t.Context(), sess, nil, 0, false)); err != nil {
+		t.Fatal(err)
+	}
+	for servers := 1; servers <= 3; servers++ {
+		chief, sess := connect(servers)
+		if adopted, err := chief.Adopt(t.Context(), sess); err != nil || adopted != (servers == 2) {
+			t.Errorf("with %d servers: Adopt = %v, %v", servers, adopted, err)
+		}
+	}
+}
+
 // TestRunIDKept removes the logdir of a run whose model is on the servers: a new session
 // of the chief adopts it all the same.
 func TestRunIDKept(t *testing.T) {

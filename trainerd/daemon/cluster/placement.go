@@ -1,7 +1,11 @@
 package cluster
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -37,6 +41,7 @@ func (t *Task) placed() (*tfpb.GraphDef, error) {
 	case !c.IsGraph() && spread(c.Cluster):
 		def = place(def, placement{PSTasks: c.Cluster.PSTasks, WorkerDevice: worker(c.Cluster)})
 	}
+	t.layout = layoutOf(def)
 	ownInputs(def, worker(c.Cluster))
 	t.marked = t.addMarks(def)
 	addTag(def, program.NodeOf(t.program.GlobalStep))
@@ -44,6 +49,19 @@ func (t *Task) placed() (*tfpb.GraphDef, error) {
 		addProgress(def, program.NodeOf(t.program.GlobalStep), t.program.ApplyGrads, c.Cluster)
 	}
 	return def, nil
+}
+
+// layoutOf returns a text that is the same for graphs whose variables are on the same devices.
+func layoutOf(def *tfpb.GraphDef) string {
+	var places []string
+	for _, n := range def.GetNode() {
+		if isVariableOp(n.GetOp()) {
+			places = append(places, n.GetName()+"\x00"+n.GetDevice())
+		}
+	}
+	slices.Sort(places)
+	sum := sha256.Sum256([]byte(strings.Join(places, "\x00")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // unplaced returns a variable without a device, "" if there is none.

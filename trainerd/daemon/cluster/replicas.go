@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/model"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -273,6 +274,8 @@ func (r *Replicas) newWait(sess session.Session, step int64) *wait {
 
 // run runs a part of the step that waits for a token.
 func (w *wait) run(ctx context.Context, f program.Feed, fetches, targets []string) (out []*ckptfmt.Tensor, err error) {
+	_, end := trainerd.StepContext(ctx) // lets a save know of the step
+	defer end()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	done := make(chan struct{})

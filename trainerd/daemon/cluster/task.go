@@ -21,6 +21,7 @@ type Task struct {
 	log     *slog.Logger
 	waiting func(reason string) // called with what the job waits for, "" when it no longer does; may be nil
 	marked  []markedOp          // in the graph of the session
+	layout  string              // of the variables of that graph, see layoutOf
 	signed  time.Time           // when GiveSign last did
 	id      atomic.Value        // the run's ID, a string; none before the model has it
 
