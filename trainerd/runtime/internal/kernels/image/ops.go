@@ -10,6 +10,7 @@ func Ops() []exec.OpTable {
 		resizeOps.WithHalves("ResizeBilinear", "ResizeBilinearGrad", "ResizeNearestNeighbor", "ResizeNearestNeighborGrad"),
 		resizeBicubicOps.WithHalves("ResizeBicubic", "ResizeArea"),
 		cropAndResizeOps.WithHalves("CropAndResize", "CropAndResizeGradImage"),
+		projectiveOps,
 		colorsOps,
 		decodeImageOps,
 		encodeImageOps,
