@@ -39,6 +39,7 @@ func (t *Task) placed() (*tfpb.GraphDef, error) {
 	}
 	ownInputs(def, worker(c.Cluster))
 	t.marked = t.addMarks(def)
+	t.writers = addWriterNodes(def)
 	addTag(def, program.NodeOf(t.program.GlobalStep))
 	if t.tracksWorkers() {
 		addProgress(def, program.NodeOf(t.program.GlobalStep), t.program.ApplyGrads, c.Cluster)
