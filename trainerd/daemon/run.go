@@ -114,7 +114,7 @@ func run(ctx context.Context, c *config.Config, o RunOptions) error {
 		o.Monitor.Saved(s)
 	}
 	t.sv.OnRelock = j.keepAgain
-	t.sv.Listeners = t.eval.listeners()
+	t.sv.Listeners = append(t.eval.listeners(), writersListener(j.task))
 	o.Monitor.Count(t.stats)
 	err = t.sv.Run(ctx, t.run)
 	if closeErr := t.eval.close(); err == nil {

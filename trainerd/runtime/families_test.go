@@ -22,24 +22,40 @@ import (
 // TestFamilies compares the rarer ops with what TensorFlow recorded, on
 // constants (folded when the graph is compiled) and on feeds (run as steps).
 func TestFamilies(t *testing.T) {
-	for _, name := range []string{"families", "wider", "special", "rare", "dense", "parsing", "searched", "ragged", "picked", "strings", "types", "pictures", "jpegs", "truncated", "media", "sounds", "others", "former"} {
+	for _, name := range []string{"families", "wider", "special", "rare", "dense", "parsing", "searched", "ragged", "picked", "strings", "types", "pictures", "jpegs", "truncated", "media", "sounds", "others", "former", "projected"} {
 		t.Run(name, func(t *testing.T) { testFamilies(t, name) })
 	}
 }
 
-// TestHalves compares arithmetic of 16 bits. TensorFlow's kernels round partial
+// TestHalves compares arithmetic of 16 bits.
+func TestHalves(t *testing.T) { eachRecorded(t, "halves", compareSums) }
+
+// compareSums compares sums of 16 bits. TensorFlow's kernels round partial
 // sums and steps within a function to 16 bits, where ours round once: two units in the
 // last place of numbers around one.
-func TestHalves(t *testing.T) {
-	eachRecorded(t, "halves", func(name string, got, want *ckptfmt.Tensor) error {
-		unit := map[tfpb.DataType]float64{tfpb.DataType_DT_HALF: 1. / 1024, tfpb.DataType_DT_BFLOAT16: 1. / 128, tfpb.DataType_DT_FLOAT: 1e-6}[want.DType]
-		if strings.HasPrefix(name, "Conv2DBackprop") {
-			unit *= 6 // sums of up to 72 products
+func compareSums(name string, got, want *ckptfmt.Tensor) error {
+	unit := map[tfpb.DataType]float64{tfpb.DataType_DT_HALF: 1. / 1024, tfpb.DataType_DT_BFLOAT16: 1. / 128, tfpb.DataType_DT_FLOAT: 1e-6}[want.DType]
+	if strings.HasPrefix(name, "Conv2DBackprop") || strings.HasPrefix(name, "Depthwise") {
+		unit *= 6 // sums of up to 72 products
+	}
+	if got.DType != want.DType {
+		return fmt.Errorf("type %v, want %v", got.DType, want.DType)
+	}
+	return compare(got, want, 2*unit, 2*unit)
+}
+
+// addingOps are those of the recording "narrow" that add up numbers of 16 bits.
+var addingOps = []string{"BatchMatMulV3", "CropAndResizeGradImage", "DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropFilter",
+	"DepthwiseConv2dNativeBackpropInput", "Einsum", "EuclideanNorm", "MirrorPadGrad", "ResizeArea", "ResizeNearestNeighborGrad"}
+
+// TestNarrow compares types of 16 bits and short integers where an op does more than
+// look at each element: to the last bit, unless it adds.
+func TestNarrow(t *testing.T) {
+	eachRecorded(t, "narrow", func(name string, got, want *ckptfmt.Tensor) error {
+		if op, _, _ := strings.Cut(name, "_"); slices.Contains(addingOps, op) {
+			return compareSums(name, got, want)
 		}
-		if got.DType != want.DType {
-			return fmt.Errorf("type %v, want %v", got.DType, want.DType)
-		}
-		return compare(got, want, 2*unit, 2*unit)
+		return compareHalves(got, want, 1e-6, 0)
 	})
 }
 

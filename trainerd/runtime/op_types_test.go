@@ -134,6 +134,7 @@ var needed = map[string]*tfpb.AttrValue{
 	"FixedUnigramCandidateSampler.unigrams": {Value: &tfpb.AttrValue_List{List: &tfpb.AttrValue_ListValue{F: []float32{1}}}},
 	"StringToHashBucketStrong.key":          intValues(1, 2),
 	"set_operation":                         stringValue("union"),
+	"interpolation":                         stringValue("BILINEAR"),
 	"SparseCross.sparse_types":              typeValues(exec.Int64),
 	"SparseCross.hashed_output":             {Value: &tfpb.AttrValue_B{B: true}},
 	"SparseCrossV2.sparse_types":            typeValues(exec.String),

@@ -44,6 +44,7 @@ func (t *Task) placed() (*tfpb.GraphDef, error) {
 	t.layout = layoutOf(def)
 	ownInputs(def, worker(c.Cluster))
 	t.marked = t.addMarks(def)
+	t.writers = addWriterNodes(def)
 	addTag(def, program.NodeOf(t.program.GlobalStep))
 	if t.tracksWorkers() {
 		addProgress(def, program.NodeOf(t.program.GlobalStep), t.program.ApplyGrads, c.Cluster)

@@ -22,6 +22,7 @@ type Task struct {
 	waiting func(reason string) // called with what the job waits for, "" when it no longer does; may be nil
 	marked  []markedOp          // in the graph of the session
 	layout  string              // of the variables of that graph, see layoutOf
+	writers []writerNodes       // of the summary writers, in the graph of the session
 	signed  time.Time           // when GiveSign last did
 	id      atomic.Value        // the run's ID, a string; none before the model has it
 
@@ -63,6 +64,11 @@ func (t *Task) Publish(ctx context.Context, sess session.Session, r *Replicas, s
 	}
 	if err := t.initProgress(ctx, sess, step, adopted); err != nil {
 		return err
+	}
+	if !adopted {
+		if err := t.restartWriters(ctx, sess, step); err != nil {
+			return err
+		}
 	}
 	return t.tagModel(ctx, sess, adopted)
 }

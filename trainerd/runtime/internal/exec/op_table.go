@@ -83,6 +83,22 @@ func (t OpTable) WithHalves(names ...string) OpTable {
 	return all
 }
 
+// WithIntegers returns the table with the named ops also for integers of 8 and 16
+// bits and for uint32, built as [WidenedIntegers] says.
+func (t OpTable) WithIntegers(names ...string) OpTable {
+	all := maps.Clone(t)
+	for _, name := range names {
+		spec, ok := t[name]
+		if ok {
+			attr := spec.CheckedAttr()
+			spec.Types |= SetOf(Int8, Int16, Uint8, Uint16, Uint32)
+			spec.Build = WidenedIntegers(attr, spec.Build)
+		}
+		all[name] = spec // without a kernel where there is none: JoinOps says so
+	}
+	return all
+}
+
 // WithSteps returns the table with the named ops also for the types of 16 bits, built
 // as [Stepwise] says.
 func (t OpTable) WithSteps(steps map[string]func(Rounding) Kernel) OpTable {

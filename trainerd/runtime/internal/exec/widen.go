@@ -48,6 +48,27 @@ func Stepwise(attr string, build func(*OpConstruction) (Kernel, error), steps fu
 	}
 }
 
+// narrowInts are the types that [WidenedIntegers] computes in int64. A uint64 would
+// not fit, and a bool is compared as 0 or 1.
+var narrowInts = SetOf(Int8, Int16, Uint8, Uint16, Uint32, Bool)
+
+// WidenedIntegers builds an op for the short types of integers out of its kernel for
+// int64: what does not fit wraps, as it does in arithmetic of the short type.
+func WidenedIntegers(attr string, build func(*OpConstruction) (Kernel, error)) func(*OpConstruction) (Kernel, error) {
+	return InInt64(attr, narrowInts, build)
+}
+
+// InInt64 builds an op for some types of integers out of its kernel for int64.
+func InInt64(attr string, types TypeSet, build func(*OpConstruction) (Kernel, error)) func(*OpConstruction) (Kernel, error) {
+	return func(b *OpConstruction) (Kernel, error) {
+		dt := b.DType(attr)
+		if !types.Has(dt) {
+			return build(b)
+		}
+		return b.buildAs(attr, build, &widening{narrow: dt, wide: Int64, outputs: true})
+	}
+}
+
 // WidenedIndices builds an op for int16 indices, in the given inputs, out of its
 // kernel for int32.
 func WidenedIndices(attr string, build func(*OpConstruction) (Kernel, error), inputs ...int) func(*OpConstruction) (Kernel, error) {
@@ -181,7 +202,7 @@ func (w *widening) store(c *KernelContext, i int, t *Tensor) {
 }
 
 // convertElems converts the elements of src to the type of dst: float32 and the
-// types of 16 bits, or int16 and int32.
+// types of 16 bits, int16 and int32, or int64 and the shorter integers.
 func convertElems(dst, src *Tensor) {
 	switch {
 	case Halves.Has(src.DType):
@@ -194,12 +215,50 @@ func convertElems(dst, src *Tensor) {
 		for i, v := range Elems[float32](src) {
 			to[i] = round(v)
 		}
-	case src.DType == Int16:
-		for i, v := range Elems[int16](src) {
-			Elems[int32](dst)[i] = int32(v)
-		}
+	case dst.DType == Int32 && src.DType == Int16:
+		convertInts(Elems[int32](dst), Elems[int16](src))
+	case dst.DType == Int64:
+		fromShort(Elems[int64](dst), src)
+	case src.DType == Int64:
+		toShort(dst, Elems[int64](src))
 	default:
 		panic(fmt.Sprintf("%s is not converted to %s", TypeName(src.DType), TypeName(dst.DType)))
+	}
+}
+
+func convertInts[D, S Integer](dst []D, src []S) {
+	for i, v := range src {
+		dst[i] = D(v)
+	}
+}
+
+func fromShort(dst []int64, src *Tensor) {
+	switch src.DType {
+	case Int8:
+		convertInts(dst, Elems[int8](src))
+	case Int16:
+		convertInts(dst, Elems[int16](src))
+	case Uint16:
+		convertInts(dst, Elems[uint16](src))
+	case Uint32:
+		convertInts(dst, Elems[uint32](src))
+	case Int32:
+		convertInts(dst, Elems[int32](src))
+	default: // uint8 and bool
+		convertInts(dst, Elems[uint8](src))
+	}
+}
+
+func toShort(dst *Tensor, src []int64) {
+	switch dst.DType {
+	case Int8, Uint8:
+		convertInts(Elems[uint8](dst), src)
+	case Int16, Uint16:
+		convertInts(Elems[uint16](dst), src)
+	case Int32, Uint32:
+		convertInts(Elems[uint32](dst), src)
+	default:
+		panic("int64 is not converted to " + TypeName(dst.DType))
 	}
 }
 

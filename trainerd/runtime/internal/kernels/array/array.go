@@ -29,8 +29,8 @@ var arrayOps = exec.OpTable{
 	"Squeeze":                {Flags: exec.AliasesFirst, Build: buildSqueeze},
 	"EnsureShape":            {Flags: exec.AliasesFirst, Build: buildEnsureShape},
 	"InvertPermutation":      {Types: exec.Indices, Build: exec.WithoutAttrs(invertPermutation)},
-	"CheckNumericsV2":        {Types: exec.Floats, Flags: exec.AliasesFirst, Build: buildCheckNumerics},
-	"CheckNumerics":          {Types: exec.Floats, Flags: exec.AliasesFirst, Build: buildCheckNumerics},
+	"CheckNumericsV2":        {Types: exec.Floats | exec.Halves, Flags: exec.AliasesFirst, Build: buildCheckNumerics},
+	"CheckNumerics":          {Types: exec.Floats | exec.Halves, Flags: exec.AliasesFirst, Build: buildCheckNumerics},
 
 	"RefIdentity":    {Flags: exec.Stateful | exec.ForwardsRef, Build: exec.WithoutAttrs(func(c *exec.KernelContext) error { c.Alias(0, c.In(0), nil); return nil })},
 	"GuaranteeConst": {Flags: exec.PassThrough | exec.AliasesFirst, Build: exec.BuildIdentity},
@@ -211,11 +211,14 @@ func invertPermutation(c *exec.KernelContext) error {
 }
 
 func buildCheckNumerics(b *exec.OpConstruction) (exec.Kernel, error) {
-	message := b.String("message")
+	message, at := b.String("message"), (*exec.Tensor).FloatAt
+	if exec.Halves.Has(b.DType("T")) {
+		at = elem.RealAt
+	}
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
 		for i := range x.NumElements() {
-			if v := x.FloatAt(i); v-v != 0 {
+			if v := at(x, i); v-v != 0 {
 				return c.Invalid("%s: element %d is %v", message, i, v)
 			}
 		}

@@ -7,13 +7,14 @@ import (
 
 // Ops that join tensors, and cut them into parts.
 var concatOps = exec.OpTable{
-	"Concat":       {Types: exec.ValueTypes, Build: buildConcat(0, 1)},
-	"ConcatV2":     {Types: exec.ValueTypes, Build: buildConcat(-1, 0)},
-	"ConcatOffset": {Build: buildConcatOffset},
-	"Split":        {Types: exec.ValueTypes, Build: buildSplit},
-	"SplitV":       {Types: exec.ValueTypes, Build: buildSplitV},
-	"Pack":         {Types: exec.ValueTypes, Build: buildPack},
-	"Unpack":       {Types: exec.ValueTypes, Build: buildUnpack},
+	"Concat":         {Types: exec.ValueTypes, Build: buildConcat(0, 1)},
+	"ConcatV2":       {Types: exec.ValueTypes, Build: buildConcat(-1, 0)},
+	"ParallelConcat": {Types: exec.ValueTypes, Build: exec.WithoutAttrs(parallelConcat)},
+	"ConcatOffset":   {Build: buildConcatOffset},
+	"Split":          {Types: exec.ValueTypes, Build: buildSplit},
+	"SplitV":         {Types: exec.ValueTypes, Build: buildSplitV},
+	"Pack":           {Types: exec.ValueTypes, Build: buildPack},
+	"Unpack":         {Types: exec.ValueTypes, Build: buildUnpack},
 }
 
 // buildConcat builds a concatenation whose axis is input axisAt (-1: the last)
@@ -57,6 +58,26 @@ func concat(c *exec.KernelContext, axisAt, first, n int) error {
 			exec.CopyElems(d, o*row+at, y, o*w, w)
 		}
 		at += w
+	}
+	return nil
+}
+
+// parallelConcat joins pieces of one row each, of which TensorFlow writes each as soon
+// as it is there.
+func parallelConcat(c *exec.KernelContext) error {
+	x, n := c.In(0), c.NumInputs()
+	if len(x.Shape) == 0 {
+		return c.Invalid("a piece must have one row, not be a scalar")
+	}
+	shape := append(c.ScratchInts(0, 0), x.Shape...)
+	shape[0] = n
+	d, row := c.Out(0, x.DType, shape...), x.NumElements()
+	for i := range n {
+		y := c.In(i)
+		if !exec.SameShape(y.Shape, x.Shape) || y.Shape[0] != 1 {
+			return c.Invalid("pieces must have one row and one shape, not %s and %s", x.Describe(), y.Describe())
+		}
+		exec.CopyElems(d, i*row, y, 0, row)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 var createOps = exec.OpTable{
 	"Fill":      {Types: exec.ValueTypes, Build: exec.WithoutAttrs(fill)},
 	"ZerosLike": {Types: exec.ValueTypes | exec.SetOf(exec.Variant), Build: exec.WithoutAttrs(zerosLike)},
-	"OnesLike":  {Types: exec.PlainTypes, Build: exec.WithoutAttrs(onesLike)},
+	"OnesLike":  {Types: exec.PlainTypes | exec.Halves | exec.ComplexTypes, Build: exec.WithoutAttrs(onesLike)},
 	"Range":     {Types: exec.Numbers, TypeAttr: "Tidx", Build: buildRange},
 	"LinSpace":  {Types: exec.Floats, Build: buildLinSpace},
 	"Empty":     {Types: exec.ValueTypes, TypeAttr: "dtype", Flags: exec.Stateful, Build: buildEmpty},
@@ -50,7 +50,7 @@ func onesLike(c *exec.KernelContext) error {
 	return nil
 }
 
-// oneOf returns the scalar one of a plain type.
+// oneOf returns the scalar one of a type of numbers or of bool.
 func oneOf(dt tfpb.DataType) (*exec.Tensor, error) {
 	one := exec.NewTensor(exec.Int32, nil)
 	exec.Elems[int32](one)[0] = 1
@@ -71,6 +71,12 @@ func oneOf(dt tfpb.DataType) (*exec.Tensor, error) {
 		exec.Elems[int8](out)[0] = 1
 	case exec.Uint32:
 		exec.Elems[int32](out)[0] = 1
+	case exec.Half, exec.Bfloat16:
+		exec.Elems[uint16](out)[0] = exec.Narrower(dt)(1)
+	case exec.Complex64:
+		exec.Elems[complex64](out)[0] = 1
+	case exec.Complex128:
+		exec.Elems[complex128](out)[0] = 1
 	default:
 		return nil, fmt.Errorf("no kernel makes a one of type %s", exec.TypeName(dt))
 	}

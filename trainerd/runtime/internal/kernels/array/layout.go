@@ -19,7 +19,7 @@ var layoutOps = exec.OpTable{
 
 	"Roll": {Types: exec.ValueTypes, Build: exec.WithoutAttrs(roll)},
 
-	"ConjugateTranspose": {Types: exec.ComplexTypes | exec.RealTypes, Build: buildConjTranspose},
+	"ConjugateTranspose": {Types: exec.ValueTypes, Build: buildConjTranspose},
 }
 
 // ranked returns an error for tensors of more dimensions than the loops take.

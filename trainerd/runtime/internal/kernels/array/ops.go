@@ -15,7 +15,7 @@ func Ops() []exec.OpTable {
 		gatherOps,
 		layoutOps,
 		stridedAssignOps,
-		padOps,
+		padOps.WithHalves("MirrorPadGrad"),
 		blocksOps,
 		reverseOps,
 		dataFormatOps,

@@ -19,7 +19,7 @@ func buildWhere(b *exec.OpConstruction) (exec.Kernel, error) {
 		zero = func(t *exec.Tensor, i int) bool { return t.FloatAt(i) == 0 }
 	case exec.RealTypes.Has(dt):
 		zero = func(t *exec.Tensor, i int) bool { return elem.RealAt(t, i) == 0 }
-	case dt == exec.Bfloat16:
+	case exec.Halves.Has(dt):
 		zero = func(t *exec.Tensor, i int) bool { return exec.Elems[uint16](t)[i]&0x7fff == 0 }
 	case dt == exec.Complex64:
 		zero = func(t *exec.Tensor, i int) bool { return exec.Elems[complex64](t)[i] == 0 }

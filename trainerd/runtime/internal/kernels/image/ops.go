@@ -7,9 +7,10 @@ import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 // Ops returns the tables of the family's ops.
 func Ops() []exec.OpTable {
 	return []exec.OpTable{
-		resizeOps,
-		resizeBicubicOps,
-		cropAndResizeOps,
+		resizeOps.WithHalves("ResizeBilinear", "ResizeBilinearGrad", "ResizeNearestNeighbor", "ResizeNearestNeighborGrad"),
+		resizeBicubicOps.WithHalves("ResizeBicubic", "ResizeArea"),
+		cropAndResizeOps.WithHalves("CropAndResize", "CropAndResizeGradImage"),
+		projectiveOps,
 		colorsOps,
 		decodeImageOps,
 		encodeImageOps,

@@ -14,7 +14,7 @@ var matmulOps = exec.OpTable{
 	"MatMul":        {Types: exec.Numbers, Build: buildMatMul},
 	"BatchMatMul":   {Types: exec.Numbers, Build: buildBatchMatMulV1},
 	"BatchMatMulV2": {Types: exec.Numbers, Build: buildBatchMatMul},
-	"BatchMatMulV3": {Types: exec.Numbers | bytes8, TypeAttr: "Ta", Build: buildBatchMatMulV3},
+	"BatchMatMulV3": {Types: exec.Numbers | exec.Halves | bytes8, TypeAttr: "Ta", Build: buildBatchMatMulV3},
 }
 
 // matrixDims returns the dimensions of a product of the last two dimensions of
@@ -65,6 +65,8 @@ func buildBatchMatMulV3(b *exec.OpConstruction) (exec.Kernel, error) {
 	switch {
 	case bytes8.Has(x) && bytes8.Has(y) && out == exec.Int32:
 		return batchMatMul(b.Bool("adj_x"), b.Bool("adj_y"), int32sOf, gemm.Integers[int32]), nil
+	case x == y && x == out && exec.Halves.Has(x):
+		return exec.Widened("Ta", func(b *exec.OpConstruction) (exec.Kernel, error) { return batchMatMulOf(b, exec.Float32) })(b)
 	case x == y && x == out:
 		return batchMatMulOf(b, x)
 	}

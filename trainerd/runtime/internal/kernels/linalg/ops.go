@@ -14,7 +14,7 @@ func Ops() []exec.OpTable {
 		matrixFunctionsOps,
 		matmulOps.WithHalves("MatMul", "BatchMatMul", "BatchMatMulV2"),
 		batchV1Ops,
-		einsumOps,
+		einsumOps.WithHalves("Einsum"),
 		sparseMatmulOps,
 		diagonalOps,
 	}

@@ -9,25 +9,37 @@ import (
 
 func buildCumulative(init int, multiply bool) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		ex, rev := b.Bool("exclusive"), b.Bool("reverse")
-		return exec.ByType(b.DType("T"), cumulate(float32(init), multiply, ex, rev), cumulate(float64(init), multiply, ex, rev),
-			cumulate(int32(init), multiply, ex, rev), cumulate(int64(init), multiply, ex, rev))
+		s := scan{init: init, multiply: multiply, exclusive: b.Bool("exclusive"), reverse: b.Bool("reverse")}
+		if dt := b.DType("T"); exec.Halves.Has(dt) {
+			return exec.Widened("T", exec.WithoutAttrs(cumulate(s, exec.RoundingTo(dt))))(b)
+		}
+		return exec.ByType(b.DType("T"), cumulate[float32](s, nil), cumulate[float64](s, nil), cumulate[int32](s, nil), cumulate[int64](s, nil))
 	}
 }
 
-// cumulate is the kernel of running sums and products along an axis.
-func cumulate[T exec.Number](init T, multiply, exclusive, reverse bool) exec.Kernel {
-	return alongAxis(reverse, func(d, xs []T, at, step, n int) {
-		acc := init
+// scan says how elements are folded along an axis.
+type scan struct {
+	init                         int
+	multiply, exclusive, reverse bool
+}
+
+// cumulate is the kernel of running sums and products along an axis. Each of them is
+// rounded, unless round is nil.
+func cumulate[T exec.Number](s scan, round func(T) T) exec.Kernel {
+	return alongAxis(s.reverse, func(d, xs []T, at, step, n int) {
+		acc := T(s.init)
 		for range n {
 			before := acc
-			if multiply {
+			if s.multiply {
 				acc *= xs[at]
 			} else {
 				acc += xs[at]
 			}
+			if round != nil {
+				acc = round(acc)
+			}
 			d[at] = acc
-			if exclusive {
+			if s.exclusive {
 				d[at] = before
 			}
 			at += step

@@ -67,6 +67,32 @@ var arithmeticSteps = map[string]func(round16) exec.Kernel{
 			return r(d * d)
 		}))
 	},
+	"Xlogy":   combineSteps(func(x, y float32, r round16) float32 { return r(x * r(float32(math.Log(float64(y))))) }),
+	"Xlog1py": combineSteps(func(x, y float32, r round16) float32 { return r(x * r(float32(math.Log1p(float64(y))))) }),
+}
+
+var divideSteps = map[string]func(round16) exec.Kernel{
+	"FloorDiv":    wholeQuotient(math.Floor),
+	"TruncateDiv": wholeQuotient(math.Trunc),
+}
+
+// wholeQuotient makes a whole number of a quotient that is rounded already.
+func wholeQuotient(whole func(float64) float64) func(round16) exec.Kernel {
+	return func(r round16) exec.Kernel {
+		return elem.Combine(elem.LoopsOf(func(x, y float32) float32 { return float32(whole(float64(r(x / y)))) }))
+	}
+}
+
+// combineSteps is for ops on two inputs that broadcast, which are 0 where the first is.
+func combineSteps(f func(x, y float32, r round16) float32) func(round16) exec.Kernel {
+	return func(r round16) exec.Kernel {
+		return elem.Combine(elem.LoopsOf(func(x, y float32) float32 {
+			if x == 0 {
+				return 0
+			}
+			return f(x, y, r)
+		}))
+	}
 }
 
 func exp16(x float32, r round16) float32 { return r(float32(math.Exp(float64(x)))) }

@@ -10,20 +10,20 @@ import (
 
 var reduceOps = exec.OpTable{
 	"Sum":           {Types: exec.RealTypes | exec.ComplexTypes, Build: buildSum},
-	"Mean":          {Types: exec.Numbers, Build: buildMean},
+	"Mean":          {Types: exec.Numbers, Build: exec.InInt64("T", exec.SetOf(exec.Int32), buildMean)}, // the sum of an int32 may be larger,
 	"Prod":          {Types: exec.Numbers, Build: buildProd},
 	"Max":           {Types: exec.Numbers, Build: buildMax},
 	"Min":           {Types: exec.Numbers, Build: buildMin},
 	"All":           {Build: buildAll},
 	"Any":           {Build: buildAny},
 	"EuclideanNorm": {Types: exec.Floats, Build: buildNorm},
-	"ArgMax":        {Types: exec.Numbers, Build: buildArg(math.Inf(-1), math.MinInt64, func(x, best float64) bool { return x > best }, func(x, best int64) bool { return x > best })},
-	"ArgMin":        {Types: exec.Numbers, Build: buildArg(math.Inf(1), math.MaxInt64, func(x, best float64) bool { return x < best }, func(x, best int64) bool { return x < best })},
+	"ArgMax":        {Types: exec.Numbers | exec.SetOf(exec.Bool), Build: buildArg(math.Inf(-1), math.MinInt64, func(x, best float64) bool { return x > best }, func(x, best int64) bool { return x > best })},
+	"ArgMin":        {Types: exec.Numbers | exec.SetOf(exec.Bool), Build: buildArg(math.Inf(1), math.MaxInt64, func(x, best float64) bool { return x < best }, func(x, best int64) bool { return x < best })},
 	"L2Loss": {Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
 		return exec.ByFloat(b.DType("T"), l2Loss[float32], l2Loss[float64])
 	}},
-	"Cumsum":              {Types: exec.Numbers, Build: buildCumulative(0, false)},
-	"Cumprod":             {Types: exec.Numbers, Build: buildCumulative(1, true)},
+	"Cumsum":              {Types: exec.Numbers | exec.Halves, Build: buildCumulative(0, false)},
+	"Cumprod":             {Types: exec.Numbers | exec.Halves, Build: buildCumulative(1, true)},
 	"CumulativeLogsumexp": {Types: exec.Floats, Build: buildCumulativeLogsumexp},
 }
 
@@ -142,12 +142,12 @@ func divideBy[T exec.Float](acc []T, n int) {
 	}
 }
 
-func divideIntBy[T exec.Integer](acc []T, n int) {
+func divideIntBy(acc []int64, n int) {
 	if n == 0 {
 		return
 	}
 	for i := range acc {
-		acc[i] /= T(n)
+		acc[i] /= int64(n)
 	}
 }
 
@@ -156,8 +156,8 @@ func buildMean(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByType(b.DType("T"),
 		reduce(keep, &reducer[float32]{run: sumFloat32, vec: elem.AddTo[float32], done: divideBy[float32], whole: wholeSum}),
 		reduce(keep, &reducer[float64]{run: elem.Sum[float64], vec: elem.AddTo[float64], done: divideBy[float64]}),
-		reduce(keep, &reducer[int32]{run: elem.Sum[int32], vec: elem.AddTo[int32], done: divideIntBy[int32]}),
-		reduce(keep, &reducer[int64]{run: elem.Sum[int64], vec: elem.AddTo[int64], done: divideIntBy[int64]}))
+		nil,
+		reduce(keep, &reducer[int64]{run: elem.Sum[int64], vec: elem.AddTo[int64], done: divideIntBy}))
 }
 
 // folding makes a reducer of an operation on two elements.

@@ -7,7 +7,7 @@ import (
 
 // Patches of images.
 var imagePatchesOps = exec.OpTable{
-	"ExtractImagePatches": {Types: exec.PlainTypes, Build: buildPatches},
+	"ExtractImagePatches": {Types: exec.PlainTypes | exec.Halves | exec.ComplexTypes, Build: buildPatches},
 }
 
 // patchWindow returns the window of an op whose dilations are called rates.

@@ -8,14 +8,15 @@ import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 func Ops() []exec.OpTable {
 	return []exec.OpTable{
 		inTopKOps,
-		biasOps.WithHalves("BiasAdd", "BiasAddV1", "BiasAddGrad"),
+		biasOps.WithHalves("BiasAdd", "BiasAddV1", "BiasAddGrad").WithIntegers("BiasAdd", "BiasAddV1", "BiasAddGrad"),
 		softmaxOps.WithSteps(softmaxSteps),
 		normalizationOps.WithHalves("FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
-		convOps.WithHalves("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
+		convOps.WithHalves("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter",
+			"DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter"),
 		poolOps,
 		poolFractionalOps,
 		poolGradGradOps,
-		poolArgmaxOps,
+		poolArgmaxOps.WithHalves("MaxPoolWithArgmax", "MaxPoolGradWithArgmax"),
 		conv3DOps,
 		dilationOps,
 		rnnCellOps,

@@ -10,8 +10,8 @@ func Ops() []exec.OpTable {
 		randomOps,
 		rngStateOps,
 		statelessV2Ops,
-		gammaPoissonOps,
-		multinomialOps,
+		gammaPoissonOps.WithHalves("RandomGamma"),
+		multinomialOps.WithHalves("Multinomial", "StatelessMultinomial"),
 		candidateSamplerOps,
 		unigramSamplerOps,
 	}
