@@ -27,6 +27,8 @@ func CollectLate() {
 }
 
 // ballast counts as memory in use, and nothing touches it, so it takes none.
+//
+//lint:ignore U1000 that it is held is its use
 var ballast []byte
 
 // CollectSeldom puts off every collection until the heap has that size, for commands
