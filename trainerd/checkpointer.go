@@ -30,6 +30,7 @@ type checkpointer struct {
 	maxFailures int           // in a row; 0 means without limit
 	onSave      func(SavedCheckpoint)
 	listeners   []CheckpointListener
+	flush       func(ctx context.Context, s session.Session) // may be nil
 	budget      SaveBudget
 	stepsDone   func() int64 // as reported by StepDone
 	points      *points
@@ -99,6 +100,7 @@ func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
 		events:     r.events,
 		onSave:     sv.OnSave,
 		listeners:  sv.Listeners,
+		flush:      sv.FlushSummaries,
 		budget:     sv.SaveBudget,
 		stepsDone:  r.stepsDone.Load,
 		points:     &r.points,
@@ -391,6 +393,9 @@ func (c *checkpointer) sayWaiting(msg string, args ...any) {
 // before it is. A run that is killed after that, or loses power, continues after
 // these steps, so nothing else would bring the points back.
 func (c *checkpointer) syncEvents(ctx context.Context) {
+	if c.flush != nil {
+		c.flush(c.inSave(ctx), c.sess)
+	}
 	if c.events == nil {
 		return
 	}

@@ -124,6 +124,10 @@ type Supervisor struct {
 	// rule with all else in the logdir, and the logdir has been locked again: for files
 	// that the program keeps in it. It may be called within a save.
 	OnRelock func()
+	// FlushSummaries, if not nil, has the session write the points that it keeps: of the
+	// graph's own summary writers. It is called when the variables of a checkpoint are
+	// copied, before that is durable, so that a run that continues there lacks no point.
+	FlushSummaries func(ctx context.Context, s session.Session)
 	// Listeners are called before and after each save, and may end the run.
 	Listeners []CheckpointListener
 

@@ -114,7 +114,8 @@ func run(ctx context.Context, c *config.Config, o RunOptions) error {
 		o.Monitor.Saved(s)
 	}
 	t.sv.OnRelock = j.keepAgain
-	t.sv.Listeners = append(t.eval.listeners(), writersListener(j.task))
+	t.sv.FlushSummaries = j.task.FlushWriters
+	t.sv.Listeners = t.eval.listeners()
 	o.Monitor.Count(t.stats)
 	err = t.sv.Run(ctx, t.run)
 	if closeErr := t.eval.close(); err == nil {

@@ -1,24 +1,12 @@
 package daemon
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 
-	"github.com/trainerd/trainerd/trainerd"
-	"github.com/trainerd/trainerd/trainerd/daemon/cluster"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
-	"github.com/trainerd/trainerd/trainerd/session"
 )
-
-// writersListener has the events of summary writers on servers written before each save.
-func writersListener(t *cluster.Task) trainerd.CheckpointListener {
-	return trainerd.ListenerFuncs{BeforeSaveFunc: func(ctx context.Context, s session.Session) error {
-		t.FlushWriters(ctx, s)
-		return nil
-	}}
-}
 
 // sharedEvents says that the graph's summary writers write into the logdir, where the run has
 // an events file of its own: of two that grow in one folder, TensorBoard follows one. It is

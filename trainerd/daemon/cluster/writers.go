@@ -48,9 +48,14 @@ func addWriterNodes(def *tfpb.GraphDef) (writers []writerNodes) {
 	return writers
 }
 
+// flushPatience is how long a save waits for a server that does not answer.
+const flushPatience = 10 * time.Second
+
 // FlushWriters has the servers write what the graph's summary writers keep. A failure is
 // logged: the checkpoint that follows is worth more than a few points of a curve.
 func (t *Task) FlushWriters(ctx context.Context, sess session.Session) {
+	ctx, cancel := context.WithTimeout(ctx, flushPatience)
+	defer cancel()
 	for _, w := range t.writers {
 		_, err := sess.Run(ctx, nil, nil, []string{w.flush})
 		t.reportWriter(err, "the events of a summary writer on a server could not be flushed; what it has not written yet is lost if the server ends")
