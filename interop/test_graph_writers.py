@@ -1,10 +1,16 @@
-"""Summary writers of tf.summary in a graph: TensorBoard shows the same values of a run in this process as of TensorFlow's."""
+"""Summary writers of tf.summary in a graph: TensorBoard shows the same values of a run in this process as of TensorFlow's,
+and one curve of a run on servers that are killed."""
 
 import subprocess
 import sys
 
 import tensorflow as tf
+from harness.commands import assert_success
+from harness.logdirs import current_step
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+
+tf1 = tf.compat.v1
 
 STEPS = 5
 PROGRAM = """
@@ -51,3 +57,37 @@ def test_tensorboard_shows_the_values_of_tensorflow(bin_dir, tmp_path):
     (tmp_path / "curves").rename(tmp_path / "theirs")
     subprocess.run([bin_dir / "trainerd", "graph", "run", "graph.meta", "--steps", str(STEPS)], cwd=tmp_path, check=True, timeout=120)
     assert shown(tmp_path / "curves") == want
+
+
+def export(path, folder):
+    """Writes the graph of a training whose writer is on the parameter server, in a folder of that."""
+    with tf.Graph().as_default(), tf1.device("/job:ps/task:0"):
+        step = tf1.train.get_or_create_global_step()
+        w = tf1.get_variable("w", initializer=tf.constant([[3.0, 1], [2, -1]]), use_resource=True)
+        loss = tf.reduce_sum(tf.square(w))
+        with tf.summary.create_file_writer(str(folder)).as_default():
+            point = tf.summary.scalar("loss", loss, step=step)
+        with tf.control_dependencies([point]):
+            tf1.add_to_collection("train_op", tf1.train.GradientDescentOptimizer(1e-3).minimize(loss, step, name="train"))
+        tf1.train.Saver()
+        tf1.train.export_meta_graph(str(path))
+
+
+def test_one_curve_of_servers_that_are_killed(replica, cluster, tmp_path):
+    """First the chief is killed, then the server that writes, each some steps after a checkpoint."""
+    meta, config, curves, steps = tmp_path / "graph.meta", tmp_path / "job.toml", tmp_path / "curves", 3000
+    export(meta, curves)
+    config.write_text(f'[graph]\nmeta = "{meta}"\n')
+    settings = {"train__steps": steps, "train__eval_steps": None, "cluster__workers": 1}
+    first = replica(0, config, **settings)
+    first.wait_until(lambda: current_step(replica.logdir) >= 500, "checkpoint")
+    first.kill()
+    chief = replica(0, config, **settings)
+    chief.wait_until(lambda: current_step(replica.logdir) >= 1500, "checkpoint of the next chief")
+    cluster.kill("ps", 0)
+    cluster.mend()
+    assert_success(chief.wait())
+    points = EventAccumulator(str(curves), size_guidance={"tensors": 0}).Reload().Tensors("loss")
+    shown = [e.step for e in points]
+    assert shown == sorted(shown) and set(shown) == set(range(steps))
+    assert len(shown) <= steps + 1  # the checkpoint's own step, from which the second server continued
