@@ -259,7 +259,7 @@ func TestNoSuchProgram(t *testing.T) {
 	if _, err := (OS{}).Start(exec.Command("/no/such/program"), nil); err == nil {
 		t.Fatal("no error")
 	}
-	if after := descriptors(t); after != before {
+	if after := descriptors(t); after > before {
 		t.Errorf("%d open files, %d before", after, before)
 	}
 }
@@ -296,12 +296,13 @@ func TestNoDescriptorsLeft(t *testing.T) {
 			t.Errorf("with %d files: %v", most, startErr)
 		}
 	}
-	if after := descriptors(t); after != before {
+	if after := descriptors(t); after > before {
 		t.Errorf("%d files are open, %d before", after, before)
 	}
 }
 
 // descriptors counts the open files, without those that the first pipe of a process opens and keeps.
+// Some of an earlier test may be closed by now: only more than before are a leak.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -332,7 +333,7 @@ func TestListen(t *testing.T) {
 	if isDead(ln.Addr().String()) {
 		t.Error("nobody listens")
 	}
-	if after := descriptors(t); after != before {
+	if after := descriptors(t); after > before {
 		t.Errorf("after a look at it, %d files are open, %d before", after, before)
 	}
 	if err := ln.Close(); err != nil {
