@@ -59,6 +59,16 @@ func TestNarrow(t *testing.T) {
 	})
 }
 
+// TestExact compares ops whose arithmetic is in one order, and of which TensorFlow fuses
+// no two operations: to the last bit.
+func TestExact(t *testing.T) {
+	for _, name := range []string{"quantized"} {
+		t.Run(name, func(t *testing.T) {
+			eachRecorded(t, name, func(_ string, got, want *ckptfmt.Tensor) error { return compareHalves(got, want, 0, 0) })
+		})
+	}
+}
+
 // widened returns a tensor of 16 bits as float32, another as it is.
 func widened(t *ckptfmt.Tensor) *ckptfmt.Tensor {
 	if t.DType != tfpb.DataType_DT_HALF && t.DType != tfpb.DataType_DT_BFLOAT16 {

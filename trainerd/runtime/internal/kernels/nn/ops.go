@@ -24,6 +24,7 @@ func Ops() []exec.OpTable {
 		ctcOps,
 		ctcBeamOps,
 		fakeQuantOps,
+		quantizeOps,
 		imagePatchesOps,
 	}
 }
