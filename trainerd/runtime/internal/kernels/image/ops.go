@@ -11,6 +11,7 @@ func Ops() []exec.OpTable {
 		resizeBicubicOps.WithHalves("ResizeBicubic", "ResizeArea"),
 		cropAndResizeOps.WithHalves("CropAndResize", "CropAndResizeGradImage"),
 		projectiveOps,
+		scaleAndTranslateOps,
 		colorsOps,
 		decodeImageOps,
 		encodeImageOps,
