@@ -21,6 +21,7 @@ func Ops() []exec.OpTable {
 		dataFormatOps,
 		uniqueOps,
 		scatterOps,
+		inplaceOps,
 		segmentOps,
 	}
 }
