@@ -9,6 +9,7 @@ func Ops() []exec.OpTable {
 	return []exec.OpTable{
 		randomOps,
 		rngStateOps,
+		rngDrawsOps,
 		statelessV2Ops,
 		gammaPoissonOps.WithHalves("RandomGamma"),
 		multinomialOps.WithHalves("Multinomial", "StatelessMultinomial"),

@@ -97,33 +97,57 @@ const blocksOfSample = 256
 // if there is an output.
 func buildRngSkip(b *exec.OpConstruction) (exec.Kernel, error) {
 	return func(c *exec.KernelContext) error {
-		v, err := c.TypedVariable(0, exec.Int64)
+		v, err := rngState(c)
 		if err != nil {
 			return err
 		}
-		alg, delta := c.In(1), c.In(2)
-		if alg.NumElements() != 1 || delta.NumElements() != 1 || exec.ElemSize(delta.DType) != 8 {
-			return c.Invalid("the algorithm %s and the step %s must be integers", alg.Describe(), delta.Describe())
-		}
-		switch alg.IntAt(0) {
-		case algPhilox:
-		case algThreeFry:
-			return c.Errorf(tfpb.Code_UNIMPLEMENTED, "the embedded runtime lacks the random algorithm %d", alg.IntAt(0))
-		default:
-			return c.Invalid("no random algorithm has the number %d", alg.IntAt(0))
-		}
-		if len(v.Value.Shape) != 1 || v.Value.Shape[0] < 3 {
-			return c.Invalid("For the Philox algorithm, the size of state must be at least 3; got %s", v.Value.Describe())
+		delta := c.In(2)
+		if delta.NumElements() != 1 || exec.ElemSize(delta.DType) != 8 {
+			return c.Invalid("the step must be an integer, not %s", delta.Describe())
 		}
 		if c.NumOutputs() > 0 {
-			exec.CopyElems(c.OutLike(0, exec.Int64, &v.Value), 0, &v.Value, 0, v.Value.NumElements())
+			exec.CopyElems(c.OutLike(0, exec.Int64, v), 0, v, 0, v.NumElements())
 		}
-		state := exec.Elems[uint64](&v.Value)
-		g := philox.Generator{Counter: [4]uint32{uint32(state[0]), uint32(state[0] >> 32), uint32(state[1]), uint32(state[1] >> 32)}}
-		g.Skip(exec.Elems[uint64](delta)[0] * blocksOfSample)
-		for i := range 2 {
-			state[i] = uint64(g.Counter[2*i]) | uint64(g.Counter[2*i+1])<<32
-		}
+		reserve(v, exec.Elems[uint64](delta)[0])
 		return nil
 	}, nil
+}
+
+// rngState returns the state of the generator in input 0, whose algorithm is input 1.
+func rngState(c *exec.KernelContext) (*exec.Tensor, error) {
+	if v, err := c.Variable(0); err == nil && !v.Initialized {
+		return nil, c.Errorf(tfpb.Code_NOT_FOUND, "the generator's variable %q does not exist: assign its state first", v.Name)
+	}
+	v, err := c.TypedVariable(0, exec.Int64)
+	if err != nil {
+		return nil, err
+	}
+	alg, err := c.IntScalar(1, "the algorithm")
+	if err != nil {
+		return nil, err
+	}
+	switch alg {
+	case algPhilox, algAuto:
+	case algThreeFry:
+		return nil, c.Errorf(tfpb.Code_UNIMPLEMENTED, "the embedded runtime lacks the random algorithm %d", alg)
+	default:
+		return nil, c.Invalid("no random algorithm has the number %d", alg)
+	}
+	if len(v.Value.Shape) != 1 || v.Value.Shape[0] < 3 {
+		return nil, c.Invalid("For the Philox algorithm, the size of state must be at least 3; got %s", v.Value.Describe())
+	}
+	return &v.Value, nil
+}
+
+// reserve returns the generator of a state, and moves the state on by what n numbers need.
+func reserve(v *exec.Tensor, n uint64) philox.Generator {
+	state := exec.Elems[uint64](v)
+	g := philox.Generator{Key: [2]uint32{uint32(state[2]), uint32(state[2] >> 32)},
+		Counter: [4]uint32{uint32(state[0]), uint32(state[0] >> 32), uint32(state[1]), uint32(state[1] >> 32)}}
+	next := g
+	next.Skip(n * blocksOfSample)
+	for i := range 2 {
+		state[i] = uint64(next.Counter[2*i]) | uint64(next.Counter[2*i+1])<<32
+	}
+	return g
 }
