@@ -62,7 +62,7 @@ func TestNarrow(t *testing.T) {
 // TestExact compares ops whose arithmetic is in one order, and of which TensorFlow fuses
 // no two operations: to the last bit.
 func TestExact(t *testing.T) {
-	for _, name := range []string{"quantized", "rescaled", "inplace"} {
+	for _, name := range []string{"quantized", "rescaled", "inplace", "counted"} {
 		t.Run(name, func(t *testing.T) {
 			eachRecorded(t, name, func(_ string, got, want *ckptfmt.Tensor) error { return compareHalves(got, want, 0, 0) })
 		})

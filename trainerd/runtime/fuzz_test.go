@@ -100,7 +100,7 @@ func (m *mutator) mutate(n *tfpb.NodeDef) {
 }
 
 // The recorded ops that are damaged.
-var fuzzed = []string{"ops", "families", "wider", "special", "rare", "dense", "crops", "parsing", "searched", "ragged", "picked", "strings", "types", "pictures", "unigrams", "narrow", "projected", "quantized", "rescaled", "inplace"}
+var fuzzed = []string{"ops", "families", "wider", "special", "rare", "dense", "crops", "parsing", "searched", "ragged", "picked", "strings", "types", "pictures", "unigrams", "narrow", "projected", "quantized", "rescaled", "inplace", "counted"}
 
 // FuzzGraph runs damaged graphs: whatever they hold, the answer is a value or
 // an error that a check foresaw.

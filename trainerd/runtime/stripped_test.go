@@ -19,7 +19,7 @@ import (
 
 // kernelRecordings are the recordings of single ops whose values do not depend
 // on what ran before.
-var kernelRecordings = []string{"ops", "images", "families", "wider", "special", "rare", "dense", "parsing", "searched", "ragged", "picked", "others", "former", "narrow", "projected", "quantized", "rescaled", "inplace"}
+var kernelRecordings = []string{"ops", "images", "families", "wider", "special", "rare", "dense", "parsing", "searched", "ragged", "picked", "others", "former", "narrow", "projected", "quantized", "rescaled", "inplace", "counted"}
 
 // TestStripped runs single ops without the attributes that have the op's
 // default, as graphs exported with strip_default_attrs hold them: the bits are

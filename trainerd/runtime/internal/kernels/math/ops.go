@@ -25,6 +25,7 @@ func Ops() []exec.OpTable {
 		complexOps,
 		fourierOps,
 		bincountOps,
+		countOps,
 		histogramOps.WithHalves("LowerBound", "UpperBound").WithIntegers("LowerBound", "UpperBound"),
 		specialOps,
 	}
