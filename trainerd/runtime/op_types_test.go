@@ -138,6 +138,7 @@ var needed = map[string]*tfpb.AttrValue{
 	"SparseCross.sparse_types":              typeValues(exec.Int64),
 	"SparseCross.hashed_output":             {Value: &tfpb.AttrValue_B{B: true}},
 	"SparseCrossV2.sparse_types":            typeValues(exec.String),
+	"SparseCrossHashed.sparse_types":        typeValues(exec.String),
 	"dtypes":                                typeValues(exec.Float32),
 	"Nsparse":                               intValue(0),
 	"num_sparse":                            intValue(0),

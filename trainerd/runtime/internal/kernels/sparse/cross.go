@@ -7,13 +7,15 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/farmhash"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 // Crosses of features: each combination of one value of every column, hashed
 // or as text.
 var sparseCrossOps = exec.OpTable{
-	"SparseCross":   {Build: buildSparseCross},
-	"SparseCrossV2": {Build: buildSparseCrossV2},
+	"SparseCross":       {Build: buildSparseCross},
+	"SparseCrossV2":     {Build: buildSparseCrossV2},
+	"SparseCrossHashed": {Build: buildSparseCrossHashed},
 }
 
 // crossing says how a combination becomes a value.
@@ -22,6 +24,8 @@ type crossing struct {
 	hashed        bool
 	buckets       int
 	key           uint64
+	keyless       bool       // nothing is joined with the first hash
+	salt          *[2]uint64 // the key of strong hashes of texts, nil for fingerprints
 }
 
 func buildSparseCross(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -39,6 +43,33 @@ func buildSparseCrossV2(b *exec.OpConstruction) (exec.Kernel, error) {
 	return x.build(b, 1)
 }
 
+func buildSparseCrossHashed(b *exec.OpConstruction) (exec.Kernel, error) {
+	x := &crossing{sparse: b.Int("N"), dense: len(b.Types("dense_types")), hashed: true, keyless: true}
+	return x.build(b, 3)
+}
+
+// hashing returns how SparseCrossHashed hashes: as its inputs from first on say.
+func (x crossing) hashing(c *exec.KernelContext, columns []column, first int) (*crossing, error) {
+	buckets, err := c.IntScalar(first, "the number of buckets")
+	if err != nil {
+		return nil, err
+	}
+	strong, salt := c.In(first+1), c.In(first+2)
+	if strong.DType != exec.Bool || strong.NumElements() != 1 || salt.DType != exec.Int64 || salt.NumElements() != 2 {
+		return nil, c.Invalid("strong_hash must be a scalar and the salt two integers, not %s and %s", strong.Describe(), salt.Describe())
+	}
+	x.buckets = buckets
+	if exec.Elems[bool](strong)[0] {
+		x.salt = (*[2]uint64)(exec.Elems[uint64](salt))
+	}
+	for k, col := range columns {
+		if x.salt != nil && col.values.DType == exec.Int64 {
+			return nil, c.Errorf(tfpb.Code_UNIMPLEMENTED, "strong hashes are of strings only, and column %d is %s", k, col.values.Describe())
+		}
+	}
+	return &x, nil
+}
+
 // build checks the inputs: indices, values and shapes of the sparse columns,
 // the dense ones, and others at the end.
 func (x *crossing) build(b *exec.OpConstruction, others int) (exec.Kernel, error) {
@@ -50,6 +81,13 @@ func (x *crossing) build(b *exec.OpConstruction, others int) (exec.Kernel, error
 		columns, rows, err := x.columns(c)
 		if err != nil {
 			return err
+		}
+		if others == 3 {
+			hashed, err := x.hashing(c, columns, have-others)
+			if err != nil {
+				return err
+			}
+			return hashed.cross(c, columns, rows, "")
 		}
 		separator := "_X_"
 		if others > 0 {
@@ -197,21 +235,31 @@ func crossText(columns []column, at []int, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// hash combines the fingerprints of texts and the numbers themselves.
+// hash combines the hashes of texts and the numbers themselves.
 func (x *crossing) hash(columns []column, at []int) int64 {
 	h := x.key
 	for k, i := range at {
-		v := columns[k].values
-		if v.DType == exec.String {
-			h = joinFingerprints(h, farmhash.Fingerprint64(v.Strings[i]))
-		} else {
-			h = joinFingerprints(h, uint64(exec.Elems[int64](v)[i]))
+		v := x.hashOf(columns[k].values, i)
+		if k == 0 && x.keyless {
+			h = v
+			continue
 		}
+		h = joinFingerprints(h, v)
 	}
 	if x.buckets > 0 {
 		return int64(h % uint64(x.buckets))
 	}
 	return int64(h % (1<<63 - 1))
+}
+
+func (x *crossing) hashOf(t *exec.Tensor, i int) uint64 {
+	switch {
+	case t.DType != exec.String:
+		return uint64(exec.Elems[int64](t)[i])
+	case x.salt != nil:
+		return elem.SipHash(x.salt[0], x.salt[1], t.Strings[i])
+	}
+	return farmhash.Fingerprint64(t.Strings[i])
 }
 
 // joinFingerprints makes one fingerprint of two.
