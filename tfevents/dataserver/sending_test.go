@@ -246,6 +246,11 @@ func TestPatience(t *testing.T) {
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
 		c := &conn{Conn: ours, unread: map[*turn]struct{}{}}
+		state := func() (closed bool, unread int) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.closed, len(c.unread)
+		}
 		ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: c})
 		var turns [2]*turn
 		for i := range turns {
@@ -258,16 +263,18 @@ func TestPatience(t *testing.T) {
 		s.waiting.Add(1)
 		turns[0].end()
 		turns[0].end()
-		if len(s.turns) != 1 || len(c.unread) != 1 {
-			t.Errorf("%d turns are taken, %d answers unread, want 1 of each", len(s.turns), len(c.unread))
+		if _, unread := state(); len(s.turns) != 1 || unread != 1 {
+			t.Errorf("%d turns are taken, %d answers unread, want 1 of each", len(s.turns), unread)
 		}
 		time.Sleep(time.Minute + 6*time.Second - 1)
-		if synctest.Wait(); c.closed {
+		synctest.Wait()
+		if closed, _ := state(); closed {
 			t.Error("it was hung up on early")
 		}
 		time.Sleep(time.Nanosecond)
-		if synctest.Wait(); !c.closed || len(s.turns) > 0 {
-			t.Errorf("closed: %v, %d turns are taken", c.closed, len(s.turns))
+		synctest.Wait()
+		if closed, _ := state(); !closed || len(s.turns) > 0 {
+			t.Errorf("closed: %v, %d turns are taken", closed, len(s.turns))
 		}
 	})
 }

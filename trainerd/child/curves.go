@@ -16,12 +16,10 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
 const (
-	// ownSuffix ends the names of trainerd's events files. The program's, in the
-	// same folder, have other names.
-	ownSuffix = ".trainerd"
 	// ownRun is the folder for trainerd's events where the program writes events
 	// into the logdir itself: TensorBoard's Python loader reads the files of a
 	// folder one after another, and a START in a later one drops what an earlier
@@ -34,13 +32,13 @@ const (
 
 // isForeignEvents reports whether a file has events of the program.
 func isForeignEvents(base string) bool {
-	return strings.Contains(base, "tfevents") && !strings.HasSuffix(base, ownSuffix) && !strings.HasSuffix(base, ".profile-empty")
+	return strings.Contains(base, "tfevents") && !eventlog.IsOwn(base) && !strings.HasSuffix(base, ".profile-empty")
 }
 
 // isOwnEvents reports whether a file has trainerd's events of a run, and not just the mark of
 // a restart.
 func isOwnEvents(base string) bool {
-	return strings.Contains(base, "tfevents") && strings.HasSuffix(base, ownSuffix) && !strings.Contains(base, purgeInfix)
+	return eventlog.IsOwn(base) && !strings.Contains(base, purgeInfix)
 }
 
 // hasForeignEvents reports whether the program writes events into the logdir.
@@ -120,7 +118,7 @@ func (r *run) purgeFrom(step int64) {
 		if r.countsOther(dir, max(step-1, r.maxStep)) {
 			continue
 		}
-		name := path.Join(dir, fmt.Sprintf("%s%s%d%s", newest, purgeInfix, time.Now().UnixNano(), ownSuffix))
+		name := path.Join(dir, fmt.Sprintf("%s%s%d%s", newest, purgeInfix, time.Now().UnixNano(), eventlog.OwnSuffix))
 		if err := r.writePurge(name, step); err != nil {
 			r.log.Warn("cannot mark a restart among the program's events; its curves may step back", "file", name, "err", err)
 			continue
@@ -169,7 +167,7 @@ func (r *run) removeMark(mark string) (removed bool) {
 // its folder do not say what came first.
 func isCopied(mark string, at time.Time) bool {
 	_, rest, _ := strings.Cut(path.Base(mark), purgeInfix)
-	nanos, _ := strconv.ParseInt(strings.TrimSuffix(rest, ownSuffix), 10, 64) // 0 if it says none
+	nanos, _ := strconv.ParseInt(strings.TrimSuffix(rest, eventlog.OwnSuffix), 10, 64) // 0 if it says none
 	return at.Sub(time.Unix(0, nanos)).Abs() > time.Minute
 }
 

@@ -17,12 +17,19 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
 // TestProgramsOwnEvents has a program with events files of its own, in the logdir
-// and below it, that is killed once.
+// and below it, that is killed once. Their names end with that of the host.
 func TestProgramsOwnEvents(t *testing.T) {
-	const old, next = "events.out.tfevents.1700000000.h", "events.out.tfevents.1700000009.h"
+	for _, host := range []string{"h", "trainerd"} {
+		t.Run(host, func(t *testing.T) { programsOwnEvents(t, host) })
+	}
+}
+
+func programsOwnEvents(t *testing.T, host string) {
+	old, next := "events.out.tfevents.1700000000."+host, "events.out.tfevents.1700000009."+host
 	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s tb/%s ckpt-2;steps 3 5;exit 1|write %s tb/%s;resume 6", old, old, next, next))
 	childtest.Write(t, filepath.Join(sv.Logdir, "tb", "x"), "x")
 	if _, err := sv.Run(t.Context()); err != nil {
@@ -86,7 +93,7 @@ func TestMarkOfALateRestart(t *testing.T) {
 // before them, so that a mark after them would hide all that it has.
 func TestClockSetBack(t *testing.T) {
 	tomorrow := fmt.Sprintf("tb/events.out.tfevents.%d.h", time.Now().Add(24*time.Hour).Unix())
-	mark := tomorrow + purgeInfix + "1" + ownSuffix // of an earlier restart
+	mark := tomorrow + purgeInfix + "1" + eventlog.OwnSuffix // of an earlier restart
 	log := newScreen()
 	sv, _ := supervise(t, fmt.Sprintf("steps 1 2;write %s ckpt-2;exit 1|resume 6", tomorrow))
 	sv.Log = logTo(log)
@@ -249,7 +256,7 @@ func TestMarksOfEarlierRuns(t *testing.T) {
 		sv.Log = logAllTo(log)
 		theirs := filepath.Join(sv.Logdir, "tb", "events.out.tfevents.1.theirs")
 		at := time.Now().Add(-time.Hour)
-		mark := fmt.Sprintf("%s%s%d%s", theirs, purgeInfix, at.UnixNano(), ownSuffix)
+		mark := fmt.Sprintf("%s%s%d%s", theirs, purgeInfix, at.UnixNano(), eventlog.OwnSuffix)
 		childtest.Write(t, mark, "x")
 		childtest.Must(t, os.Chtimes(mark, at, at))
 		childtest.Write(t, theirs, "x")
@@ -274,7 +281,9 @@ func TestMarksOfEarlierRuns(t *testing.T) {
 func TestMarksThatStay(t *testing.T) {
 	const file = "tb/events.out.tfevents.1.theirs"
 	at := time.Now().Add(-time.Hour)
-	named := func(at time.Time) string { return fmt.Sprintf("%s%s%d%s", file, purgeInfix, at.UnixNano(), ownSuffix) }
+	named := func(at time.Time) string {
+		return fmt.Sprintf("%s%s%d%s", file, purgeInfix, at.UnixNano(), eventlog.OwnSuffix)
+	}
 	for _, tc := range []struct {
 		what, mark string
 		noFile     bool
@@ -283,7 +292,7 @@ func TestMarksThatStay(t *testing.T) {
 		{"the file is gone", named(at), true, true},
 		{"the mark was copied later", named(at.Add(-time.Minute - 1)), false, true},
 		{"the mark says a later time", named(at.Add(time.Minute + 1)), false, true},
-		{"the mark says no time", file + purgeInfix + "x" + ownSuffix, false, true},
+		{"the mark says no time", file + purgeInfix + "x" + eventlog.OwnSuffix, false, true},
 		{"the mark was written slowly", named(at.Add(-time.Minute)), false, false},
 		{"the clock of the disk is late", named(at.Add(time.Minute)), false, false},
 		{"it is below what was damaged", "damaged/1/" + named(at), false, true},
@@ -339,7 +348,7 @@ func TestMarkAndTheClock(t *testing.T) {
 			})
 			theirs := fmt.Sprintf("events.out.tfevents.%d.theirs", now.Add(ahead).Unix())
 			childtest.Write(t, filepath.Join(sv.Logdir, "tb", theirs), "x")
-			childtest.Write(t, filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"1"+ownSuffix), "x") // of an earlier start
+			childtest.Write(t, filepath.Join(sv.Logdir, "tb", theirs+purgeInfix+"1"+eventlog.OwnSuffix), "x") // of an earlier start
 			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-3"), "weights")
 			if _, err := sv.Run(t.Context()); err != nil {
 				t.Fatal(err)

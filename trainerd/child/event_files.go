@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
 // eventFiles are those of the program below the logdir. TensorBoard follows symbolic
@@ -51,7 +52,7 @@ func (s *eventSearch) walk(dir string) {
 			return s.enter(name, name == dir)
 		case d.Type()&fs.ModeSymlink != 0 && !isForeignEvents(d.Name()):
 			s.links = append(s.links, name)
-		case strings.Contains(d.Name(), purgeInfix) && strings.HasSuffix(d.Name(), ownSuffix):
+		case strings.Contains(d.Name(), purgeInfix) && eventlog.IsOwn(d.Name()):
 			s.found.marks = append(s.found.marks, name)
 		case isForeignEvents(d.Name()) && leadsToFile(s.abs(name)):
 			dir := path.Dir(name)

@@ -34,7 +34,7 @@ const flushEvery = time.Millisecond
 // newEvents begins an events file in the logdir or a folder of it.
 func (r *run) newEvents(dir string) (*events, error) {
 	disk := atomicfile.WithoutMaking(r.FS, r.logdir) // which would lack the lock
-	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{Suffix: ownSuffix, FlushEvery: flushEvery, FS: disk})
+	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{Suffix: eventlog.OwnSuffix, FlushEvery: flushEvery, FS: disk})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/child/found"
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
 // Curve is a curve that differs between two runs.
@@ -217,7 +218,7 @@ func restartsIn(logdir string) (all []restart) {
 	files = append(files, more...)
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
 	for _, name := range files {
-		if strings.Contains(name, ".restart-") {
+		if base := filepath.Base(name); !eventlog.IsOwn(base) || strings.Contains(base, ".restart-") {
 			continue
 		}
 		f, err := os.Open(name)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/trainerd/child/found"
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
 // storeFolder are names of folders that hold nothing but checkpoints, and runFolder, like
@@ -73,7 +74,7 @@ func (p places) hasEventsIn(folder string) bool {
 		return err == nil && strings.HasPrefix(name, abs+string(filepath.Separator))
 	}
 	return !slices.ContainsFunc(p.files, func(name string) bool {
-		isEvents := strings.Contains(filepath.Base(name), "tfevents") && !strings.HasSuffix(name, ".trainerd")
+		isEvents := strings.Contains(filepath.Base(name), "tfevents") && !eventlog.IsOwn(filepath.Base(name))
 		return isEvents && within(p.dir, name) && !within(folder, name)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
 // missing returns the folders of a logdir that are not there yet, the innermost first.
@@ -39,5 +41,5 @@ func (f *Findings) tidy(made []string) {
 
 // isOwn reports whether trainerd gives a file of a logdir its name.
 func isOwn(base string) bool {
-	return strings.HasPrefix(base, "trainerd.") || strings.HasPrefix(base, "run-report.") || strings.Contains(base, "tfevents") && strings.HasSuffix(base, ".trainerd")
+	return strings.HasPrefix(base, "trainerd.") || strings.HasPrefix(base, "run-report.") || eventlog.IsOwn(base)
 }
