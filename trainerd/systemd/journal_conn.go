@@ -7,12 +7,8 @@ import (
 	"time"
 )
 
-// journalPatience is how long an entry waits for the journal to take it, and stuckPatience how long
-// the next ones do.
-const (
-	journalPatience = 10 * time.Second
-	stuckPatience   = time.Millisecond
-)
+// journalPatience is how long an entry waits for the journal to take it.
+const journalPatience = 10 * time.Second
 
 // journalConn is the connection of all handlers derived from one.
 type journalConn struct {
@@ -26,18 +22,19 @@ func newJournalConn(conn *net.UnixConn, patience time.Duration) *journalConn {
 	return &journalConn{conn: conn, patience: patience, turn: make(chan struct{}, 1)}
 }
 
-// send hands an entry to the journal.
+// send hands an entry to the journal. After one that the journal has not taken, it does not
+// wait until it takes another.
 func (j *journalConn) send(entry []byte) error {
 	j.turn <- struct{}{}
 	defer func() { <-j.turn }()
-	patience := j.patience
+	until := time.Now().Add(j.patience)
 	if j.stuck {
-		patience = stuckPatience
+		until = time.Time{}
 	}
-	if err := j.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := j.conn.SetWriteDeadline(until); err != nil {
 		return err
 	}
-	err := send(j.conn, entry)
+	err := send(j.conn, entry, j.stuck)
 	j.stuck = errors.Is(err, os.ErrDeadlineExceeded)
 	return err
 }

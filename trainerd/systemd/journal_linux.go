@@ -24,8 +24,8 @@ func IsJournal(f *os.File, getenv func(string) string) bool {
 }
 
 // send hands an entry to journald, in a memory file if it is too large.
-func send(conn *net.UnixConn, entry []byte) error {
-	_, err := conn.Write(entry)
+func send(conn *net.UnixConn, entry []byte, once bool) error {
+	err := sendMessage(conn, entry, nil, once)
 	if !errors.Is(err, unix.EMSGSIZE) && !errors.Is(err, unix.ENOBUFS) {
 		return err
 	}
@@ -43,20 +43,25 @@ func send(conn *net.UnixConn, entry []byte) error {
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	return sendRights(conn, unix.UnixRights(int(f.Fd())))
+	return sendMessage(conn, nil, unix.UnixRights(int(f.Fd())), once)
 }
 
-// sendRights sends a control message, without data. A connected UnixConn has no
-// method for that.
-func sendRights(conn *net.UnixConn, rights []byte) error {
+// sendMessage sends data, or rights alone, for which a connected UnixConn has no method. It
+// waits for room until the deadline of the connection, unless it is to try only once.
+func sendMessage(conn *net.UnixConn, data, rights []byte, once bool) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var sent error
 	err = raw.Write(func(fd uintptr) bool {
-		sent = unix.Sendmsg(int(fd), nil, rights, nil, 0)
-		return !errors.Is(sent, unix.EAGAIN)
+		for sent = unix.EINTR; errors.Is(sent, unix.EINTR); {
+			sent = unix.Sendmsg(int(fd), data, rights, nil, unix.MSG_NOSIGNAL)
+		}
+		return once || !errors.Is(sent, unix.EAGAIN)
 	})
+	if err == nil && errors.Is(sent, unix.EAGAIN) {
+		return fmt.Errorf("journal: %w", os.ErrDeadlineExceeded)
+	}
 	return errors.Join(err, sent)
 }
