@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph"
 )
 
 // writers says which nodes of a graph change variables, and which put
@@ -17,19 +18,19 @@ type writers struct {
 	calls     map[string]bool // by function: whether it changes variables; one that calls itself may
 }
 
-func newWriters(graph *tfpb.GraphDef) *writers {
+func newWriters(def *tfpb.GraphDef) *writers {
 	w := &writers{inputs: map[string][]string{}, changes: map[string]bool{}, feeds: map[string]bool{},
 		functions: map[string]*tfpb.FunctionDef{}, calls: map[string]bool{}}
-	w.add(graph)
+	w.add(def)
 	return w
 }
 
 // add adds the nodes of an extended graph.
-func (w *writers) add(graph *tfpb.GraphDef) {
-	for _, f := range graph.GetLibrary().GetFunction() {
+func (w *writers) add(def *tfpb.GraphDef) {
+	for _, f := range def.GetLibrary().GetFunction() {
 		w.functions[f.GetSignature().GetName()] = f
 	}
-	for _, n := range graph.GetNode() {
+	for _, n := range def.GetNode() {
 		for _, in := range n.GetInput() {
 			w.inputs[n.GetName()] = append(w.inputs[n.GetName()], nodeName(in))
 		}
@@ -41,7 +42,7 @@ func (w *writers) add(graph *tfpb.GraphDef) {
 // nodeChanges reports whether a node, or a function that it calls, changes variables. One that
 // the graph does not have may.
 func (w *writers) nodeChanges(n *tfpb.NodeDef) bool {
-	called := w.calledBy(n)
+	called := graph.CalledBy(n, w.functions)
 	if len(called) == 0 {
 		return changesVariables(n.GetOp())
 	}
@@ -58,23 +59,6 @@ func (w *writers) nodeChanges(n *tfpb.NodeDef) bool {
 		}
 		return changes
 	})
-}
-
-// calledBy returns the functions that a node calls: those that its attributes name, and the one
-// whose name is its op's, as in the graphs of TensorFlow 1's Defun.
-func (w *writers) calledBy(n *tfpb.NodeDef) (names []string) {
-	if w.functions[n.GetOp()] != nil {
-		names = append(names, n.GetOp())
-	}
-	for _, a := range n.GetAttr() {
-		if f := a.GetFunc(); f != nil {
-			names = append(names, f.GetName())
-		}
-		for _, f := range a.GetList().GetFunc() {
-			names = append(names, f.GetName())
-		}
-	}
-	return names
 }
 
 // changesVariables goes by TensorFlow's names. Ops that call functions may, which are not known

@@ -79,7 +79,7 @@ func (t *traces) draws(n *tfpb.NodeDef) bool {
 	if hasStream(n.GetOp()) {
 		return true
 	}
-	return slices.ContainsFunc(functionsOf(n), func(name string) bool {
+	return slices.ContainsFunc(graph.CalledBy(n, t.functions), func(name string) bool {
 		known, ok := t.drawing[name]
 		if !ok {
 			t.drawing[name] = false
@@ -88,21 +88,6 @@ func (t *traces) draws(n *tfpb.NodeDef) bool {
 		}
 		return known
 	})
-}
-
-// functionsOf returns the functions that a node may call: those that its
-// attributes name, and the one whose name is its op's.
-func functionsOf(n *tfpb.NodeDef) []string {
-	names := []string{n.GetOp()}
-	for _, a := range n.GetAttr() {
-		if f := a.GetFunc(); f != nil {
-			names = append(names, f.GetName())
-		}
-		for _, f := range a.GetList().GetFunc() {
-			names = append(names, f.GetName())
-		}
-	}
-	return names
 }
 
 // passes are the ops that pass on a variable as it is.
@@ -146,7 +131,7 @@ func (t *traces) mayAssign(n *tfpb.NodeDef, i int) bool {
 	if !calls || i < first {
 		return true
 	}
-	for _, name := range functionsOf(n)[1:] {
+	for _, name := range graph.CalledBy(n, nil) {
 		if f := t.functions[name]; f == nil || t.functionMayAssign(f, i-first) {
 			return true
 		}

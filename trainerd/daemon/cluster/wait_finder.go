@@ -7,6 +7,7 @@ import (
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
+	"github.com/trainerd/trainerd/trainerd/graph"
 )
 
 // waitingOp is an op that may wait.
@@ -48,7 +49,7 @@ func (f *waitFinder) exclude(def *tfpb.GraphDef) {
 	var out []string
 	for _, n := range nodes {
 		if !calls(n) {
-			out = append(out, functionsOf(n)[1:]...) // not the one that it is a call of
+			out = append(out, graph.CalledBy(n, nil)...) // not the one that it is a call of
 		}
 	}
 	for len(out) > 0 {
@@ -59,7 +60,7 @@ func (f *waitFinder) exclude(def *tfpb.GraphDef) {
 		}
 		f.seen[name] = true
 		for _, n := range f.functions[name].GetNodeDef() {
-			out = append(out, functionsOf(n)...)
+			out = append(out, graph.CalledBy(n, f.functions)...)
 		}
 	}
 }
@@ -86,7 +87,7 @@ func (f *waitFinder) walk(nodes []*tfpb.NodeDef, roots []string, at waitingOp) {
 			f.found = append(f.found, here)
 		}
 		if calls(n) || f.functions[n.GetOp()] != nil {
-			f.enter(functionsOf(n), here)
+			f.enter(graph.CalledBy(n, f.functions), here)
 		}
 	}
 }

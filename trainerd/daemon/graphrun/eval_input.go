@@ -78,7 +78,7 @@ func callsInput(functions map[string]*tfpb.FunctionDef, n *tfpb.NodeDef, seen ma
 	if strings.HasSuffix(n.GetOp(), "Dataset") || strings.HasPrefix(n.GetOp(), "OneShotIterator") {
 		return false
 	}
-	for _, name := range calledBy(functions, n) {
+	for _, name := range graph.CalledBy(n, functions) {
 		if seen[name] {
 			continue
 		}
@@ -90,20 +90,4 @@ func callsInput(functions map[string]*tfpb.FunctionDef, n *tfpb.NodeDef, seen ma
 		}
 	}
 	return false
-}
-
-// calledBy returns the functions that a node names: its op, or attributes.
-func calledBy(functions map[string]*tfpb.FunctionDef, n *tfpb.NodeDef) (names []string) {
-	if functions[n.GetOp()] != nil {
-		names = append(names, n.GetOp())
-	}
-	for _, a := range n.GetAttr() {
-		if f := a.GetFunc(); f != nil {
-			names = append(names, f.GetName())
-		}
-		for _, f := range a.GetList().GetFunc() {
-			names = append(names, f.GetName())
-		}
-	}
-	return names
 }
