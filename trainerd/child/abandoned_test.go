@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -168,10 +169,14 @@ func TestRanksWhoseLossIsNaN(t *testing.T) {
 type saving struct {
 	*simulated
 	logdir string
-	got    []syscall.Signal // by the rank
+
+	mu  sync.Mutex
+	got []syscall.Signal // by the rank
 }
 
 func (s *saving) SignalAll(_ string, _ []int, sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.got = append(s.got, sig); sig != system.SigTerm {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -213,8 +214,10 @@ type leftover struct {
 	*simulated
 	endsOn syscall.Signal
 	alive  atomic.Bool
-	ended  time.Time
-	got    []syscall.Signal
+
+	mu    sync.Mutex
+	ended time.Time
+	got   []syscall.Signal
 }
 
 func (l *leftover) Leftovers(string) []int {
@@ -228,6 +231,8 @@ func (l *leftover) SignalAll(_ string, pids []int, sig syscall.Signal) {
 	if len(pids) == 0 {
 		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.got = append(l.got, sig)
 	if sig == l.endsOn {
 		l.alive.Store(false)

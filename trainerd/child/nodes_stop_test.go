@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -236,12 +237,24 @@ func TestFollowerIsIdle(t *testing.T) {
 // syncedFiles is a disk that notes which files of others it was to make durable.
 type syncedFiles struct {
 	atomicfile.FS
-	names *[]string
+
+	mu    sync.Mutex
+	names []string
 }
 
-func (d syncedFiles) SyncFile(name string) error {
-	*d.names = append(*d.names, filepath.Base(name))
+func (d *syncedFiles) SyncFile(name string) error {
+	d.mu.Lock()
+	d.names = append(d.names, filepath.Base(name))
+	d.mu.Unlock()
 	return atomicfile.SyncFile(d.FS, name)
+}
+
+// take returns the names since the last call.
+func (d *syncedFiles) take() (names []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names, d.names = d.names, nil
+	return names
 }
 
 // What another node has passed on is durable before a checkpoint is announced, as the points of
@@ -263,8 +276,8 @@ func TestForwardedReportsAreDurable(t *testing.T) {
 			}
 			return 0
 		})
-		var names []string
-		chief.FS = syncedFiles{atomicfile.OrOS(nil), &names}
+		disk := &syncedFiles{FS: atomicfile.OrOS(nil)}
+		chief.FS = disk
 		chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
 		stop, end := begin(t, chief)
 		time.Sleep(500 * time.Millisecond)
@@ -275,12 +288,11 @@ func TestForwardedReportsAreDurable(t *testing.T) {
 		}
 		wantDurable := func() {
 			t.Helper()
-			if !slices.ContainsFunc(names, func(name string) bool {
+			if names := disk.take(); !slices.ContainsFunc(names, func(name string) bool {
 				return strings.HasPrefix(name, "node1-") && strings.HasSuffix(name, ".reports0")
 			}) {
 				t.Errorf("durable are %q", names)
 			}
-			names = nil
 		}
 		wantDurable()
 		time.Sleep(20 * time.Second)

@@ -39,9 +39,9 @@ func begin(t *testing.T, sv *Supervisor) (stop func(), end func() (Exit, error))
 // checkpoints are fulfilled, those to the program are not until it runs.
 func TestRequestsWithoutProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var program *simProgram
+		var program atomic.Pointer[simProgram]
 		sv, _ := simulate(t, func(p *simProgram) int {
-			if program = p; p.variable("TRAINERD_ATTEMPT") == "1" {
+			if program.Store(p); p.variable("TRAINERD_ATTEMPT") == "1" {
 				return 1
 			}
 			p.sleep(time.Hour)
@@ -71,7 +71,7 @@ func TestRequestsWithoutProgram(t *testing.T) {
 		}
 		childtest.Must(t, sv.Pause(t.Context()))
 		childtest.Must(t, sv.Resume(t.Context()))
-		if got := program.signals(); !slices.Equal(got, []syscall.Signal{system.SigStop, system.SigCont}) {
+		if got := program.Load().signals(); !slices.Equal(got, []syscall.Signal{system.SigStop, system.SigCont}) {
 			t.Errorf("once it runs, it got %v", got)
 		}
 		if got := curve(t, sv.Logdir, "note"); !slices.Equal(got, []int64{0}) {
