@@ -24,9 +24,9 @@ def wait_for_save(process, logdir, step):
 def test_two_workers_train_one_model(replica, via):
     settings = {"train__steps": 400, "cluster__checkpoint_via": via}
     worker = replica(1, **settings)
+    worker.wait_until(lambda: "waiting for the chief" in worker.text, "word of the chief")
     chief = replica(0, **settings)
     results = [assert_success(p.wait()) for p in (chief, worker)]
-    assert "waiting for the chief" in results[1].text
     prefix = checkpoints.latest(replica.logdir)
     saved = checkpoints.variables(prefix)
     assert 400 <= saved["global_step"] <= 401  # the other worker may be one step ahead
