@@ -178,7 +178,7 @@ class Training:
             victim = self.dice.choice(files)
             text = bytearray(victim.read_bytes())
             text[self.dice.randrange(len(text))] ^= 1 << self.dice.randrange(8)
-            other = victim.with_name("damaged")  # a new file, since others may be links to the old one
+            other = victim.with_name(victim.name + ".other")  # a new file, since others may be links to the old one
             other.write_bytes(text)
             other.rename(victim)
             self._forget()
