@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"iter"
 	"math"
 	"reflect"
@@ -124,17 +125,23 @@ func elementsOf(s *selection, at pointRow, v *tfpb.Summary_Value) (rows []elemen
 // roundedInteger returns the digits of an integer of 64 bits that a float64 rounds, and
 // nothing for any other element. [decode.Numbers] has read the tensor.
 func roundedInteger(t *tfpb.TensorProto, i int) string {
-	var digits string
-	var near float64
 	switch content := t.GetTensorContent(); t.GetDtype() {
 	case tfpb.DataType_DT_INT64:
-		x := elementAt(content, t.GetInt64Val(), i)
-		digits, near = strconv.FormatInt(x, 10), float64(x)
+		return ifRounded(elementAt(content, t.GetInt64Val(), i))
 	case tfpb.DataType_DT_UINT64:
-		x := elementAt(content, t.GetUint64Val(), i)
-		digits, near = strconv.FormatUint(x, 10), float64(x)
+		return ifRounded(elementAt(content, t.GetUint64Val(), i))
 	}
-	if math.Abs(near) < 1<<53 || strconv.FormatFloat(near, 'f', 0, 64) == digits {
+	return ""
+}
+
+// ifRounded returns the digits of an integer that no float64 equals.
+func ifRounded[T int64 | uint64](x T) string {
+	near := float64(x)
+	if math.Abs(near) < 1<<53 {
+		return ""
+	}
+	digits := fmt.Sprint(x)
+	if strconv.FormatFloat(near, 'f', 0, 64) == digits {
 		return ""
 	}
 	return digits

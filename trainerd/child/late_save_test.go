@@ -72,7 +72,7 @@ func TestStopAwaitsTheSave(t *testing.T) {
 
 // TestStopLosesTheSave is TestStopAwaitsTheSave with a program that does no more than to end its
 // own save: the steps since are lost, and that is said, where the names are known to have steps.
-// Else the reports may count something else, of which a step takes several.
+// Else a step may be several of what the reports count.
 func TestStopLosesTheSave(t *testing.T) {
 	for _, shown := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -144,7 +144,7 @@ func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
 func lacksByName(c Checkpoint, step int64) bool { return c.NamesStep() && c.Step < step-1 }
 
 // namesReports reports whether a checkpoint has shown that the names have the steps of the reports:
-// these may count batches, of which a step takes several.
+// these may count batches, and a step take several.
 func (r *run) namesReports() bool {
 	return slices.ContainsFunc(r.store.Known(), func(c Checkpoint) bool {
 		return c.Step > 1 && c.NamesStep() && c.Reported() > 0 && c.Reported() <= c.Step+1

@@ -162,7 +162,7 @@ func otherParts(test string) string {
 	return fmt.Sprintf("not used: %s; to test with another part than %s, name it in data.test_file", strings.Join(others, ", "), test)
 }
 
-// joinNotes joins notes, some of which may be empty.
+// joinNotes joins those of some notes that are not empty.
 func joinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
 }

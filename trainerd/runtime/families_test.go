@@ -59,8 +59,8 @@ func TestNarrow(t *testing.T) {
 	})
 }
 
-// TestExact compares ops whose arithmetic is in one order, and of which TensorFlow fuses
-// no two operations: to the last bit.
+// TestExact compares to the last bit ops whose arithmetic is in one order, without operations
+// that TensorFlow fuses.
 func TestExact(t *testing.T) {
 	for _, name := range []string{"quantized", "rescaled", "inplace", "counted"} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func NewJournalHandler(o JournalOptions) (*JournalHandler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	return &JournalHandler{o: o, conn: newJournalConn(conn, journalPatience)}, nil
+	return &JournalHandler{o: o, conn: newJournalConn(conn)}, nil
 }
 
 // Close ends the connection, for all handlers derived from this one.

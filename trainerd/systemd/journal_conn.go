@@ -18,8 +18,8 @@ type journalConn struct {
 	stuck    bool          // the journal has not taken the last entry in time
 }
 
-func newJournalConn(conn *net.UnixConn, patience time.Duration) *journalConn {
-	return &journalConn{conn: conn, patience: patience, turn: make(chan struct{}, 1)}
+func newJournalConn(conn *net.UnixConn) *journalConn {
+	return &journalConn{conn: conn, patience: journalPatience, turn: make(chan struct{}, 1)}
 }
 
 // send hands an entry to the journal. After one that the journal has not taken, it does not

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
@@ -69,7 +70,7 @@ func (t *Task) restartWriters(ctx context.Context, sess session.Session, step in
 	if step > 0 {
 		step++
 	}
-	start := &tfpb.Event{WallTime: float64(time.Now().UnixNano()) / 1e9, Step: step,
+	start := &tfpb.Event{WallTime: tfevents.WallTime(time.Now()), Step: step,
 		What: &tfpb.Event_SessionLog{SessionLog: &tfpb.SessionLog{Status: tfpb.SessionLog_START}}}
 	data, err := proto.Marshal(start)
 	if err != nil {

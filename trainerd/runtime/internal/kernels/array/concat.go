@@ -62,8 +62,8 @@ func concat(c *exec.KernelContext, axisAt, first, n int) error {
 	return nil
 }
 
-// parallelConcat joins pieces of one row each, of which TensorFlow writes each as soon
-// as it is there.
+// parallelConcat joins pieces of one row each. TensorFlow writes each as soon as it is
+// there.
 func parallelConcat(c *exec.KernelContext) error {
 	x, n := c.In(0), c.NumInputs()
 	if len(x.Shape) == 0 {

@@ -28,8 +28,8 @@ func newResampling(b *exec.OpConstruction) *resampling {
 	return &resampling{s, b.Bool("antialias")}
 }
 
-// spans say of which pixels of a line each pixel of a new line is the mean: of as many
-// as each has weights, from a start on.
+// spans say which pixels of a line make each pixel of a new line, their mean: as many as
+// each has weights, from a start on.
 type spans struct {
 	starts  []int
 	weights []float32
@@ -91,7 +91,7 @@ func (r *resampling) weigh(weights []float32, start int, at, scale float32) {
 }
 
 // turned returns the spans of the gradient of a line of n pixels that became one by s:
-// of which pixels of the new line each was a part. They are in scratch memory k and
+// in which pixels of the new line each had a part. They are in scratch memory k and
 // integers m.
 func (s *spans) turned(c *exec.KernelContext, k, m, n int) spans {
 	first, last := c.ScratchInts(m, n), c.ScratchInts(m+1, n)

@@ -170,7 +170,7 @@ type scaling[T exec.Float] struct {
 	scale, inverse T
 }
 
-// scalingOf returns the scaling of a range, one end of which it moves so that both are on
+// scalingOf returns the scaling of a range. It moves one end of that, so that both are on
 // the grid.
 func scalingOf[T exec.Float](q *quantizing, low, high T) scaling[T] {
 	first, last := q.ends()

@@ -109,11 +109,7 @@ func buildStateless(fill distribution) func(*exec.OpConstruction) (exec.Kernel, 
 			if err != nil {
 				return err
 			}
-			if isLarge(t) {
-				return draw(c, g, t, fill)
-			}
-			fill(&g, t)
-			return nil
+			return fillBy(c, g, t, fill)
 		}, nil
 	}
 }

@@ -117,17 +117,22 @@ func buildRandom(fill distribution) func(*exec.OpConstruction) (exec.Kernel, err
 				return err
 			}
 			g := c.Draw(st).Reserve(t.NumElements())
-			if isLarge(t) {
-				return draw(c, g, t, fill)
-			}
-			fill(&g, t)
-			return nil
+			return fillBy(c, g, t, fill)
 		}, nil
 	}
 }
 
-// isLarge reports whether a tensor is to be filled by draw. Kernels fill the others
-// themselves, so that no generator is allocated for them.
+// fillBy fills t by any distribution.
+func fillBy(c *exec.KernelContext, g philox.Generator, t *exec.Tensor, fill distribution) error {
+	if isLarge(t) {
+		return draw(c, g, t, fill)
+	}
+	fill(&g, t)
+	return nil
+}
+
+// isLarge reports whether a tensor is to be filled by draw. Kernels of one distribution fill
+// the others themselves, so that no generator is allocated for them.
 func isLarge(t *exec.Tensor) bool { return len(t.Data) > exec.PieceBytes }
 
 // draw fills t piece by piece, and stops where the run is cancelled.

@@ -29,11 +29,7 @@ func buildRngDraws(fill distribution) func(*exec.OpConstruction) (exec.Kernel, e
 			if err != nil {
 				return err
 			}
-			if isLarge(t) {
-				return draw(c, g, t, fill)
-			}
-			fill(&g, t)
-			return nil
+			return fillBy(c, g, t, fill)
 		}, nil
 	}
 }

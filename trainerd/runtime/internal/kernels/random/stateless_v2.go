@@ -76,11 +76,7 @@ func buildKeyed(fill distribution) func(*exec.OpConstruction) (exec.Kernel, erro
 			if err != nil {
 				return err
 			}
-			if isLarge(t) {
-				return draw(c, g, t, fill)
-			}
-			fill(&g, t)
-			return nil
+			return fillBy(c, g, t, fill)
 		}, nil
 	}
 }
