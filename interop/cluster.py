@@ -105,6 +105,11 @@ class Cluster:
                     self.kill(job, task)
                 self.start(job, task)
 
+    def reset(self):
+        """Ends all sessions, and forgets their variables: servers keep these by name, whoever's they are."""
+        import tensorflow as tf  # the command of `make cluster` does without
+        tf.compat.v1.Session.reset(self.target())
+
     def kill(self, job, task):
         self._end(self._processes.pop((job, task)))
 

@@ -110,8 +110,9 @@ def servers(tmp_path_factory):
 
 @pytest.fixture
 def cluster(servers):
-    """The servers, all of them alive."""
+    """The servers, all of them alive, and without what other tests have left on them."""
     servers.mend()
+    servers.reset()
     return servers
 
 
