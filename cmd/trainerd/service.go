@@ -21,7 +21,6 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/garbage"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
-	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -159,21 +158,26 @@ func (s *service) state() systemd.State {
 // serve answers until the end of the run. A socket that cannot be made is no
 // reason not to train.
 func (s *service) serve(log *slog.Logger) (end func()) {
-	listeners := s.listeners(log)
 	var serving sync.WaitGroup
-	for _, ln := range listeners {
+	answer := func(ln net.Listener) {
 		serving.Go(func() {
-			if err := s.server.Serve(ln); err != nil {
+			if err := s.server.Serve(ln); err != nil && !errors.Is(err, net.ErrClosed) {
 				log.Warn("control server has ended", "err", err)
 			}
 		})
 	}
+	if s.listener != nil {
+		log.Info("answering over HTTP", "addr", s.listener.Addr().String())
+		answer(s.listener)
+	}
+	endSocket := s.keepSocket(log, answer)
 	endReloads := func() {}
 	if s.notifier != nil {
 		endReloads = s.reloadOnHangup(log)
 	}
 	return func() {
 		endReloads()
+		endSocket()
 		const patience = 5 * time.Second
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -182,36 +186,6 @@ func (s *service) serve(log *slog.Logger) (end func()) {
 		}
 		serving.Wait()
 	}
-}
-
-func (s *service) listeners(log *slog.Logger) []net.Listener {
-	var all []net.Listener
-	if s.listener != nil {
-		log.Info("answering over HTTP", "addr", s.listener.Addr().String())
-		all = append(all, s.listener)
-	}
-	if err := atomicfile.MkdirAllSync(nil, s.config.Logdir); err != nil && s.config.Supervisor.IsChief {
-		return all // the run ends because of that, and says so
-	}
-	ln, err := s.listenUnix()
-	if err != nil {
-		log.Warn("no control socket; the run can only be stopped by a signal", "err", err)
-		return all
-	}
-	return append(all, ln)
-}
-
-func (s *service) listenUnix() (net.Listener, error) {
-	name := control.SocketName
-	switch c := s.config; {
-	case c.IsChild() && c.Child.Nodes > 1 && c.Child.Node > 0:
-		name = control.WorkerSocketName(c.Child.Node)
-	case !c.Supervisor.IsChief:
-		name = control.WorkerSocketName(c.Cluster.Task)
-	}
-	// Several folders are separated by colons.
-	runtimeDir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":")
-	return control.ListenUnix(s.config.Logdir, runtimeDir, name)
 }
 
 // reloadOnHangup reads the config again at each SIGHUP, until end is called.

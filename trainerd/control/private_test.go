@@ -27,7 +27,7 @@ func TestListenPrivate(t *testing.T) {
 	if got := first.Addr().String(); got != path {
 		t.Errorf("address %s, want %s", got, path)
 	}
-	if s := first.(*socket); s.info.Mode().Perm() != 0o600 {
+	if s := first; s.info.Mode().Perm() != 0o600 {
 		t.Errorf("it got its name with mode %v", s.info.Mode())
 	}
 	second, err := ListenPrivate(path)

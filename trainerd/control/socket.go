@@ -24,23 +24,23 @@ const maxPath = 100
 // link to it in logdir, where clients look; or, if runtimeDir is "", in logdir
 // itself. The socket of a killed process is replaced. Closing the
 // listener removes socket and link.
-func ListenUnix(logdir, runtimeDir, name string) (net.Listener, error) {
+func ListenUnix(logdir, runtimeDir, name string) (*Socket, error) {
 	path := filepath.Join(logdir, name)
 	if runtimeDir == "" {
 		removeLink(path)
 		return listen(path)
 	}
-	target := filepath.Join(runtimeDir, name)
-	ln, err := listen(target)
+	s, err := listen(filepath.Join(runtimeDir, name))
 	if err != nil {
 		return nil, err
 	}
 	os.Remove(path) // of a run before; a folder of this name is an error below
-	if err := os.Symlink(target, path); err != nil {
-		ln.Close()
+	if err := os.Symlink(s.path, path); err != nil {
+		s.Close()
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	return &linked{ln, path, target}, nil
+	s.link = path
+	return s, nil
 }
 
 // removeLink removes the link of a run before. In a copy of a logdir it leads to the socket of
@@ -51,21 +51,7 @@ func removeLink(path string) {
 	}
 }
 
-// linked is a listener with a link to its socket.
-type linked struct {
-	net.Listener
-	link, target string
-}
-
-// Close removes the link too, unless it is another's by now.
-func (l *linked) Close() error {
-	if target, err := os.Readlink(l.link); err == nil && target == l.target {
-		os.Remove(l.link)
-	}
-	return l.Listener.Close()
-}
-
-func listen(path string) (net.Listener, error) {
+func listen(path string) (*Socket, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&(fs.ModeSocket|fs.ModeSymlink) != 0 {
 		if conn, err := dial(path); err == nil {
 			conn.Close()
@@ -84,7 +70,7 @@ func listen(path string) (net.Listener, error) {
 // in a private folder and moved to its place once it has its mode. An existing
 // socket of that name is replaced. Closing the listener removes the socket,
 // unless another has its name by then.
-func ListenPrivate(path string) (net.Listener, error) {
+func ListenPrivate(path string) (*Socket, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket == 0 {
 		return nil, &fs.PathError{Op: "listen", Path: path, Err: fs.ErrExist}
 	}
@@ -107,7 +93,7 @@ func ListenPrivate(path string) (net.Listener, error) {
 		return nil, err
 	}
 	ln.SetUnlinkOnClose(false) // its name is another by then
-	s := &socket{UnixListener: ln, path: path}
+	s := &Socket{UnixListener: ln, path: path}
 	err = os.Chmod(bound, 0o600)
 	if err == nil {
 		s.info, err = os.Lstat(bound)
@@ -122,15 +108,16 @@ func ListenPrivate(path string) (net.Listener, error) {
 	return s, nil
 }
 
-// socket is a listener that removes its file, and refuses other users.
-type socket struct {
+// Socket is a listener that removes its file, and refuses other users.
+type Socket struct {
 	*net.UnixListener
 	path string
 	info fs.FileInfo
+	link string // leads to path; "" for none
 }
 
 // Accept returns the next connection of this user, or of root.
-func (s *socket) Accept() (net.Conn, error) {
+func (s *Socket) Accept() (net.Conn, error) {
 	for {
 		conn, err := s.UnixListener.AcceptUnix()
 		if err != nil {
@@ -144,11 +131,28 @@ func (s *socket) Accept() (net.Conn, error) {
 }
 
 // Addr returns the address by which clients find the socket.
-func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
+func (s *Socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
 
-// Close removes the socket's file.
-func (s *socket) Close() error {
-	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.info) {
+// Keep reports whether the socket is where it was made: it may have been deleted or moved,
+// and another may be there. It makes the link to it again.
+func (s *Socket) Keep() bool {
+	if s.link != "" {
+		_ = os.Symlink(s.path, s.link) // fails if it is there, or there is no logdir
+	}
+	return s.hasFile()
+}
+
+func (s *Socket) hasFile() bool {
+	now, err := os.Lstat(s.path)
+	return err == nil && os.SameFile(now, s.info)
+}
+
+// Close removes the socket's file and the link to it, unless they are another's by now.
+func (s *Socket) Close() error {
+	if target, err := os.Readlink(s.link); err == nil && target == s.path {
+		os.Remove(s.link)
+	}
+	if s.hasFile() {
 		os.Remove(s.path)
 	}
 	return s.UnixListener.Close()

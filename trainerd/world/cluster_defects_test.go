@@ -3,6 +3,7 @@
 package world
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -99,8 +100,9 @@ func alwaysReady(o *tfSession, req *tfpb.RunStepRequest, resp *tfpb.RunStepRespo
 	if i > 0 && err != nil {
 		return resp, err
 	}
-	id, _ := os.ReadFile(o.master.runID)
-	tag := &ckptfmt.Tensor{DType: tfpb.DataType_DT_STRING, Strings: [][]byte{append(id, "ready"...)}}
+	text, _ := os.ReadFile(o.master.runID)
+	id, _, _ := bytes.Cut(text, []byte("\n"))
+	tag := &ckptfmt.Tensor{DType: tfpb.DataType_DT_STRING, Strings: [][]byte{append(id, "\nready"...)}}
 	resp.Tensor = append(resp.Tensor[:i], &tfpb.NamedTensorProto{Name: req.GetFetch()[i], Tensor: tag.Proto()})
 	return resp, nil
 }

@@ -6,9 +6,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
@@ -144,7 +148,24 @@ func (t *trainer) settle(ctx context.Context, power bool) error {
 		power = false // the servers' writes are not of the disk that is modelled, and a part of a logdir needs somebody to look
 	}
 	t.place.announced = max(t.place.announced, -1)
-	return t.place.settle(ctx, t.fs, power, t.plan.source("power"))
+	err := t.place.settle(ctx, t.fs, power, t.plan.source("power"))
+	return errors.Join(err, renumber(t.place.dir))
+}
+
+// renumber has the run's ID name the logdir, which a power cut leaves where it is, but whose
+// model makes another: it would be a copy.
+func renumber(dir string) error {
+	name := filepath.Join(dir, "run-id")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil // none yet
+	}
+	id, _, _ := strings.Cut(string(text), "\n")
+	var st syscall.Stat_t
+	if err := syscall.Stat(dir, &st); err != nil {
+		return err
+	}
+	return os.WriteFile(name, fmt.Appendf(nil, "%s\n%d\n", id, st.Ino), 0o666)
 }
 
 // taskLog reads the log of a task.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,17 @@ type remoteSession struct {
 }
 
 func (s remoteSession) Run(ctx context.Context, feeds program.Feed, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
-	return s.watch.call(ctx, s.Session.Run, feeds, fetches, targets)
+	if s.watch.saveOp == "" || !slices.Contains(fetches, s.watch.saveOp) {
+		return s.watch.call(ctx, s.Session.Run, feeds, fetches, targets)
+	}
+	if err := s.watch.checkModel(ctx); err != nil { // before a file is written, and whether it has what was looked at
+		return nil, err
+	}
+	out, err := s.watch.call(ctx, s.Session.Run, feeds, fetches, targets)
+	if err == nil {
+		err = s.watch.checkModel(ctx)
+	}
+	return out, err
 }
 
 func (s remoteSession) silent(ctx context.Context) string {
@@ -48,7 +59,9 @@ func (s remoteStore) Run(ctx context.Context, feeds program.Feed, fetches, targe
 
 func (s remoteStore) Snapshot(ctx context.Context, names []string) (snap *session.Snapshot, err error) {
 	err = s.watch.guard(ctx, "copying the variables", func(ctx context.Context) error {
-		snap, err = s.Store.Snapshot(ctx, names)
+		if snap, err = s.Store.Snapshot(ctx, names); err == nil {
+			err = s.watch.checkModel(ctx)
+		}
 		return err
 	})
 	return snap, err

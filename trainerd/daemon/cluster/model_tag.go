@@ -3,16 +3,10 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -22,8 +16,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// A run's ID is a random text in the logdir. While the model lives on servers, a
-// variable there holds its tag, which begins with the ID. A chief that comes back
+// While a run's model lives on servers, a variable there holds its tag, which begins with
+// the run's ID. A chief that comes back
 // and finds its own ID continues with the model as it is, and a worker waits for
 // it. Without the tag they would take the model of an earlier user of the servers
 // for their own.
@@ -38,8 +32,6 @@ import (
 // The third line is the layout: which variable is on which server. With another one, by
 // another cluster.ps_tasks, a variable may be one that an earlier run has left on its server.
 const (
-	runIDFile = "run-id"
-
 	tagScope = "trainerd_run/"
 	tagHas   = tagScope + "has"
 	tagRead  = tagScope + "read"
@@ -74,22 +66,6 @@ func nodeAdder(def *tfpb.GraphDef, beside string) func(name, op string, attrs gr
 	}
 }
 
-// runID returns the ID in the logdir, which it makes if there is none.
-func (t *Task) runID() (string, error) {
-	name := filepath.Join(t.config.Logdir, runIDFile)
-	text, err := os.ReadFile(name)
-	if err == nil && len(text) > 0 {
-		return string(text), nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	id := make([]byte, 16)
-	rand.Read(id)
-	made := hex.EncodeToString(id) + "\n"
-	return made, atomicfile.WriteFile(t.FS, name, []byte(made))
-}
-
 // readTag returns the tag on the servers, "" for none.
 func readTag(ctx context.Context, sess session.Session) (string, error) {
 	out, err := sess.Run(ctx, nil, []string{tagHas}, nil)
@@ -116,26 +92,12 @@ func (t *Task) ownTag(ctx context.Context, sess session.Session) (string, error)
 	if tag == "" || err != nil {
 		return "", err
 	}
-	id, err := os.ReadFile(filepath.Join(t.config.Logdir, runIDFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	id, err := t.readID()
+	if id == "" || err != nil || !strings.HasPrefix(tag, id) {
 		return "", err
 	}
-	if len(id) == 0 || !strings.HasPrefix(tag, string(id)) {
-		return "", nil
-	}
-	t.id.Store(string(id))
+	t.id.Store(id)
 	return tag, nil
-}
-
-// KeepRunID writes the ID of the model into a logdir that was deleted and made again:
-// without it no new session of a worker, nor of a chief, would find the model.
-func (t *Task) KeepRunID() error {
-	id, _ := t.id.Load().(string)
-	name := filepath.Join(t.config.Logdir, runIDFile)
-	if _, err := os.Stat(name); id == "" || !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return atomicfile.WriteFile(t.FS, name, []byte(id))
 }
 
 // awaitTag returns the tag with which a worker's session begins, or the reason
@@ -175,8 +137,11 @@ func (t *Task) CurrentStep(ctx context.Context, sess session.Session) (int64, er
 // than its newest checkpoint, and with its variables on the same servers.
 func (t *Task) Adopt(ctx context.Context, sess session.Session) (bool, error) {
 	tag, err := t.ownTag(ctx, sess)
-	if tag == "" || err != nil {
+	if err != nil {
 		return false, err
+	}
+	if tag == "" {
+		return false, t.awaitOther(ctx, sess)
 	}
 	if lines := strings.Split(tag, "\n"); len(lines) > 2 && lines[2] != t.layout { // that of an older release has none
 		t.log.Info("the model is alive, with its variables on other servers, and is not adopted")
@@ -208,22 +173,23 @@ func (t *Task) savedStep() (int64, error) {
 // tagModel makes the model known as this run's, with a new generation. One that was
 // adopted keeps its generation, unless workers wait for each other.
 func (t *Task) tagModel(ctx context.Context, sess session.Session, adopted bool) error {
-	if adopted && !t.tracksWorkers() {
-		return nil
-	}
 	id, err := t.runID()
 	if err != nil {
 		return err
 	}
-	if err := setTag(ctx, sess, id+rand.Text()+"\n"+t.layout); err != nil {
-		return fmt.Errorf("tagging the model as this run's: %w", err)
+	if !adopted || t.tracksWorkers() {
+		if err := setTag(ctx, sess, id+rand.Text()+"\n"+t.layout); err != nil {
+			return fmt.Errorf("tagging the model as this run's: %w", err)
+		}
 	}
 	t.id.Store(id)
+	watchOf(sess).own(id)
 	return nil
 }
 
 // UntagModel ends the generation: the model is about to be replaced.
 func (t *Task) UntagModel(ctx context.Context, sess session.Session) error {
+	watchOf(sess).own("")
 	return setTag(ctx, sess, "")
 }
 

@@ -45,6 +45,8 @@ type watch struct {
 	sess     *remote.Session
 	client   *remote.Client
 	tag      string // with which a worker's session began; "" for a chief's
+	saveOp   string // by which servers save
+	owner    *owner
 }
 
 // watchOf returns what watches a session, nil for one of this process.
@@ -63,8 +65,8 @@ func watchOf(sess session.Session) *watch {
 // others of a training whose workers are waited for elsewhere.
 func (t *Task) newWatch(s *target.Session, servers []string) *watch {
 	w := &watch{patience: t.config.Cluster.PatienceSecs.Duration(), servers: servers, waits: map[string]bool{},
-		trains: map[string]bool{},
-		log:    t.log, report: t.ReportWait, sess: s.Session, client: s.Client}
+		trains: map[string]bool{}, saveOp: t.saveOp(), owner: new(owner),
+		log: t.log, report: t.ReportWait, sess: s.Session, client: s.Client}
 	if t.tracksWorkers() {
 		w.progress = func(ctx context.Context) (progress, error) { return t.readProgress(ctx, s.Session) }
 	}
@@ -110,7 +112,14 @@ func (w *watch) call(ctx context.Context, run runFunc, feeds program.Feed, fetch
 	if w != nil && len(targets) == 1 && len(fetches) == 0 && w.skip[targets[0]] {
 		return nil, nil // the end of ctx ends the call that fills the queue
 	}
-	if w == nil || slices.ContainsFunc(targets, func(name string) bool { return w.waits[name] }) {
+	if w == nil {
+		return run(ctx, feeds, fetches, targets)
+	}
+	if err := w.checkRested(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { w.owner.called.Store(time.Now().UnixNano()) }()
+	if slices.ContainsFunc(targets, func(name string) bool { return w.waits[name] }) {
 		return run(ctx, feeds, fetches, targets)
 	}
 	if !slices.ContainsFunc(targets, func(name string) bool { return w.trains[name] }) {

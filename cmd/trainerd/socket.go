@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/coord"
+)
+
+// socketEvery is the time between two looks at the control socket.
+const socketEvery = 5 * time.Second
+
+// socketKeeper makes the control socket, and makes it again when it is gone: with a logdir
+// that was deleted, or because another run had it that has ended.
+type socketKeeper struct {
+	listen func() (*control.Socket, error)
+	answer func(net.Listener)
+	log    *slog.Logger
+	every  time.Duration
+
+	now    *control.Socket // nil for none
+	failed bool            // and that is logged
+}
+
+// keepSocket answers at the control socket until end is called.
+func (s *service) keepSocket(log *slog.Logger, answer func(net.Listener)) (end func()) {
+	if err := atomicfile.MkdirAllSync(nil, s.config.Logdir); err != nil && s.config.Supervisor.IsChief {
+		return func() {} // the run ends because of that, and says so
+	}
+	k := &socketKeeper{listen: s.listenUnix, answer: answer, log: log, every: socketEvery}
+	return k.start()
+}
+
+// start makes the socket and looks after it until end is called.
+func (k *socketKeeper) start() (end func()) {
+	k.look()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for coord.Sleep(ctx, k.every) {
+			k.look()
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		if k.now == nil {
+			k.look() // it replaces, and so removes, that of a run that was killed meanwhile
+		}
+	}
+}
+
+// look makes the socket unless it is in its place. Until there is another, the one before
+// serves those who find it, as in a logdir that was moved.
+func (k *socketKeeper) look() {
+	if k.now != nil && k.now.Keep() {
+		return
+	}
+	ln, err := k.listen()
+	if err != nil {
+		if k.now == nil && !k.failed {
+			k.log.Warn("no control socket; until there is one, the run can only be stopped by a signal", "err", err)
+			k.failed = true
+		}
+		return
+	}
+	if k.failed {
+		k.log.Info("the control socket is made", "socket", ln.Addr().String())
+		k.failed = false
+	}
+	if k.now != nil {
+		k.now.Close()
+	}
+	k.now = ln
+	k.answer(ln)
+}
+
+func (s *service) listenUnix() (*control.Socket, error) {
+	name := control.SocketName
+	switch c := s.config; {
+	case c.IsChild() && c.Child.Nodes > 1 && c.Child.Node > 0:
+		name = control.WorkerSocketName(c.Child.Node)
+	case !c.Supervisor.IsChief:
+		name = control.WorkerSocketName(c.Cluster.Task)
+	}
+	// Several folders are separated by colons.
+	runtimeDir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":")
+	return control.ListenUnix(s.config.Logdir, runtimeDir, name)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trainerd/trainerd/trainerd/control"
+)
+
+// keptSocket is a keeper whose socket gives each client the letter x.
+func keptSocket(t *testing.T, logdir, runtimeDir string) (*socketKeeper, *bytes.Buffer) {
+	var log bytes.Buffer
+	k := &socketKeeper{
+		listen: func() (*control.Socket, error) { return control.ListenUnix(logdir, runtimeDir, control.SocketName) },
+		log:    slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	k.answer = func(ln net.Listener) {
+		t.Cleanup(func() { ln.Close() })
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				io.WriteString(conn, "x")
+				conn.Close()
+			}
+		}()
+	}
+	return k, &log
+}
+
+// isAnswered reports whether a client in that folder is answered by a kept socket.
+func isAnswered(logdir string) bool {
+	conn, err := net.Dial("unix", filepath.Join(logdir, control.SocketName))
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	got, err := io.ReadAll(conn)
+	return err == nil && string(got) == "x"
+}
+
+// The socket is made as soon as the run that had it has ended, also when that has left its
+// file.
+func TestSocketAfterAnother(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		dir := t.TempDir()
+		other, err := control.ListenUnix(dir, "", control.SocketName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, log := keptSocket(t, dir, "")
+		k.look()
+		k.look()
+		if got := strings.Count(log.String(), "no control socket"); got != 1 || k.now != nil {
+			t.Errorf("%d warnings, want 1; socket %v:\n%s", got, k.now, log)
+		}
+		if killed {
+			other.UnixListener.Close()
+		} else {
+			other.Close()
+		}
+		k.look()
+		if !isAnswered(dir) || !strings.Contains(log.String(), "control socket is made") {
+			t.Errorf("killed %v: no socket is made:\n%s", killed, log)
+		}
+	}
+}
+
+// A socket that is deleted is made again, there or in the logdir that is made again.
+func TestSocketMadeAgain(t *testing.T) {
+	for _, runtimeDir := range []string{"", t.TempDir()} {
+		dir := filepath.Join(t.TempDir(), "run")
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		k, log := keptSocket(t, dir, runtimeDir)
+		k.look()
+		if err := os.Remove(filepath.Join(dir, control.SocketName)); err != nil {
+			t.Fatal(err)
+		}
+		k.look()
+		if !isAnswered(dir) {
+			t.Errorf("runtime dir %q: not made again", runtimeDir)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		k.look()
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("the logdir is made")
+		}
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		k.look()
+		if !isAnswered(dir) || log.Len() > 0 {
+			t.Errorf("runtime dir %q: not made again in a new logdir:\n%s", runtimeDir, log)
+		}
+	}
+}
+
+// A logdir that is moved takes its socket along.
+func TestSocketOfMovedLogdir(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	k, _ := keptSocket(t, dir, "")
+	k.look()
+	if err := os.Rename(dir, dir+"2"); err != nil {
+		t.Fatal(err)
+	}
+	k.look()
+	if !isAnswered(dir + "2") {
+		t.Error("it is not answered at its new place")
+	}
+}
+
+// A run that never had a socket removes the file of the one that had.
+func TestSocketOfKilledIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	other, err := control.ListenUnix(dir, "", control.SocketName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, _ := keptSocket(t, dir, "")
+	k.every = 1 << 40
+	k.answer = func(ln net.Listener) { ln.Close() }
+	end := k.start()
+	other.UnixListener.Close()
+	end()
+	if _, err := os.Lstat(filepath.Join(dir, control.SocketName)); err == nil {
+		t.Error("the file is still there")
+	}
+}

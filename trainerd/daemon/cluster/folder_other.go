@@ -1,0 +1,5 @@
+//go:build !unix
+
+package cluster
+
+func folderNumber(string) string { return "" }
