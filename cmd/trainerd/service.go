@@ -116,8 +116,13 @@ func (s *service) stopNow() {
 	fmt.Fprintln(s.stderr, "ending at once on request; what came after the last checkpoint is lost")
 }
 
-// run trains.
-func (s *service) run(ctx context.Context, o daemon.RunOptions) error {
+// run trains. A job that is complete leaves nothing of the runs before.
+func (s *service) run(ctx context.Context, o daemon.RunOptions) (err error) {
+	defer func() {
+		if err == nil {
+			s.removeDeadSocket()
+		}
+	}()
 	garbage.CollectLate()
 	defer s.notifier.Close()
 	o.Monitor, o.Serve, o.Also = s.monitor, s.serve, s.log.Handler()

@@ -51,9 +51,6 @@ func (k *socketKeeper) start() (end func()) {
 	return func() {
 		cancel()
 		<-ended
-		if k.now == nil {
-			k.look() // it replaces, and so removes, that of a run that was killed meanwhile
-		}
 	}
 }
 
@@ -80,6 +77,13 @@ func (k *socketKeeper) look() {
 	}
 	k.now = ln
 	k.answer(ln)
+}
+
+// removeDeadSocket removes the socket that a run has left that was killed.
+func (s *service) removeDeadSocket() {
+	if ln, err := s.listenUnix(); err == nil { // in its place
+		ln.Close()
+	}
 }
 
 func (s *service) listenUnix() (*control.Socket, error) {

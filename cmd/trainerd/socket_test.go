@@ -123,21 +123,3 @@ func TestSocketOfMovedLogdir(t *testing.T) {
 		t.Error("it is not answered at its new place")
 	}
 }
-
-// A run that never had a socket removes the file of the one that had.
-func TestSocketOfKilledIsRemoved(t *testing.T) {
-	dir := t.TempDir()
-	other, err := control.ListenUnix(dir, "", control.SocketName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, _ := keptSocket(t, dir, "")
-	k.every = 1 << 40
-	k.answer = func(ln net.Listener) { ln.Close() }
-	end := k.start()
-	other.UnixListener.Close()
-	end()
-	if _, err := os.Lstat(filepath.Join(dir, control.SocketName)); err == nil {
-		t.Error("the file is still there")
-	}
-}
