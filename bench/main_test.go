@@ -76,6 +76,18 @@ func TestUnprepared(t *testing.T) {
 	}
 }
 
+// TestResultsOfAFailedRace checks that what was measured before a contestant fails is in
+// the log: a race may take hours.
+func TestResultsOfAFailedRace(t *testing.T) {
+	var out, log bytes.Buffer
+	if err := run(t.Context(), "testdata", []string{"-race", "crash", "demo"}, &out, &log); err == nil {
+		t.Fatal("the race has not failed")
+	}
+	if want := "\n  seconds 1\n"; !strings.Contains(log.String(), want) {
+		t.Errorf("log %q, want %q in it", &log, want)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	for _, tc := range []struct{ race, err, row string }{
 		{"cheat", "no ratio: idler", "| idler | 1 | 1 | 1 | | | | | other work: less |"},

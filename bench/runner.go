@@ -76,6 +76,17 @@ func (r result) value(measure string) (float64, error) {
 	return v, nil
 }
 
+// text returns what a race measures, as "ettr 0.63, lost_seconds 96.9".
+func (r result) text(race race) string {
+	var all []string
+	for _, m := range append([]measured{{Measure: race.Measure}}, race.Also...) {
+		if v, err := r.value(m.Measure); err == nil {
+			all = append(all, fmt.Sprintf("%s %.3g", m.Measure, v))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // outcome holds the results of a race: per contestant one of each round, or
 // none if it is not installed.
 type outcome struct {
@@ -113,6 +124,7 @@ func (r *runner) outcome(ctx context.Context, race race) (*outcome, error) {
 				return nil, fmt.Errorf("%s: %w", c.Name, err)
 			}
 			out.results[who] = append(out.results[who], result)
+			fmt.Fprintf(r.log, "  %s\n", result.text(race)) // the report may never come, after hours
 		}
 	}
 	r.done[key] = out
