@@ -19,8 +19,8 @@ import (
 const (
 	otherIdle = 10 * time.Second // without a step: the other run has ended, or was killed
 	otherPoll = time.Second
-	// longRest is how long a chief may have made no call before it looks whose model is there:
-	// it was paused, or frozen.
+	// longRest is how long a chief may have begun no call before it looks whose model is
+	// there: it was paused, or frozen, perhaps in a call.
 	longRest = otherIdle / 2
 )
 
@@ -82,7 +82,7 @@ func (t *Task) saveOp() string {
 type owner struct {
 	id     atomic.Pointer[string] // of the run, with which the tag begins; nil while the model is not there
 	taken  atomic.Bool            // another's model is there: the session is of no use
-	called atomic.Int64           // when the last call ended, by the clock
+	called atomic.Int64           // when the last call began, by the clock
 }
 
 // own notes that the model is there, or for "" that it is not.
@@ -115,15 +115,16 @@ func (w *watch) checkModel(ctx context.Context) error {
 	return ErrReplaced
 }
 
-// checkRested is checkModel for a call after a long rest, in which another chief may have
-// taken this one's run for ended.
+// checkRested is checkModel for a call that begins long after the last one has: meanwhile
+// another chief may have taken this one's run for ended.
 func (w *watch) checkRested(ctx context.Context) error {
+	now := time.Now().UnixNano()
+	last := w.owner.called.Swap(now)
+	if rest := now - last; last != 0 && (rest < 0 || rest >= int64(longRest)) {
+		return w.checkModel(ctx)
+	}
 	if w.owner.taken.Load() {
 		return ErrReplaced
 	}
-	last := w.owner.called.Load()
-	if rest := time.Now().UnixNano() - last; last == 0 || rest >= 0 && rest < int64(longRest) {
-		return nil
-	}
-	return w.checkModel(ctx)
+	return nil
 }

@@ -219,27 +219,44 @@ func TestRunIDOfACopy(t *testing.T) {
 	}
 }
 
-// A chief that was frozen makes no step of the model that another has put there meanwhile.
+// A chief that was frozen makes no step of the model that another has put there meanwhile, but
+// for that in which it was frozen.
 func TestStepsNoOtherModel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		connect := chiefs(t)
-		chief, sess := connect(t.TempDir(), nil)
-		begin(t, chief, sess)
-		step := func() error {
-			_, err := sess.Run(t.Context(), nil, []string{chief.program.GlobalStep}, nil)
-			return err
-		}
-		for range 3 {
-			time.Sleep(otherIdle + time.Second)
-			if err := step(); err != nil {
-				t.Fatalf("after a rest: %v", err)
+	for _, within := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			connect := chiefs(t)
+			chief, sess := connect(t.TempDir(), nil)
+			begin(t, chief, sess)
+			w := watchOf(sess)
+			step := func(frozen time.Duration) error {
+				_, err := w.call(t.Context(), func(context.Context, program.Feed, []string, []string) ([]*ckptfmt.Tensor, error) {
+					time.Sleep(frozen)
+					return nil, nil
+				}, nil, nil, nil)
+				return err
 			}
-		}
-		time.Sleep(otherIdle)
-		other, its := connect(t.TempDir(), nil)
-		begin(t, other, its)
-		if err := step(); !errors.Is(err, ErrReplaced) {
-			t.Errorf("with another's model: %v, want %v", err, ErrReplaced)
-		}
-	})
+			for range 3 {
+				time.Sleep(otherIdle + time.Second)
+				if err := step(0); err != nil {
+					t.Fatalf("after a rest: %v", err)
+				}
+			}
+			other, its := connect(t.TempDir(), nil)
+			if within {
+				go func() {
+					time.Sleep(otherIdle / 2)
+					begin(t, other, its)
+				}()
+				if err := step(otherIdle); err != nil {
+					t.Errorf("the step in which it was frozen: %v", err)
+				}
+			} else {
+				begin(t, other, its)
+				time.Sleep(otherIdle)
+			}
+			if err := step(0); !errors.Is(err, ErrReplaced) {
+				t.Errorf("frozen in a step: %v; with another's model: %v, want %v", within, err, ErrReplaced)
+			}
+		})
+	}
 }

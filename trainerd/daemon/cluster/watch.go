@@ -118,7 +118,6 @@ func (w *watch) call(ctx context.Context, run runFunc, feeds program.Feed, fetch
 	if err := w.checkRested(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { w.owner.called.Store(time.Now().UnixNano()) }()
 	if slices.ContainsFunc(targets, func(name string) bool { return w.waits[name] }) {
 		return run(ctx, feeds, fetches, targets)
 	}
