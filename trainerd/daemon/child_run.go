@@ -34,7 +34,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	c.LogIdleKeys(log)
 	warnElsewhere(c, log)
 	if why := hidesEnd(c.Child.Command); why != "" {
-		log.Warn("the end of this command does not tell how the program ended: " + why)
+		log.Warn("the exit code of this command does not say how the program ended: " + why)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -183,7 +183,7 @@ func (w *childWatch) silence() string {
 		return ""
 	}
 	if w.resumed {
-		return "it was given a checkpoint and has reported nothing: it had nothing left to do, or none of its lines was understood"
+		return "it was given a checkpoint and has reported nothing: it had nothing left to do, or none of its lines was understood\n"
 	}
 	return "no line of its output was understood, so there are no curves: have it print lines like \"step=120 loss=0.31\", " +
 		"or set child.patterns to what its lines look like, or child.recipe to a file begun by `trainerd init --recipe plain`\n"
