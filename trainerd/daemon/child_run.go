@@ -40,7 +40,7 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	defer stop(nil)
 	o.Monitor.OnStop(func() { stop(stopRequest) })
 	defer o.serve(log)()
-	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
+	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, c}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
 	sv.Observer = w
 	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
@@ -225,7 +225,8 @@ func otherValues(r *child.Report) (some []child.Value) {
 
 // childJob is a program as other goroutines may steer it: a [control.Job].
 type childJob struct {
-	sv *child.Supervisor
+	sv     *child.Supervisor
+	config *config.Config
 }
 
 // Save has the program write a checkpoint.
