@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // evaluatedLoss returns the losses of the evaluations in a logdir by step.
@@ -70,7 +71,7 @@ func TestManifestsHaveTheirEvaluation(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(evaluated) != 4 {
 		t.Errorf("%d evaluations (-want +got):\n%s", len(evaluated), diff)
 	}
-	list, err := ckptdir.List(filepath.Join(c.Logdir, bestDir))
+	list, err := ckptdir.List(filepath.Join(c.Logdir, logdir.BestDir))
 	if err != nil || len(list) != 2 {
 		t.Fatalf("the best are %v, %v", list, err)
 	}
