@@ -102,7 +102,7 @@ func (x *metrics) saved(s trainerd.SavedCheckpoint) {
 func checkpointSize(prefix string) (total int64) {
 	filepath.WalkDir(prefix, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // a prefix is no file
+			return nil // a prefix is not a file
 		}
 		if info, err := d.Info(); err == nil {
 			total += info.Size()
