@@ -18,9 +18,9 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -209,22 +209,21 @@ func TestKeepNone(t *testing.T) {
 	}
 }
 
+// evalEvents returns the events of the evaluations of one run.
+func evalEvents(t *testing.T, c *config.Config) []*tfpb.Event {
+	t.Helper()
+	dir := filepath.Join(c.Logdir, evalDir)
+	if files := sessiontest.Files(t, dir, "events.out.tfevents.*"); len(files) != 1 {
+		t.Fatalf("events files %v", files)
+	}
+	return sessiontest.Events(t, dir)
+}
+
 // evalSteps returns the steps of the evaluations that a logdir has.
 func evalSteps(t *testing.T, c *config.Config) (steps []int64) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(c.Logdir, evalDir, "events.out.tfevents.*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("events files %v, %v", files, err)
-	}
-	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	started := false
-	for e, err := range tfevents.NewReader(bytes.NewReader(data)).Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range evalEvents(t, c) {
 		started = started || e.GetSessionLog().GetStatus() == tfpb.SessionLog_START
 		if s := e.GetSummary(); s != nil {
 			if len(s.Value) != 2 || s.Value[0].GetTag() != "accuracy" || s.Value[1].GetTag() != "loss" {
