@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/trainerd/trainerd/internal/glob"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -109,15 +109,10 @@ func checkpointSize(prefix string) (total int64) {
 		}
 		return nil
 	})
-	for _, suffix := range []string{".index", ".meta", ".data-?????-of-?????"} {
-		names, err := filepath.Glob(glob.Escape(prefix) + suffix)
-		if err != nil {
-			continue
-		}
-		for _, name := range names {
-			if info, err := os.Stat(name); err == nil {
-				total += info.Size()
-			}
+	names, _ := layout.Files(prefix) // none in a folder that cannot be read
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(filepath.Dir(prefix), name)); err == nil {
+			total += info.Size()
 		}
 	}
 	return total
