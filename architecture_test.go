@@ -3,6 +3,7 @@ package layers_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,6 +37,26 @@ func TestArchitectureNamesFilesThatExist(t *testing.T) {
 		}
 		if _, err := os.Stat(name); err != nil {
 			t.Errorf("doc/architecture.md names %s: %v", name, err)
+		}
+	}
+}
+
+// TestArchitectureNamesEachPackage holds the diagram against the tree the other way round: it
+// has each package that a program may import.
+func TestArchitectureNamesEachPackage(t *testing.T) {
+	text, err := os.ReadFile("doc/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```\n")
+	diagram, _, _ := strings.Cut(rest, "```\n")
+	for pkg := range imports(t) {
+		root, _, _ := strings.Cut(pkg, "/")
+		if !slices.Contains([]string{"tfevents", "ckptfmt", "trainerd"}, root) || strings.Contains(pkg, "internal/") {
+			continue
+		}
+		if !regexp.MustCompile(`\b` + path.Base(pkg) + `\b`).MatchString(diagram) {
+			t.Errorf("the diagram of doc/architecture.md lacks %s", pkg)
 		}
 	}
 }

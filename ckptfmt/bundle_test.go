@@ -254,6 +254,11 @@ func TestDamageSweeps(t *testing.T) {
 	})
 }
 
+func parseBundleEntry(b []byte) (e bundleEntry, err error) {
+	err = e.parse(b, nil)
+	return e, err
+}
+
 // Our coding of entries is protobuf's.
 func TestBundleEntryIsProto(t *testing.T) {
 	for _, p := range []*tfpb.BundleEntryProto{

@@ -113,14 +113,8 @@ func appendShape(b []byte, shape []int64) []byte {
 	return b
 }
 
-// parseBundleEntry decodes and checks an entry. Unknown fields are skipped.
-func parseBundleEntry(b []byte) (e bundleEntry, err error) {
-	err = e.parse(b, nil)
-	return e, err
-}
-
-// parse is parseBundleEntry into e, which is empty. The memory of its shape is from shapes,
-// unless that is nil.
+// parse decodes and checks an entry into e, which is empty. Unknown fields are
+// skipped. The memory of its shape is from shapes, unless that is nil.
 func (e *bundleEntry) parse(b []byte, shapes *[]int64) error {
 	f := fields{rest: b}
 	for f.next() {

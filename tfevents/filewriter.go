@@ -25,7 +25,7 @@ import (
 // longer than their context allows. If the file cannot be written, every later
 // call returns the error; nothing is written after a record that may be
 // incomplete. Close and Reopen continue with a new file, which begins with what
-// was added and is not in the old one, or not durable there as a sync has failed.
+// was added but is not in the old one, or is not durable there because a sync failed.
 //
 // The file's name sorts after those of all events files in the directory.
 // TensorBoard reads them in that order and follows only the last one, so one
@@ -112,8 +112,8 @@ func (w *FileWriter) begin() error {
 	return w.beginFile(nil)
 }
 
-// beginFile begins a file with what one before could not keep. In the form TF1 there is
-// none before its first event.
+// beginFile begins a file with what one before could not keep. In the form TF1 a file
+// is not begun before its first event.
 func (w *FileWriter) beginFile(again []byte) error {
 	if w.o.Form == TF1 && len(again) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (w *FileWriter) beginFile(again []byte) error {
 func (w *FileWriter) Dir() string { return w.dir }
 
 // HasFile reports whether the log directory has a file of this writer, or of an earlier one
-// with such names. It is true where that cannot be known.
+// with such names. If the directory cannot be read, it reports true.
 func (w *FileWriter) HasFile() bool {
 	entries, err := os.ReadDir(w.dir)
 	if err != nil {

@@ -149,7 +149,7 @@ func (w *FileWriter) flushLifecycle(ctx context.Context, l *tfpb.SessionLog) err
 }
 
 // withoutKnownMetadata returns s without the metadata that the file has
-// already, and whether it brings metadata that the file has not.
+// already, and whether it has metadata that the file lacks.
 func (w *FileWriter) withoutKnownMetadata(s *tfpb.Summary) (out *tfpb.Summary, first bool) {
 	if !hasMetadata(s) {
 		return s, false

@@ -187,7 +187,7 @@ func (w *FileWriter) flush(ctx context.Context, sync bool) error {
 	return w.err
 }
 
-// wake lets all callers look again that wait for room.
+// wake lets all callers that wait for room look again.
 func (w *FileWriter) wake() {
 	if w.room != nil {
 		close(w.room)
@@ -218,7 +218,7 @@ func (w *FileWriter) drop() bool {
 		w.active.recs = append(w.active.recs, queued{start: len(w.active.buf), droppable: r.droppable})
 		w.active.buf = append(w.active.buf, record...)
 	}
-	// A file whose events all were dropped is none.
+	// A file is not begun if all of its events were dropped.
 	w.active.files = slices.CompactFunc(w.active.files, func(a, b fileStart) bool { return a.pos == b.pos })
 	w.dropped += int64(dropped)
 	w.over = max(0, w.over-dropped)

@@ -16,7 +16,7 @@ func (w *FileWriter) createFile(at time.Time) (atomicfile.File, int64, error) {
 	return createFile(w.o.FS, w.dir, max(at.Unix(), w.notBefore), w.o.Form, w.tail)
 }
 
-// newWaiting returns the timer of the events that wait, which are none yet.
+// newWaiting returns the timer of the events that wait; there are none yet.
 func newWaiting(most time.Duration) *time.Timer {
 	if most <= 0 {
 		return nil

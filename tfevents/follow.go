@@ -126,7 +126,7 @@ func (f *follower) round(ctx context.Context, yield func(*tfpb.Event, error) boo
 }
 
 // open opens the files that have appeared. One that cannot be opened, which the
-// error names, keeps no other from being read; one that is removed meanwhile is none.
+// error names, keeps no other from being read; one that is removed meanwhile is left out.
 func (f *follower) open() error {
 	entries, failed := fs.ReadDir(f.fsys, f.dir)
 	for _, e := range entries {

@@ -8,9 +8,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
-// What TensorBoard's loaders keep of what they read. A value that they do not
-// keep has had the effect of its step all the same; to the data server, an
-// event whose time is infinite has none.
+// What TensorBoard's loaders keep of what they read. A value that they do not keep
+// still purges by its step; in the data server, an event at an infinite time does not.
 
 // keeps reports whether the loader that p imitates keeps a value of a series
 // with the given metadata.

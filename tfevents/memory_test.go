@@ -111,7 +111,11 @@ func readInMemory(fsys fs.FS, run Run, o *RunOptions) *memoryRun {
 // readFile reads one file. Damage that is skipped goes to d.Damage.
 func (d *memoryRun) readFile(fsys fs.FS, name string, o *RunOptions) error {
 	d.startFile()
-	skipped, err := eachEvent(fsys, name, o, func(e *tfpb.Event) error {
+	skipped, err := eachRecord(fsys, name, o, func(data []byte, at int64) error {
+		e, err := decodeEvent(name, at, data)
+		if err != nil {
+			return err
+		}
 		if o.Purge == PurgeDataServer && math.IsNaN(e.GetWallTime()) {
 			return errNoTime(name)
 		}

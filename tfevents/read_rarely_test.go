@@ -21,7 +21,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// value makes an encoded event of step 2 from the bytes of a Summary.Value.
+// valueEvent makes an encoded event of step 2 from the bytes of a Summary.Value.
 func valueEvent(value string) []byte {
 	b := []byte("\x09\x00\x00\x00\x00\x00\x00\xf0\x3f\x10\x02\x2a")
 	b = append(b, byte(len(value)+2), 0x0a, byte(len(value)))

@@ -55,18 +55,6 @@ func (o *RunOptions) reads(name string) bool {
 	return o.Purge != PurgePython || !strings.HasSuffix(name, ".profile-empty")
 }
 
-// eachEvent calls f with the events of a file, as far as the purge mode's model
-// reads it, and returns the damage that it has skipped.
-func eachEvent(fsys fs.FS, name string, o *RunOptions, f func(*tfpb.Event) error) (skipped []error, err error) {
-	return eachRecord(fsys, name, o, func(data []byte, at int64) error {
-		e, err := decodeEvent(name, at, data)
-		if err != nil {
-			return err
-		}
-		return f(e)
-	})
-}
-
 // eachRecord calls f with the records of a file and their offsets, as far as
 // the purge mode's model reads it, and returns the damage that it has skipped,
 // among which may be what f returns.

@@ -22,7 +22,7 @@ import (
 type RunData struct {
 	Name   string
 	Series []*Series // in the order in which their tags were first seen
-	Events int       // read, those dropped included
+	Events int       // read, including those dropped
 	Purged int       // points dropped
 	// Thinned counts the points that a [MemoryLimit] left no room for.
 	Thinned int
@@ -35,7 +35,7 @@ type RunData struct {
 	fsys  fs.FS
 	files []indexedFile
 	o     RunOptions
-	all   []*Series // those without a point too
+	all   []*Series // including those without a point
 
 	rule  purger[*Series]
 	scan  eventScan

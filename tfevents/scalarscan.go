@@ -9,8 +9,8 @@ import (
 )
 
 // Most events are one scalar, and most of the time of reading was spent on what a
-// general eventScan keeps of it: pointers, which the garbage collector hears of one by
-// one. Such an event goes from the bytes to its series directly.
+// general eventScan keeps of it: pointers, which each cost the garbage collector a write
+// barrier. Such an event goes from the bytes to its series directly.
 
 // scalarScan is what an event with one simple_value says. Its slices belong to the data
 // that was parsed.
@@ -57,8 +57,8 @@ func (e *eventScan) setScalar(s *scalarScan) {
 	e.values[0] = valueScan{tag: s.tag, raw: s.raw, form: formSimple, number: s.number}
 }
 
-// addScalar adds the event in a record if it is a scalar of a series that is known and
-// holds such. It reports whether it was.
+// addScalar adds the event in a record if it is a scalar of a known series of scalars, and
+// reports whether it is.
 func (x *RunData) addScalar(data []byte, file int, at int64) (added bool, err error) {
 	one, ok := scanScalar(data)
 	if !ok || len(x.all) == 0 {

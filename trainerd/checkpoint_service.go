@@ -23,16 +23,16 @@ func (sv *Supervisor) SetSaveModelEvery(d time.Duration) error {
 	if d <= 0 {
 		d = -1 // zero is the default
 	}
-	sv.interval.Lock()
-	defer sv.interval.Unlock()
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
 	sv.SaveModelEvery = d
 	return nil
 }
 
 // saveModelEvery returns the interval of the checkpoint service, zero for off.
 func (sv *Supervisor) saveModelEvery() time.Duration {
-	sv.interval.Lock()
-	defer sv.interval.Unlock()
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
 	return interval(sv.SaveModelEvery, DefaultSaveModelEvery)
 }
 

@@ -196,7 +196,7 @@ func (sv *Supervisor) existingStep(ctx context.Context, s session.Session, p *pl
 }
 
 // stepTensor returns what to fetch for the value of the global step in a run of
-// the graph. The handle of a resource variable is none; where the graph has no
+// the graph. The handle of a resource variable does not give it; where the graph has no
 // op that reads it, or is not known, the step has to be read by itself.
 func stepTensor(s session.Session, p *plan) string {
 	def, name := p.meta.GetGraphDef(), p.globalStep

@@ -2,13 +2,12 @@ package trainerd_test
 
 import (
 	"context"
-	"os"
 	"slices"
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -30,25 +29,12 @@ func TestGraphOfLostFirstStep(t *testing.T) {
 		t.Fatalf("%v after %d sessions", err, sessions)
 	}
 	var got []string
-	runs, err := tfevents.FindRuns(os.DirFS(logdir), ".")
-	if err != nil || len(runs) != 1 {
-		t.Fatalf("runs %v, %v", runs, err)
-	}
-	for _, file := range runs[0].Files {
-		f, err := os.DirFS(logdir).Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for e, err := range tfevents.NewReader(f).Events() {
-			switch {
-			case err != nil:
-				t.Fatal(err)
-			case len(e.GetGraphDef()) > 0:
-				got = append(got, "graph")
-			case e.GetSessionLog().GetStatus() == tfpb.SessionLog_START:
-				got = append(got, "START")
-			}
+	for _, e := range sessiontest.Events(t, logdir) {
+		switch {
+		case len(e.GetGraphDef()) > 0:
+			got = append(got, "graph")
+		case e.GetSessionLog().GetStatus() == tfpb.SessionLog_START:
+			got = append(got, "START")
 		}
 	}
 	if want := []string{"START", "graph", "START", "graph"}; !slices.Equal(got, want) {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -21,32 +19,15 @@ import (
 // left out: "START(3)", "w(5)", "CHECKPOINT(5)".
 func events(t *testing.T, logdir string) [][]string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(logdir, "events.out.tfevents.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all [][]string
-	for _, name := range names {
-		all = append(all, fileEvents(t, name))
+	for _, name := range sessiontest.Files(t, logdir, "events.out.tfevents.*") {
+		var file []string
+		for _, e := range sessiontest.EventsIn(t, filepath.Join(logdir, name)) {
+			file = append(file, describe(e))
+		}
+		all = append(all, file)
 	}
 	return all
-}
-
-func fileEvents(t *testing.T, name string) []string {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []string
-	for e, err := range tfevents.NewReader(f).Events() {
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		out = append(out, describe(e))
-	}
-	return out
 }
 
 func describe(e *tfpb.Event) string {

@@ -5,20 +5,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/hook"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -85,39 +83,17 @@ func times(n int) func(ctx context.Context, sess session.Session) error {
 	}
 }
 
-// eachEvent calls see with the events of a logdir.
-func eachEvent(t *testing.T, logdir string, see func(e *tfpb.Event)) {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(logdir, "events.out.tfevents.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for e, err := range tfevents.NewReader(f).Events() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			see(e)
-		}
-	}
-}
-
 // points returns the scalars of a logdir with a tag, by step.
 func points(t *testing.T, logdir, tag string) map[int64]float64 {
 	t.Helper()
 	found := map[int64]float64{}
-	eachEvent(t, logdir, func(e *tfpb.Event) {
+	for _, e := range sessiontest.Events(t, logdir) {
 		for _, v := range e.GetSummary().GetValue() {
 			if x, ok := decode.Scalar(v); ok && v.GetTag() == tag {
 				found[e.GetStep()] = x
 			}
 		}
-	})
+	}
 	return found
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/hook"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -175,11 +176,11 @@ func TestProfilerHookWrites(t *testing.T) {
 		sv.Master = master
 		run(t, sv, times(2))
 		var tags []string
-		eachEvent(t, sv.Logdir, func(e *tfpb.Event) {
+		for _, e := range sessiontest.Events(t, sv.Logdir) {
 			if m := e.GetTaggedRunMetadata(); m != nil {
 				tags = append(tags, m.GetTag())
 			}
-		})
+		}
 		if !slices.Equal(tags, []string{"step_2"}) {
 			t.Errorf("run metadata %v; want step_2", tags)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// steps returns the steps of points, in order.
+// stepsOf returns the steps of points, in order.
 func stepsOf(points map[int64]float64) []int64 { return slices.Sorted(maps.Keys(points)) }
 
 // paced returns a training that runs op train n times, each after a pause.

@@ -96,7 +96,7 @@ func (sv *Supervisor) afterRewind(ctx context.Context, r *run) error {
 }
 
 // adoption returns what is asked whether a model that is alive is this run's. The
-// model that was rewound is no such: it is the one whose loss is NaN.
+// model that was rewound is not: it is the one whose loss is NaN.
 func (sv *Supervisor) adoption() func(context.Context, session.Session) (bool, error) {
 	if sv.rewound != nil {
 		return nil

@@ -3,7 +3,6 @@ package trainerd
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -85,11 +83,7 @@ func TestStepCounterRate(t *testing.T) {
 			return nil
 		}))
 		var rates []float32
-		name := filepath.Join(dir, sessiontest.Files(t, dir, "*tfevents*")[0])
-		f, err := os.Open(name)
-		sessiontest.MustNoErr(t, err)
-		defer f.Close()
-		for e := range tfevents.NewReader(f).Events() {
+		for _, e := range sessiontest.Events(t, dir) {
 			for _, v := range e.GetSummary().GetValue() {
 				rates = append(rates, v.GetSimpleValue())
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/logging"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -168,7 +169,7 @@ func (m *SessionManager) WaitForSession(ctx context.Context) (session.Session, e
 		}
 		reason = err
 		if m.MaxWait >= 0 && time.Until(deadline) < wait {
-			return nil, &session.OpError{Code: session.ErrDeadlineExceeded.(*session.OpError).Code, Err: err,
+			return nil, &session.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Err: err,
 				Message: fmt.Sprintf("session was not ready after waiting %v; is the chief running?", m.maxWait())}
 		}
 		logging.OrDiscard(m.Logger).Info("waiting for the chief to make the model ready", "reason", err, "retry_in", wait)
@@ -278,7 +279,7 @@ func (m *SessionManager) newSessionBy(ctx context.Context, deadline time.Time) (
 }
 
 func tookTooLong(err error) error {
-	return &session.OpError{Code: session.ErrDeadlineExceeded.(*session.OpError).Code, Message: "making a session took too long", Err: err}
+	return &session.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED, Message: "making a session took too long", Err: err}
 }
 
 func (m *SessionManager) init(ctx context.Context, sess session.Session) error {

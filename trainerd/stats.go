@@ -65,7 +65,7 @@ type runCounts struct {
 	outcome, stoppedBy, failure             string
 }
 
-// open begins the accounts.
+// open begins the counts of a call of Run.
 func (l *runStats) open() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +198,7 @@ func (l *runStats) longestSave() time.Duration {
 	return l.a.longestSave
 }
 
-// read returns the accounts up to this moment.
+// read returns the counts up to this moment.
 func (l *runStats) read() runCounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -207,7 +207,7 @@ type Supervisor struct {
 	// there is to be no other session.
 	stopAsked atomic.Bool
 	riskTold  atomic.Bool          // the log has that SaveBudget.MaxRisk cannot be kept
-	interval  sync.Mutex           // guards SaveModelEvery once a run has begun
+	mu        sync.Mutex           // guards SaveModelEvery once a run has begun
 	kept      *tfevents.FileWriter // left open for the next run, with KeepSummaryWriter
 	lock      *logdir.Lock         // from the first session of a run to the end of the last one; nil for none
 	hanging   *coord.Detached      // in the logdir when a session ended; nil for nothing

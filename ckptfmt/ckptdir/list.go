@@ -152,7 +152,7 @@ func sortByAge(list []Checkpoint) {
 // candidate is what may turn out to be a checkpoint.
 type candidate struct {
 	Checkpoint
-	main bool // the file without which it is none is there
+	main bool // it has the file that makes it a checkpoint
 }
 
 // scan sorts the files of a directory whose names begin with stem by the checkpoints that
@@ -238,7 +238,7 @@ func stateNames(dir string) (latest string, saved map[string]time.Time) {
 }
 
 // timeOf returns the time of a timestamp of the state file, in seconds; false
-// when it is none: 0 means unknown.
+// when it is not one: 0 means unknown.
 func timeOf(stamp float64) (time.Time, bool) {
 	if !(stamp > 0 && stamp < 1<<40) {
 		return time.Time{}, false

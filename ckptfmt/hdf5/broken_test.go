@@ -93,15 +93,6 @@ func TestFilesThatAreNotThere(t *testing.T) {
 	if r, err := Open(name); r != nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("opened: %v, %v", r, err)
 	}
-	if checks, err := Verify(t.Context(), name); checks != "" || !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("verified: %q, %v", checks, err)
-	}
-	if err := os.WriteFile(name, written(t, []string{"x"}, nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if checks, err := Verify(t.Context(), name); checks == "" || err != nil {
-		t.Errorf("verified: %q, %v", checks, err)
-	}
 }
 
 // TestElementsInAnotherFile are named, and hinder nothing; nor are they counted among those that

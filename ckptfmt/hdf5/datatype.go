@@ -36,7 +36,7 @@ type datatype struct {
 	padding   int           // of strings
 	varString bool          // string of variable length
 	dtype     tfpb.DataType // DT_INVALID: none of TensorFlow's
-	why       string        // there is none
+	why       string        // why there is no such type
 	swap      int64         // bytes of the numbers to be swapped
 	tag       string        // of opaque bytes
 }

@@ -132,13 +132,3 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 
 // Metadata is empty: HDF5 has attributes instead; see [Reader.Attr].
 func (r *Reader) Metadata() map[string]string { return nil }
-
-// Verify reads all of the file of that name, and returns a description of what
-// that could find, and the first damage.
-func Verify(ctx context.Context, name string) (checks string, err error) {
-	r, err := Open(name)
-	if err != nil {
-		return "", err
-	}
-	return ckptfmt.VerifyFile(ctx, r)
-}

@@ -182,7 +182,7 @@ func (t *tree) helper(i int) *tree {
 // workers is how many goroutines a walk has at most.
 func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 
-// add adds a dataset. A named datatype is none; what is neither is damaged, and not left out.
+// add adds a dataset. A named datatype is not a dataset; what is neither is damaged, and not left out.
 func (t *tree) add(at int64, list []message) error {
 	if _, ok := find(list, msgLayout); !ok {
 		_, isType := find(list, msgDatatype)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -17,6 +19,7 @@ type Numbers struct {
 	data []byte
 	size int
 	get  func(b []byte) float64
+	text func(b, number []byte) []byte
 }
 
 // NumbersOf returns the numbers of t, which must not change while they are in
@@ -29,7 +32,7 @@ func NumbersOf(t *ckptfmt.Tensor) (*Numbers, error) {
 	if get == nil {
 		return nil, fmt.Errorf("%w: elements of %s are not numbers", ckptfmt.ErrType, dtype.Name(t.DType))
 	}
-	return &Numbers{data: t.Data, size: size, get: get}, nil
+	return &Numbers{data: t.Data, size: size, get: get, text: printer(t.DType, get)}, nil
 }
 
 // Len returns how many numbers there are.
@@ -37,6 +40,27 @@ func (n *Numbers) Len() int { return len(n.data) / n.size }
 
 // At returns number i.
 func (n *Numbers) At(i int) float64 { return n.get(n.data[i*n.size:]) }
+
+// AppendText appends number i in decimal, which must be finite: an integer with all its digits,
+// of any other number the fewest digits that give the same element.
+func (n *Numbers) AppendText(b []byte, i int) []byte { return n.text(b, n.data[i*n.size:]) }
+
+// printer returns what appends the digits of one number of a type, which get decodes.
+func printer(d tfpb.DataType, get func([]byte) float64) func(b, number []byte) []byte {
+	le := binary.LittleEndian
+	switch d {
+	case tfpb.DataType_DT_INT64:
+		return func(b, number []byte) []byte { return strconv.AppendInt(b, int64(le.Uint64(number)), 10) }
+	case tfpb.DataType_DT_UINT64:
+		return func(b, number []byte) []byte { return strconv.AppendUint(b, le.Uint64(number), 10) }
+	case tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_COMPLEX128:
+		return func(b, number []byte) []byte { return strconv.AppendFloat(b, get(number), 'g', -1, 64) }
+	}
+	if strings.Contains(dtype.Name(d), "int") { // also qint8; a float64 holds all of them
+		return func(b, number []byte) []byte { return strconv.AppendInt(b, int64(get(number)), 10) }
+	}
+	return func(b, number []byte) []byte { return strconv.AppendFloat(b, get(number), 'g', -1, 32) }
+}
 
 // decoder returns what reads one number of a type, and the number's size.
 func decoder(d tfpb.DataType) (get func([]byte) float64, size int) {

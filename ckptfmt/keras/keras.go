@@ -353,13 +353,3 @@ func (r *Reader) verifyMember(ctx context.Context, f *zip.File) error {
 	}
 	return err
 }
-
-// Verify reads all of the file of that name, and returns a description of what
-// that could find, and the first damage.
-func Verify(ctx context.Context, name string) (checks string, err error) {
-	r, err := Open(name)
-	if err != nil {
-		return "", err
-	}
-	return ckptfmt.VerifyFile(ctx, r)
-}

@@ -100,12 +100,20 @@ func TestBothNamesAreFound(t *testing.T) {
 
 func TestVerifyNamesItsStrongestCheck(t *testing.T) {
 	for file, want := range map[string]string{"model.keras": "CRC-32", "model.weights.h5": "no checksums"} {
-		checks, err := keras.Verify(context.Background(), filepath.Join(fixtures, file))
+		r, err := keras.Open(filepath.Join(fixtures, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checks, err := ckptfmt.VerifyFile(context.Background(), r)
 		if err != nil || !strings.Contains(checks, want) {
 			t.Errorf("%s: %q, %v", file, checks, err)
 		}
 	}
-	checks, err := hdf5.Verify(context.Background(), filepath.Join(fixtures, "model.weights.h5"))
+	r, err := hdf5.Open(filepath.Join(fixtures, "model.weights.h5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks, err := ckptfmt.VerifyFile(context.Background(), r)
 	if err != nil || !strings.Contains(checks, "sizes only") {
 		t.Errorf("%q, %v", checks, err)
 	}

@@ -149,7 +149,7 @@ func isKeras3(k formats.Kind) bool {
 	return k == formats.Keras || k == formats.KerasWeights || k == formats.KerasSharded
 }
 
-// ownFile returns the file of Keras 3 that the source is, nil where it is none.
+// ownFile returns the file of Keras 3 that the source is, nil where it is not one.
 func (s *Source) ownFile() (*keras.Reader, error) {
 	r, ok := s.opened.(*formats.Reader)
 	if !ok || !isKeras3(r.Kind) {
@@ -294,7 +294,7 @@ func oldShards(to string) []string {
 	return old
 }
 
-// removeOld removes the old files that are none of the new ones, in one folder.
+// removeOld removes the old files that are not among the new ones, in one folder.
 func removeOld(fsys ckptfmt.FS, old, files []string) error {
 	var failed error
 	for _, name := range old {

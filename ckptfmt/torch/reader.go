@@ -235,7 +235,7 @@ func (r *Reader) read(m *zipdir.Member, name string, limit int64) (string, int64
 	return text, start, nil
 }
 
-// checkText verifies the sum of a whole member. The 0 that files without sums have is none.
+// checkText verifies the sum of a whole member. The 0 of files without sums is not a sum.
 func (r *Reader) checkText(m *zipdir.Member, name, text string) error {
 	if m.CRC32 == 0 {
 		return nil

@@ -368,7 +368,7 @@ func oldFiles(to string) ([]string, error) {
 	return ck.Files, err
 }
 
-// removeOld removes those of the old files that are none of the new
+// removeOld removes those of the old files that are not among the new
 // checkpoint: data files of another number of shards, the index of another
 // format, and the manifest, which is true no longer.
 func removeOld(old []string, to string, v1 bool) error {

@@ -7,11 +7,9 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -77,24 +75,11 @@ func elements(t *ckptfmt.Tensor, asJSON bool) (element func(i int) string, n int
 	if t.DType == tfpb.DataType_DT_BOOL {
 		return func(i int) string { return strconv.FormatBool(t.Data[i] != 0) }, len(t.Data), nil
 	}
-	if v, err := ckptfmt.Values[int64](t); err == nil {
-		return func(i int) string { return strconv.FormatInt(v[i], 10) }, len(v), nil
-	}
-	if v, err := ckptfmt.Values[uint64](t); err == nil {
-		return func(i int) string { return strconv.FormatUint(v[i], 10) }, len(v), nil
-	}
 	nums, err := inspect.NumbersOf(t)
 	if err != nil {
 		return nil, 0, err
 	}
-	bits := 64
-	if t.DType == tfpb.DataType_DT_FLOAT || t.DType == tfpb.DataType_DT_COMPLEX64 || dtype.Size(t.DType) < 4 {
-		bits = 32 // the shortest digits that give the same element
-	}
-	number := func(i int) string { return numberText(nums.At(i), bits, asJSON) }
-	if isInteger(t.DType) {
-		number = func(i int) string { return strconv.FormatFloat(nums.At(i), 'f', -1, 64) }
-	}
+	number := func(i int) string { return numberText(nums, i, asJSON) }
 	if t.DType != tfpb.DataType_DT_COMPLEX64 && t.DType != tfpb.DataType_DT_COMPLEX128 {
 		return number, nums.Len(), nil
 	}
@@ -107,19 +92,15 @@ func elements(t *ckptfmt.Tensor, asJSON bool) (element func(i int) string, n int
 	return pair, nums.Len() / 2, nil
 }
 
-// isInteger reports whether a type holds integers that a float64 can, which
-// are to be written without an exponent.
-func isInteger(d tfpb.DataType) bool {
-	return strings.Contains(dtype.Name(d), "int") // also qint8
-}
-
-func numberText(v float64, bits int, asJSON bool) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		if b, err := double(v).MarshalJSON(); asJSON && err == nil {
-			return string(b)
-		}
+func numberText(nums *inspect.Numbers, i int, asJSON bool) string {
+	v := nums.At(i)
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return string(nums.AppendText(nil, i))
 	}
-	return strconv.FormatFloat(v, 'g', -1, bits)
+	if b, err := double(v).MarshalJSON(); asJSON && err == nil {
+		return string(b)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
 func stringElement(s []byte, asJSON bool) string {

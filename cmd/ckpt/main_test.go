@@ -53,7 +53,7 @@ func exits(ts *testscript.TestScript, neg bool, words []string) {
 	}
 }
 
-// copydir FROM TO: copies the files of a directory.
+// copyDir is copydir FROM TO: it copies the files of a directory.
 func copyDir(ts *testscript.TestScript, neg bool, words []string) {
 	if neg || len(words) != 2 {
 		ts.Fatalf("usage: copydir FROM TO")

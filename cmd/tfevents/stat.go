@@ -279,7 +279,7 @@ func printStats(c *cli.Context, stats []*runStat) error {
 // endOfTime is the first second that microseconds since 1970 cannot count.
 const endOfTime = 9.2e12
 
-// formatTime formats a time; one that is none is printed as the number that it is.
+// formatTime formats a time; a number that cannot be a time is printed as it is.
 func formatTime(seconds float64, form string) string {
 	if !(math.Abs(seconds) < endOfTime) {
 		return formatNumber(seconds)

@@ -63,7 +63,7 @@ func tail(c *cli.Context) error {
 		return usagef("tail: --poll %v: want more than 0", t.poll)
 	}
 	if !info.IsDir() {
-		t.root = oneFile{os.DirFS(filepath.Dir(name)), filepath.Base(name)}
+		t.root = oneFile{tfevents.DirFS(filepath.Dir(name)), filepath.Base(name)}
 	}
 	if !t.follow {
 		return t.printLast(name)

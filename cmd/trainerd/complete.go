@@ -31,7 +31,7 @@ func completions(p clidoc.Place) []string {
 	case slices.Contains([]string{"run", "check"}, p.Command):
 		return clidoc.Paths(p.Current, isConfigFile)
 	case p.Command == "set" && len(p.Args) == 1:
-		return settings
+		return settings()
 	case p.Command == "keep" && len(p.Args) == 1:
 		return checkpointsOf(p.Args[0], true)
 	case len(p.Args) > 0 && p.Command != "ls" && p.Command != "tensorboard":
@@ -72,10 +72,20 @@ func columnsOf(file string) (lines []string) {
 	return lines
 }
 
-// settings are what trainerd set changes.
-var settings = []string{
-	"model.learning_rate=\tnumber", "eval.steps=\tsteps", "eval.secs=\tseconds", "supervisor.save_model_secs=\tseconds",
-	"supervisor.save_model_steps=\tsteps", "supervisor.save_summaries_secs=\tseconds", "supervisor.save_summaries_steps=\tsteps",
+// settings returns what trainerd set changes.
+func settings() []string {
+	lines := []string{"model.learning_rate=\tnumber"}
+	for _, key := range config.SettingKeys() {
+		unit := "number"
+		switch {
+		case strings.HasSuffix(key, "steps"):
+			unit = "steps"
+		case strings.HasSuffix(key, "secs"):
+			unit = "seconds"
+		}
+		lines = append(lines, key+"=\t"+unit)
+	}
+	return lines
 }
 
 func isConfigFile(path string, d fs.DirEntry) (string, bool) {

@@ -43,21 +43,7 @@ func controlCommands() []*cli.Command {
 		plainCommand("resume", "resume a paused run"),
 		stopCommand(),
 		logsCommand(),
-		{
-			Name: "set", Usage: "change a setting of a run", UsageText: "trainerd set CONFIG|LOGDIR KEY=VALUE",
-			Description: `Changes model.learning_rate (learning_rate for short), or one of the intervals
-eval.steps, eval.secs, supervisor.save_model_secs, supervisor.save_model_steps,
-supervisor.save_summaries_secs and supervisor.save_summaries_steps. The change
-lasts until the process ends; then the config applies again. Only a learning rate
-that the model has in a variable of that name stays, as it is saved with the others.`,
-			Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {
-				key, value, ok := strings.Cut(args[0], "=")
-				if !ok || key == "" {
-					return usagef("set: %q is not KEY=VALUE", args[0])
-				}
-				return say(c, client, "set", map[string]any{"key": key, "value": value})
-			}),
-		},
+		setCommand(),
 		{
 			Name: "keep", Usage: "keep a checkpoint from being rotated away", UsageText: "trainerd keep CONFIG|LOGDIR STEP",
 			Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {
@@ -162,6 +148,28 @@ func logdirOf(arg string) (string, error) {
 		return job.Logdir, nil // whatever else may be wrong with it
 	}
 	return "", err
+}
+
+func setCommand() *cli.Command {
+	return &cli.Command{
+		Name: "set", Usage: "change a setting of a run", UsageText: "trainerd set CONFIG|LOGDIR KEY=VALUE",
+		Description: `Changes model.learning_rate (learning_rate for short), or one of the intervals
+eval.steps, eval.secs, supervisor.save_model_secs, supervisor.save_model_steps,
+supervisor.save_summaries_secs and supervisor.save_summaries_steps. The change
+lasts until the process ends; then the config applies again. Only a learning rate
+that the model has in a variable of that name stays, as it is saved with the others.
+
+Of a job whose program trains it changes when that is asked to save, by
+supervisor.save_model_secs, supervisor.save_model_steps, supervisor.max_risk_secs
+and supervisor.max_save_share, and child.hang_secs.`,
+		Action: asking(1, func(c *cli.Context, client *control.Client, args []string) error {
+			key, value, ok := strings.Cut(args[0], "=")
+			if !ok || key == "" {
+				return usagef("set: %q is not KEY=VALUE", args[0])
+			}
+			return say(c, client, "set", map[string]any{"key": key, "value": value})
+		}),
+	}
 }
 
 func plainCommand(name, usage string) *cli.Command {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/report"
@@ -117,7 +118,7 @@ func findRuns(ctx context.Context, dirs []string) ([]*runState, error) {
 
 // isRun reports whether a folder is the logdir of a run.
 func isRun(dir string) bool {
-	return slices.ContainsFunc([]string{report.JSONName, logdir.LockFile, "checkpoint"}, func(name string) bool {
+	return slices.ContainsFunc([]string{report.JSONName, logdir.LockFile, ckptdir.StateName}, func(name string) bool {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		return err == nil && info.Mode().IsRegular()
 	})

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -236,9 +237,9 @@ func (s *service) reload(ctx context.Context, log *slog.Logger, before []config.
 	}
 	after := config.Settings()
 	var keys []string
-	for i, setting := range after {
+	for _, setting := range after {
 		keys = append(keys, setting.Key)
-		if setting == before[i] {
+		if slices.Contains(before, setting) {
 			continue
 		}
 		if _, err := job.Set(ctx, setting.Key, setting.Value); err != nil {

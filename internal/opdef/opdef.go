@@ -73,16 +73,6 @@ func Lookup(op string) *tfpb.OpDef {
 	return first.(*tfpb.OpDef)
 }
 
-// Names returns the names of all ops of the table, sorted.
-func Names() []string {
-	list := entries()
-	names := make([]string, len(list))
-	for i, e := range list {
-		names[i] = e.name
-	}
-	return names
-}
-
 // AttrDef returns the definition of an op's attribute, nil if there is none.
 func AttrDef(op, name string) *tfpb.OpDef_AttrDef {
 	for _, a := range Lookup(op).GetAttr() {

@@ -116,7 +116,7 @@ func (c *client) waitForSteps(run, tag string, want ...int64) {
 	})
 }
 
-// append adds events to a file that may be there already.
+// appendEvents adds events to a file that may be there already.
 func appendEvents(t testing.TB, name string, events ...*tfpb.Event) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/eventlog"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
 // TestProgramsOwnEvents has a program with events files of its own, in the logdir
@@ -45,7 +46,7 @@ func programsOwnEvents(t *testing.T, host string) {
 			t.Errorf("the order is %v", names)
 		}
 		starts := 0
-		for _, e := range eventsIn(t, names[1]) {
+		for _, e := range sessiontest.EventsIn(t, names[1]) {
 			if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START && e.GetStep() == 3 {
 				starts++
 			}

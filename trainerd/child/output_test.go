@@ -16,6 +16,7 @@ import (
 
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/child/system"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
 // letters understands lines of a step and a letter: the value is where that is in the
@@ -176,7 +177,7 @@ func TestRate(t *testing.T) {
 		if got := curve(t, sv.Logdir, "global_step/sec"); len(got) < 3 || len(got) > 4 {
 			t.Errorf("the rate has points at %v", got)
 		}
-		for _, e := range eventsOf(t, sv.Logdir) {
+		for _, e := range sessiontest.Events(t, sv.Logdir) {
 			if v := e.GetSummary().GetValue(); len(v) > 0 && v[0].GetTag() == "loss" && e.GetWallTime() != float64(1_000_000_000+e.GetStep()-1) {
 				t.Errorf("step %d has time %v; the program says another", e.GetStep(), e.GetWallTime())
 			}

@@ -23,8 +23,8 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -86,7 +86,7 @@ func supervise(t *testing.T, script string) (*Supervisor, *screen) {
 // curve returns the steps of a tag as TensorBoard shows them.
 func curve(t *testing.T, dir, tag string) (steps []int64) {
 	t.Helper()
-	for _, e := range eventsOf(t, dir) {
+	for _, e := range sessiontest.Events(t, dir) {
 		if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START {
 			steps = slices.DeleteFunc(steps, func(s int64) bool { return s >= e.GetStep() })
 		}
@@ -102,42 +102,12 @@ func curve(t *testing.T, dir, tag string) (steps []int64) {
 // marks returns the session marks of a run.
 func marks(t *testing.T, dir string) (marks []string) {
 	t.Helper()
-	for _, e := range eventsOf(t, dir) {
+	for _, e := range sessiontest.Events(t, dir) {
 		if l := e.GetSessionLog(); l != nil {
 			marks = append(marks, fmt.Sprintf("%v@%d", l.GetStatus(), e.GetStep()))
 		}
 	}
 	return marks
-}
-
-func eventsOf(t *testing.T, dir string) (all []*tfpb.Event) {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		all = append(all, eventsIn(t, name)...)
-	}
-	return all
-}
-
-// eventsIn returns the events of a file.
-func eventsIn(t *testing.T, name string) (all []*tfpb.Event) {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for e, err := range tfevents.NewReader(f).Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
-	}
-	return all
 }
 
 // count returns the numbers from one to another.

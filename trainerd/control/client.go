@@ -149,7 +149,7 @@ func (c *Client) isOther(s *Status) bool {
 	return !c.chief || !errors.As(logdir.Check(c.logdir), &locked) || locked.Holder.PID != s.PID
 }
 
-// ask does what has no time limit of its own, if the daemon answers at all.
+// ask sends a request that has no time limit, after the daemon has answered one that has.
 func (c *Client) ask(ctx context.Context, method, action string, args map[string]any, result any) error {
 	if _, err := c.Status(ctx); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/trainerd/trainerd/internal/glob"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/trainerd"
 )
 
@@ -102,22 +102,17 @@ func (x *metrics) saved(s trainerd.SavedCheckpoint) {
 func checkpointSize(prefix string) (total int64) {
 	filepath.WalkDir(prefix, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // a prefix is no file
+			return nil // a prefix is not a file
 		}
 		if info, err := d.Info(); err == nil {
 			total += info.Size()
 		}
 		return nil
 	})
-	for _, suffix := range []string{".index", ".meta", ".data-?????-of-?????"} {
-		names, err := filepath.Glob(glob.Escape(prefix) + suffix)
-		if err != nil {
-			continue
-		}
-		for _, name := range names {
-			if info, err := os.Stat(name); err == nil {
-				total += info.Size()
-			}
+	names, _ := layout.Files(prefix) // none in a folder that cannot be read
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(filepath.Dir(prefix), name)); err == nil {
+			total += info.Size()
 		}
 	}
 	return total

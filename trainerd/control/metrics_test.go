@@ -14,12 +14,12 @@ func TestCheckpointSize(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(dir, "step-3"), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		for name, size := range map[string]int{"m-3.index": 1, "m-3.meta": 2, "m-3.data-00000-of-00002": 4, "m-3.data-00001-of-00002": 8, "m-30.index": 16, "step-3/a": 32, "step-3/b": 64} {
+		for name, size := range map[string]int{"m-3.index": 1, "m-3.meta": 2, "m-3.manifest.json": 128, "m-3.data-00000-of-00002": 4, "m-3.data-00001-of-00002": 8, "m-30.index": 16, "step-3/a": 32, "step-3/b": 64} {
 			if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o666); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for prefix, want := range map[string]int64{"m-3": 15, "step-3": 96, "m-30": 16, "none": 0} {
+		for prefix, want := range map[string]int64{"m-3": 143, "step-3": 96, "m-30": 16, "none": 0} {
 			if got := checkpointSize(filepath.Join(dir, prefix)); got != want {
 				t.Errorf("%s in %s: %d bytes, want %d", prefix, folder, got, want)
 			}

@@ -90,8 +90,8 @@ func (m *Monitor) Enter(p Phase) (before Phase) {
 	return before
 }
 
-// Wait reports for whom or what else the training waits, "" for nobody any more.
-// Begin and Step also end the wait.
+// Wait reports for whom or what the training waits; "" ends the wait, and so do Begin
+// and Step.
 func (m *Monitor) Wait(reason string) {
 	if m == nil {
 		return
@@ -124,8 +124,8 @@ func (m *Monitor) Begin(job Job, step, steps int64, restored string) {
 	m.wakeUp()
 }
 
-// OnStop sets what ends the run after the current step, with a last checkpoint, and before its
-// first one at once. It may be called more than once.
+// OnStop sets the function that ends the run: after the current step, with a last checkpoint, or
+// at once before the first step. It may be called more than once.
 func (m *Monitor) OnStop(stop func()) {
 	if m == nil {
 		return
@@ -193,7 +193,7 @@ func (m *Monitor) moves(now time.Time) {
 	m.lastProgress = now
 }
 
-// wakeUp lets who waits at Wake look. The caller holds mu.
+// wakeUp lets the receiver of Wake look. The caller holds mu.
 func (m *Monitor) wakeUp() {
 	select {
 	case m.wake <- struct{}{}:

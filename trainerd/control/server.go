@@ -123,7 +123,7 @@ func (s *Server) routes() *http.ServeMux {
 // anyPath is the pattern of all requests that no other pattern is for.
 const anyPath = "/"
 
-// failUnknown answers a request for a path that there is not, or not with its method.
+// failUnknown answers a request for a path that does not exist, or not with this method.
 func failUnknown(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := r.Clone(r.Context())
@@ -152,7 +152,7 @@ func (s *Server) mayBeLong(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// guard lets through who may.
+// guard lets only requests through that are allowed.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

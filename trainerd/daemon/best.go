@@ -22,14 +22,8 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/session"
-)
-
-// bestDir is the folder of the logdir with the best checkpoints, and bestFile
-// the file in it that says how good they are.
-const (
-	bestDir  = "best"
-	bestFile = "best.json"
 )
 
 // bestCheckpoints keeps the checkpoints with the best values of a metric, in a
@@ -45,14 +39,14 @@ type bestCheckpoints struct {
 	kept   []bestCheckpoint // the best first
 }
 
-// bestCheckpoint is an entry of bestFile.
+// bestCheckpoint is an entry of logdir.BestFile.
 type bestCheckpoint struct {
 	Step  int64   `json:"step"`
 	Value float64 `json:"value"`
 	Name  string  `json:"checkpoint"`
 }
 
-// bestRecord is what bestFile has.
+// bestRecord is what logdir.BestFile has.
 type bestRecord struct {
 	Version     int              `json:"version"`
 	Metric      string           `json:"metric"`
@@ -66,7 +60,7 @@ func newBestCheckpoints(j *job) *bestCheckpoints {
 	if e.KeepBest == 0 {
 		return nil
 	}
-	b := &bestCheckpoints{dir: filepath.Join(j.config.Logdir, bestDir), fsys: j.fsys, base: j.config.Supervisor.CheckpointBasename, keep: e.KeepBest}
+	b := &bestCheckpoints{dir: filepath.Join(j.config.Logdir, logdir.BestDir), fsys: j.fsys, base: j.config.Supervisor.CheckpointBasename, keep: e.KeepBest}
 	b.metric, b.less = j.choosingMetric()
 	b.saver = &checkpoint.Saver{MaxToKeep: -1, MetaGraph: j.program.Meta, FS: j.fsys, Logger: slog.New(slog.DiscardHandler)}
 	return b
@@ -116,12 +110,12 @@ func (b *bestCheckpoints) begin(step int64) error {
 	return nil
 }
 
-// read returns what bestFile has. A nil b has none.
+// read returns what logdir.BestFile has. A nil b has none.
 func (b *bestCheckpoints) read() ([]bestCheckpoint, error) {
 	if b == nil {
 		return nil, nil
 	}
-	name := filepath.Join(b.dir, bestFile)
+	name := filepath.Join(b.dir, logdir.BestFile)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -229,7 +223,7 @@ func (b *bestCheckpoints) publish() error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.WriteFile(b.fsys, filepath.Join(b.dir, bestFile), append(text, '\n')); err != nil {
+	if err := atomicfile.WriteFile(b.fsys, filepath.Join(b.dir, logdir.BestFile), append(text, '\n')); err != nil {
 		return err
 	}
 	if err := b.updateState(); err != nil {

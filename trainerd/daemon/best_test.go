@@ -18,9 +18,10 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // offers gives bestCheckpoints one value after the other, at the steps 1, 2, ...
@@ -74,8 +75,8 @@ func newBestCheckpointsOf(t *testing.T, c *config.Config) *bestCheckpoints {
 // the folder has these checkpoints and no others.
 func keptSteps(t *testing.T, c *config.Config) []int64 {
 	t.Helper()
-	dir := filepath.Join(c.Logdir, bestDir)
-	text, err := os.ReadFile(filepath.Join(dir, bestFile))
+	dir := filepath.Join(c.Logdir, logdir.BestDir)
+	text, err := os.ReadFile(filepath.Join(dir, logdir.BestFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,14 +146,14 @@ func TestBestResumed(t *testing.T) {
 		}
 	}
 	newer := []byte(`{"version": 2}`)
-	mustNoErr(t, os.WriteFile(filepath.Join(c.Logdir, bestDir, bestFile), newer, 0o666), os.WriteFile(filepath.Join(c.Logdir, earlyStopFile), newer, 0o666))
+	mustNoErr(t, os.WriteFile(filepath.Join(c.Logdir, logdir.BestDir, logdir.BestFile), newer, 0o666), os.WriteFile(filepath.Join(c.Logdir, earlyStopFile), newer, 0o666))
 	for _, err := range []error{newBestCheckpointsOf(t, c).begin(1), (&earlyStop{name: filepath.Join(c.Logdir, earlyStopFile)}).begin(1)} {
 		if !is[*versionError](err) || ExitCode(err) != ExitConfig {
 			t.Errorf("a file of a newer version: %v", err)
 		}
 	}
 	cut := []byte("{")
-	mustNoErr(t, os.WriteFile(filepath.Join(c.Logdir, bestDir, bestFile), cut, 0o666), os.WriteFile(filepath.Join(c.Logdir, earlyStopFile), cut, 0o666))
+	mustNoErr(t, os.WriteFile(filepath.Join(c.Logdir, logdir.BestDir, logdir.BestFile), cut, 0o666), os.WriteFile(filepath.Join(c.Logdir, earlyStopFile), cut, 0o666))
 	for _, err := range []error{newBestCheckpointsOf(t, c).begin(1), (&earlyStop{name: filepath.Join(c.Logdir, earlyStopFile)}).begin(1)} {
 		if err == nil || !strings.Contains(err.Error(), ".json: unexpected end of JSON input; remove it") || ExitCode(err) != ExitIO {
 			t.Errorf("damaged record: got %v, exit code %d", err, ExitCode(err))
@@ -203,27 +204,26 @@ func TestBestOfRemovedLogdir(t *testing.T) {
 func TestKeepNone(t *testing.T) {
 	c := clustersConfig(t)
 	runJob(t, t.Context(), c)
-	if _, err := os.Stat(filepath.Join(c.Logdir, bestDir)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(c.Logdir, logdir.BestDir)); !os.IsNotExist(err) {
 		t.Errorf("there is a folder of the best: %v", err)
 	}
+}
+
+// evalEvents returns the events of the evaluations of one run.
+func evalEvents(t *testing.T, c *config.Config) []*tfpb.Event {
+	t.Helper()
+	dir := filepath.Join(c.Logdir, evalDir)
+	if files := sessiontest.Files(t, dir, "events.out.tfevents.*"); len(files) != 1 {
+		t.Fatalf("events files %v", files)
+	}
+	return sessiontest.Events(t, dir)
 }
 
 // evalSteps returns the steps of the evaluations that a logdir has.
 func evalSteps(t *testing.T, c *config.Config) (steps []int64) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(c.Logdir, evalDir, "events.out.tfevents.*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("events files %v, %v", files, err)
-	}
-	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	started := false
-	for e, err := range tfevents.NewReader(bytes.NewReader(data)).Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range evalEvents(t, c) {
 		started = started || e.GetSessionLog().GetStatus() == tfpb.SessionLog_START
 		if s := e.GetSummary(); s != nil {
 			if len(s.Value) != 2 || s.Value[0].GetTag() != "accuracy" || s.Value[1].GetTag() != "loss" {
@@ -288,7 +288,7 @@ func TestEvalCurve(t *testing.T) {
 func TestBestSweepsTemps(t *testing.T) {
 	for _, linked := range []bool{false, true} {
 		c := clustersConfig(t, "eval.keep_best=1")
-		dir, temp := filepath.Join(c.Logdir, bestDir), ".trainerd-0123456789abcdef.tmp"
+		dir, temp := filepath.Join(c.Logdir, logdir.BestDir), ".trainerd-0123456789abcdef.tmp"
 		real := dir
 		if linked {
 			real = t.TempDir()

@@ -34,13 +34,13 @@ func runChild(ctx context.Context, c *config.Config, o RunOptions) error {
 	c.LogIdleKeys(log)
 	warnElsewhere(c, log)
 	if why := hidesEnd(c.Child.Command); why != "" {
-		log.Warn("the end of this command does not tell how the program ended: " + why)
+		log.Warn("the exit code of this command does not say how the program ended: " + why)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	o.Monitor.OnStop(func() { stop(stopRequest) })
 	defer o.serve(log)()
-	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
+	w := &childWatch{show: show, monitor: o.Monitor, job: &childJob{sv, c}, steps: c.Train.Steps, follows: c.Child.Nodes > 1}
 	sv.Observer = w
 	o.Monitor.Count(sv.Stats)
 	defer context.AfterFunc(ctx, func() { o.Monitor.Enter(control.Stopping) })() // the program may take its time
@@ -183,7 +183,7 @@ func (w *childWatch) silence() string {
 		return ""
 	}
 	if w.resumed {
-		return "it was given a checkpoint and has reported nothing: it had nothing left to do, or none of its lines was understood"
+		return "it was given a checkpoint and has reported nothing: it had nothing left to do, or none of its lines was understood\n"
 	}
 	return "no line of its output was understood, so there are no curves: have it print lines like \"step=120 loss=0.31\", " +
 		"or set child.patterns to what its lines look like, or child.recipe to a file begun by `trainerd init --recipe plain`\n"
@@ -225,7 +225,8 @@ func otherValues(r *child.Report) (some []child.Value) {
 
 // childJob is a program as other goroutines may steer it: a [control.Job].
 type childJob struct {
-	sv *child.Supervisor
+	sv     *child.Supervisor
+	config *config.Config
 }
 
 // Save has the program write a checkpoint.

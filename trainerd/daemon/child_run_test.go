@@ -26,6 +26,9 @@ func TestChildWatchSays(t *testing.T) {
 		if got := tc.w.at(); got != tc.at {
 			t.Errorf("%s: at() = %q, want %q", tc.name, got, tc.at)
 		}
+		if text := tc.w.silence(); text != "" && !strings.HasSuffix(text, "\n") {
+			t.Errorf("%s: silence() = %q, which does not end its line", tc.name, text)
+		}
 		if got := strings.Contains(tc.w.silence(), "child.patterns"); got != tc.silent {
 			t.Errorf("%s: silence() = %q, want one: %v", tc.name, tc.w.silence(), tc.silent)
 		}

@@ -4,21 +4,19 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child"
 	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
-
-// childSettings are the keys that may change while a program trains.
-var childSettings = []string{"supervisor.save_model_secs", "supervisor.save_model_steps", "supervisor.max_risk_secs", "supervisor.max_save_share", "child.hang_secs"}
 
 // Set changes when the program is asked to save and how long it may hang, until the
 // process ends. What the program trains with is its own.
 func (j *childJob) Set(ctx context.Context, key, value string) (string, error) {
-	if !slices.Contains(childSettings, key) {
-		return "", control.Refusef("%s cannot change during a run: another program trains; what can: %s", key, strings.Join(childSettings, ", "))
+	settings := j.config.Settings()
+	if !slices.ContainsFunc(settings, func(s config.Setting) bool { return s.Key == key }) {
+		return "", control.Refusef("%s cannot change during a run: another program trains; what can: %s", key, settingNames(settings))
 	}
 	v, err := settingOf(key, value)
 	if err != nil {

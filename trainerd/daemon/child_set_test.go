@@ -7,6 +7,7 @@ import (
 
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
 // TestTune has each key that may change while a program trains.
@@ -27,7 +28,11 @@ func TestTune(t *testing.T) {
 			t.Errorf("%s can be %v", key, v)
 		}
 	}
-	j := &childJob{sv: &child.Supervisor{}}
+	c, err := config.Load("", []config.Override{config.ProgramOverride([]string{"train"}), {Flag: "--logdir", Assignment: "logdir=logs", Literal: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &childJob{&child.Supervisor{}, c}
 	for assignment, want := range map[string]string{
 		"learning_rate=1": "another program trains; what can: supervisor.save_model_secs", "child.hang_secs=x": "not a number",
 		"child.hang_secs=1e99": "want up to", "child.hang_secs=5": child.ErrNotRunning.Error(),
@@ -37,7 +42,12 @@ func TestTune(t *testing.T) {
 			t.Errorf("%s: %v, want %s", assignment, err, want)
 		}
 	}
-	if len(childSettings) != 5 {
-		t.Errorf("keys without a test: %v", childSettings)
+	for _, s := range c.Settings() {
+		if err := tune(new(child.Tuning), s.Key, 0.5); err != nil && s.Key != "supervisor.save_model_steps" {
+			t.Errorf("%s: %v", s.Key, err)
+		}
+		if _, err := j.Set(t.Context(), s.Key, s.Value); err == nil || !strings.Contains(err.Error(), child.ErrNotRunning.Error()) {
+			t.Errorf("%s = %s: %v, want that nothing runs", s.Key, s.Value, err)
+		}
 	}
 }

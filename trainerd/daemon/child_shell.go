@@ -15,7 +15,7 @@ func hidesEnd(command []string) string {
 	}
 	name, args := strings.TrimSuffix(path.Base(filepath.ToSlash(command[0])), ".exe"), command[1:]
 	if name == "setsid" && len(args) > 0 && !slices.Contains(args, "-w") && !slices.Contains(args, "--wait") {
-		return "setsid ends at once, and leaves its program in the background, where nobody restarts it; leave it away, or use setsid --wait"
+		return "setsid ends at once, and leaves its program in the background, where nobody restarts it; drop setsid, or use setsid --wait"
 	}
 	at := slices.IndexFunc(args, func(arg string) bool {
 		return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, "c")
@@ -26,15 +26,15 @@ func hidesEnd(command []string) string {
 	script := args[at+1]
 	switch pipes, background := operators(script); {
 	case background:
-		return "the shell leaves the program in the background, where nobody restarts it; leave away the & at the end"
+		return "the shell leaves the program in the background, where nobody restarts it; remove the & at the end"
 	case pipes && !slices.Contains(args[:at], "pipefail") && !strings.Contains(script, "pipefail"):
-		return "a pipeline ends like its last command, so a training that fails in it counts as complete; use bash -o pipefail -c, or leave it away: what the program prints is shown"
+		return "a pipeline ends like its last command, so a training that fails in it counts as complete; use bash -o pipefail -c, or drop the pipe: what the program prints is shown anyway"
 	}
 	return ""
 }
 
 // operators reports whether a script of a shell has a pipe, and whether it ends with a command
-// in the background. What is quoted is none.
+// in the background. Quoted characters do not count.
 func operators(script string) (pipes, background bool) {
 	quote, before := rune(0), rune(0)
 	for i, c := range script {

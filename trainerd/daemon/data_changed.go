@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
+	"github.com/trainerd/trainerd/ckptfmt/layout"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -89,7 +90,7 @@ func (s *savedModel) schema() *dataset.Schema {
 
 // savedMeta returns the MetaGraph of a checkpoint, nil if there is none, or it cannot be read.
 func savedMeta(prefix string) *tfpb.MetaGraphDef {
-	wire, err := os.ReadFile(prefix + ".meta")
+	wire, err := os.ReadFile(layout.MetaName(prefix))
 	if err != nil {
 		return nil
 	}

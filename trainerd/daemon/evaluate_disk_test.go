@@ -18,6 +18,7 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -71,7 +72,7 @@ func TestEvaluationOnFullDisk(t *testing.T) {
 			if !strings.Contains(log.String(), "an evaluation could not be recorded") {
 				t.Errorf("the log says nothing of it: %s", &log)
 			}
-			kept, err := ckptdir.List(filepath.Join(job.Logdir, bestDir))
+			kept, err := ckptdir.List(filepath.Join(job.Logdir, logdir.BestDir))
 			if has := err == nil && len(kept) == 1; has != c.kept {
 				t.Errorf("best checkpoints: %v, %v", kept, err)
 			}
@@ -93,7 +94,7 @@ func TestEvaluationWithoutRoom(t *testing.T) {
 	job := clustersConfig(t, "data.test_fraction=0.25", "eval.steps=2", "eval.keep_best=1", "train.steps=6")
 	asked := 0
 	disk := &fullFor{FS: atomicfile.OrOS(nil), free: func(dir string) int64 {
-		if filepath.Base(dir) != bestDir {
+		if filepath.Base(dir) != logdir.BestDir {
 			return 1 << 40
 		}
 		asked++

@@ -1,17 +1,15 @@
 package daemon
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
 // TestCurveWithoutSummaries trains a graph that has a loss and no summaries, in two lives:
@@ -50,24 +48,10 @@ func TestCurveWithoutSummaries(t *testing.T) {
 // stepsOf returns the steps of a tag in the events files of a folder, in the files' order.
 func stepsOf(t *testing.T, dir, tag string) (steps []int64) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for e, err := range tfevents.NewReader(f).Events() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, v := range e.GetSummary().GetValue() {
-				if v.GetTag() == tag {
-					steps = append(steps, e.GetStep())
-				}
+	for _, e := range sessiontest.Events(t, dir) {
+		for _, v := range e.GetSummary().GetValue() {
+			if v.GetTag() == tag {
+				steps = append(steps, e.GetStep())
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (t *training) awaitSaved(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// lastSaved reports whether a checkpoint has the last step, or none is to be seen. One that
+// lastSaved reports whether a checkpoint has the last step, or no checkpoint can be seen. One that
 // is named by an earlier step may have it: others trained on while that was being read.
 func (t *training) lastSaved() bool {
 	prefix, err := ckptdir.LatestCheckpoint(t.job.config.Logdir, nil)

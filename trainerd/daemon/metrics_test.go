@@ -1,9 +1,7 @@
 package daemon
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,27 +9,16 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
 // evaluatedLoss returns the losses of the evaluations in a logdir by step.
 func evaluatedLoss(t *testing.T, c *config.Config) map[int64]float64 {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(c.Logdir, evalDir, "events.out.tfevents.*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("events files %v, %v", files, err)
-	}
-	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	values := make(map[int64]float64)
-	for e, err := range tfevents.NewReader(bytes.NewReader(data)).Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range evalEvents(t, c) {
 		for _, v := range e.GetSummary().GetValue() {
 			if x, ok := decode.Scalar(v); ok && v.GetTag() == "loss" {
 				values[e.GetStep()] = x
@@ -70,7 +57,7 @@ func TestManifestsHaveTheirEvaluation(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(evaluated) != 4 {
 		t.Errorf("%d evaluations (-want +got):\n%s", len(evaluated), diff)
 	}
-	list, err := ckptdir.List(filepath.Join(c.Logdir, bestDir))
+	list, err := ckptdir.List(filepath.Join(c.Logdir, logdir.BestDir))
 	if err != nil || len(list) != 2 {
 		t.Fatalf("the best are %v, %v", list, err)
 	}

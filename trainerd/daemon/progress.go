@@ -30,7 +30,7 @@ type progress interface {
 	wants(step int64) bool
 	// value hands over what step will show.
 	value(name, text string)
-	// step shows a step. The loss is NaN when there is none.
+	// step shows a step. The loss is NaN if there is none.
 	step(step int64, loss float64)
 	evaluated(step int64, e *evaluation)
 	saved(step int64)

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/report"
 )
@@ -177,23 +177,9 @@ func TestPromiseRecords(t *testing.T) {
 // tagsOf returns the tags of the summaries in a folder.
 func tagsOf(t *testing.T, dir string) (tags []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for e, err := range tfevents.NewReader(f).Events() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, v := range e.GetSummary().GetValue() {
-				tags = append(tags, v.GetTag())
-			}
+	for _, e := range sessiontest.Events(t, dir) {
+		for _, v := range e.GetSummary().GetValue() {
+			tags = append(tags, v.GetTag())
 		}
 	}
 	return tags

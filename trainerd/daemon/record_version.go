@@ -2,11 +2,11 @@ package daemon
 
 import "fmt"
 
-// recordVersion is the version of bestFile and earlyStopFile. Older trainerds must not
+// recordVersion is the version of logdir.BestFile and earlyStopFile. Older trainerds must not
 // take files of a newer version for something else.
 const recordVersion = 1
 
-// recordError says that bestFile or earlyStopFile is damaged.
+// recordError says that logdir.BestFile or earlyStopFile is damaged.
 type recordError struct {
 	File string
 	Err  error

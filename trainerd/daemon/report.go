@@ -106,7 +106,7 @@ func (j *job) reportNumbers(e *evaluation, o RunOptions) {
 }
 
 // reportMajority prints how often the most frequent class alone would have been right,
-// as an accuracy of 0.96 is none where it is that of nineteen rows in twenty.
+// since an accuracy of 0.96 means nothing where nineteen rows in twenty are of one class.
 func (j *job) reportMajority(e *evaluation, o RunOptions) {
 	if _, has := e.value("accuracy"); !has || j.config.IsGraph() || j.data == nil || j.data.TestRows == 0 || j.data.Classes == 0 {
 		return

@@ -49,7 +49,7 @@ func newSteering(t *training, sess session.Session) *steering {
 
 var errEnded = control.Refusef("the training has ended")
 
-// betweenSteps has f done between two steps.
+// betweenSteps has the training call f between two steps.
 func (s *steering) betweenSteps(ctx context.Context, f func(ctx context.Context) error) error {
 	r := &request{f, make(chan error, 1)}
 	select {
@@ -220,16 +220,17 @@ func (s *steering) set(ctx context.Context, key, value string) (string, error) {
 	case key == "learning_rate", key == "model.learning_rate":
 		return s.setRate(ctx, v)
 	default:
-		return "", control.Refusef("%s cannot change during a run; what can: learning_rate%s", key, settingNames(c))
+		return "", control.Refusef("%s cannot change during a run; what can: learning_rate, %s", key, settingNames(c.Settings()))
 	}
 	return key + " is " + value, nil
 }
 
-func settingNames(c *config.Config) (text string) {
-	for _, s := range c.Settings() {
-		text += ", " + s.Key
+func settingNames(all []config.Setting) string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Key
 	}
-	return text
+	return strings.Join(names, ", ")
 }
 
 // setRate changes the learning rate: permanently where it is in a variable of that

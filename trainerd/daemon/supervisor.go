@@ -77,7 +77,7 @@ func (j *job) saver(log *slog.Logger) *checkpoint.Saver {
 	return saver
 }
 
-// retention returns max_to_keep and keep_checkpoint_every_n_hours as policies,
+// keepPolicies returns max_to_keep and keep_checkpoint_every_n_hours as policies,
 // none where all checkpoints stay.
 func keepPolicies(c *config.Config) []retention.Policy {
 	s := c.Supervisor

@@ -48,7 +48,7 @@ func checkNames(c *config.Config, dir string) error {
 	}
 	folders := []string{evalDir}
 	if c.Eval.KeepBest > 0 {
-		folders = append(folders, bestDir)
+		folders = append(folders, logdir.BestDir)
 	}
 	err := new(checkpoint.Saver).CheckPath(filepath.Join(dir, c.Supervisor.CheckpointBasename), 0)
 	for _, name := range folders {

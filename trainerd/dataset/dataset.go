@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -309,14 +310,12 @@ func (o Options) labelType() tfpb.DataType {
 
 // Close closes the files that a Dataset reads from.
 func (d *Dataset) Close() error {
-	var first error
+	var errs []error
 	for _, f := range d.close {
-		if err := f(); first == nil {
-			first = err
-		}
+		errs = append(errs, f())
 	}
 	d.close = nil
-	return first
+	return errors.Join(errs...)
 }
 
 // BatchSize returns the number of rows of every batch.

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -180,14 +181,12 @@ func (e *Examples) check(one *Example) *Error {
 
 // Close closes the files.
 func (e *Examples) Close() error {
-	var first error
+	var errs []error
 	for _, f := range e.close {
-		if err := f(); first == nil {
-			first = err
-		}
+		errs = append(errs, f())
 	}
 	e.close = nil
-	return first
+	return errors.Join(errs...)
 }
 
 // labelError returns the fault of a label that the model cannot be compared

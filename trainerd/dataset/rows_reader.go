@@ -349,15 +349,8 @@ func (r *rowsReader) countClasses(names []string) (int, *Error) {
 	return max(len(names), r.opts.Classes), nil
 }
 
-// maxWords bounds the words of a category. More are no categories.
+// maxWords bounds the words of a category.
 const maxWords = 1000
-
-func compare(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
-}
 
 // statTable says why a file cannot be read, before it is.
 func statTable(name string) error {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,9 +70,7 @@ func (v *vocabulary) sort() []string {
 			if numbers {
 				x, _ := strconv.ParseFloat(a, 64)
 				y, _ := strconv.ParseFloat(b, 64)
-				if x != y {
-					return compare(x < y)
-				}
+				return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
 			}
 			return strings.Compare(a, b)
 		})

@@ -21,6 +21,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
 // When the events file cannot be written the training continues, and writes again
@@ -291,17 +292,9 @@ func curve(t *testing.T, dir string, loader tfevents.Purge) (steps []int64) {
 // points returns the points of all curves in a folder, as "tag(step)".
 func points(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.*"))
-	mustNoErr(t, err)
-	for _, name := range names {
-		f, err := os.Open(name)
-		mustNoErr(t, err)
-		defer f.Close()
-		for e, err := range tfevents.NewReader(f).Events() {
-			mustNoErr(t, err)
-			for _, v := range e.GetSummary().GetValue() {
-				all = append(all, fmt.Sprintf("%s(%d)", v.GetTag(), e.GetStep()))
-			}
+	for _, e := range sessiontest.Events(t, dir) {
+		for _, v := range e.GetSummary().GetValue() {
+			all = append(all, fmt.Sprintf("%s(%d)", v.GetTag(), e.GetStep()))
 		}
 	}
 	return all
@@ -474,17 +467,10 @@ func TestStartIsNotDropped(t *testing.T) {
 		mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 6))
 		mustNoErr(t, l.Close())
 		var starts []int64
-		files, err := filepath.Glob(filepath.Join(dir, "*"))
-		mustNoErr(t, err)
-		for _, name := range files {
-			f, err := os.Open(name)
-			mustNoErr(t, err)
-			for e := range tfevents.NewReader(f).Events() {
-				if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START {
-					starts = append(starts, e.GetStep())
-				}
+		for _, e := range sessiontest.Events(t, dir) {
+			if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START {
+				starts = append(starts, e.GetStep())
 			}
-			mustNoErr(t, f.Close())
 		}
 		if len(starts) != 1 || starts[0] != 5 {
 			t.Errorf("START at %v, want one at 5", starts)

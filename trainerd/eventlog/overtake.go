@@ -53,19 +53,19 @@ func (l *Log) Overtake(from int64) {
 // not count: after those which do, or from the given step on.
 func overtaken(dir string, from int64) map[string]int64 {
 	lastCounted := map[string]int64{}
-	for tag, steps := range scalars(dir, tfevents.PurgeExact) {
-		for step := range steps {
+	for s := range scalars(dir, tfevents.PurgeExact) {
+		for step := range s.Times() {
 			if step < from {
-				lastCounted[tag] = step
+				lastCounted[s.Tag] = step
 			}
 		}
 	}
 	old := map[string]int64{}
-	for tag, steps := range scalars(dir, tfevents.PurgeDataServer) {
-		last, counts := lastCounted[tag]
-		for step := range steps {
+	for s := range scalars(dir, tfevents.PurgeDataServer) {
+		last, counts := lastCounted[s.Tag]
+		for step := range s.Times() {
 			if step >= from || !counts || step > last {
-				old[tag] = step
+				old[s.Tag] = step
 				break
 			}
 		}
@@ -87,10 +87,10 @@ func (l *Log) finishOvertaking(ctx context.Context) error {
 		return err
 	}
 	written := map[string]bool{}
-	for tag, steps := range scalars(l.Dir(), tfevents.PurgeExact) {
-		for step := range steps {
+	for s := range scalars(l.Dir(), tfevents.PurgeExact) {
+		for step := range s.Times() {
 			if step >= missing.from {
-				written[tag] = true
+				written[s.Tag] = true
 				break
 			}
 		}
@@ -106,11 +106,11 @@ func (l *Log) finishOvertaking(ctx context.Context) error {
 	return nil
 }
 
-// scalars returns the steps of all scalars that a loader shows. What cannot be read is left
-// out: no loader shows that either. Other kinds of values have no form that no loader
-// shows.
-func scalars(dir string, loader tfevents.Purge) iter.Seq2[string, iter.Seq[int64]] {
-	return func(yield func(string, iter.Seq[int64]) bool) {
+// scalars returns the scalars of a folder as a loader shows them. What cannot be read is left
+// out, as no loader shows it either. Values of other kinds are not needed: for them there is no
+// empty value that all loaders hide.
+func scalars(dir string, loader tfevents.Purge) iter.Seq[*tfevents.Series] {
+	return func(yield func(*tfevents.Series) bool) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return
@@ -124,18 +124,8 @@ func scalars(dir string, loader tfevents.Purge) iter.Seq2[string, iter.Seq[int64
 				run.Files = append(run.Files, e.Name())
 			}
 		}
-		for _, s := range tfevents.ReadRun(os.DirFS(dir), run, &tfevents.RunOptions{Purge: loader}).Series {
-			if s.Plugin() == summary.PluginScalars && !yield(s.Tag, stepsOf(s)) {
-				return
-			}
-		}
-	}
-}
-
-func stepsOf(s *tfevents.Series) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		for p := range s.Points() {
-			if !yield(p.Step) {
+		for _, s := range tfevents.ReadRun(tfevents.DirFS(dir), run, &tfevents.RunOptions{Purge: loader}).Series {
+			if s.Plugin() == summary.PluginScalars && !yield(s) {
 				return
 			}
 		}

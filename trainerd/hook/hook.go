@@ -66,7 +66,7 @@ type Run interface {
 	// StepsDone is how many steps are done, as far as the run knows: at Begin,
 	// the step from which it begins.
 	StepsDone() int64
-	// GlobalStep reads the step from the session; it is an [ErrNoStep] if there is none.
+	// GlobalStep reads the step from the session; the error is [ErrNoStep] if there is none.
 	GlobalStep(ctx context.Context) (int64, error)
 	// StepName is the name of the global step, which with "/sec" is the tag of its
 	// rate.

@@ -32,7 +32,7 @@ func (h *LogEvery) AfterStep(ctx context.Context, _ session.Session, step int64)
 		return nil
 	}
 	attrs := []slog.Attr{slog.Int64("step", step)}
-	if h.seen && elapsed > 0 {
+	if h.seen && elapsed > 0 && step > h.logged { // else the step was set back
 		attrs = append(attrs, slog.Float64("steps_per_second", float64(step-h.logged)/elapsed.Seconds()))
 	}
 	h.log(ctx, attrs)

@@ -41,7 +41,7 @@ type callable struct {
 	fetches  []string
 }
 
-// handle returns a name for a session that nobody can guess.
+// newHandle returns a name for a session that nobody can guess.
 func newHandle() string {
 	var b [8]byte
 	rand.Read(b[:])

@@ -21,6 +21,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/model"
 	"github.com/trainerd/trainerd/trainerd/runtime"
 	"github.com/trainerd/trainerd/trainerd/savedmodel"
@@ -106,7 +107,7 @@ func Open(ctx context.Context, path string, o Options) (*Model, error) {
 	return nil, errors.Join(errs...)
 }
 
-// passedOver tells of the checkpoints that are newer than the one used.
+// passedOver logs the damaged checkpoints that are newer than the one used.
 func (o Options) passedOver(errs []error, used string) {
 	for _, err := range errs {
 		if o.Logger != nil {
@@ -115,15 +116,12 @@ func (o Options) passedOver(errs []error, used string) {
 	}
 }
 
-// bestDir is the folder of a logdir with the best checkpoints.
-const bestDir = "best"
-
 // choose returns the checkpoints of a logdir to try, the best first.
 func choose(dir, name string) ([]string, error) {
 	if name != "" {
 		return named(dir, name)
 	}
-	for _, d := range []string{filepath.Join(dir, bestDir), dir} {
+	for _, d := range []string{filepath.Join(dir, logdir.BestDir), dir} {
 		found, err := checkpoint.Find(d, checkpoint.DefaultLatestFilename, "model.ckpt")
 		if err == nil && !found.IsEmpty() {
 			return found.Prefixes, nil
@@ -137,12 +135,12 @@ func choose(dir, name string) ([]string, error) {
 
 // named returns the checkpoint with a prefix, name or step.
 func named(dir, name string) ([]string, error) {
-	for _, prefix := range []string{name, filepath.Join(dir, name), filepath.Join(dir, bestDir, name)} {
+	for _, prefix := range []string{name, filepath.Join(dir, name), filepath.Join(dir, logdir.BestDir, name)} {
 		if layout.Exists(prefix) {
 			return []string{prefix}, nil
 		}
 	}
-	for _, d := range []string{dir, filepath.Join(dir, bestDir)} {
+	for _, d := range []string{dir, filepath.Join(dir, logdir.BestDir)} {
 		all, err := ckptdir.List(d)
 		if err != nil {
 			continue

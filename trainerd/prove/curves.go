@@ -65,7 +65,7 @@ type curves map[string]map[int64]float64
 // starts of a program write, each into a folder of its own, is one curve.
 func curvesIn(logdir string) curves {
 	all, begun := curves{}, map[string]float64{}
-	root := os.DirFS(logdir)
+	root := tfevents.DirFS(logdir)
 	runs, _ := tfevents.FindRuns(root, ".") // what cannot be read is missing in both
 	for _, run := range runs {
 		for _, s := range tfevents.ReadRun(root, run, nil).Series {

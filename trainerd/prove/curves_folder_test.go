@@ -90,3 +90,25 @@ func writeCurve(t *testing.T, dir string, from, to, at int64) {
 		t.Fatal(err)
 	}
 }
+
+// TestFolderOfOldName has runs in a folder whose name is not UTF-8: what differs there is found.
+func TestFolderOfOldName(t *testing.T) {
+	logdir := t.TempDir()
+	run := filepath.Join(logdir, "caf\xe9")
+	if err := os.Mkdir(run, 0o777); err != nil {
+		t.Skip(err) // this file system refuses such names
+	}
+	writeCurve(t, run, 0, 3, 100)
+	if err := os.WriteFile(filepath.Join(run, "step-3.pt"), []byte("state"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if all := curvesIn(logdir); len(all) != 1 {
+		t.Errorf("curves: %v", all)
+	}
+	if names := statesIn(logdir, "*/*.pt"); len(names) != 1 {
+		t.Errorf("states: %q", names)
+	}
+	if newest, _ := damageNewest(logdir, "*/*.pt"); newest == "" {
+		t.Error("no state was damaged")
+	}
+}

@@ -33,7 +33,7 @@ func (o *outcome) savesFirst(pattern string) bool {
 // training, and not by an evaluation.
 func (o *outcome) reportTimes() map[int64]float64 {
 	said := map[int64]float64{}
-	root := os.DirFS(o.logdir)
+	root := tfevents.DirFS(o.logdir)
 	runs, _ := tfevents.FindRuns(root, ".") // what cannot be read says nothing
 	for _, run := range runs {
 		for _, s := range tfevents.ReadRun(root, run, nil).Series {

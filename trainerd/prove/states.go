@@ -22,6 +22,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/pickled"
 	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
+	"github.com/trainerd/trainerd/tfevents"
 )
 
 // Tensor is a tensor that differs between two runs.
@@ -52,12 +53,12 @@ var holdsState = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|bin|safetensors|npz|npy|ke
 // pickle are endings of files that hold tensors if the pattern means them.
 var pickle = lazyregexp.New(`(?i)\.(?:pkl|pickle|joblib)$`)
 
-// notState are names of files that are no state of a training.
+// notState are names of files that are not the state of a training.
 var notState = lazyregexp.New(`(?i)tfevents|^trainerd\.|^run-report|manifest|\.tmp|\.part$|~$|\.log$|\.data-\d+-of-\d+$|\.meta$|\.pin$|^checkpoint$|\.pbtxt$`)
 
 // statesIn returns the files below a logdir that hold the state of the training.
 func statesIn(logdir, pattern string) (names []string) {
-	root := os.DirFS(logdir)
+	root := tfevents.DirFS(logdir)
 	_ = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -72,7 +73,7 @@ func statesIn(logdir, pattern string) (names []string) {
 	return names
 }
 
-// isForeign reports whether a folder below a logdir is none in which a program saves.
+// isForeign reports whether a folder below a logdir is not one in which a program saves.
 func isForeign(folder string) bool {
 	base := path.Base(folder)
 	return folder == "damaged" || folder != "." && strings.HasPrefix(base, ".") || strings.HasPrefix(base, "trainerd.")
@@ -338,7 +339,7 @@ func flatten(prefix string, v any, into map[string]any) {
 // left it. The best is one only where there are no others.
 func damageNewest(logdir, pattern string) (string, fs.FileInfo) {
 	newest, at, isBest := "", time.Time{}, true
-	root := os.DirFS(logdir)
+	root := tfevents.DirFS(logdir)
 	_ = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err == nil && d.IsDir() && isForeign(name):

@@ -36,7 +36,7 @@ func clean(text string) string {
 }
 
 // isBinary reports whether a line is of a program that writes data there, such as an archive or samples of
-// sound. To look for numbers in these takes long, and what looks like some is none. Text has escape
+// sound. To look for numbers in these takes long, and what looks like some does not count. Text has escape
 // sequences, shifts of character sets and marks of prompts, but not several of the other control characters.
 func isBinary(line string) bool {
 	const least = 4 // as good as certain in 100 random bytes

@@ -74,7 +74,7 @@ const (
 
 const (
 	number = `([-+]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d[\d,_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?i:nan|inf(?:inity)?))`
-	// end comes after a number: what is left over of a time or a version is none.
+	// end comes after a number: what is left over of a time or a version does not count.
 	end = `(?:[\s,;|()\]}%'"]|ms\b|s\b|$)`
 )
 

@@ -6,7 +6,7 @@ import (
 )
 
 // PathIn returns the path of a word, such as --out=/runs/a or ../runs, as an absolute one, and
-// what is before it. Paths below the folder that are not absolute are none.
+// what is before it. Relative paths below the folder do not count.
 func PathIn(word, dir string) (key, name string, ok bool) {
 	if k, value, ok := strings.Cut(word, "="); ok && !strings.ContainsAny(k, `/\`) {
 		key, word = k+"=", value

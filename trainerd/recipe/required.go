@@ -11,7 +11,7 @@ import (
 // beginning looks at each byte of them. So what a form cannot be without is looked for first.
 
 // required are texts without which a regular expression does not match: one of each set. An
-// empty one is none.
+// empty one is not a text.
 type required [][]literal
 
 // literal is a text, in lower case where its case does not matter.

@@ -20,7 +20,7 @@ func (r *Reader) beginRows(m *match) {
 	}
 }
 
-// readRow takes a line below a heading; it is false for one that is none.
+// readRow takes a line below a heading; it is false for one that is not a row.
 func (r *Reader) readRow(text string) (p *Point, taken bool) {
 	if r.rows == nil {
 		return nil, false

@@ -161,7 +161,7 @@ func rankOf(name string) int {
 	return slices.Index(slices.Concat(stepNames, countNames, epochNames), name)
 }
 
-// row returns the numbers of a row, nil where a line is none below the heading.
+// row returns the numbers of a row, nil where a line is not a row below the heading.
 func (t *table) row(text string, line *Line) *match {
 	cells := barred(text)
 	switch {
@@ -210,7 +210,7 @@ func (m *match) at(name, text string) bool {
 	return n != noStep
 }
 
-// addToBox takes a line of a box; it is false for one that is none.
+// addToBox takes a line of a box; it is false for one that is not part of it.
 func (t *table) addToBox(cells []string) bool {
 	name, text := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])
 	if !columnName().MatchString(name) || text != "" && columnName().MatchString(text) && !cell().MatchString(text) {

@@ -134,7 +134,7 @@ func (l *Last) fromCheckpoints() {
 	if l.Outcome == Empty {
 		l.Outcome = Stopped // by a program that writes no report
 	}
-	if info, err := os.Stat(filepath.Join(l.Logdir, "checkpoint")); err == nil && info.ModTime().After(l.Ended) {
+	if info, err := os.Stat(filepath.Join(l.Logdir, ckptdir.StateName)); err == nil && info.ModTime().After(l.Ended) {
 		l.Ended = info.ModTime()
 	}
 }

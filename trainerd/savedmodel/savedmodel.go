@@ -24,7 +24,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -111,17 +110,17 @@ func Read(dir string, tags ...string) (*tfpb.MetaGraphDef, error) {
 
 func decode(dir string) (*tfpb.SavedModel, error) {
 	model := new(tfpb.SavedModel)
-	data, err := os.ReadFile(filepath.Join(dir, fileName))
-	read := proto.Unmarshal
+	name, read := fileName, proto.Unmarshal
+	data, err := os.ReadFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		data, err = os.ReadFile(filepath.Join(dir, textFileName))
-		read = prototext.Unmarshal
+		name, read = textFileName, tfproto.UnmarshalText
+		data, err = os.ReadFile(filepath.Join(dir, name))
 	}
 	if err != nil {
 		return nil, &Error{Dir: dir, Reason: "is not a SavedModel", Err: err}
 	}
 	if err := read(data, model); err != nil {
-		return nil, &Error{Dir: dir, Reason: "is damaged", Err: fmt.Errorf("%s: %w", fileName, err)}
+		return nil, &Error{Dir: dir, Reason: "is damaged", Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	if len(model.GetMetaGraphs()) == 0 {
 		return nil, &Error{Dir: dir, Reason: "has no MetaGraph"}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/model"
 	"github.com/trainerd/trainerd/trainerd/predict"
@@ -68,7 +69,7 @@ func parseExamples(verb string, body []byte, m *predict.Model) (*request, error)
 	if err != nil {
 		return nil, err
 	}
-	r.results = func(out map[string]*ckptfmt.Tensor) (any, error) { return results(verb, m, out) }
+	r.results = func(out map[string]*ckptfmt.Tensor) ([]byte, error) { return results(verb, m, out) }
 	return r, nil
 }
 
@@ -87,32 +88,42 @@ func single(m *predict.Model, name string, v any) any {
 	return list[0]
 }
 
-// results returns for each example the classes with their probabilities, or the
+// results writes for each example the classes with their probabilities, or the
 // predicted number.
-func results(verb string, m *predict.Model, out map[string]*ckptfmt.Tensor) (any, error) {
+func results(verb string, m *predict.Model, out map[string]*ckptfmt.Tensor) ([]byte, error) {
 	if verb == verbRegress {
-		t := out[model.OutputPrediction]
-		if t == nil {
-			return nil, fmt.Errorf("the signature %q predicts no number; use :%s or :%s", m.SignatureKey, verbClassify, verbPredict)
-		}
-		return ckptfmt.Values[float32](t)
+		return regressions(m, out[model.OutputPrediction])
 	}
-	t := out[model.OutputProbabilities]
+	return classifications(m, out[model.OutputProbabilities])
+}
+
+func regressions(m *predict.Model, t *ckptfmt.Tensor) ([]byte, error) {
+	if t == nil {
+		return nil, fmt.Errorf("the signature %q predicts no number; use :%s or :%s", m.SignatureKey, verbClassify, verbPredict)
+	}
+	numbers, err := inspect.NumbersOf(t)
+	if err != nil {
+		return nil, err
+	}
+	return answerRows("results", numbers.Len(), func(b []byte, i int) []byte { return appendNumber(b, numbers, i) }), nil
+}
+
+func classifications(m *predict.Model, t *ckptfmt.Tensor) ([]byte, error) {
 	if t == nil || len(t.Shape) != 2 {
 		return nil, fmt.Errorf("the signature %q predicts no classes; use :%s or :%s", m.SignatureKey, verbRegress, verbPredict)
 	}
-	values, err := ckptfmt.Values[float32](t)
+	numbers, err := inspect.NumbersOf(t)
 	if err != nil {
 		return nil, err
 	}
 	width := int(t.Shape[1])
-	all := make([][][2]any, t.Shape[0])
-	for i := range all {
-		for class, p := range values[i*width : (i+1)*width] {
-			all[i] = append(all[i], [2]any{className(m, class), p})
-		}
+	pair := func(b []byte, row, class int) []byte {
+		b = append(appendString(append(b, '['), className(m, class)), ", "...)
+		return append(appendNumber(b, numbers, row*width+class), ']')
 	}
-	return all, nil
+	return answerRows("results", int(t.Shape[0]), func(b []byte, row int) []byte {
+		return appendList(b, width, func(b []byte, class int) []byte { return pair(b, row, class) })
+	}), nil
 }
 
 func className(m *predict.Model, class int) string {

@@ -41,7 +41,7 @@ func TestClassify(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`{"examples": []}`: "must be a list of one example", `{"instances": [1]}`: "must be a list of one example", `[`: "JSON Parse error",
-		`{"examples": [{"length": 3}]}`: "is missing", `{"signature_name": "other", "examples": [{}]}`: `\"other\" not found`,
+		`{"examples": [{"length": 3}]}`: "is missing", `{"signature_name": "other", "examples": [{}]}`: `\"other\" not found`, `{"examples": [{}]} []`: "something follows the object",
 	} {
 		if code, got := ask(s, "POST", "/v1/models/flowers/versions/7:classify", body); code != 400 || !strings.Contains(got, want) {
 			t.Errorf("%s: %d %s; want %s", body, code, got, want)
@@ -70,6 +70,11 @@ func TestRegress(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &got); code != 200 || err != nil || fmt.Sprint(got.Results) != fmt.Sprint(predicted.Predictions) {
 			t.Errorf("%s: %d %s; want %v", form, code, body, predicted.Predictions)
 		}
+	}
+	// What :predict answers that is not finite, :regress does too.
+	_, same := ask(s, "POST", predictPath, `{"instances": [[Infinity, 12]]}`)
+	if code, got := ask(s, "POST", "/v1/models/flowers:regress", `{"examples": [{"x": [Infinity, 12]}]}`); code != 200 || got != strings.Replace(same, "predictions", "results", 1) || !strings.Contains(got, "Infinity") {
+		t.Errorf("infinity: %d %s; want %s", code, got, same)
 	}
 	if code, got := ask(s, "POST", "/v1/models/flowers:classify", `{"examples": [{"x": [3, 12]}]}`); code != 400 || !strings.Contains(got, "predicts no classes") {
 		t.Errorf("classify: %d %s", code, got)

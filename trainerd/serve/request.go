@@ -17,8 +17,8 @@ import (
 type request struct {
 	inputs map[string]*ckptfmt.Tensor
 	rows   int // of the row format, -1 for the column format
-	// results makes the answer to :classify and :regress; nil for :predict.
-	results func(map[string]*ckptfmt.Tensor) (any, error)
+	// results writes the answer to :classify and :regress; nil for :predict.
+	results func(map[string]*ckptfmt.Tensor) ([]byte, error)
 }
 
 // parseRequest reads the body of a request.
@@ -28,12 +28,8 @@ func parseRequest(body []byte, m *predict.Model) (*request, error) {
 		Instances json.RawMessage `json:"instances"`
 		Inputs    json.RawMessage `json:"inputs"`
 	}
-	d := json.NewDecoder(bytes.NewReader(quoteNonFinite(body)))
-	if err := d.Decode(&q); err != nil {
+	if err := decode(quoteNonFinite(body), &q); err != nil {
 		return nil, parseError(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("JSON Parse error: something follows the object")
 	}
 	if q.Signature != "" && q.Signature != m.SignatureKey {
 		return nil, fmt.Errorf("signature_name %q not found in the signature def; it is %q", q.Signature, m.SignatureKey)
@@ -106,11 +102,17 @@ func stringEnd(body []byte, i int) int {
 	return len(body)
 }
 
-// decode reads JSON with numbers as they are written.
+// decode reads one JSON value, with numbers as they are written.
 func decode(raw json.RawMessage, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the object")
+	}
+	return nil
 }
 
 // parseInstances reads the row format: a list of values for the only input, or

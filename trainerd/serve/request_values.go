@@ -33,18 +33,15 @@ func tensorOf(v any, d tfpb.DataType, number func(string) (float64, error)) (*ck
 	case tfpb.DataType_DT_DOUBLE:
 		return fill(shape, leaves, func(v any) (float64, error) { return floatOf(v, number) })
 	case tfpb.DataType_DT_INT64:
-		return fill(shape, leaves, func(v any) (int64, error) { return intOf(v, 64) })
+		return fill(shape, leaves, func(v any) (int64, error) { return intOf(v, math.MinInt64, math.MaxInt64) })
 	case tfpb.DataType_DT_INT32:
 		return fill(shape, leaves, func(v any) (int32, error) {
-			n, err := intOf(v, 32)
+			n, err := intOf(v, math.MinInt32, math.MaxInt32)
 			return int32(n), err
 		})
 	case tfpb.DataType_DT_UINT8:
 		return fill(shape, leaves, func(v any) (uint8, error) {
-			n, err := intOf(v, 9)
-			if n < 0 || n > math.MaxUint8 {
-				err = fmt.Errorf("%v is outside of 0 to 255", v)
-			}
+			n, err := intOf(v, 0, math.MaxUint8)
 			return uint8(n), err
 		})
 	}
@@ -147,14 +144,17 @@ func floatOf(v any, text func(string) (float64, error)) (float64, error) {
 	return 0, fmt.Errorf("%s is not a number", clip(v))
 }
 
-func intOf(v any, bits int) (int64, error) {
+func intOf(v any, least, most int64) (int64, error) {
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0, fmt.Errorf("%s is not an integer", clip(v))
 	}
-	i, err := strconv.ParseInt(n.String(), 10, bits)
-	if err != nil {
-		return 0, fmt.Errorf("%s is not an integer of %d bits", clip(v), bits)
+	i, err := strconv.ParseInt(n.String(), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrSyntax):
+		return 0, fmt.Errorf("%s is not an integer", clip(v))
+	case err != nil, i < least, i > most:
+		return 0, fmt.Errorf("%s is outside of %d to %d", clip(v), least, most)
 	}
 	return i, nil
 }

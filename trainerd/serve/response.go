@@ -23,11 +23,7 @@ func jsonNumber(f float64) json.Number {
 // response writes the outputs in the format of the request.
 func (q *request) response(out map[string]*ckptfmt.Tensor) ([]byte, error) {
 	if q.results != nil {
-		all, err := q.results(out)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(map[string]any{"results": all})
+		return q.results(out)
 	}
 	names := slices.Sorted(maps.Keys(out))
 	var writers []*tensorWriter
@@ -42,7 +38,7 @@ func (q *request) response(out map[string]*ckptfmt.Tensor) ([]byte, error) {
 		writers = append(writers, w)
 	}
 	if q.rows >= 0 {
-		return q.byRow(writers), nil
+		return answerRows("predictions", q.rows, func(b []byte, i int) []byte { return appendRow(b, writers, i) }), nil
 	}
 	b := []byte("{\n    \"outputs\": ")
 	if len(writers) == 1 {
@@ -53,20 +49,29 @@ func (q *request) response(out map[string]*ckptfmt.Tensor) ([]byte, error) {
 	return append(b, "\n}\n"...), nil
 }
 
-// byRow writes a value, or an object, for each instance.
-func (q *request) byRow(writers []*tensorWriter) []byte {
-	b := []byte("{\n    \"predictions\": [")
-	for i := range q.rows {
+// answerRows writes an answer that has a value for each row.
+func answerRows(name string, rows int, value func(b []byte, i int) []byte) []byte {
+	b := append(appendString([]byte("{\n    "), name), ": "...)
+	return append(appendList(b, rows, value), "\n}\n"...)
+}
+
+func appendList(b []byte, n int, value func(b []byte, i int) []byte) []byte {
+	b = append(b, '[')
+	for i := range n {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
-		if len(writers) == 1 {
-			b = writers[0].row(b, i)
-			continue
-		}
-		b = appendObject(b, writers, func(b []byte, w *tensorWriter) []byte { return w.row(b, i) })
+		b = value(b, i)
 	}
-	return append(b, "]\n}\n"...)
+	return append(b, ']')
+}
+
+// appendRow writes the value of a row, or an object if there are several outputs.
+func appendRow(b []byte, writers []*tensorWriter, i int) []byte {
+	if len(writers) == 1 {
+		return writers[0].row(b, i)
+	}
+	return appendObject(b, writers, func(b []byte, w *tensorWriter) []byte { return w.row(b, i) })
 }
 
 func appendObject(b []byte, writers []*tensorWriter, value func([]byte, *tensorWriter) []byte) []byte {
@@ -86,21 +91,16 @@ type tensorWriter struct {
 	name    string
 	t       *ckptfmt.Tensor
 	numbers *inspect.Numbers // nil for strings
-	ints    []int64          // of int64, whose digits a float64 would lose
 	base64  bool             // strings are bytes
 }
 
 func newTensorWriter(name string, t *ckptfmt.Tensor) (*tensorWriter, error) {
 	w := &tensorWriter{name: name, t: t, base64: strings.HasSuffix(name, "_bytes")}
-	var err error
-	switch t.DType {
-	case tfpb.DataType_DT_STRING:
-	case tfpb.DataType_DT_INT64:
-		w.ints, err = ckptfmt.Values[int64](t)
-	default:
-		w.numbers, err = inspect.NumbersOf(t)
+	if t.DType == tfpb.DataType_DT_STRING {
+		return w, nil
 	}
-	if err != nil {
+	var err error
+	if w.numbers, err = inspect.NumbersOf(t); err != nil {
 		return nil, fmt.Errorf("the output %q: %w", name, err)
 	}
 	return w, nil
@@ -126,20 +126,11 @@ func (w *tensorWriter) list(b []byte, shape []int64, at *int) []byte {
 		*at++
 		return b
 	}
-	b = append(b, '[')
-	for i := range shape[0] {
-		if i > 0 {
-			b = append(b, ", "...)
-		}
-		b = w.list(b, shape[1:], at)
-	}
-	return append(b, ']')
+	return appendList(b, int(shape[0]), func(b []byte, _ int) []byte { return w.list(b, shape[1:], at) })
 }
 
 func (w *tensorWriter) element(b []byte, i int) []byte {
 	switch {
-	case w.ints != nil:
-		return strconv.AppendInt(b, w.ints[i], 10)
 	case w.numbers == nil && w.base64:
 		b = append(b, `{"b64": `...)
 		return append(appendString(b, base64.StdEncoding.EncodeToString(w.t.Strings[i])), '}')
@@ -148,17 +139,13 @@ func (w *tensorWriter) element(b []byte, i int) []byte {
 	case w.t.DType == tfpb.DataType_DT_BOOL:
 		return strconv.AppendBool(b, w.numbers.At(i) != 0)
 	}
-	return appendFloat(b, w.numbers.At(i), w.t.DType)
+	return appendNumber(b, w.numbers, i)
 }
 
-// appendFloat writes a number with the digits that its type has. What is not
-// finite is written as TensorFlow Serving does, and Python reads it.
-func appendFloat(b []byte, v float64, d tfpb.DataType) []byte {
-	bits := 64
-	if d == tfpb.DataType_DT_FLOAT {
-		bits = 32
-	}
-	switch {
+// appendNumber writes a number. What is not finite is written as TensorFlow Serving does, and
+// Python reads it.
+func appendNumber(b []byte, numbers *inspect.Numbers, i int) []byte {
+	switch v := numbers.At(i); {
 	case math.IsNaN(v):
 		return append(b, "NaN"...)
 	case math.IsInf(v, 1):
@@ -166,7 +153,7 @@ func appendFloat(b []byte, v float64, d tfpb.DataType) []byte {
 	case math.IsInf(v, -1):
 		return append(b, "-Infinity"...)
 	}
-	return strconv.AppendFloat(b, v, 'g', -1, bits)
+	return numbers.AppendText(b, i)
 }
 
 func appendString(b []byte, s string) []byte {

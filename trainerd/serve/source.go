@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
+	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/predict"
 	"github.com/trainerd/trainerd/trainerd/savedmodel"
 )
@@ -104,8 +106,8 @@ func (s *Source) look() (dir string, version int64, state string) {
 	if dir, version = highest(s.path); dir != "" {
 		return dir, version, dir + stamp(dir, "saved_model.pb", "saved_model.pbtxt")
 	}
-	best := filepath.Join(s.path, "best")
-	return s.path, 0, stamp(best, "checkpoint", "best.json") + "|" + stamp(s.path, "checkpoint")
+	best := filepath.Join(s.path, logdir.BestDir)
+	return s.path, 0, stamp(best, ckptdir.StateName, logdir.BestFile) + "|" + stamp(s.path, ckptdir.StateName)
 }
 
 // highest returns the SavedModel with the highest number below a folder.

@@ -39,17 +39,6 @@ func (s *Names) Add(name string) bool {
 	return true
 }
 
-// Has reports whether the list has a name.
-func (s *Names) Has(name string) bool {
-	if s.slots == nil && (s.n == 0 || name > s.last) {
-		return false
-	}
-	if s.slots == nil {
-		s.rehash()
-	}
-	return *s.find(name) != 0
-}
-
 // rehash makes a table with room for more.
 func (s *Names) rehash() {
 	const least = 64

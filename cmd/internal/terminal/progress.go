@@ -84,7 +84,7 @@ func (p *Progress) Clear() {
 }
 
 // Before returns a writer to w that removes the bar before other words go to
-// the terminal. If w is none, it is w itself.
+// the terminal. If w is not a terminal, it is w itself.
 func (p *Progress) Before(w io.Writer) io.Writer {
 	if p == nil || !Is(w) {
 		return w

@@ -15,7 +15,7 @@ const longestArgument = 200
 var (
 	// scriptNames end the names of what an interpreter or a launcher runs.
 	scriptNames = []string{".py", ".sh", ".bash", ".jl", ".r", ".lua", ".js", ".rb", ".pl"}
-	// option is a word that names an argument; -0.5 is none.
+	// option is a word that names an argument; -0.5 does not.
 	option = lazyregexp.New(`^--?([A-Za-z][\w.-]*)(?:=(.*))?$`)
 	// assignment is an argument as hydra and others write it.
 	assignment = lazyregexp.New(`^\+{0,2}([A-Za-z][\w.]*)=(.*)$`)
@@ -53,7 +53,7 @@ func argumentsOf(command []string) map[string]any {
 }
 
 // afterScript returns the words after the first script of a command, or from the first module on,
-// or all, if it has neither. The text of "sh -c" is none of them.
+// or all, if it has neither. The text of "sh -c" is not among them.
 func afterScript(command []string) []string {
 	for i, word := range command {
 		switch {

@@ -34,7 +34,7 @@ func readMeta(name string) (*tfpb.MetaGraphDef, error) {
 	return meta, err
 }
 
-// readGraphDef reads a GraphDef in binary or text form, nil if a file is none.
+// readGraphDef reads a GraphDef in binary or text form, nil if a file does not hold one.
 func readGraphDef(name string) *tfpb.GraphDef {
 	data, err := metagraph.ReadMessage(name)
 	if err != nil {

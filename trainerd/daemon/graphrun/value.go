@@ -56,32 +56,22 @@ func jsonElements(t *ckptfmt.Tensor) (func(b []byte, i int) []byte, error) {
 		return func(b []byte, i int) []byte { return appendString(b, t.Strings[i]) }, nil
 	case tfpb.DataType_DT_BOOL:
 		return func(b []byte, i int) []byte { return strconv.AppendBool(b, t.Data[i] != 0) }, nil
-	case tfpb.DataType_DT_INT64:
-		v, err := ckptfmt.Values[int64](t)
-		return func(b []byte, i int) []byte { return strconv.AppendInt(b, v[i], 10) }, err
-	case tfpb.DataType_DT_UINT64:
-		v, err := ckptfmt.Values[uint64](t)
-		return func(b []byte, i int) []byte { return strconv.AppendUint(b, v[i], 10) }, err
 	}
 	nums, err := inspect.NumbersOf(t)
 	if err != nil {
 		return nil, err
 	}
-	bits := 64
-	if t.DType == tfpb.DataType_DT_FLOAT || t.DType == tfpb.DataType_DT_COMPLEX64 || dtype.Size(t.DType) < 4 {
-		bits = 32
-	}
 	if t.DType != tfpb.DataType_DT_COMPLEX64 && t.DType != tfpb.DataType_DT_COMPLEX128 {
-		return func(b []byte, i int) []byte { return appendNumber(b, nums.At(i), bits) }, nil
+		return func(b []byte, i int) []byte { return appendNumber(b, nums, i) }, nil
 	}
 	return func(b []byte, i int) []byte {
-		b = appendNumber(append(b, '['), nums.At(2*i), bits)
-		return append(appendNumber(append(b, ','), nums.At(2*i+1), bits), ']')
+		b = appendNumber(append(b, '['), nums, 2*i)
+		return append(appendNumber(append(b, ','), nums, 2*i+1), ']')
 	}, nil
 }
 
-func appendNumber(b []byte, v float64, bits int) []byte {
-	switch {
+func appendNumber(b []byte, nums *inspect.Numbers, i int) []byte {
+	switch v := nums.At(i); {
 	case math.IsNaN(v):
 		return append(b, `"NaN"`...)
 	case math.IsInf(v, 1):
@@ -89,7 +79,7 @@ func appendNumber(b []byte, v float64, bits int) []byte {
 	case math.IsInf(v, -1):
 		return append(b, `"-Infinity"`...)
 	}
-	return strconv.AppendFloat(b, v, 'g', -1, bits)
+	return nums.AppendText(b, i)
 }
 
 func appendString(b, s []byte) []byte {

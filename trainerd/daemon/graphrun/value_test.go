@@ -32,6 +32,7 @@ func TestPrintValue(t *testing.T) {
 		{"large", tensor(t, []int64{2}, float32(1e30), float32(-1e-30)), `[1e+30,-1e-30]`, `float32 [2] [1e+30,-1e-30]`},
 		{"int64", tensor(t, []int64{2}, int64(math.MinInt64), math.MaxInt64), `[-9223372036854775808,9223372036854775807]`, `int64 [2] [-9223372036854775808,9223372036854775807]`},
 		{"uint64", tensor(t, nil, uint64(math.MaxUint64)), `18446744073709551615`, `18446744073709551615`},
+		{"int32", tensor(t, nil, int32(1234567)), `1234567`, `1234567`},
 		{"int8", tensor(t, []int64{1}, int8(-128)), `[-128]`, `int8 [1] [-128]`},
 		{"bools", tensor(t, []int64{2}, true, false), `[true,false]`, `bool [2] [true,false]`},
 		{"half", &ckptfmt.Tensor{DType: tfpb.DataType_DT_HALF, Data: []byte{0, 0x3e}}, `1.5`, `1.5`},

@@ -99,7 +99,7 @@ func (p *Program) Metric(name string) (Metric, bool) {
 	return p.Metrics[i], true
 }
 
-// variables returns the trainable variables, or all if none is marked.
+// trainable returns the trainable variables, or all if none is marked.
 func (p *Program) trainable() ([]graph.VariableRef, error) {
 	g, err := p.Graph()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // A program may write several files at each step: weights_5.npz, optim_5.npz and
 // meta_5.json. They are one checkpoint, which is of no use without one of them.
 // What else it writes at a step, such as sample images, metrics or an export of the
-// model, is none of it, and must not be deleted with it.
+// model, is not part of it, and must not be deleted with it.
 
 var (
 	// output are words in the names of what a training makes to be looked at, or to be

@@ -76,7 +76,7 @@ func (s snapshot) lookAt(most int, dirs ...string) {
 	}
 }
 
-// isForeign reports whether a folder is none that a training writes to.
+// isForeign reports whether a folder is not one that a training writes to.
 func isForeign(base string) bool {
 	return strings.HasPrefix(base, ".") && base != "." || slices.Contains([]string{"__pycache__", "node_modules", "venv", "site-packages", "damaged"}, base)
 }
