@@ -44,14 +44,13 @@ func ExampleOpen() {
 }
 
 // trainExample trains a classifier in a folder, and returns its logdir.
-func trainExample(ctx context.Context, dir string) (logdir string, err error) {
-	table, job := filepath.Join(dir, "sizes.csv"), filepath.Join(dir, "job.toml")
+func trainExample(ctx context.Context, dir string) (string, error) {
+	table, job, logdir := filepath.Join(dir, "sizes.csv"), filepath.Join(dir, "job.toml"), filepath.Join(dir, "logs")
 	rows := "height,width,size\n1,1,low\n8,8,high\n2,1,low\n9,7,high\n1,2,low\n8,9,high\n2,2,low\n7,7,high\n"
 	if err := os.WriteFile(table, []byte(rows), 0o666); err != nil {
 		return "", err
 	}
-	text := `
-logdir = "logs"
+	text := fmt.Sprintf("logdir = %q\n", logdir) + `
 [data]
 file = "sizes.csv"
 header = true
@@ -70,5 +69,5 @@ steps = 100
 	if err != nil {
 		return "", err
 	}
-	return c.Logdir, daemon.Run(ctx, c, daemon.RunOptions{Stdout: io.Discard, Stderr: io.Discard})
+	return logdir, daemon.Run(ctx, c, daemon.RunOptions{Stdout: io.Discard, Stderr: io.Discard})
 }
