@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/trainerd/trainerd/trainerd/daemon"
+)
+
+// put makes empty files, with their folders.
+func put(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFindRuns finds runs by links and in the logdirs of other runs, each once, but not the
+// folders that a run makes in its logdir.
+func TestFindRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, "logs/a/trainerd.lock", "logs/a/best/checkpoint", "logs/a/inner/trainerd.lock", "logs/a/inner/best/checkpoint", "logs/a/zest/checkpoint",
+		"logs/tf/checkpoint", "logs/notes/readme", "disk/big/trainerd.lock", "disk/other/file", "run/trainerd.lock", "run/best/checkpoint", "run/b/run-report.json")
+	for link, to := range map[string]string{
+		"linked": "logs", "logs/big": "../disk/big", "logs/big2": "../disk/big", "logs/latest": "a", "logs/other": "../disk/other", "logs/gone": "nowhere", "logs/up": "..",
+	} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ dirs, want []string }{
+		{[]string{"logs"}, []string{"logs/a", "logs/a/inner", "logs/big", "logs/tf"}},
+		{[]string{"linked"}, []string{"linked/a", "linked/a/inner", "linked/big", "linked/tf"}},
+		{[]string{"logs/latest"}, []string{"logs/latest", "logs/latest/inner"}},
+		{[]string{"logs", "logs/tf"}, []string{"logs/a", "logs/a/inner", "logs/big", "logs/tf"}},
+		{[]string{"run"}, []string{"run", "run/b"}},
+		{[]string{"disk/other"}, nil},
+	} {
+		runs, err := findRuns(t.Context(), c.dirs)
+		if err != nil {
+			t.Errorf("%q: %v", c.dirs, err)
+		}
+		var got []string
+		for _, r := range runs {
+			got = append(got, r.Logdir)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.dirs, got, c.want)
+		}
+	}
+	t.Chdir("run")
+	if runs, err := findRuns(t.Context(), []string{"."}); err != nil || len(runs) != 2 || runs[0].Logdir != "." || runs[1].Logdir != "b" {
+		t.Errorf("in a logdir: %v, %v", runs, err)
+	}
+}
+
+// TestUnreadRuns searches folders some of which may not be read: the runs in the others are
+// returned, and the error says that some may be missing.
+func TestUnreadRuns(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, "logs")
+	put(t, filepath.Join(logs, "mine", "trainerd.lock"), filepath.Join(logs, "theirs", "trainerd.lock"), filepath.Join(logs, "theirs2", "run", "checkpoint"))
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Join(logs, "theirs"), 0), os.Chmod(filepath.Join(logs, "theirs2"), 0)); err != nil {
+		t.Fatal(err)
+	}
+	withoutRights(t)
+	runs, err := findRuns(t.Context(), []string{logs})
+	if len(runs) != 1 || filepath.Base(runs[0].Logdir) != "mine" {
+		t.Errorf("the runs are %v", runs)
+	}
+	if !errors.Is(err, fs.ErrPermission) || daemon.ExitCode(err) != daemon.ExitIO {
+		t.Errorf("the error is %v", err)
+	}
+	want := "a folder cannot be searched for runs: open " + logs + "/theirs: permission denied; so it is with 1 more"
+	if err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// withoutRights takes root's right to read every file from the thread of the test.
+func withoutRights(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	const nobody = 65534
+	runtime.LockOSThread() // and never unlocked: the thread ends with the test
+	if err := syscall.Setfsuid(nobody); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Setfsuid(0) })
+}
