@@ -224,7 +224,7 @@ func showJSON(w io.Writer, st *control.Status) error { return json.NewEncoder(w)
 
 func showText(w io.Writer, st *control.Status) error {
 	fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
-	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", st.Logdir, st.PID, st.Started.Local().Format(time.DateTime))
+	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", shown(st.Logdir), st.PID, st.Started.Local().Format(time.DateTime))
 	if curve := control.Sparkline(st.Losses, curveWidth); curve != "" {
 		fmt.Fprintf(w, "  loss      %s\n", curve)
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -99,4 +101,23 @@ func withoutRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { syscall.Setfsuid(0) })
+}
+
+// TestRunsOfOthers lists and shows a run whose files were written to mislead a terminal.
+func TestRunsOfOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a\nb")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	report := `{"outcome": "failed\u001b[2J", "last_step": 5, "error": "\u001b]0;title", "checkpoints": [{"name": "m\u001b[1A", "metrics": {"x\u001b[0m": 1}}]}`
+	if err := os.WriteFile(filepath.Join(dir, "run-report.json"), []byte(report), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"trainerd", "ls", filepath.Dir(dir)}, {"trainerd", "status", dir}} {
+		var out, errs bytes.Buffer
+		run(t.Context(), args, nil, &out, &errs)
+		if !strings.Contains(out.String(), "failed") || strings.ContainsAny(out.String(), "\x1b") || strings.Contains(out.String(), "a\nb") {
+			t.Errorf("%q: %q %q", args, &out, &errs)
+		}
+	}
 }

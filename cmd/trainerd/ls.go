@@ -124,9 +124,18 @@ func printRuns(w io.Writer, runs []*runState) error {
 		if !r.Ended.IsZero() {
 			age = inOneUnit(max(time.Since(r.Ended), 0)) // the clock may have been set back
 		}
-		t.Add(r.Logdir, r.Outcome, step, strings.Join(metrics, " "), r.Checkpoint, age, r.Why)
+		t.Add(shown(r.Logdir), shown(r.Outcome), step, shown(strings.Join(metrics, " ")), shown(r.Checkpoint), age, shown(r.Why))
 	}
 	return t.Print(w, terminal.StyleFor(w))
+}
+
+// shown returns a cell of a table, or a line, of what the files of a run say: they may be
+// another user's.
+func shown(text string) string {
+	if text == "" {
+		return ""
+	}
+	return terminal.Shown(text)
 }
 
 // inOneUnit returns a time in its largest unit, as 5m.
@@ -158,9 +167,9 @@ func showLast(w io.Writer, dir string, asJSON bool, cause error) error {
 		}
 		return errNotRunning
 	}
-	fmt.Fprintf(w, "not running: %s\n  logdir    %s\n", last.Text(), last.Logdir)
+	fmt.Fprintf(w, "not running: %s\n  logdir    %s\n", shown(last.Text()), shown(last.Logdir))
 	if last.Checkpoint != "" {
-		fmt.Fprintf(w, "  saved     %s\n", last.Checkpoint)
+		fmt.Fprintf(w, "  saved     %s\n", shown(last.Checkpoint))
 	}
 	if !last.Ended.IsZero() {
 		fmt.Fprintf(w, "  ended     %s\n", last.Ended.Local().Format(time.DateTime))
