@@ -62,6 +62,9 @@ func (f *runFinder) lookIn(root string) fs.WalkDirFunc {
 			return err
 		}
 		isLink := d != nil && d.Type()&fs.ModeSymlink != 0
+		if isLink {
+			err = unreadLink(path)
+		}
 		isWithin := top != "" && (top == root || strings.HasPrefix(path, top+string(filepath.Separator)))
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -76,6 +79,15 @@ func (f *runFinder) lookIn(root string) fs.WalkDirFunc {
 		}
 		return nil
 	}
+}
+
+// unreadLink returns an error for a link that this user may not follow, as those to the
+// logdirs of services are.
+func unreadLink(link string) error {
+	if _, err := os.Stat(link); errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
 }
 
 // addLinked adds the runs to which links lead, unless they were found by their own names.

@@ -76,6 +76,9 @@ func TestUnreadRuns(t *testing.T) {
 	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Join(logs, "theirs"), 0), os.Chmod(filepath.Join(logs, "theirs2"), 0)); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("theirs2/run", filepath.Join(logs, "service")); err != nil {
+		t.Fatal(err)
+	}
 	withoutRights(t)
 	runs, err := findRuns(t.Context(), []string{logs})
 	if len(runs) != 1 || filepath.Base(runs[0].Logdir) != "mine" {
@@ -84,9 +87,34 @@ func TestUnreadRuns(t *testing.T) {
 	if !errors.Is(err, fs.ErrPermission) || daemon.ExitCode(err) != daemon.ExitIO {
 		t.Errorf("the error is %v", err)
 	}
-	want := "a folder cannot be searched for runs: open " + logs + "/theirs: permission denied; so it is with 1 more"
+	want := "a folder cannot be searched for runs: stat " + logs + "/service: permission denied; so it is with 2 more"
 	if err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestLogdirOfService names a job of systemd, whose logdir its own user and root may see.
+func TestLogdirOfService(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "private", "digits", "trainerd.lock"), filepath.Join(dir, "lib", "own", "trainerd.lock"))
+	link := filepath.Join(dir, "lib", "digits")
+	err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Symlink("../private/digits", link), os.Chmod(filepath.Join(dir, "private"), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	withoutRights(t)
+	t.Chdir(dir)
+	if got, err := logdirAmong(filepath.Join(dir, "lib"), "own"); err != nil || got != filepath.Join(dir, "lib", "own") {
+		t.Errorf("a logdir that may be seen: %s, %v", got, err)
+	}
+	for _, arg := range []string{"digits", link} {
+		_, err := logdirAmong(filepath.Join(dir, "lib"), arg)
+		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "as root") || daemon.ExitCode(err) != daemon.ExitIO {
+			t.Errorf("%s: %v", arg, err)
+		}
+	}
+	if _, err := logdirAmong(filepath.Join(dir, "lib"), "nowhere"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "trainerd ls lists") {
+		t.Errorf("no job: %v", err)
 	}
 }
 
