@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/walkdir"
 )
 
 // listBelow lists the checkpoints of a directory and of the folders below it,
@@ -16,7 +17,7 @@ import (
 func listBelow(dir string) (all []listed, err error) {
 	var errs []error
 	known := make(map[string]bool) // folders that are checkpoints
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = walkdir.Walk(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && path == dir:
 			return err

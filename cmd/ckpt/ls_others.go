@@ -6,11 +6,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/walkdir"
 )
 
 // othersShown is how many models of other formats are named where there are no checkpoints.
@@ -44,7 +44,7 @@ func firstFew(names []string) string {
 // of formats other than TensorFlow's: those that can be read, and, each with what it is,
 // those that only other programs read.
 func othersBelow(dir string, most int) (readable, others []string) {
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	walkdir.Walk(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case len(readable) == most:
 			return fs.SkipAll

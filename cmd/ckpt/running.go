@@ -55,8 +55,8 @@ func sparesTraining(c *cli.Context, dir string, gone []ckptdir.Checkpoint) error
 }
 
 // namesHolder reports whether a lock file has a content: its holder empties it
-// when it ends.
-func namesHolder(f *os.File) bool {
-	info, err := f.Stat()
+// when it ends. Nobody needs to be allowed to read the file for that.
+func namesHolder(name string) bool {
+	info, err := os.Stat(name)
 	return err == nil && info.Size() > 0
 }

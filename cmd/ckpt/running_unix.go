@@ -9,11 +9,12 @@ import (
 )
 
 // isLocked reports whether a process holds the lock file. Where files cannot be
-// locked, the holder's name in it is the lock.
+// locked, or this one is another user's and not to be read, the holder's name in
+// it is the lock.
 func isLocked(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
-		return false
+		return namesHolder(name)
 	}
 	defer f.Close() // which unlocks it
 	for {
@@ -24,7 +25,7 @@ func isLocked(name string) bool {
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return true
 		case err != nil:
-			return namesHolder(f)
+			return namesHolder(name)
 		}
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/internal/walkdir"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
@@ -28,7 +29,7 @@ func findMisnamed(c *cli.Context, paths []string) ([]finding, error) {
 	}
 	t := treeChecker{ctx: c.Context, runs: runs, found: []finding{}}
 	for _, t.root = range paths {
-		if err := filepath.WalkDir(t.root, t.look); err != nil {
+		if err := walkdir.Walk(t.root, t.look); err != nil {
 			return nil, err
 		}
 	}

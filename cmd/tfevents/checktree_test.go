@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,5 +46,23 @@ func TestNamesOfDirectories(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("not found: %q", want)
+	}
+}
+
+// TestNamesBelowLink has a link as the log directory.
+func TestNamesBelowLink(t *testing.T) {
+	dir := t.TempDir()
+	writeImages(t, filepath.Join(dir, "events.out.tfevents.1"), 1)
+	if err := os.Mkdir(filepath.Join(dir, "tfevents"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeImages(t, filepath.Join(dir, "tfevents", "events.out.tfevents.1"), 1)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"tfevents", "check", link}, nil, &out, &errs); code == exitOK || !strings.Contains(out.String(), "is a directory, but named as an events file") {
+		t.Errorf("exit code %d, %s, %s", code, &out, &errs)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/internal/walkdir"
 	"github.com/trainerd/trainerd/tfevents"
 )
 
@@ -50,7 +51,7 @@ func completions(p clidoc.Place) []string {
 func eventsFiles(dirs []string, f func(dir, name string) bool) {
 	left := completedDirs
 	for _, dir := range dirs {
-		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		_ = walkdir.Walk(dir, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return nil

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,10 +30,11 @@ type source struct {
 	stdin    io.Reader
 	progress *terminal.Progress
 	runs     []tfevents.Run
-	holds    bool   // the standard input is read more than once
-	held     []byte // the standard input, once it was read as a run
-	bytes    int64  // of all files
-	unread   error  // of directories that cannot be read, such as other users'
+	holds    bool     // the standard input is read more than once
+	held     []byte   // the standard input, once it was read as a run
+	bytes    int64    // of all files
+	sizes    sync.Map // of the files that were opened, by path: what comes to them later is not read
+	unread   error    // of directories that cannot be read, such as other users'
 }
 
 // openSource finds the runs that paths name and --run selects, if the command has that.
@@ -195,14 +197,32 @@ func (s *source) open(path string) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &input{file: file}
-	in.plain, in.compression = tfrecord.Inflate(&watched{s, file})
+	in := &input{file: file, end: s.endOf(path, file)}
+	in.plain, in.compression = tfrecord.Inflate(s.watch(in, 0))
 	return in, nil
+}
+
+// endOf returns how much of a file is read: what it had when it was opened first. A command
+// that reads it again, as another loader would, has to see the same events, though a
+// training writes more meanwhile.
+func (s *source) endOf(path string, file *os.File) int64 {
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return math.MaxInt64
+	}
+	end, _ := s.sizes.LoadOrStore(path, info.Size())
+	return end.(int64)
+}
+
+// watch returns what reads a file from an offset on, where it is.
+func (s *source) watch(in *input, offset int64) io.Reader {
+	return &watched{s, io.LimitReader(in.file, in.end-offset)}
 }
 
 // input is a file that is read as one without compression.
 type input struct {
 	file        *os.File // nil for the standard input
+	end         int64    // of the file, see endOf
 	plain       io.Reader
 	compression tfrecord.Compression
 	size        int64 // read so far, of the plain stream
@@ -240,8 +260,9 @@ type seekable struct {
 
 // Seek lets single values be read. What was read ahead is forgotten.
 func (f *seekable) Seek(offset int64, whence int) (int64, error) {
-	f.plain = &watched{f.s, f.file}
-	return f.file.Seek(offset, whence)
+	at, err := f.file.Seek(offset, whence)
+	f.plain = f.s.watch(f.input, at)
+	return at, err
 }
 
 // watched is a file whose reading can be interrupted and is shown.

@@ -129,25 +129,43 @@ const serviceLogdirs = "/var/lib/trainerd"
 
 // logdirOf returns the logdir that an argument names: itself, by a config, or
 // by the name of a job of systemd.
-func logdirOf(arg string) (string, error) {
-	info, err := os.Stat(arg)
-	if err == nil && info.IsDir() {
+func logdirOf(arg string) (string, error) { return logdirAmong(serviceLogdirs, arg) }
+
+func logdirAmong(services, arg string) (string, error) {
+	isDir, err := isFolder(arg)
+	if isDir {
 		return arg, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) && filepath.Base(arg) == arg {
-		dir := filepath.Join(serviceLogdirs, arg)
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return dir, nil
+		dir := filepath.Join(services, arg)
+		if isDir, err := isFolder(dir); isDir || errors.Is(err, fs.ErrPermission) {
+			return dir, forOwner(err)
 		}
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("there is no logdir or config here: %w; trainerd ls lists the runs", err)
+	case errors.Is(err, fs.ErrPermission):
+		return "", forOwner(err)
 	}
 	job, err := config.Load(arg, nil)
 	if job != nil && job.Logdir != "" {
 		return job.Logdir, nil // whatever else may be wrong with it
 	}
 	return "", err
+}
+
+func isFolder(name string) (bool, error) {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir(), err
+}
+
+// forOwner says who may see what this user may not, such as the logdir of a service.
+func forOwner(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; type the command as the user of the run, or as root, as with sudo", err)
 }
 
 func setCommand() *cli.Command {
@@ -232,7 +250,7 @@ func showJSON(w io.Writer, st *control.Status) error { return json.NewEncoder(w)
 
 func showText(w io.Writer, st *control.Status) error {
 	fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
-	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", st.Logdir, st.PID, st.Started.Local().Format(time.DateTime))
+	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", shown(st.Logdir), st.PID, st.Started.Local().Format(time.DateTime))
 	if curve := control.Sparkline(st.Losses, curveWidth); curve != "" {
 		fmt.Fprintf(w, "  loss      %s\n", curve)
 	}

@@ -1,26 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
-	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/report"
 )
 
@@ -28,8 +23,10 @@ func lsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ls", Usage: "list the runs in folders, and what became of them", UsageText: "trainerd ls [--watch] [--json] [DIR...]",
 		Description: `A run is a folder in which a job has written, wherever it is below DIR (default:
-the current folder). One that runs is asked for its step; of one that has ended its
-report says how, and of one that was killed its lock and its newest checkpoint.
+the current folder), also in the logdir of another run, or where a link leads. One
+that runs is asked for its step; of one that has ended its report says how, and of
+one that was killed its lock and its newest checkpoint. If a folder cannot be
+searched, as that of another user, the other runs are listed and the exit code is 74.
 
 EXAMPLES:
    trainerd ls logs
@@ -48,15 +45,15 @@ EXAMPLES:
 				show = func(w io.Writer, runs []*runState) error { return json.NewEncoder(w).Encode(runs) }
 			}
 			for {
-				runs, err := findRuns(c.Context, dirs)
-				if err != nil {
-					return err
+				runs, unread := findRuns(c.Context, dirs)
+				if len(runs) == 0 && unread != nil {
+					return unread
 				}
 				if c.Bool("watch") && !c.Bool("json") && terminal.Is(c.App.Writer) {
 					fmt.Fprint(c.App.Writer, "\x1b[H\x1b[2J")
 				}
 				if err := show(c.App.Writer, runs); err != nil || !c.Bool("watch") {
-					return err
+					return cmp.Or(err, unread)
 				}
 				select {
 				case <-c.Context.Done():
@@ -74,54 +71,6 @@ type runState struct {
 	Steps int64    `json:"steps,omitempty"` // it is to make, if it runs
 	Loss  *float64 `json:"loss,omitempty"`
 	ETA   float64  `json:"eta_seconds,omitempty"`
-}
-
-// findRuns returns the runs in folders, by name.
-func findRuns(ctx context.Context, dirs []string) ([]*runState, error) {
-	var found []string
-	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil && path == dir:
-				return err
-			case err != nil || !d.IsDir():
-				return nil // a folder that may not be read has no runs for us
-			case isRun(path):
-				found = append(found, path)
-				return fs.SkipDir
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	slices.Sort(found)
-	found = slices.Compact(found)
-	all := make([]*runState, len(found))
-	errs := make([]error, len(found))
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, 8)
-	for i, dir := range found {
-		slots <- struct{}{}
-		wait.Go(func() {
-			all[i], errs[i] = stateOf(ctx, dir)
-			if errors.Is(errs[i], fs.ErrNotExist) {
-				all[i], errs[i] = nil, nil // it was deleted meanwhile
-			}
-			<-slots
-		})
-	}
-	wait.Wait()
-	return slices.DeleteFunc(all, func(r *runState) bool { return r == nil }), errors.Join(errs...)
-}
-
-// isRun reports whether a folder is the logdir of a run.
-func isRun(dir string) bool {
-	return slices.ContainsFunc([]string{report.JSONName, logdir.LockFile, ckptdir.StateName}, func(name string) bool {
-		info, err := os.Lstat(filepath.Join(dir, name))
-		return err == nil && info.Mode().IsRegular()
-	})
 }
 
 // stateOf returns the state of a run. That of a run that does not answer within a second
@@ -175,9 +124,18 @@ func printRuns(w io.Writer, runs []*runState) error {
 		if !r.Ended.IsZero() {
 			age = inOneUnit(max(time.Since(r.Ended), 0)) // the clock may have been set back
 		}
-		t.Add(r.Logdir, r.Outcome, step, strings.Join(metrics, " "), r.Checkpoint, age, r.Why)
+		t.Add(shown(r.Logdir), shown(r.Outcome), step, shown(strings.Join(metrics, " ")), shown(r.Checkpoint), age, shown(r.Why))
 	}
 	return t.Print(w, terminal.StyleFor(w))
+}
+
+// shown returns a cell of a table, or a line, of what the files of a run say: they may be
+// another user's.
+func shown(text string) string {
+	if text == "" {
+		return ""
+	}
+	return terminal.Shown(text)
 }
 
 // inOneUnit returns a time in its largest unit, as 5m.
@@ -209,9 +167,9 @@ func showLast(w io.Writer, dir string, asJSON bool, cause error) error {
 		}
 		return errNotRunning
 	}
-	fmt.Fprintf(w, "not running: %s\n  logdir    %s\n", last.Text(), last.Logdir)
+	fmt.Fprintf(w, "not running: %s\n  logdir    %s\n", shown(last.Text()), shown(last.Logdir))
 	if last.Checkpoint != "" {
-		fmt.Fprintf(w, "  saved     %s\n", last.Checkpoint)
+		fmt.Fprintf(w, "  saved     %s\n", shown(last.Checkpoint))
 	}
 	if !last.Ended.IsZero() {
 		fmt.Fprintf(w, "  ended     %s\n", last.Ended.Local().Format(time.DateTime))

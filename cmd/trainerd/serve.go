@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -85,6 +86,9 @@ func modelArg(c *cli.Context) (path, name string, err error) {
 	return path, name, nil
 }
 
+// isInURL reports whether a name may be in the path of a URL as it is.
+func isInURL(name string) bool { return name != "" && path.Clean("/"+name) == "/"+name }
+
 // isVersion reports whether a folder's name is a version of the model that its
 // parent is named after.
 func isVersion(name string) bool {
@@ -103,6 +107,9 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 	}
 	if c.IsSet("name") {
 		name = c.String("name")
+	}
+	if !isInURL(name) {
+		return usagef("serve: a model cannot be called %q, for its name is part of a URL; give --name", name)
 	}
 	if c.Int64("max-body") < 1 || c.Duration("poll") < 0 {
 		return usagef("serve: --max-body must be 1 or more, --poll 0 or more")
@@ -126,7 +133,7 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 		return cliargs.ListenError("--listen", err)
 	}
 	server := serve.NewServer(serve.Options{Source: source, Name: name, MaxBody: c.Int64("max-body") << 20, Log: log})
-	fmt.Fprintf(out.stdout, "serving %s, version %d, at http://%s/v1/models/%s:predict\n", path, source.Version(), ln.Addr(), name)
+	fmt.Fprintf(out.stdout, "serving %s, version %d, at http://%s%s\n", path, source.Version(), ln.Addr(), serve.PredictPath(name))
 	watch := c.Duration("poll")
 	if c.IsSet("checkpoint") {
 		watch = 0 // one model was asked for

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"io"
+	"os/signal"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,7 +26,10 @@ intended, and no point is left out. What comes after -- goes to it:
 			if len(dirs) == 0 {
 				return usagef("tensorboard: want a LOGDIR")
 			}
-			return tensorboard.Run(c.Context, &tensorboard.Command{Logdirs: dirs, Args: flags, Stdout: terminal.Beneath(c.App.Writer), Stderr: stderr})
+			ctx, stop := signal.NotifyContext(c.Context, stopSignals()...) // TensorBoard ends with this command
+			context.AfterFunc(ctx, stop)                                   // a second signal ends it at once
+			defer stop()
+			return tensorboard.Run(ctx, &tensorboard.Command{Logdirs: dirs, Args: flags, Stdout: terminal.Beneath(c.App.Writer), Stderr: stderr})
 		},
 	}
 }

@@ -90,6 +90,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep lines back until it has some KiB
 	flush := http.NewResponseController(w)
 	next := s.o.Log.end() - count
 	for last := !follow; ; {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -147,5 +148,15 @@ func TestLogsRefused(t *testing.T) {
 	var gone *NotRunningError
 	if err := client.Logs(t.Context(), 1, false, nil); !errors.As(err, &gone) {
 		t.Errorf("without a run: %v", err)
+	}
+}
+
+// A proxy that collects what it passes on, as nginx does, is told not to.
+func TestLogsAreNotCollected(t *testing.T) {
+	m, _ := begun(t)
+	w := httptest.NewRecorder()
+	NewServer(Options{Monitor: m, Log: NewLog()}).logs(w, httptest.NewRequest("GET", "/v1/logs", nil))
+	if got := w.Header().Get("X-Accel-Buffering"); got != "no" {
+		t.Errorf("X-Accel-Buffering is %q", got)
 	}
 }

@@ -47,12 +47,7 @@ func newMetrics(m *Monitor) *metrics {
 	}
 	gauge("step", "The global step.", func(s *Status) float64 { return float64(s.Step) })
 	gauge("last_checkpoint_age_seconds", "Age of the newest checkpoint of this process; of the process while there is none.",
-		func(s *Status) float64 {
-			if s.Saved == nil {
-				return time.Since(s.Started).Seconds()
-			}
-			return time.Since(s.Saved.Time).Seconds()
-		})
+		func(*Status) float64 { return m.checkpointAge().Seconds() })
 	gauge("idle_seconds", "Time since the newest step or change of phase.", func(s *Status) float64 { return s.Idle })
 	gauge("loss", "Loss of the newest step; NaN for none.", func(s *Status) float64 {
 		if s.Loss == nil {

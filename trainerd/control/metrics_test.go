@@ -4,6 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd"
 )
 
 // The size of a checkpoint is that of its files, also in a folder whose name looks
@@ -24,5 +28,24 @@ func TestCheckpointSize(t *testing.T) {
 				t.Errorf("%s in %s: %d bytes, want %d", prefix, folder, got, want)
 			}
 		}
+	}
+}
+
+// The age of a checkpoint is right whatever happens to the clock: the time of a program's file
+// may be later than now, for the clock was set back or is that of another host.
+func TestCheckpointAge(t *testing.T) {
+	for _, c := range []struct{ written, want time.Duration }{{0, 10 * time.Second}, {-time.Minute, 70 * time.Second}, {24 * time.Hour, 10 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := NewMonitor("digits", t.TempDir(), 7)
+			time.Sleep(time.Second)
+			if got := m.checkpointAge(); got != time.Second {
+				t.Errorf("without a checkpoint: %v", got)
+			}
+			m.Saved(trainerd.SavedCheckpoint{Time: time.Now().Add(c.written).Round(0)})
+			time.Sleep(10 * time.Second)
+			if got := m.checkpointAge(); got != c.want {
+				t.Errorf("written %v from now: %v, want %v", c.written, got, c.want)
+			}
+		})
 	}
 }

@@ -52,6 +52,7 @@ type Monitor struct {
 	ready        bool
 	progress     int64     // counts steps and phases
 	lastProgress time.Time // when progress changed
+	savedAt      time.Time // when the newest checkpoint was written, by a clock that nobody sets
 	rateStep     int64     // the step at which the rate was looked at
 	rateTime     time.Time
 }
@@ -185,6 +186,18 @@ func (m *Monitor) Saved(s trainerd.SavedCheckpoint) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.status.Saved = savedOf(s)
+	now := time.Now()
+	m.savedAt = now.Add(-max(now.Sub(s.Time), 0)) // the time of a file may be by another clock
+}
+
+// checkpointAge returns the age of the newest checkpoint, or of the process while there is none.
+func (m *Monitor) checkpointAge() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.status.Saved == nil {
+		return time.Since(m.status.Started)
+	}
+	return time.Since(m.savedAt)
 }
 
 // moves notes progress. The caller holds mu.

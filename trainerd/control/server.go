@@ -174,7 +174,7 @@ func (s *Server) refuse(r *http.Request) (status int, reason string) {
 	}
 	if s.o.Token == "" {
 		if !isLoopbackName(r.Host) {
-			return http.StatusForbidden, fmt.Sprintf("host %q is not served; use localhost or 127.0.0.1", r.Host)
+			return http.StatusForbidden, fmt.Sprintf("host %q is not served without a token: use localhost or 127.0.0.1, have a proxy set that as the Host, or start the run with --token-file", r.Host)
 		}
 		return 0, ""
 	}
@@ -193,7 +193,7 @@ func isLoopbackName(host string) bool {
 		host = name
 	}
 	host = strings.Trim(host, "[]")
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // healthz reports a hang: a training that makes no steps although it should.

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/fileerr"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
@@ -270,7 +271,7 @@ func open(ctx context.Context, name, labels string, o Options) (*source, error) 
 }
 
 func openError(name string, err error) *Error {
-	return &Error{File: name, Reason: "cannot be opened", Err: unwrapPath(err), Hint: "check the name; in a config a relative path starts at its folder"}
+	return &Error{File: name, Reason: "cannot be opened", Err: unwrapPath(err), Hint: fileerr.Hint(name, err, "check the name; in a config a relative path starts at its folder")}
 }
 
 // newDataset splits and scales the examples of train, unless test has the test

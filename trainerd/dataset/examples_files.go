@@ -200,7 +200,7 @@ func (e *Examples) imageFiles(ctx context.Context) (files []string, classes []fl
 	}
 	for _, entry := range entries {
 		path := filepath.Join(e.name, entry.Name())
-		if !entry.IsDir() {
+		if !isFolder(path, entry) {
 			if isImage(entry.Name()) {
 				class = math.NaN()
 				add(path)

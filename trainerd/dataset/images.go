@@ -80,10 +80,10 @@ func (r *imageRows) list(ctx context.Context, dir string, known []string) (names
 	names = known
 	errs := &Errors{File: dir}
 	for _, folder := range folders {
-		if !folder.IsDir() || strings.HasPrefix(folder.Name(), ".") {
+		path := filepath.Join(dir, folder.Name())
+		if strings.HasPrefix(folder.Name(), ".") || !isFolder(path, folder) {
 			continue
 		}
-		path := filepath.Join(dir, folder.Name())
 		class := slices.Index(known, folder.Name())
 		switch {
 		case known == nil:

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"github.com/trainerd/trainerd/internal/walkdir"
 )
 
 // foundImages are the files of images below a folder, and what else is there.
@@ -33,7 +35,7 @@ func (f *foundImages) note() string {
 // imagesBelow finds the images in a folder and those in it, in the order of their
 // names, as Keras does. What is hidden is no part of the data.
 func imagesBelow(ctx context.Context, dir string) (found foundImages, err error) {
-	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+	err = walkdir.Walk(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return openError(name, err)
 		}
@@ -54,6 +56,12 @@ func imagesBelow(ctx context.Context, dir string) (found foundImages, err error)
 		return nil
 	})
 	return found, err
+}
+
+// isFolder reports whether what is in a folder is one itself, or a link to one, as to another
+// disk.
+func isFolder(path string, entry fs.DirEntry) bool {
+	return entry.IsDir() || entry.Type()&fs.ModeSymlink != 0 && isDir(path)
 }
 
 // isLitter reports whether a file is of those that desktops leave in folders.

@@ -173,3 +173,23 @@ func bmpOf(m image.Image) []byte {
 	}
 	return b
 }
+
+// TestLinkedImages has links in the place of the folder and of a class: no class is left out.
+func TestLinkedImages(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"disk/photos/a/1.png", "disk/photos/b/2.png", "disk/more/3.png"} {
+		write(t, dir, name, pngOf(gradient(4, 6, red, blue)))
+	}
+	for link, to := range map[string]string{"photos": filepath.Join("disk", "photos"), filepath.Join("disk", "photos", "c"): filepath.Join("..", "more")} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Skip("no symbolic links: ", err)
+		}
+	}
+	photos := filepath.Join(dir, "photos")
+	if s := sample(t, photos, "", AnyTask); s.Rows != 3 {
+		t.Errorf("%d images, %q", s.Rows, s.Note)
+	}
+	if d := load(t, photos, Options{Format: FormatImages, Image: []int{4, 6, 3}}); d.TrainRows != 3 || d.Classes != 3 {
+		t.Errorf("%d rows, %d classes", d.TrainRows, d.Classes)
+	}
+}

@@ -11,9 +11,11 @@ package eventlog
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -108,9 +110,9 @@ func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value f
 }
 
 // AddSession writes a change of the session's state, with its checkpoint, if
-// any.
+// any. The bytes of its path that are not UTF-8 become U+FFFD, as readers require.
 func (l *Log) AddSession(ctx context.Context, status tfpb.SessionLog_SessionStatus, checkpoint string, step int64) error {
-	event := &tfpb.SessionLog{Status: status, CheckpointPath: checkpoint}
+	event := &tfpb.SessionLog{Status: status, CheckpointPath: strings.ToValidUTF8(checkpoint, string(utf8.RuneError))}
 	write := func(w *tfevents.FileWriter) error { return w.AddSessionLog(ctx, event, step) }
 	if status == tfpb.SessionLog_START {
 		return l.add(ctx, write, func() late { return lateStart(step) })

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
+	"github.com/trainerd/trainerd/internal/walkdir"
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
@@ -159,7 +160,7 @@ func isEarlier(name string, info fs.FileInfo, siblings []fs.DirEntry) bool {
 // hasModel reports whether there is a model in a folder, or in one below it.
 func hasModel(folder string) (found bool) {
 	looked := 0
-	_ = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+	_ = walkdir.Walk(folder, func(name string, d fs.DirEntry, err error) error {
 		looked++
 		found = found || err == nil && name != folder && (isModel(name) || ofFolders().MatchString(d.Name()))
 		if found || looked > maxEntries {

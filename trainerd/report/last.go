@@ -100,16 +100,13 @@ func (l *Last) fromReport() error {
 // fromLock finds a run that has not ended, or has not been able to say so.
 func (l *Last) fromLock() error {
 	holder := logdir.Named(l.Logdir)
-	if holder.PID == 0 {
-		return nil
-	}
 	var locked *logdir.LockedError
 	switch err := logdir.Check(l.Logdir); {
 	case errors.As(err, &locked):
 		l.Outcome, l.Why, l.Metrics = Running, locked.Holder.String(), nil
 	case err != nil:
-		return err
-	default:
+		return err // as of a lock that this user may not read
+	case holder.PID != 0:
 		l.Outcome, l.Why, l.Metrics = Killed, holder.String(), nil
 		if from := holder.Logdir(); from != "" {
 			l.Outcome, l.Why = Copied, fmt.Sprintf("from %s, in use by %v", from, holder)

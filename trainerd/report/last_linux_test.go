@@ -1,9 +1,12 @@
 package report
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd/logdir"
@@ -32,5 +35,30 @@ func TestReadLastOfCopy(t *testing.T) {
 	}
 	if l, err := ReadLast(to); err != nil || l.Outcome != Killed {
 		t.Errorf("then: %v, %v", l, err)
+	}
+}
+
+// TestReadLastOfUnreadableLock has a logdir whose lock file another user lets nobody read: it
+// is not known whether a run has it, whatever the report of an earlier run says.
+func TestReadLastOfUnreadableLock(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{JSONName: `{"outcome": "completed", "last_step": 5}`, logdir.LockFile: `{"host":"h","pid":1}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Join(dir, logdir.LockFile), 0)); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // who may read everything
+		const nobody = 65534
+		runtime.LockOSThread() // and never unlocked: the thread ends with the test
+		if err := syscall.Setfsuid(nobody); err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Setfsuid(0)
+	}
+	if l, err := ReadLast(dir); err != nil || l.Outcome != Unknown || !strings.Contains(l.Why, "permission denied") {
+		t.Errorf("%+v, %v", l, err)
 	}
 }

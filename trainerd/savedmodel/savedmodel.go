@@ -158,9 +158,6 @@ func Write(ctx context.Context, dir string, meta *tfpb.MetaGraphDef, values ckpt
 }
 
 func writeInto(ctx context.Context, dir string, meta *tfpb.MetaGraphDef, values ckptfmt.Reader, keys []string) error {
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return err
-	}
 	if err := atomicfile.MkdirAllSync(nil, filepath.Dir(VariablesPrefix(dir))); err != nil {
 		return err
 	}

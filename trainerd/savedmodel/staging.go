@@ -1,6 +1,10 @@
 package savedmodel
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +27,11 @@ type staging struct {
 // newStaging makes a folder for what will be called dir.
 func newStaging(dir string) (*staging, error) {
 	for {
-		temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".tmp-")
+		temp := filepath.Join(filepath.Dir(dir), fmt.Sprintf(".%s.tmp-%d", filepath.Base(dir), rand.Uint32()))
+		err := os.Mkdir(temp, fs.ModePerm) // with the rights and the group that any new folder has there
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -10,15 +12,17 @@ import (
 // metrics have the names of TensorFlow Serving's.
 type metrics struct {
 	registry *prometheus.Registry
+	model    string // its name, as labels must be
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 	runtime  *prometheus.HistogramVec
 }
 
 func newMetrics(s *Source, model string) *metrics {
+	model = strings.ToValidUTF8(model, string(utf8.RuneError))
 	buckets := prometheus.ExponentialBuckets(10, 1.8, 33) // microseconds, as those of TensorFlow Serving
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
+		registry: prometheus.NewRegistry(), model: model,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: ":tensorflow:serving:request_count",
 			Help: "Requests to a model, by their outcome."}, []string{"model_name", "status"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: ":tensorflow:serving:request_latency",
@@ -34,11 +38,11 @@ func newMetrics(s *Source, model string) *metrics {
 	return m
 }
 
-func (m *metrics) answered(model, status string, took time.Duration) {
-	m.requests.WithLabelValues(model, status).Inc()
-	m.latency.WithLabelValues(model, "predict", "REST").Observe(float64(took.Microseconds()))
+func (m *metrics) answered(status string, took time.Duration) {
+	m.requests.WithLabelValues(m.model, status).Inc()
+	m.latency.WithLabelValues(m.model, "predict", "REST").Observe(float64(took.Microseconds()))
 }
 
-func (m *metrics) ran(model string, took time.Duration) {
-	m.runtime.WithLabelValues(model, "predict", "TF1").Observe(float64(took.Microseconds()))
+func (m *metrics) ran(took time.Duration) {
+	m.runtime.WithLabelValues(m.model, "predict", "TF1").Observe(float64(took.Microseconds()))
 }

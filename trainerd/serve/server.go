@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -88,7 +89,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/models/", s.model)
+	mux.HandleFunc(modelsPath, s.model)
 	metrics := promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
 	mux.Handle("GET /monitoring/prometheus/metrics", metrics)
 	mux.Handle("GET /metrics", metrics)
@@ -96,22 +97,32 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", ok)
 	mux.HandleFunc("GET /readyz", ok) // there is a model from the beginning
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, http.StatusNotFound, "Not found: %s; predictions are at /v1/models/%s:predict", r.URL.Path, s.o.Name)
+		fail(w, http.StatusNotFound, "Not found: %s; predictions are at %s", r.URL.Path, PredictPath(s.o.Name))
 	})
 	return mux
 }
 
+// PredictPath returns where a model with a name is asked for predictions, as a URL has it.
+func PredictPath(name string) string {
+	return (&url.URL{Path: modelsPath + name + ":predict"}).EscapedPath()
+}
+
+// modelsPath is where the models are.
+const modelsPath = "/v1/models/"
+
 // model answers for /v1/models/NAME[/versions/N][:predict|:classify|:regress|/metadata].
 func (s *Server) model(w http.ResponseWriter, r *http.Request) {
-	path, verb, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/models/"), ":")
-	parts := strings.Split(path, "/")
-	h := s.o.Source.use()
-	defer s.o.Source.release(h)
-	if parts[0] != s.o.Name {
-		fail(w, http.StatusNotFound, "Servable not found for request: Latest(%s); the model is called %s", parts[0], s.o.Name)
+	rest, ok := s.cutName(strings.TrimPrefix(r.URL.Path, modelsPath))
+	if !ok {
+		asked, _, _ := strings.Cut(rest, ":")
+		asked, _, _ = strings.Cut(asked, "/")
+		fail(w, http.StatusNotFound, "Servable not found for request: Latest(%s); the model is called %s", asked, s.o.Name)
 		return
 	}
-	parts = parts[1:]
+	h := s.o.Source.use()
+	defer s.o.Source.release(h)
+	path, verb, _ := strings.Cut(rest, ":")
+	parts := strings.Split(path, "/")[1:]
 	if len(parts) >= 2 && parts[0] == "versions" {
 		if parts[1] != strconv.FormatInt(h.version, 10) {
 			fail(w, http.StatusNotFound, "Servable not found for request: Specific(%s, %s); the version is %d", s.o.Name, parts[1], h.version)
@@ -132,6 +143,16 @@ func (s *Server) model(w http.ResponseWriter, r *http.Request) {
 	default:
 		fail(w, http.StatusNotFound, "Malformed request: %s %s", r.Method, r.URL.Path)
 	}
+}
+
+// cutName returns what comes after the model's name, which may have a ":" or "/" itself, or
+// the whole path if another model is meant.
+func (s *Server) cutName(path string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, s.o.Name)
+	if !ok || rest != "" && rest[0] != '/' && rest[0] != ':' {
+		return path, false
+	}
+	return rest, true
 }
 
 // fail answers with an error, as TensorFlow Serving does.
@@ -168,7 +189,7 @@ func (s *Server) predict(w http.ResponseWriter, r *http.Request, h *held, verb s
 		status = statusName(code)
 		fail(w, code, "%v", err)
 	}
-	s.metrics.answered(s.o.Name, status, time.Since(begun))
+	s.metrics.answered(status, time.Since(begun))
 }
 
 // answer writes the predictions, or returns why there are none.
@@ -199,7 +220,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held, verb st
 	}
 	ran := time.Now()
 	out, err := h.Run(ctx, q.inputs)
-	s.metrics.ran(s.o.Name, time.Since(ran))
+	s.metrics.ran(time.Since(ran))
 	if err != nil {
 		return codeOf(err), err
 	}

@@ -64,7 +64,7 @@ func demoDoc() *Doc {
 			case p.Command == "ls" && p.Flag == "tag":
 				return []string{"loss\tof the model", "accuracy"}
 			case p.Command == "graph run" && p.Flag == "feed":
-				return []string{"x=\ta number", "dir/"}
+				return []string{"x=\ta number", "dir/", "k=on", "k=off", "t:10"}
 			case p.Command == "graph run" && len(p.Args) == 1:
 				return []string{"name of " + p.Args[0]}
 			}
@@ -94,7 +94,7 @@ func TestComplete(t *testing.T) {
 		{"ls --tag _", []string{"loss", "accuracy"}},
 		{"ls --tag=l", []string{"--tag=loss"}},
 		{"ls --n _", []string{":files"}},
-		{"graph run --feed _", []string{"x=", "dir/"}},
+		{"graph run --feed _", []string{"x=", "dir/", "k=on", "k=off", "t:10"}},
 		{"graph run m _", []string{"name of m"}},
 		{"graph run m n _", []string{":files"}},
 		{"ls --format csv _", []string{":files"}},

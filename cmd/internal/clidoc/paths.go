@@ -25,6 +25,9 @@ func Paths(current string, wanted func(path string, d fs.DirEntry) (explanation 
 		if !strings.HasPrefix(name, base) || strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") {
 			continue
 		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			d = linked(dir+name, d)
+		}
 		if explanation, ok := wanted(dir+name, d); ok {
 			lines = append(lines, dir+name+"\t"+explanation)
 		} else if d.IsDir() {
@@ -32,4 +35,13 @@ func Paths(current string, wanted func(path string, d fs.DirEntry) (explanation 
 		}
 	}
 	return lines
+}
+
+// linked returns what a link leads to, or the link if that is not to be seen.
+func linked(link string, d fs.DirEntry) fs.DirEntry {
+	info, err := os.Stat(link)
+	if err != nil {
+		return d
+	}
+	return fs.FileInfoToDirEntry(info)
 }

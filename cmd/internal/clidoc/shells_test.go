@@ -72,7 +72,12 @@ func TestBash(t *testing.T) {
 		{"demo completion ''", "bash fish zsh"},
 		{"demo ls --tag ''", "accuracy loss"},
 		{"demo ls --tag = l", "loss"},
+		{"demo graph run --feed k", "k=off k=on"},
+		{"demo graph run --feed k = ''", "off on"},
+		{"demo graph run --feed = k = o", "off on"},
+		{"demo graph run --feed t : 1", "10"},
 		{"demo graph run --feed x", "x="},
+		{"demo graph run m ''", `name\ of\ m`},
 		{"./demo ls --js", "--json"},
 	} {
 		got := output(t, dir, "bash", "--norc", "-c", `
@@ -126,6 +131,7 @@ func TestZsh(t *testing.T) {
 		{"demo ls --tag l", "demo ls --tag loss "},
 		{"demo graph run --feed x", "demo graph run --feed x="},
 		{"demo graph run --feed d", "demo graph run --feed dir/"},
+		{"demo graph run m n", `demo graph run m name\ of\ m `},
 	} {
 		t.Run(tc.line, func(t *testing.T) {
 			t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 )
@@ -30,7 +31,7 @@ func (c *Config) Snapshot() ([]byte, error) {
 		}
 	}
 	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(c.defaults()).Elem())
-	return b.Bytes(), err
+	return bytes.ToValidUTF8(b.Bytes(), []byte(string(utf8.RuneError))), err // a path may be none
 }
 
 // flags returns the flags that have changed the config.

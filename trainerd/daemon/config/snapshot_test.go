@@ -78,3 +78,22 @@ func TestSnapshotOfRecipe(t *testing.T) {
 		}
 	}
 }
+
+// TestSnapshotOfOddPath has a logdir whose name is not UTF-8: the snapshot can be read.
+func TestSnapshotOfOddPath(t *testing.T) {
+	_, c, err := load(t, familyJob, Override{Flag: "--logdir old\xff", Assignment: "logdir=old\xff", Literal: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := c.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "job.toml")
+	if err := os.WriteFile(name, snapshot, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Load(name, nil); err != nil || filepath.Base(again.Logdir) != "old\uFFFD" {
+		t.Errorf("%v\n%s", err, snapshot)
+	}
+}

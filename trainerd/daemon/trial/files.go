@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
+	"github.com/trainerd/trainerd/internal/walkdir"
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
@@ -57,7 +58,7 @@ func (s snapshot) lookAt(most int, dirs ...string) {
 		if err != nil {
 			continue
 		}
-		_ = filepath.WalkDir(abs, func(name string, d fs.DirEntry, err error) error {
+		_ = walkdir.Walk(abs, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return nil // files come and go
