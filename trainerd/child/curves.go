@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,16 +111,14 @@ func (r *run) moveEvents() (err error) {
 // each folder that was there before this start, with a START at that step. The
 // program's files stay as they are.
 func (r *run) purgeFrom(step int64) {
-	for dir, newest := range r.attempt.eventFiles.newest {
+	left := int64(mostOwnEventBytes)
+	for _, dir := range slices.Sorted(maps.Keys(r.attempt.eventFiles.newest)) {
+		newest := r.attempt.eventFiles.newest[dir]
 		if untilAfter(newest) > maxSkew {
 			r.log.Warn("the clock was set back: the program's new events come before its old ones, so TensorBoard may show points twice, or not at all; moving the old file out of the logdir cures that", "file", path.Join(dir, newest))
 			continue // a mark would drop the new ones
 		}
-		from, repeats := step, true
-		if r.countsOther(dir, max(step-1, r.maxStep)) {
-			from, repeats = r.repeatedIn(dir)
-		}
-		if repeats {
+		if from, marked := r.markedFrom(dir, step, &left); marked {
 			r.mark(path.Join(dir, newest), from)
 		}
 	}

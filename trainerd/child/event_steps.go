@@ -21,8 +21,8 @@ const (
 	mostOwnEventBytes = 64 << 20
 )
 
-// otherSteps is how many times as far as the reports, or the reports as they, the steps of events
-// are that count something else.
+// otherSteps is how many times as far as the reports the steps of events are that count
+// something else.
 const otherSteps = 4
 
 // countsOther reports whether the program's events in a folder of the logdir count other
@@ -31,35 +31,26 @@ func (r *run) countsOther(dir string, reached int64) bool {
 	if r.counting[dir] || reached <= 0 {
 		return r.counting[dir]
 	}
-	highest, whole := r.highestStep(dir)
-	if whole && highest > 0 && highest <= reached/otherSteps {
-		return true
-	}
-	return highest > otherSteps*reached && highest > otherSteps*r.reportedBefore()
-}
-
-// sayCounting logs once that no restart is marked in a folder.
-func (r *run) sayCounting(dir string) {
-	if r.counting[dir] {
-		return
+	if highest := r.highestStep(dir); highest <= otherSteps*reached || highest <= otherSteps*r.reportedBefore() {
+		return false
 	}
 	if r.counting == nil {
 		r.counting = map[string]bool{}
 	}
 	r.counting[dir] = true
 	r.log.Info("the events in this folder count other steps than the program reports, so a restart is not marked among them; TensorBoard may show repeated points twice", "folder", r.abs(dir))
+	return true
 }
 
 // highestStep returns the highest step in the newest events file of a folder that has any, 0
-// for none, and whether all of that file was read.
-func (r *run) highestStep(dir string) (highest int64, whole bool) {
+// for none.
+func (r *run) highestStep(dir string) (highest int64) {
 	for _, name := range r.eventFilesIn(dir, isForeignEvents) {
 		if highest = highestStepOf(name, mostEventBytes); highest > 0 {
-			info, err := os.Stat(name)
-			return highest, err == nil && info.Size() <= mostEventBytes
+			break
 		}
 	}
-	return 0, false
+	return highest
 }
 
 // reportedBefore returns the highest step that was reported in earlier runs, or by an earlier
