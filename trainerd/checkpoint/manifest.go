@@ -52,7 +52,7 @@ func (s *Saver) spendOnSums(began time.Time, took time.Duration) {
 
 // addSums adds the checksums of the files to a manifest that lacks them, if that is due.
 // For that it reads them, so it is done when the checkpoint is current already: what a kill
-// may lose by then is a list. The caller holds writing.
+// may lose by then is a list. The caller has the turn of writing.
 func (s *Saver) addSums(ctx context.Context, prefix string, m *manifest.Manifest) {
 	began := time.Now()
 	if m == nil || m.Files != nil || began.Before(s.sumsDue) {
@@ -72,8 +72,10 @@ func (s *Saver) warnOfSums(prefix string, err error) {
 // lacks them. Saves in quick succession leave them out where that takes long; the last
 // checkpoint of a run should have them.
 func (s *Saver) AddSums(ctx context.Context, prefix string) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if s.writing.take(ctx) != nil {
+		return
+	}
+	defer s.writing.leave()
 	m, err := manifest.Read(prefix)
 	if err != nil {
 		return

@@ -108,7 +108,7 @@ type Saver struct {
 	// Logger reports what is deleted or cannot be. Nil discards.
 	Logger *slog.Logger
 
-	writing sync.Mutex // held during a write
+	writing turn // during a write
 	encoded encodedMeta
 	durable string    // directory whose name was synced; guarded by writing
 	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing

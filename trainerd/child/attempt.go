@@ -2,6 +2,7 @@ package child
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd"
@@ -36,6 +37,11 @@ type attempt struct {
 	endedWell    bool  // on its own will
 	unsaved      error // what is lost if no start follows: a node that was stopped has ended the one before
 	meter        rateMeter
+	curvesFrom   int64            // the step of the newest START
+	told         map[string]*told // by curve; nil before the first report with numbers
+	firstTold    int64            // the step of that
+	highestTold  int64            // since the program has begun, or begun again
+	held         []queued         // of one step, which may be the first since the program has begun again
 }
 
 // once starts the program and goes with it until it has ended.
@@ -53,7 +59,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	if err != nil {
 		return Exit{}, err
 	}
-	defer a.listener.Close()
+	defer a.closeSocket()
 	r.attempt.process, r.attempt.started, r.attempt.unsaved = a, true, nil
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
@@ -64,6 +70,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 		a.exit.Left = r.leftRunning(ctx)
 	}
 	r.awaitParts(ctx)
+	r.release()
 	r.attempt.process = nil
 	r.attempt.endedWell = endsWell(&a.exit) && r.endedWellOnNodes()
 	r.await("the last checkpoints to be verified", func() {
@@ -93,6 +100,10 @@ func (r *run) notStarted(ctx context.Context, err error) Exit {
 // listenAndLaunch makes what a start needs, and starts the program.
 func (r *run) listenAndLaunch(ctx context.Context) (*process, error) {
 	ln, err := r.system().Listen()
+	if errors.Is(err, system.ErrNoSockets) {
+		r.sayNoSocket(err)
+		return r.launch(ctx, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +114,17 @@ func (r *run) listenAndLaunch(ctx context.Context) (*process, error) {
 	return a, err
 }
 
-// launch starts the program, which inherits the lock of its group.
+// sayNoSocket logs once that the program has no socket for its reports.
+func (r *run) sayNoSocket(err error) {
+	if r.socketless {
+		return
+	}
+	r.socketless = true
+	r.log.Warn("the program is started without TRAINERD_SOCKET; what it reports is read from its outputs alone", "err", err)
+}
+
+// launch starts the program, which inherits the lock of its group. ln is nil where there is no
+// socket.
 func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) {
 	lock, err := r.holdGroup(ctx)
 	if err != nil {
@@ -112,7 +133,7 @@ func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) 
 	if lock != nil {
 		defer lock.Close() // it is the program's then
 	}
-	a, err := startProcess(r.system(), r.groupDir, r.attempts, r.command(ln.Addr().String()), lock, ln, r.Patterns, r.lineReader(), r.out)
+	a, err := startProcess(r.system(), r.groupDir, r.attempts, r.command(addressOf(ln)), lock, ln, r.Patterns, r.lineReader(), r.out)
 	if err != nil {
 		return nil, &StartError{r.Command, err}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,21 +111,16 @@ func (r *run) moveEvents() (err error) {
 // each folder that was there before this start, with a START at that step. The
 // program's files stay as they are.
 func (r *run) purgeFrom(step int64) {
-	for dir, newest := range r.attempt.eventFiles.newest {
+	left := int64(mostOwnEventBytes)
+	for _, dir := range slices.Sorted(maps.Keys(r.attempt.eventFiles.newest)) {
+		newest := r.attempt.eventFiles.newest[dir]
 		if untilAfter(newest) > maxSkew {
 			r.log.Warn("the clock was set back: the program's new events come before its old ones, so TensorBoard may show points twice, or not at all; moving the old file out of the logdir cures that", "file", path.Join(dir, newest))
 			continue // a mark would drop the new ones
 		}
-		if r.countsOther(dir, max(step-1, r.maxStep)) {
-			continue
+		if from, marked := r.markedFrom(dir, step, &left); marked {
+			r.mark(path.Join(dir, newest), from)
 		}
-		name := path.Join(dir, fmt.Sprintf("%s%s%d%s", newest, purgeInfix, time.Now().UnixNano(), eventlog.OwnSuffix))
-		if err := r.writePurge(name, step); err != nil {
-			r.log.Warn("cannot mark a restart among the program's events; its curves may step back", "file", name, "err", err)
-			continue
-		}
-		r.attempt.marks = append(r.attempt.marks, name)
-		r.log.Debug("marked a restart among the program's events", "file", name, "step", step)
 	}
 	r.attempt.purgedFrom = step
 	for _, link := range r.attempt.eventFiles.beyond {
@@ -133,6 +129,17 @@ func (r *run) purgeFrom(step int64) {
 			r.log.Warn("this link leads out of the logdir to a folder with events, where trainerd writes nothing; curves that the program writes there step back at a restart; have the logdir itself there, or the folder in the logdir", "link", link)
 		}
 	}
+}
+
+// mark adds the mark of a restart to a folder with events of the program, after a file.
+func (r *run) mark(file string, step int64) {
+	name := fmt.Sprintf("%s%s%d%s", file, purgeInfix, time.Now().UnixNano(), eventlog.OwnSuffix)
+	if err := r.writePurge(name, step); err != nil {
+		r.log.Warn("cannot mark a restart among the program's events; its curves may step back", "file", name, "err", err)
+		return
+	}
+	r.attempt.marks = append(r.attempt.marks, name)
+	r.log.Debug("marked a restart among the program's events", "file", name, "step", step)
 }
 
 // withdrawMarks removes those of marks whose file the program has written to since. One

@@ -11,7 +11,7 @@
 //	TRAINERD_CHECKPOINT  the newest verified checkpoint, an absolute path
 //	TRAINERD_STEP        the step of that checkpoint
 //	TRAINERD_STEPS       how far to train, if that is set
-//	TRAINERD_SOCKET      a unix stream socket that takes reports
+//	TRAINERD_SOCKET      a unix stream socket that takes reports, unless such sockets are forbidden
 //	TRAINERD_GRACE       the seconds between SIGTERM and SIGKILL
 //	TRAINERD_NODES       on how many nodes it runs, if that is more than one
 //	TRAINERD_NODE        the number of this one, from 0
@@ -56,6 +56,9 @@
 // checkpoint, STOP, and [Supervisor.HParams]. A restarted program goes back to its checkpoint
 // and repeats some steps; START makes TensorBoard drop their earlier points, so that each
 // curve continues as if nothing had happened.
+// The same is done where the program begins again within a start, as a launcher does that
+// restarts its workers: two reports in a row are then of steps that were made before, and
+// not of ones before the newest checkpoint.
 //
 // If the program writes its own events files into the logdir, those of this
 // package are in the folder "trainerd" below it, a separate run. Before each

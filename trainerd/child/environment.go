@@ -41,7 +41,7 @@ func (r *run) resumeArgs() (args []string) {
 	return args
 }
 
-// environment returns what the program finds in its environment.
+// environment returns what the program finds in its environment. socket is "" where it has none.
 func (r *run) environment(socket string) []string {
 	env := slices.DeleteFunc(os.Environ(), isPrivate)
 	if os.Getenv("PYTHONUNBUFFERED") == "" {
@@ -52,7 +52,9 @@ func (r *run) environment(socket string) []string {
 	set("LOGDIR", r.logdir)
 	env = append(env, system.GroupVariable+"="+r.groupDir)
 	set("ATTEMPT", r.attempts)
-	set("SOCKET", socket)
+	if socket != "" {
+		set("SOCKET", socket)
+	}
 	set("GRACE", r.grace().Seconds())
 	if r.nodes != nil {
 		set("NODES", r.nodes.count)

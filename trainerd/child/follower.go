@@ -338,7 +338,7 @@ func (f *follower) forward() {
 // ended notes the end of the program and reports it to the chief.
 func (f *follower) ended(ctx context.Context) {
 	a := f.attempt.process
-	a.listener.Close()
+	a.closeSocket()
 	f.attempt.process, f.reports = nil, nil
 	if a.exit.Code != 0 || f.attempt.ending != nil {
 		f.endRest(ctx, a)

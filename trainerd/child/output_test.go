@@ -190,7 +190,7 @@ func TestTooManyConnections(t *testing.T) {
 	ln, err := system.OS{}.Listen()
 	childtest.Must(t, err)
 	defer ln.Close()
-	a := &process{listener: ln, out: &output{}, reports: make(chan queued, maxConnections), conns: map[deadliner]struct{}{}}
+	a := &process{listener: ln, out: newOutput(nil, nil), reports: make(chan queued, maxConnections), conns: map[deadliner]struct{}{}}
 	accepted := make(chan struct{})
 	go func() { a.accept(); close(accepted) }()
 	var conns []net.Conn

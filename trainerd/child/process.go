@@ -18,9 +18,9 @@ import (
 type process struct {
 	number   int
 	on       system.System
-	dir      string         // by which the processes that it starts are known
-	program  system.Program // once it has started
-	listener system.Listener
+	dir      string          // by which the processes that it starts are known
+	program  system.Program  // once it has started
+	listener system.Listener // nil without a socket
 	patterns []*regexp.Regexp
 	lines    LineReader // nil for none
 	out      *output
@@ -100,7 +100,9 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 	a.track(stderr)
 	a.readers.Go(func() { a.read(stdout, source{out: a.out.stdout, parse: true}) })
 	a.readers.Go(func() { a.read(stderr, source{out: a.out.stderr}) })
-	a.readers.Go(a.accept)
+	if a.listener != nil {
+		a.readers.Go(a.accept)
+	}
 	code, sig := program.Wait()
 	a.mu.Lock()
 	a.over, a.failed = time.Now(), code != 0
@@ -264,7 +266,9 @@ func (a *process) drain() {
 	for d := range a.conns {
 		d.SetReadDeadline(a.draining) // one that is closed needs none
 	}
-	a.listener.SetDeadline(time.Now())
+	if a.listener != nil {
+		a.listener.SetDeadline(time.Now())
+	}
 }
 
 // read takes all lines of a stream: reports go to the owner, others on.
@@ -317,8 +321,12 @@ func (a *process) understand(line string) *Report {
 
 // output is where lines go that are no reports.
 type output struct {
-	mu             sync.Mutex
-	stdout, stderr io.Writer // nil for nowhere
+	turn           chan struct{} // has room for the one who writes
+	stdout, stderr io.Writer     // nil for nowhere
+}
+
+func newOutput(stdout, stderr io.Writer) *output {
+	return &output{make(chan struct{}, 1), stdout, stderr}
 }
 
 // line writes a whole line. One that cannot be shown is not a reason to stop
@@ -328,7 +336,7 @@ func (o *output) line(w io.Writer, line []byte) {
 		return
 	}
 	text := append(line, '\n')
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
 	w.Write(text)
 }

@@ -8,17 +8,14 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// onReport takes what the program has said at a time.
-func (r *run) onReport(report *Report, at time.Time) {
+// takeReport takes a report of the step that the program has come to, or of an earlier one.
+func (r *run) takeReport(report *Report, at time.Time) {
 	if r.attempt.step < 0 {
 		r.makeWay()
 		r.checkResumed(report.Step)
-		r.purgeAt(report.Step)
-		// What an earlier start has written from here on is done once more.
-		r.events.session(r.ectx, tfpb.SessionLog_START, "", report.Step)
-		r.beginHParams(report.Step)
-		r.measured.forget(report.Step)
-		r.events.Overtake(report.Step)
+		r.beginPoints(r.firstPoint(report))
+	} else if len(report.Values) > 0 && r.attempt.told == nil && report.Step < r.attempt.curvesFrom {
+		r.beginPoints(report.Step)
 	}
 	if report.Step > r.attempt.step {
 		r.attempt.beforeLast, r.attempt.lastProgress = r.attempt.lastProgress, at
@@ -31,10 +28,41 @@ func (r *run) onReport(report *Report, at time.Time) {
 	r.prompter.trained(r.attempt.step, at)
 	r.trust()
 	r.events.report(r.ectx, report, at)
+	if len(report.Values) > 0 {
+		r.attempt.noteTold(report)
+	}
 	r.measure(report)
 	r.watchLoss(report, at)
 	r.attempt.meter.record(r.attempt.step, at)
 	r.observer.Reported(report)
+}
+
+// beginCurves has TensorBoard drop what an earlier start has written from a step on, which is
+// done once more.
+func (r *run) beginCurves(from int64) {
+	r.attempt.curvesFrom = from
+	r.events.session(r.ectx, tfpb.SessionLog_START, "", from)
+	r.beginHParams(from)
+	r.measured.forget(from)
+	r.events.Overtake(from)
+}
+
+// firstPoint returns from which step on a start makes points, by its first report. One without
+// numbers says which step was loaded, if it is not of a later one than its checkpoint: the points
+// of that step stay.
+func (r *run) firstPoint(report *Report) int64 {
+	c := r.attempt.given
+	if len(report.Values) > 0 || c != nil && c.At() != found.NoStep && report.Step > c.At() {
+		return report.Step
+	}
+	return report.Step + 1
+}
+
+// beginPoints has points from a step on that an earlier start has made be dropped: trainerd's, and
+// the program's own.
+func (r *run) beginPoints(from int64) {
+	r.purgeAt(from)
+	r.beginCurves(from)
 }
 
 // checkResumed logs that a program that was given a checkpoint has begun from the

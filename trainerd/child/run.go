@@ -58,6 +58,7 @@ type run struct {
 	relocked               int                    // how often the lock file was made again
 	remade                 time.Time              // when it last was, perhaps with the folder of the nodes, who tell their states again
 	paused                 bool                   // until Resume; no start begins meanwhile
+	socketless             bool                   // the log has that the program gets no socket
 	mixed                  bool                   // the log has that its events cannot be separated from the program's
 	saidBeyond             []string               // links out of the logdir that the log has
 	counting               map[string]bool        // folders whose events count other steps than the reports
@@ -95,7 +96,7 @@ func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 func (sv *Supervisor) newRun(ctx context.Context) *run {
 	r := &run{
 		Supervisor: sv, log: logging.OrDiscard(sv.Log), observer: sv.Observer, ectx: context.WithoutCancel(ctx),
-		out: &output{stdout: sv.Stdout, stderr: sv.Stderr}, budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
+		out: newOutput(sv.Stdout, sv.Stderr), budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
 		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
 	}
 	if r.observer == nil {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // maxConnections bounds the programs that send reports at the same time.
@@ -17,6 +19,21 @@ const drainTime = 5 * time.Second
 // acceptTime is how long to look for a connection after the end of the program:
 // those that it made are waiting to be accepted already.
 const acceptTime = 50 * time.Millisecond
+
+// addressOf returns the address of a socket, "" for none.
+func addressOf(ln system.Listener) string {
+	if ln == nil {
+		return ""
+	}
+	return ln.Addr().String()
+}
+
+// closeSocket removes the socket of a start, if it has one.
+func (a *process) closeSocket() {
+	if a.listener != nil {
+		a.listener.Close()
+	}
+}
 
 // accept reads from all who connect until drain sets a deadline, and then from
 // those who wait: on a busy machine they may have done so for long.

@@ -29,7 +29,7 @@ func TestReportsBeforeTheEnd(t *testing.T) {
 		}
 		conn.Close()
 	}
-	a := &process{listener: ln, out: &output{}, reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
+	a := &process{listener: ln, out: newOutput(nil, nil), reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
 	a.drain()
 	time.Sleep(2 * acceptTime) // the machine is busy
 	a.accept()
@@ -62,7 +62,7 @@ func TestConnectionAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		go theirs.Write([]byte("step=1 loss=2\n"))
-		a := &process{out: &output{}, reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
+		a := &process{out: newOutput(nil, nil), reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
 		a.listener = &scripted{accepts: []func() (net.Conn, error){
 			func() (net.Conn, error) { a.drain(); return nil, os.ErrDeadlineExceeded },
 			func() (net.Conn, error) { return ours, nil },
@@ -89,7 +89,7 @@ func TestSocketOutOfDescriptors(t *testing.T) {
 			short := func() (net.Conn, error) {
 				return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", errno)}
 			}
-			a := &process{out: &output{}, reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
+			a := &process{out: newOutput(nil, nil), reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
 			a.listener = &scripted{accepts: []func() (net.Conn, error){short, short, func() (net.Conn, error) { return ours, nil }}}
 			begun := time.Now()
 			a.accept()

@@ -117,7 +117,7 @@ func (l *Log) AddSession(ctx context.Context, status tfpb.SessionLog_SessionStat
 	if status == tfpb.SessionLog_START {
 		return l.add(ctx, write, func() late { return lateStart(step) })
 	}
-	return l.Add(ctx, write)
+	return l.add(ctx, write, nil)
 }
 
 // Flush returns when all events added so far are in the file.
@@ -166,6 +166,7 @@ func (l *Log) breaks(ctx context.Context, err error) bool {
 // Add writes events that have no method of their own. It counts as one event, and is
 // dropped if there is no file.
 func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error) error {
+	l.noteUnknown()
 	return l.add(ctx, write, nil)
 }
 

@@ -34,6 +34,9 @@ import (
 type overtaking struct {
 	from int64            // the first step that is made again
 	old  map[string]int64 // of each scalar that was not written since, its first point that does not count
+	// made has the first step of each scalar that was written since; nil where that is not known,
+	// or one was of a step before from.
+	made map[string]int64
 }
 
 // at returns the step from which on a scalar loses its points.
@@ -41,12 +44,30 @@ func (o *overtaking) at(tag string) int64 { return min(o.from, o.old[tag]) }
 
 // Overtake says that the training was resumed, or has begun again, and which step is the
 // first that it makes again. It reads the run so far: two tenths of a second for a million
-// points.
+// points. A training that fails again and again, and is resumed from the same step, has the
+// run read once.
 func (l *Log) Overtake(from int64) {
-	old := overtaken(l.Dir(), from)
+	old := l.overtakenAgain(from)
+	if old == nil {
+		old = overtaken(l.Dir(), from)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.overtaking = overtaking{from, old}
+	l.overtaking = overtaking{from, old, map[string]int64{}}
+}
+
+// overtakenAgain is overtaken where the last resume was at the same step: what was written since
+// is all that has changed. Else it returns nil.
+func (l *Log) overtakenAgain(from int64) map[string]int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := &l.overtaking
+	if o.made == nil || o.from != from {
+		return nil
+	}
+	old := maps.Clone(o.old)
+	maps.Copy(old, o.made)
+	return old
 }
 
 // overtaken returns of each scalar the first step that the data server shows and that does
@@ -143,10 +164,45 @@ func (l *Log) isOvertaking() bool {
 func (l *Log) overtakes(tag string, step int64) (from int64, yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.overtaking.note(tag, step)
 	old, ok := l.overtaking.old[tag]
 	from = l.overtaking.at(tag)
 	delete(l.overtaking.old, tag)
 	return from, ok && old < step
+}
+
+// note notes a point that is written.
+func (o *overtaking) note(tag string, step int64) {
+	first, there := o.made[tag]
+	switch {
+	case o.made == nil:
+	case step < o.from:
+		o.made = nil
+	case !there || step < first:
+		o.made[tag] = step
+	}
+}
+
+// noteSummary notes a summary that is written while nothing is overtaken: which scalars it has is
+// not worth a look at each.
+func (l *Log) noteSummary(s *tfpb.Summary) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.overtaking.made != nil && slices.ContainsFunc(s.GetValue(), isScalar) {
+		l.overtaking.made = nil
+	}
+}
+
+// noteUnknown notes that there may be points of any kind.
+func (l *Log) noteUnknown() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.overtaking.made = nil
+}
+
+func isScalar(v *tfpb.Summary_Value) bool {
+	_, ok := decode.Scalar(v)
+	return ok
 }
 
 // scalarMetadata is that of every scalar.
@@ -170,10 +226,11 @@ func (l *Log) dropFrom(ctx context.Context, tag string, from int64, m *tfpb.Summ
 // overtakeSummary drops what the scalars of a summary overtake.
 func (l *Log) overtakeSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
 	if !l.isOvertaking() {
+		l.noteSummary(s)
 		return nil
 	}
 	for _, v := range s.GetValue() {
-		if _, ok := decode.Scalar(v); !ok {
+		if !isScalar(v) {
 			continue
 		}
 		m := decode.ModernValue(v).GetMetadata()

@@ -40,7 +40,7 @@ var codeDefects = []codeDefect{
 	{name: "a program is given a checkpoint from after the fault", file: "trainerd/child/rewind.go", world: "TestChildWorld", seed: 87,
 		old: "return at <= b.good", new: `return at <= b.good || planted("a program is given a checkpoint from after the fault")`},
 	{name: "overtaken points stay", file: "trainerd/eventlog/overtake.go", world: "TestDaemonWorld", seed: 8431437954680475207,
-		old: "l.overtaking = overtaking{from, old}", new: `if !planted("overtaken points stay") { l.overtaking = overtaking{from, old} }`},
+		old: "l.overtaking = overtaking{from, old, map[string]int64{}}", new: `if !planted("overtaken points stay") { l.overtaking = overtaking{from, old, map[string]int64{}} }`},
 	{name: "a logdir that was made again has no events", file: "trainerd/logdir_watch.go", world: "TestDaemonWorld", seed: 87,
 		old: "r.events.Restart(", new: `if planted("a logdir that was made again has no events") { return }; r.events.Restart(`},
 	{name: "early stopping forgets at a resume", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 16861446189175316451,

@@ -54,6 +54,15 @@ func (c *Checkpoint) Attrs() []any {
 	return append([]any{"step", c.Step}, attrs...)
 }
 
+// Written returns when the program had written it. In a logdir that was copied, the files may say
+// when that was done, but its record does not.
+func (c *Checkpoint) Written() time.Time {
+	if c.record != nil {
+		return c.record.WallTime
+	}
+	return c.Saved
+}
+
 // At returns the step of the program's reports at which it was written, NoStep
 // where that is not known: a name may count epochs, or saves.
 func (c *Checkpoint) At() int64 {

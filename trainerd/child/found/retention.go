@@ -49,9 +49,8 @@ func (s *Store) Retained() []checkpoint.Kept {
 
 // stored is a checkpoint as policies see it.
 func (c *Checkpoint) stored() retention.Checkpoint {
-	x := retention.Checkpoint{Prefix: c.Path, Step: c.Step, Saved: c.Saved}
+	x := retention.Checkpoint{Prefix: c.Path, Step: c.Step, Saved: c.Written()}
 	if c.record != nil {
-		x.Saved = c.record.WallTime
 		x.Metrics, x.Sources = metricsOf(c.record).Of(c.Step)
 	}
 	return x

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,10 +28,16 @@ func listen() (*net.UnixListener, error) {
 	if err == nil {
 		return ln, nil
 	}
+	forbidden := errors.Is(err, ErrNoSockets)
 	for _, dir := range sharedTemps {
-		if ln, err := listenIn(dir); err == nil {
+		ln, err := listenIn(dir)
+		if err == nil {
 			return ln, nil
 		}
+		forbidden = forbidden || errors.Is(err, ErrNoSockets)
+	}
+	if forbidden {
+		return nil, ErrNoSockets
 	}
 	return nil, fmt.Errorf("making the socket for reports: %w; set TMPDIR to a folder that can be written", err)
 }
@@ -46,9 +53,21 @@ func listenIn(temp string) (*net.UnixListener, error) {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
 	if err != nil {
 		os.Remove(dir)
-		return nil, err
+		return nil, forbiddenOr(err)
 	}
 	return ln, nil
+}
+
+// refusals are how a system says that nobody may make a unix socket, as in a sandbox.
+var refusals = []error{syscall.EPERM, syscall.EACCES, syscall.EAFNOSUPPORT, syscall.EPROTONOSUPPORT, errors.ErrUnsupported}
+
+// forbiddenOr returns the error of a socket, as [ErrNoSockets] if that is why: the folder is this
+// process's own, so no rights in it were missing.
+func forbiddenOr(err error) error {
+	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
+		return fmt.Errorf("%w: %w", ErrNoSockets, err)
+	}
+	return err
 }
 
 // startTime is how long a process may take from making its socket to listening at it.

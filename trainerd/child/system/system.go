@@ -22,7 +22,8 @@ const GroupVariable = "TRAINERD_GROUP"
 // System runs programs: it is the operating system, or a simulation of one.
 type System interface {
 	// Listen makes the socket for the reports of a start. Its address is the one
-	// in the program's environment; Close removes it.
+	// in the program's environment; Close removes it. The error is [ErrNoSockets] where
+	// there can be none.
 	Listen() (Listener, error)
 	// Start starts a program in its own process group, which is killed with the
 	// calling thread. It inherits the file lock, unless that is nil.
@@ -58,6 +59,9 @@ type Program interface {
 // ErrUnhandled says that a signal was not sent: each process of the program would die of
 // it, or ignores it.
 var ErrUnhandled = errors.New("no process of the program handles the signal")
+
+// ErrNoSockets says that nobody may make a unix socket here, as in a sandbox that forbids them.
+var ErrNoSockets = errors.New("unix sockets are forbidden here")
 
 // Output is an output of a program.
 type Output interface {

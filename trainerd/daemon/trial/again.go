@@ -22,14 +22,14 @@ type Again struct {
 
 // startAgain starts the program again, as a run does after a kill, until its first
 // report says where it continues.
-func (f *Findings) startAgain(ctx context.Context, auto *recipe.Recipe, before snapshot) (*Again, error) {
+func (f *Findings) startAgain(ctx context.Context, auto, placing *recipe.Recipe, before snapshot) (*Again, error) {
 	held := f.statesSince(before)
 	trying, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &witness{recipes: map[string]int{}}
+	w := newWitness()
 	o := f.Options
 	o.Logdir = f.Saved.Logdir
-	sv := o.supervisor(auto, w)
+	sv := o.supervisor(auto, placing, w)
 	if f.Resumes {
 		sv.Checkpoints, sv.ResumeArgs = f.Saved.Pattern, f.Resume.Args
 	} else { // and so the program alone reads what it has saved
@@ -44,9 +44,11 @@ func (f *Findings) startAgain(ctx context.Context, auto *recipe.Recipe, before s
 		f.awaitQuiet(trying, before)
 		stop()
 	})
+	events := ownEvents(o.Logdir)
 	exit, err := sv.Run(trying)
 	stop()
 	waiting.Wait()
+	dropEvents(o.Logdir, events)
 	a := &Again{Given: seen.given, Step: -1, Ended: exit.Cause == child.Completed, Absolute: w.reader != nil && w.reader.Absolute()}
 	if w.count() > 0 {
 		a.Step, a.Counted = w.first, w.reader != nil && w.reader.Counted()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/glob"
 	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
@@ -42,4 +43,24 @@ func (f *Findings) tidy(made []string) {
 // isOwn reports whether trainerd gives a file of a logdir its name.
 func isOwn(base string) bool {
 	return strings.HasPrefix(base, "trainerd.") || strings.HasPrefix(base, "run-report.") || eventlog.IsOwn(base)
+}
+
+// ownEvents returns trainerd's events files of a run, but not the marks of restarts among the
+// program's.
+func ownEvents(logdir string) (names []string) {
+	for _, dir := range []string{".", "trainerd"} {
+		found, _ := filepath.Glob(filepath.Join(glob.Escape(logdir), dir, "*tfevents*"+eventlog.OwnSuffix))
+		names = append(names, found...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return strings.Contains(filepath.Base(name), ".restart-") })
+}
+
+// dropEvents removes those that have come since a look. Where the program does not say where it
+// is, they have points of wrong steps, which would be in the curves of the job.
+func dropEvents(logdir string, before []string) {
+	for _, name := range ownEvents(logdir) {
+		if !slices.Contains(before, name) {
+			os.Remove(name) // one that stays is shown, and no more
+		}
+	}
 }

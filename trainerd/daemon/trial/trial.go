@@ -9,6 +9,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -69,12 +70,13 @@ const grace = 20 * time.Second
 // program which cannot be started.
 func Run(ctx context.Context, o Options) (*Findings, error) {
 	auto, err := recipe.Load(recipe.Auto)
-	if err != nil {
+	placing, placingErr := recipe.Load(recipe.Auto)
+	if err := errors.Join(err, placingErr); err != nil {
 		return nil, err
 	}
 	before, made := o.roots().look(), missing(o.Logdir)
-	w := &witness{recipes: map[string]int{}}
-	sv := o.supervisor(auto, w)
+	w := newWitness()
+	sv := o.supervisor(auto, placing, w)
 	begun := time.Now()
 	trying, stop := context.WithCancel(ctx)
 	defer stop()
@@ -94,7 +96,7 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	f.Saved = o.savedSince(before)
 	f.findResume()
 	if f.Saved != nil && f.Failure == nil && ctx.Err() == nil {
-		if f.Again, err = f.startAgain(ctx, auto, before); err != nil {
+		if f.Again, err = f.startAgain(ctx, auto, placing, before); err != nil {
 			return nil, err
 		}
 	}
@@ -102,8 +104,9 @@ func Run(ctx context.Context, o Options) (*Findings, error) {
 	return f, ctx.Err()
 }
 
-// supervisor returns what keeps the program going.
-func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
+// supervisor returns what keeps the program going. The recipe placing is auto once more, as each
+// learns from what it reads.
+func (o Options) supervisor(auto, placing *recipe.Recipe, w *witness) *child.Supervisor {
 	return &child.Supervisor{
 		Command: o.Command, Dir: o.Dir, Logdir: o.Logdir, Stdout: w.tee(o.Stdout), Stderr: w.tee(o.Stderr), Observer: w,
 		Env: auto.EnvOf(recipe.Source(o.Dir, o.Command), func(key string) bool {
@@ -111,8 +114,9 @@ func (o Options) supervisor(auto *recipe.Recipe, w *witness) *child.Supervisor {
 			return ok
 		}),
 		Restarts: child.Restarts{Max: -1}, Grace: grace,
-		Lines: func(int64) child.LineReader {
+		Lines: func(step int64) child.LineReader {
 			w.reader = auto.NewReader(0) // what it says of its place is what is to be known
+			w.placed = placing.NewReader(step)
 			return w
 		},
 	}
@@ -193,7 +197,9 @@ func (f *Findings) resumesByFlag() bool {
 type witness struct {
 	mu      sync.Mutex
 	reader  *recipe.Reader
-	recipes map[string]int // lines by recipe
+	placed  *recipe.Reader          // the same, from the step of the checkpoint on: what the run is told
+	said    map[*child.Report]int64 // of lines, by the first reader: the step
+	recipes map[string]int          // lines by recipe
 	reports int
 	first   int64
 	last    int64
@@ -201,23 +207,31 @@ type witness struct {
 	lines   []string
 }
 
+func newWitness() *witness {
+	return &witness{recipes: map[string]int{}, said: map[*child.Report]int64{}}
+}
+
 // Read reads a line.
-func (w *witness) Read(line string) *child.Report { return w.note(w.reader.Read(line)) }
+func (w *witness) Read(line string) *child.Report {
+	return w.note(w.reader.Read(line), w.placed.Read(line))
+}
 
 // Flush returns what is left over at the end.
-func (w *witness) Flush() *child.Report { return w.note(w.reader.Flush()) }
+func (w *witness) Flush() *child.Report { return w.note(w.reader.Flush(), w.placed.Flush()) }
 
-func (w *witness) note(p *recipe.Point) *child.Report {
+// note returns the report of a line, with the step that a reader says who knows the checkpoint.
+func (w *witness) note(p, placed *recipe.Point) *child.Report {
 	if p == nil {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.recipes[p.Recipe]++
-	r := &child.Report{Step: p.Step}
+	r := &child.Report{Step: cmp.Or(placed, p).Step}
 	for _, v := range p.Values {
 		r.Values = append(r.Values, child.Value{Tag: v.Tag, Value: v.Value})
 	}
+	w.said[r] = p.Step
 	return r
 }
 
@@ -225,10 +239,14 @@ func (w *witness) note(p *recipe.Point) *child.Report {
 func (w *witness) Reported(r *child.Report) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.reports++; w.reports == 1 {
-		w.first = r.Step
+	step, isOfLine := w.said[r]
+	if delete(w.said, r); !isOfLine {
+		step = r.Step
 	}
-	w.last = max(w.last, r.Step)
+	if w.reports++; w.reports == 1 {
+		w.first = step
+	}
+	w.last = max(w.last, step)
 	for _, v := range r.Values {
 		if !slices.Contains(w.tags, v.Tag) {
 			w.tags = append(w.tags, v.Tag)

@@ -1,0 +1,146 @@
+package child
+
+import (
+	"math"
+	"path"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/found"
+)
+
+// A program may begin its training again within a start: torchrun starts failed workers again, a
+// loop in a shell its command. Its reports go back to its checkpoint then, as those of another
+// start do, and so the same is due: without a START the curves would step back, and what counts
+// from the highest step would wait for that.
+
+// told is what a start has reported of a curve.
+type told struct {
+	step   int64 // the highest
+	bits   uint64
+	steps  int // how many there were
+	double int // how often one came that was not further, but for the same value once more
+}
+
+// isShared reports whether several processes report the curve, as the ranks of a launcher may:
+// their steps alternate, and nobody goes back.
+func (t *told) isShared() bool { return 2*t.double >= t.steps }
+
+// noteTold notes what is reported of curves.
+func (a *attempt) noteTold(report *Report) {
+	if a.told == nil {
+		a.told, a.firstTold = map[string]*told{}, report.Step
+	}
+	for _, v := range report.Values {
+		t, bits := a.told[v.Tag], math.Float64bits(v.Value)
+		switch {
+		case t == nil:
+			a.told[v.Tag] = &told{step: report.Step, bits: bits, steps: 1}
+		case report.Step > t.step:
+			t.step, t.bits, t.steps = report.Step, bits, t.steps+1
+		case report.Step < t.step, bits != t.bits:
+			t.double++
+		}
+	}
+	a.highestTold = max(a.highestTold, report.Step)
+}
+
+// mostHeld bounds the reports of one step that wait for the next.
+const mostHeld = 64
+
+// onReport takes what the program has said at a time. A report that goes back waits for the
+// next: if that is of a step which was made before, too, the program has begun again. Else it
+// was late, or of another process that looks at an earlier checkpoint.
+func (r *run) onReport(report *Report, at time.Time) {
+	said := queued{report, at}
+	if held := r.attempt.held; len(held) > 0 {
+		back := held[0].report.Step
+		if report.Step == back && len(held) < mostHeld {
+			r.attempt.held = append(held, said)
+			return
+		}
+		if back < report.Step && report.Step <= r.attempt.step && r.attempt.ending == nil {
+			r.beginAgain(held[0])
+		}
+		r.release()
+	}
+	if r.goesBack(report) {
+		r.attempt.held = []queued{said}
+		return
+	}
+	r.takeReport(report, at)
+}
+
+// release takes the reports that have waited.
+func (r *run) release() {
+	held := r.attempt.held
+	r.attempt.held = nil
+	for _, said := range held {
+		r.takeReport(said.report, said.at)
+	}
+}
+
+// few is how many steps of a curve show whether several processes report it.
+const few = 3
+
+// goesBack reports whether a report may be the first since the program has begun again: it is of
+// a curve that was further, and of a step that may come after the checkpoint.
+func (r *run) goesBack(report *Report) bool {
+	if report.Step >= r.attempt.step || r.attempt.ending != nil {
+		return false
+	}
+	least := int64(0) // of the highest step of such a curve
+	c, ok := r.store.Newest(noCeiling)
+	switch {
+	case ok && c.At() != found.NoStep:
+		if report.Step < c.At() {
+			return false // a validation may count from the beginning
+		}
+	case !ok && report.Step > r.attempt.firstTold:
+		return false
+	default:
+		least = r.attempt.highestTold
+	}
+	for _, v := range report.Values {
+		t := r.attempt.told[v.Tag]
+		if t != nil && t.step > report.Step && t.step >= least && t.steps >= few && !t.isShared() {
+			return true
+		}
+	}
+	return false
+}
+
+// beginAgain notes that the program has begun again within its start, with a report.
+func (r *run) beginAgain(first queued) {
+	step := first.report.Step
+	r.log.Warn("the program has begun again without having ended; its curves continue from there", "step", r.attempt.step, "first", step)
+	since := r.attempt.lastProgress
+	r.attempt.step, r.attempt.furthest, r.attempt.lastProgress = max(step-1, 0), r.maxStep, first.at
+	r.attempt.meter = rateMeter{}
+	for _, t := range r.attempt.told {
+		t.step = -1
+	}
+	r.attempt.highestTold = -1
+	r.prompter.begin()
+	for i := range r.savers {
+		r.savers[i].step = min(r.savers[i].step, step)
+	}
+	r.attempt.eventFiles = r.eventFilesBefore(since)
+	r.purgeFrom(step)
+	r.beginCurves(step)
+}
+
+// eventFilesBefore returns the program's newest events files that were begun up to a time. One
+// from after it is of the program that has begun again.
+func (r *run) eventFilesBefore(at time.Time) *eventFiles {
+	files := r.findEvents()
+	for dir := range files.newest {
+		delete(files.newest, dir)
+		for _, name := range r.eventFilesIn(dir, isForeignEvents) {
+			if base := path.Base(name); secondOf(base) <= at.Unix() {
+				files.newest[dir] = base
+				break
+			}
+		}
+	}
+	return files
+}

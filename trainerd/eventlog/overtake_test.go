@@ -1,0 +1,102 @@
+package eventlog
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
+)
+
+// TestOvertakeReadsOnce has a training that fails again and again, and is resumed from the same
+// step each time: after the first time the run is not read.
+func TestOvertakeReadsOnce(t *testing.T) {
+	dir := t.TempDir()
+	w, err := tfevents.NewFileWriter(dir, nil)
+	mustNoErr(t, err)
+	log, _ := newLog()
+	l := New(w, log)
+	for step := range int64(9) {
+		mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
+	}
+	mustNoErr(t, l.AddScalar(t.Context(), "speed", 1, 7))
+	mustNoErr(t, l.Flush(t.Context()))
+	l.Overtake(5)
+	mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 6))
+	mustNoErr(t, l.Flush(t.Context()))
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	mustNoErr(t, err)
+	for _, name := range names {
+		mustNoErr(t, os.Remove(name))
+	}
+	l.Overtake(5)
+	if want := map[string]int64{"loss": 6, "speed": 7}; !maps.Equal(l.overtaking.old, want) {
+		t.Errorf("overtaken are the points %v, want %v", l.overtaking.old, want)
+	}
+	l.Overtake(4)
+	if len(l.overtaking.old) > 0 {
+		t.Errorf("of another step: %v, and there is nothing", l.overtaking.old)
+	}
+	mustNoErr(t, l.Close())
+}
+
+// TestOvertakeAgain resumes trainings at random steps, often at the same one: what is known of
+// the run without a look at it is what a look finds.
+func TestOvertakeAgain(t *testing.T) {
+	known := 0
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		dir := t.TempDir()
+		w, err := tfevents.NewFileWriter(dir, nil)
+		mustNoErr(t, err)
+		log, _ := newLog()
+		l := New(w, log)
+		from := int64(0)
+		for range 8 {
+			mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", from))
+			l.Overtake(from)
+			for range random.IntN(6) {
+				writeAny(t, l, random, from)
+			}
+			mustNoErr(t, l.Flush(t.Context()))
+			if random.IntN(3) == 0 {
+				from = random.Int64N(10)
+			}
+			if again := l.overtakenAgain(from); again != nil {
+				known++
+				if want := overtaken(dir, from); !maps.Equal(again, want) {
+					t.Fatalf("seed %d: overtaken are %v, want %v", seed, again, want)
+				}
+			}
+		}
+		mustNoErr(t, l.Close())
+	}
+	if known == 0 {
+		t.Error("the run is read each time")
+	}
+}
+
+// writeAny writes a point of some curve, in one of the ways that there are.
+func writeAny(t *testing.T, l *Log, random *rand.Rand, from int64) {
+	t.Helper()
+	tag, step := fmt.Sprint("tag", random.IntN(4)), from+random.Int64N(6)
+	switch random.IntN(12) {
+	case 0:
+		mustNoErr(t, l.AddScalar(t.Context(), tag, 1, max(step-3, 0)))
+	case 1:
+		mustNoErr(t, l.AddSummary(t.Context(), summary.New(summary.Scalar(tag, 1)), step))
+	case 2:
+		mustNoErr(t, l.AddSummary(t.Context(), summary.New(summary.Text("text", "x")), step))
+	case 3:
+		mustNoErr(t, l.Add(t.Context(), func(w *tfevents.FileWriter) error { return w.AddScalar(t.Context(), tag, 1, step) }))
+	case 4:
+		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", step))
+	default:
+		mustNoErr(t, l.AddScalar(t.Context(), tag, 1, step))
+	}
+}
