@@ -22,7 +22,7 @@ import (
 // TestFamilies compares the rarer ops with what TensorFlow recorded, on
 // constants (folded when the graph is compiled) and on feeds (run as steps).
 func TestFamilies(t *testing.T) {
-	for _, name := range []string{"families", "wider", "special", "rare", "dense", "parsing", "searched", "ragged", "picked", "strings", "types", "pictures", "jpegs", "truncated", "media", "sounds", "others", "former", "projected", "lanczos"} {
+	for _, name := range []string{"families", "wider", "special", "rare", "dense", "parsing", "searched", "ragged", "picked", "strings", "types", "pictures", "jpegs", "truncated", "media", "sounds", "others", "former", "projected", "lanczos", "complexes", "unicode"} {
 		t.Run(name, func(t *testing.T) { testFamilies(t, name) })
 	}
 }

@@ -78,16 +78,27 @@ func Sparse(index, values, shape *exec.Tensor) *exec.Tensor {
 
 // Stack stacks tensors of variants, as batches of elements do.
 func Stack(list []*exec.Tensor) (*exec.Tensor, bool) {
-	all := &SparseRows{}
+	sparse, ragged := &SparseRows{}, &RaggedRows{}
 	for _, t := range list {
-		r, ok := t.Value.(*SparseRows)
-		if !ok || !exec.SameShape(t.Shape, list[0].Shape) {
+		if !exec.SameShape(t.Shape, list[0].Shape) {
 			return nil, false
 		}
-		all.List = append(all.List, r.List...)
+		switch r := t.Value.(type) {
+		case *SparseRows:
+			sparse.List = append(sparse.List, r.List...)
+		case *RaggedRows:
+			ragged.List = append(ragged.List, r.List...)
+		default:
+			return nil, false
+		}
+	}
+	if len(sparse.List) > 0 && len(ragged.List) > 0 {
+		return nil, false
 	}
 	d := exec.NewTensor(exec.Variant, append([]int{len(list)}, list[0].Shape...))
-	d.Value = all
+	if d.Value = sparse; len(ragged.List) > 0 {
+		d.Value = ragged
+	}
 	return d, true
 }
 
@@ -97,6 +108,10 @@ func variantRows(t *exec.Tensor, i, n int, shape []int) *exec.Tensor {
 	if r, ok := t.Value.(*SparseRows); ok && len(t.Shape) > 1 {
 		size := exec.NumElements(t.Shape[1 : len(t.Shape)-1])
 		e.Value = &SparseRows{r.List[i*size : (i+n)*size]}
+	}
+	if r, ok := t.Value.(*RaggedRows); ok && len(t.Shape) > 0 {
+		size := exec.NumElements(t.Shape[1:])
+		e.Value = &RaggedRows{r.List[i*size : (i+n)*size]}
 	}
 	return e
 }
