@@ -61,7 +61,7 @@ func buildEinsum(b *exec.OpConstruction) (exec.Kernel, error) {
 	case exec.Complex128:
 		return einsum(terms, gemm.Complex128s), nil
 	}
-	return exec.ByType(b.DType("T"), einsum(terms, gemm.Float32s), einsum(terms, gemm.Float64s), einsum(terms, gemm.Integers[int32]), einsum(terms, gemm.Integers[int64]))
+	return exec.ByType(b.DType("T"), einsum(terms, gemm.Many32s), einsum(terms, gemm.Many64s), einsum(terms, gemm.Integers[int32]), einsum(terms, gemm.Integers[int64]))
 }
 
 // labels writes the term's labels for a tensor of the given rank to out.

@@ -58,7 +58,7 @@ func batchMatMulOf(b *exec.OpConstruction, dt tfpb.DataType) (exec.Kernel, error
 	case exec.Complex128:
 		return batchMatMul(tx, ty, exec.Elems, gemm.Adjoints128s), nil
 	}
-	return exec.ByType(dt, batchMatMul(tx, ty, exec.Elems, gemm.Float32s), batchMatMul(tx, ty, exec.Elems, gemm.Float64s),
+	return exec.ByType(dt, batchMatMul(tx, ty, exec.Elems, gemm.Many32s), batchMatMul(tx, ty, exec.Elems, gemm.Many64s),
 		batchMatMul(tx, ty, exec.Elems, gemm.Integers[int32]), batchMatMul(tx, ty, exec.Elems, gemm.Integers[int64]))
 }
 
@@ -144,9 +144,7 @@ func (w *matrixPairs[T]) do(count int) {
 func (w *matrixPairs[T]) Part(i, n int) {
 	from, to := parallel.Span(w.count, 1, i, n)
 	a, b, c := w.m*w.k, w.k*w.n, w.m*w.n
-	w.batch.Pairs(func(o, i, j int) {
-		if from <= o && o < to {
-			w.mul(w.tx, w.ty, w.m, w.n, w.k, w.x[i*a:(i+1)*a], w.y[j*b:(j+1)*b], 0, w.d[o*c:(o+1)*c])
-		}
+	w.batch.PairsIn(from, to, func(o, i, j int) {
+		w.mul(w.tx, w.ty, w.m, w.n, w.k, w.x[i*a:(i+1)*a], w.y[j*b:(j+1)*b], 0, w.d[o*c:(o+1)*c])
 	})
 }
