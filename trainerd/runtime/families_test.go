@@ -62,7 +62,7 @@ func TestNarrow(t *testing.T) {
 // TestExact compares to the last bit ops whose arithmetic is in one order, without operations
 // that TensorFlow fuses.
 func TestExact(t *testing.T) {
-	for _, name := range []string{"quantized", "rescaled", "inplace", "counted"} {
+	for _, name := range []string{"quantized", "rescaled", "inplace", "counted", "colors"} {
 		t.Run(name, func(t *testing.T) {
 			eachRecorded(t, name, func(_ string, got, want *ckptfmt.Tensor) error { return compareHalves(got, want, 0, 0) })
 		})
