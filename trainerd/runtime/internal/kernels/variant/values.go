@@ -23,6 +23,7 @@ package variant
 
 import (
 	"cmp"
+	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -100,6 +101,21 @@ func Stack(list []*exec.Tensor) (*exec.Tensor, bool) {
 		d.Value = ragged
 	}
 	return d, true
+}
+
+// StackOut makes output 0 the stack of tensors of variants.
+func StackOut(c *exec.KernelContext, list []*exec.Tensor) error {
+	shape, value := []int{0}, any(&RaggedRows{})
+	if len(list) > 0 {
+		d, ok := Stack(list)
+		if !ok {
+			return c.Invalid("%d values that are neither sparse nor ragged tensors cannot be stacked", len(list))
+		}
+		shape, value = d.Shape, d.Value
+	}
+	c.SetVariant(0, value)
+	c.Slot(0).Shape = append(c.Slot(0).Shape[:0], shape...)
+	return nil
 }
 
 // variantRows returns rows of a tensor of variants.
@@ -221,6 +237,9 @@ func sumOf(c *exec.KernelContext, a, b *exec.Tensor) (*exec.Tensor, error) {
 // Stack makes output 0 one tensor of all elements, which have the given shape
 // unless they know better.
 func (l *TensorList) Stack(c *exec.KernelContext, dt tfpb.DataType, shape []int) error {
+	if dt == exec.Variant && !slices.Contains(l.Items, nil) {
+		return StackOut(c, l.Items)
+	}
 	if exec.HasUnknownDim(shape) {
 		shape = l.Shape
 	}
