@@ -22,7 +22,7 @@ import (
 // TestFamilies compares the rarer ops with what TensorFlow recorded, on
 // constants (folded when the graph is compiled) and on feeds (run as steps).
 func TestFamilies(t *testing.T) {
-	for _, name := range []string{"families", "wider", "special", "rare", "dense", "parsing", "searched", "ragged", "picked", "strings", "types", "pictures", "jpegs", "truncated", "media", "sounds", "others", "former", "projected", "lanczos"} {
+	for _, name := range []string{"families", "wider", "special", "rare", "dense", "parsing", "searched", "ragged", "picked", "strings", "types", "pictures", "jpegs", "truncated", "media", "sounds", "others", "former", "projected", "lanczos", "complexes", "unicode"} {
 		t.Run(name, func(t *testing.T) { testFamilies(t, name) })
 	}
 }
@@ -62,7 +62,7 @@ func TestNarrow(t *testing.T) {
 // TestExact compares to the last bit ops whose arithmetic is in one order, without operations
 // that TensorFlow fuses.
 func TestExact(t *testing.T) {
-	for _, name := range []string{"quantized", "rescaled", "inplace", "counted"} {
+	for _, name := range []string{"quantized", "rescaled", "inplace", "counted", "colors"} {
 		t.Run(name, func(t *testing.T) {
 			eachRecorded(t, name, func(_ string, got, want *ckptfmt.Tensor) error { return compareHalves(got, want, 0, 0) })
 		})

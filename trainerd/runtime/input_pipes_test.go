@@ -164,6 +164,19 @@ var sources = []struct {
 		of := p.names(p.file(t, "c", []byte("1\n22\r\n3")), p.file(t, "d", []byte("44\n5\n")))
 		return p.parsed(p.node("TextLineDataset", []string{of, p.text(""), p.long(0)}))
 	}},
+	{"comma-separated", func(t *testing.T, p *pipe) string {
+		of := p.names(p.file(t, "g", []byte("s,n\n\"a\n\"\"b\",1\r\nc,22\n,3")), p.file(t, "h", []byte("s,n\nd,\ne,44\n")))
+		return p.node("CSVDataset", []string{of, p.text(""), p.long(0), p.flag(true), p.text(","), p.flag(true), p.text(""), p.long(1), p.long(7)}, "output_types", oneLong)
+	}},
+	{"ragged", func(t *testing.T, p *pipe) string {
+		splits, values := p.node("Const", nil, "dtype", dtInt64, "value", longs(0, 2, 2, 5, 6, 9)), p.node("Const", nil, "dtype", dtInt64, "value", longs(5, 3, 8, 2, 9, 1, 4, 6, 7))
+		rows := p.node("RaggedTensorToVariant", []string{splits, values}, "RAGGED_RANK", 1, "Tvalues", dtInt64, "Tsplits", dtInt64, "batched_input", true)
+		variants := []tfpb.DataType{tfpb.DataType_DT_VARIANT}
+		slices := p.node("TensorSliceDataset", []string{rows}, "Toutput_types", variants, "output_shapes", [][]int64{{}})
+		f := p.define("total", variants, dtInt64, inner("v", "RaggedTensorFromVariant", []string{"a"}, "input_ragged_rank", 0, "output_ragged_rank", 0, "Tvalues", dtInt64, "Tsplits", dtInt64),
+			innerLong("axis", 0), inner("r", "Sum", []string{"v:output_dense_values:0", "axis:output:0"}, "T", dtInt64, "Tidx", dtInt64))
+		return p.mapped(p.shuffled(slices, 3), f)
+	}},
 	{"fixed", func(t *testing.T, p *pipe) string {
 		of := p.names(p.file(t, "e", []byte("H10111213F")), p.file(t, "f", []byte("H2021F")))
 		return p.parsed(p.node("FixedLengthRecordDataset", []string{of, p.long(1), p.long(2), p.long(1), p.long(0)}))

@@ -130,6 +130,7 @@ func allowedTypes(a *tfpb.OpDef_AttrDef) []tfpb.DataType {
 // none that the op takes.
 var needed = map[string]*tfpb.AttrValue{
 	"Einsum.equation":                       stringValue("ij,jk->ik"),
+	"input_encoding":                        stringValue("UTF-8"),
 	"Einsum.N":                              intValue(2),
 	"FixedUnigramCandidateSampler.unigrams": {Value: &tfpb.AttrValue_List{List: &tfpb.AttrValue_ListValue{F: []float32{1}}}},
 	"StringToHashBucketStrong.key":          intValues(1, 2),

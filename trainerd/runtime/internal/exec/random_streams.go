@@ -26,10 +26,17 @@ type RandomStream struct {
 
 // RandomStream returns the stream of the builder's node, made at first use.
 func (b *OpConstruction) RandomStream() *RandomStream {
+	return b.stream(uint64(b.Int("seed")), uint64(b.Int("seed2")))
+}
+
+// UnseededStream is RandomStream for an op without attributes for seeds.
+func (b *OpConstruction) UnseededStream() *RandomStream { return b.stream(0, 0) }
+
+func (b *OpConstruction) stream(seed, seed2 uint64) *RandomStream {
 	b.draws = true
 	b.sess.mu.Lock()
 	defer b.sess.mu.Unlock()
-	return b.sess.streamAt(b.path, uint64(b.Int("seed")), uint64(b.Int("seed2")))
+	return b.sess.streamAt(b.path, seed, seed2)
 }
 
 // streamAt returns or makes a stream; the caller holds s.mu.

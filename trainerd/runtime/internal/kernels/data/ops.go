@@ -18,12 +18,13 @@ func Ops() []exec.OpTable {
 		mapOps,
 		shuffleOps,
 		sourceOps,
+		csvOps,
 		transformOps,
 		iteratorOps,
 		readerOps,
 		readerOps.FirstForms("V2"),
 		fixedReaderOps,
-		experimentalOps(mapOps, sourceOps, transformOps),
+		experimentalOps(csvOps, mapOps, sourceOps, transformOps),
 	}
 }
 
@@ -33,7 +34,7 @@ func Ops() []exec.OpTable {
 func experimentalOps(tables ...exec.OpTable) exec.OpTable {
 	t := exec.OpTable{}
 	for _, name := range []string{
-		"AssertNextDataset", "GroupByWindowDataset", "MapAndBatchDataset", "MatchingFilesDataset", "MaxIntraOpParallelismDataset", "NonSerializableDataset",
+		"AssertNextDataset", "CSVDataset", "GroupByWindowDataset", "MapAndBatchDataset", "MatchingFilesDataset", "MaxIntraOpParallelismDataset", "NonSerializableDataset",
 		"ParallelInterleaveDataset", "ParseExampleDataset", "PrivateThreadPoolDataset", "RandomDataset", "RebatchDataset", "ScanDataset", "TakeWhileDataset", "UnbatchDataset",
 	} {
 		spec := exec.OpSpec{}

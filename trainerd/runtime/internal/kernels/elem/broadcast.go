@@ -161,6 +161,17 @@ type place struct {
 	x, y int               // of the elements there in the two inputs
 }
 
+// placeOf returns the place of a result.
+func (b *Broadcast) placeOf(o int) (p place) {
+	for i := b.loops - 1; i >= 0 && o > 0; i-- {
+		p.at[i] = o % b.dim[i]
+		o /= b.dim[i]
+		p.x += p.at[i] * b.sa[i]
+		p.y += p.at[i] * b.sb[i]
+	}
+	return p
+}
+
 // advance goes to the next place of a loop and of those around it.
 func (b *Broadcast) advance(p *place, loop int) {
 	for i := loop; i >= 0; i-- {
@@ -198,9 +209,12 @@ func Combine[T, R exec.Element](f *Loops[T, R]) exec.Kernel {
 
 // Pairs calls f with each result's number and the numbers of the two inputs it
 // is made of.
-func (b *Broadcast) Pairs(f func(o, x, y int)) {
-	var p place
-	for o := range exec.NumElements(b.Shape()) {
+func (b *Broadcast) Pairs(f func(o, x, y int)) { b.PairsIn(0, exec.NumElements(b.Shape()), f) }
+
+// PairsIn is Pairs for some of the results.
+func (b *Broadcast) PairsIn(from, to int, f func(o, x, y int)) {
+	p := b.placeOf(from)
+	for o := from; o < to; o++ {
 		f(o, p.x, p.y)
 		b.advance(&p, b.loops-1)
 	}

@@ -13,7 +13,7 @@ import (
 // Func computes c = op(a)*op(b) + beta*c for row-major matrices, op being
 // transposition when ta or tb says so; op(a) is m by k, op(b) k by n. beta is
 // 0 or 1; with 0, c need not hold numbers.
-type Func[T exec.Number] func(ta, tb bool, m, n, k int, a, b []T, beta T, c []T)
+type Func[T exec.Arithmetic] func(ta, tb bool, m, n, k int, a, b []T, beta T, c []T)
 
 func transpose(t bool) blas.Transpose {
 	if t {

@@ -3,6 +3,7 @@ package image
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
@@ -10,8 +11,8 @@ import (
 var colorsOps = exec.OpTable{
 	"RGBToHSV":         {Types: exec.Floats, Build: buildColors(rgbToHSV)},
 	"HSVToRGB":         {Types: exec.Floats, Build: buildColors(hsvToRGB)},
-	"AdjustHue":        {Types: exec.SetOf(exec.Float32), Build: buildAdjust(func(p *pixel, by float64) { p[0] = p[0] + by - math.Floor(p[0]+by) })},
-	"AdjustSaturation": {Types: exec.SetOf(exec.Float32), Build: buildAdjust(func(p *pixel, by float64) { p[1] = min(max(p[1]*by, 0), 1) })},
+	"AdjustHue":        {Types: exec.SetOf(exec.Float32), Build: buildAdjust(turned)},
+	"AdjustSaturation": {Types: exec.SetOf(exec.Float32), Build: buildAdjust(saturated)},
 	"AdjustContrastv2": {Types: exec.SetOf(exec.Float32), Build: exec.WithoutAttrs(adjustContrast)},
 }
 
@@ -50,38 +51,67 @@ func hsvToRGB(p pixel) pixel {
 
 func buildColors(f func(pixel) pixel) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), eachPixel[float32](f), eachPixel[float64](f))
+		return exec.ByFloat(b.DType("T"), colors[float32](f), colors[float64](f))
 	}
 }
 
-// buildAdjust changes the hue, saturation or value of each pixel.
-func buildAdjust(change func(p *pixel, by float64)) func(*exec.OpConstruction) (exec.Kernel, error) {
+// colors is the kernel of a function of pixels in double precision.
+func colors[T float32 | float64](f func(pixel) pixel) exec.Kernel {
+	return func(c *exec.KernelContext) error {
+		return eachPixel(c, 0, func(_ T, p rgb[T]) rgb[T] {
+			q := f(pixel{float64(p[0]), float64(p[1]), float64(p[2])})
+			return rgb[T]{T(q[0]), T(q[1]), T(q[2])}
+		})
+	}
+}
+
+// buildAdjust changes each pixel by the scalar in input 1.
+func buildAdjust(change func(by float32, p rgb[float32]) rgb[float32]) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return exec.WithoutAttrs(func(c *exec.KernelContext) error {
-		if by := c.In(1); by.NumElements() != 1 {
-			return c.Invalid("the change must be a scalar, not %s", by.Describe())
+		if by := c.In(1); by.NumElements() != 1 || by.DType != exec.Float32 {
+			return c.Invalid("the change must be a float32, not %s", by.Describe())
 		}
-		by := c.In(1).FloatAt(0)
-		return eachPixel[float32](func(p pixel) pixel {
-			p = rgbToHSV(p)
-			change(&p, by)
-			return hsvToRGB(p)
-		})(c)
+		return eachPixel(c, exec.Elems[float32](c.In(1))[0], change)
 	})
 }
 
-func eachPixel[T float32 | float64](f func(pixel) pixel) exec.Kernel {
-	return func(c *exec.KernelContext) error {
-		x := c.In(0)
-		if r := len(x.Shape); r == 0 || x.Shape[r-1] != 3 {
-			return c.Invalid("%s has not three colours", x.Describe())
-		}
-		xs, d := exec.Elems[T](x), exec.Elems[T](c.OutLike(0, x.DType, x))
-		for i := 0; i < len(xs); i += 3 {
-			p := f(pixel{float64(xs[i]), float64(xs[i+1]), float64(xs[i+2])})
-			d[i], d[i+1], d[i+2] = T(p[0]), T(p[1]), T(p[2])
-		}
-		return nil
+// rgb is red, green and blue.
+type rgb[T float32 | float64] [3]T
+
+// pixelwise applies a function to each pixel, on several processors when they are many.
+type pixelwise[T float32 | float64] struct {
+	f    func(by T, p rgb[T]) rgb[T]
+	by   T
+	d, x []T
+}
+
+// partPixels is how many pixels are worth a hand-off to another processor.
+const partPixels = 512
+
+// Part implements [parallel.Job].
+func (w *pixelwise[T]) Part(i, n int) {
+	from, to := parallel.Span(len(w.d)/3, partPixels, i, n)
+	d, x := w.d[3*from:3*to], w.x[3*from:3*to]
+	for i := 0; i+3 <= len(d); i += 3 {
+		p := w.f(w.by, rgb[T]{x[i], x[i+1], x[i+2]})
+		d[i], d[i+1], d[i+2] = p[0], p[1], p[2]
 	}
+}
+
+func eachPixel[T float32 | float64](c *exec.KernelContext, by T, f func(by T, p rgb[T]) rgb[T]) error {
+	x := c.In(0)
+	if r := len(x.Shape); r == 0 || x.Shape[r-1] != 3 {
+		return c.Invalid("%s has not three colours", x.Describe())
+	}
+	w := exec.InFrame[pixelwise[T]](c)
+	*w = pixelwise[T]{f, by, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x)}
+	if parts := min(len(w.d)/3/partPixels, exec.MaxParts); parts > 1 {
+		parallel.Run(parts, w)
+	} else {
+		w.Part(0, 1)
+	}
+	*w = pixelwise[T]{}
+	return nil
 }
 
 // adjustContrast scales the distance of each pixel from the mean of its

@@ -13,6 +13,7 @@ func Ops() []exec.OpTable {
 		projectiveOps,
 		scaleAndTranslateOps,
 		colorsOps,
+		glimpseOps,
 		decodeImageOps,
 		encodeImageOps,
 		jpegOps,

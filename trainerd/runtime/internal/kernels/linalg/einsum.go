@@ -10,7 +10,7 @@ import (
 )
 
 var einsumOps = exec.OpTable{
-	"Einsum": {Types: exec.Numbers, Build: buildEinsum},
+	"Einsum": {Types: exec.Numbers | exec.ComplexTypes, Build: buildEinsum},
 }
 
 // einsumTerm is one operand or the result of an equation: a letter for each
@@ -55,7 +55,13 @@ func buildEinsum(b *exec.OpConstruction) (exec.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exec.ByType(b.DType("T"), einsum(terms, gemm.Float32s), einsum(terms, gemm.Float64s), einsum(terms, gemm.Integers[int32]), einsum(terms, gemm.Integers[int64]))
+	switch b.DType("T") {
+	case exec.Complex64:
+		return einsum(terms, gemm.Complex64s), nil
+	case exec.Complex128:
+		return einsum(terms, gemm.Complex128s), nil
+	}
+	return exec.ByType(b.DType("T"), einsum(terms, gemm.Many32s), einsum(terms, gemm.Many64s), einsum(terms, gemm.Integers[int32]), einsum(terms, gemm.Integers[int64]))
 }
 
 // labels writes the term's labels for a tensor of the given rank to out.
@@ -159,7 +165,7 @@ func (p *einsumPlan) size(lists ...[]int) int {
 // einsumPack lays an operand's elements out in the order of the labels, with
 // those in alone summed, in scratch memory k - or where they are if they
 // already lie so.
-func einsumPack[T exec.Number](c *exec.KernelContext, k int, p *einsumPlan, o *einsumOperand, alone []int, order ...[]int) ([]T, error) {
+func einsumPack[T exec.Arithmetic](c *exec.KernelContext, k int, p *einsumPlan, o *einsumOperand, alone []int, order ...[]int) ([]T, error) {
 	shape, stride, err := p.strided(&o.stride, order...)
 	if err != nil {
 		return nil, err
@@ -228,7 +234,7 @@ func isRowMajor(shape, stride []int) bool {
 	return true
 }
 
-func einsum[T exec.Number](terms []einsumTerm, mul gemm.Func[T]) exec.Kernel {
+func einsum[T exec.Arithmetic](terms []einsumTerm, mul gemm.Func[T]) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		p := &einsumPlan{}
 		for i := range p.dims {
@@ -259,7 +265,7 @@ func einsum[T exec.Number](terms []einsumTerm, mul gemm.Func[T]) exec.Kernel {
 }
 
 // einsumRun computes output 0, whose dimensions have the given labels.
-func einsumRun[T exec.Number](c *exec.KernelContext, p *einsumPlan, operands *[2]einsumOperand, labels []int, mul gemm.Func[T]) error {
+func einsumRun[T exec.Arithmetic](c *exec.KernelContext, p *einsumPlan, operands *[2]einsumOperand, labels []int, mul gemm.Func[T]) error {
 	var kept [einsumLabels]bool
 	shape := make([]int, len(labels))
 	for i, l := range labels {
@@ -296,7 +302,7 @@ func einsumRun[T exec.Number](c *exec.KernelContext, p *einsumPlan, operands *[2
 // einsumMatrices returns an operand as matrices, one for each value of the batch labels,
 // and whether they are transposed: so that they are where they lie, or that what lies next
 // to each other stays so.
-func einsumMatrices[T exec.Number](c *exec.KernelContext, k int, p *einsumPlan, o *einsumOperand, alone, rows, cols []int) (m []T, transposed bool, err error) {
+func einsumMatrices[T exec.Arithmetic](c *exec.KernelContext, k int, p *einsumPlan, o *einsumOperand, alone, rows, cols []int) (m []T, transposed bool, err error) {
 	shape, stride, err := p.strided(&o.stride, p.batch, cols, rows)
 	if err != nil {
 		return nil, false, err
@@ -311,7 +317,7 @@ func einsumMatrices[T exec.Number](c *exec.KernelContext, k int, p *einsumPlan, 
 
 // einsumUnpack moves the product to the places that the result's labels give
 // it. Where a label is repeated the rest of the result is zero.
-func einsumUnpack[T exec.Number](p *einsumPlan, d []T, shape, labels []int, product []T) error {
+func einsumUnpack[T exec.Arithmetic](p *einsumPlan, d []T, shape, labels []int, product []T) error {
 	var by [einsumLabels]int
 	step := 1
 	for i := len(labels) - 1; i >= 0; i-- {

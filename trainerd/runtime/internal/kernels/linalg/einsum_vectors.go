@@ -28,7 +28,7 @@ func (p *einsumPlan) byVectors(operands *[2]einsumOperand, labels []int) bool {
 }
 
 // einsumVectors computes d along its last dimension.
-func einsumVectors[T exec.Number](p *einsumPlan, d []T, operands *[2]einsumOperand, labels []int) error {
+func einsumVectors[T exec.Arithmetic](p *einsumPlan, d []T, operands *[2]einsumOperand, labels []int) error {
 	n := p.dims[labels[len(labels)-1]]
 	if len(d) == 0 {
 		return nil

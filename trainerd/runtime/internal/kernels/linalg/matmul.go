@@ -11,10 +11,10 @@ import (
 )
 
 var matmulOps = exec.OpTable{
-	"MatMul":        {Types: exec.Numbers, Build: buildMatMul},
-	"BatchMatMul":   {Types: exec.Numbers, Build: buildBatchMatMulV1},
-	"BatchMatMulV2": {Types: exec.Numbers, Build: buildBatchMatMul},
-	"BatchMatMulV3": {Types: exec.Numbers | exec.Halves | bytes8, TypeAttr: "Ta", Build: buildBatchMatMulV3},
+	"MatMul":        {Types: exec.Numbers | exec.ComplexTypes, Build: buildMatMul},
+	"BatchMatMul":   {Types: exec.Numbers | exec.ComplexTypes, Build: buildBatchMatMulV1},
+	"BatchMatMulV2": {Types: exec.Numbers | exec.ComplexTypes, Build: buildBatchMatMul},
+	"BatchMatMulV3": {Types: exec.Numbers | exec.Halves | exec.ComplexTypes | bytes8, TypeAttr: "Ta", Build: buildBatchMatMulV3},
 }
 
 // matrixDims returns the dimensions of a product of the last two dimensions of
@@ -52,7 +52,13 @@ func buildBatchMatMulV1(b *exec.OpConstruction) (exec.Kernel, error) {
 
 func batchMatMulOf(b *exec.OpConstruction, dt tfpb.DataType) (exec.Kernel, error) {
 	tx, ty := b.Bool("adj_x"), b.Bool("adj_y")
-	return exec.ByType(dt, batchMatMul(tx, ty, exec.Elems, gemm.Float32s), batchMatMul(tx, ty, exec.Elems, gemm.Float64s),
+	switch dt {
+	case exec.Complex64:
+		return batchMatMul(tx, ty, exec.Elems, gemm.Adjoints64s), nil
+	case exec.Complex128:
+		return batchMatMul(tx, ty, exec.Elems, gemm.Adjoints128s), nil
+	}
+	return exec.ByType(dt, batchMatMul(tx, ty, exec.Elems, gemm.Many32s), batchMatMul(tx, ty, exec.Elems, gemm.Many64s),
 		batchMatMul(tx, ty, exec.Elems, gemm.Integers[int32]), batchMatMul(tx, ty, exec.Elems, gemm.Integers[int64]))
 }
 
@@ -83,7 +89,7 @@ func int32sOf(t *exec.Tensor) []int32 {
 }
 
 // batchMatMul multiplies matrices pairwise; the leading dimensions broadcast.
-func batchMatMul[T exec.Number](tx, ty bool, elements func(*exec.Tensor) []T, mul gemm.Func[T]) exec.Kernel {
+func batchMatMul[T exec.Arithmetic](tx, ty bool, elements func(*exec.Tensor) []T, mul gemm.Func[T]) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x, y := c.In(0), c.In(1)
 		if len(x.Shape) < 2 || len(y.Shape) < 2 {
@@ -109,7 +115,7 @@ func batchMatMul[T exec.Number](tx, ty bool, elements func(*exec.Tensor) []T, mu
 
 // matrixPairs is matrices that are multiplied pairwise. It is kept in the frame, so
 // that a step does not allocate it.
-type matrixPairs[T exec.Number] struct {
+type matrixPairs[T exec.Arithmetic] struct {
 	mul     gemm.Func[T]
 	tx, ty  bool
 	m, n, k int
@@ -138,9 +144,7 @@ func (w *matrixPairs[T]) do(count int) {
 func (w *matrixPairs[T]) Part(i, n int) {
 	from, to := parallel.Span(w.count, 1, i, n)
 	a, b, c := w.m*w.k, w.k*w.n, w.m*w.n
-	w.batch.Pairs(func(o, i, j int) {
-		if from <= o && o < to {
-			w.mul(w.tx, w.ty, w.m, w.n, w.k, w.x[i*a:(i+1)*a], w.y[j*b:(j+1)*b], 0, w.d[o*c:(o+1)*c])
-		}
+	w.batch.PairsIn(from, to, func(o, i, j int) {
+		w.mul(w.tx, w.ty, w.m, w.n, w.k, w.x[i*a:(i+1)*a], w.y[j*b:(j+1)*b], 0, w.d[o*c:(o+1)*c])
 	})
 }

@@ -7,6 +7,12 @@ import (
 
 func buildMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
 	dt, ta, tb := b.DType("T"), b.Bool("transpose_a"), b.Bool("transpose_b")
+	switch dt {
+	case exec.Complex64:
+		return matMulAlone(ta, tb, gemm.Complex64s), nil
+	case exec.Complex128:
+		return matMulAlone(ta, tb, gemm.Complex128s), nil
+	}
 	b.JoinsAs(formOf(ta, tb))
 	switch {
 	case ta && !tb && dt == exec.Float32:
@@ -55,14 +61,37 @@ func integers[T exec.Integer](ta, tb bool) *matMul[T] {
 	return &matMul[T]{ta, tb, gemm.Integers[T], gemm.IntegersSum[T], gemm.IntegersAdd}
 }
 
-func (p *matMul[T]) run(c *exec.KernelContext) error {
+// matMulAlone is the kernel of a product that joins no others.
+func matMulAlone[T exec.ComplexNumber](ta, tb bool, mul gemm.Func[T]) exec.Kernel {
+	return func(c *exec.KernelContext) error {
+		m, n, k, err := productDims(c, ta, tb)
+		if err != nil {
+			return err
+		}
+		x, y := c.In(0), c.In(1)
+		mul(ta, tb, m, n, k, exec.Elems[T](x), exec.Elems[T](y), 0, exec.Elems[T](c.Out(0, x.DType, m, n)))
+		return nil
+	}
+}
+
+// productDims returns the dimensions of the product of two matrices.
+func productDims(c *exec.KernelContext, ta, tb bool) (m, n, k int, err error) {
 	x, y := c.In(0), c.In(1)
 	if len(x.Shape) != 2 || len(y.Shape) != 2 {
-		return c.Invalid("the factors must be matrices, not %s and %s", x.Describe(), y.Describe())
+		return 0, 0, 0, c.Invalid("the factors must be matrices, not %s and %s", x.Describe(), y.Describe())
 	}
-	m, n, k, ok := matrixDims(x.Shape, y.Shape, p.ta, p.tb)
+	m, n, k, ok := matrixDims(x.Shape, y.Shape, ta, tb)
 	if !ok {
-		return c.Invalid("shapes %s and %s (transposed: %t, %t) cannot be multiplied", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape), p.ta, p.tb)
+		return 0, 0, 0, c.Invalid("shapes %s and %s (transposed: %t, %t) cannot be multiplied", exec.ShapeString(x.Shape), exec.ShapeString(y.Shape), ta, tb)
+	}
+	return m, n, k, nil
+}
+
+func (p *matMul[T]) run(c *exec.KernelContext) error {
+	x, y := c.In(0), c.In(1)
+	m, n, k, err := productDims(c, p.ta, p.tb)
+	if err != nil {
+		return err
 	}
 	joining, err := c.Join(k > 0 && p.adds(k), x.DType, m, n)
 	switch {

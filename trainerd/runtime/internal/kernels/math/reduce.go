@@ -10,8 +10,8 @@ import (
 
 var reduceOps = exec.OpTable{
 	"Sum":           {Types: exec.RealTypes | exec.ComplexTypes, Build: buildSum},
-	"Mean":          {Types: exec.Numbers, Build: exec.InInt64("T", exec.SetOf(exec.Int32), buildMean)}, // the sum of an int32 may be larger,
-	"Prod":          {Types: exec.Numbers, Build: buildProd},
+	"Mean":          {Types: exec.Numbers | exec.ComplexTypes, Build: exec.InInt64("T", exec.SetOf(exec.Int32), buildMean)}, // the sum of an int32 may be larger,
+	"Prod":          {Types: exec.Numbers | exec.ComplexTypes, Build: buildProd},
 	"Max":           {Types: exec.Numbers, Build: buildMax},
 	"Min":           {Types: exec.Numbers, Build: buildMin},
 	"All":           {Build: buildAll},
@@ -22,8 +22,8 @@ var reduceOps = exec.OpTable{
 	"L2Loss": {Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
 		return exec.ByFloat(b.DType("T"), l2Loss[float32], l2Loss[float64])
 	}},
-	"Cumsum":              {Types: exec.Numbers | exec.Halves, Build: buildCumulative(0, false)},
-	"Cumprod":             {Types: exec.Numbers | exec.Halves, Build: buildCumulative(1, true)},
+	"Cumsum":              {Types: exec.Numbers | exec.Halves | exec.ComplexTypes, Build: buildCumulative(false)},
+	"Cumprod":             {Types: exec.Numbers | exec.Halves | exec.ComplexTypes, Build: buildCumulative(true)},
 	"CumulativeLogsumexp": {Types: exec.Floats, Build: buildCumulativeLogsumexp},
 }
 
@@ -142,6 +142,12 @@ func divideBy[T exec.Float](acc []T, n int) {
 	}
 }
 
+func divideComplexBy[T exec.ComplexNumber](acc []T, n int) {
+	for i := range acc {
+		acc[i] = T(complex128(acc[i]) / complex(float64(n), 0))
+	}
+}
+
 func divideIntBy(acc []int64, n int) {
 	if n == 0 {
 		return
@@ -153,6 +159,12 @@ func divideIntBy(acc []int64, n int) {
 
 func buildMean(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep := keepDims(b)
+	switch b.DType("T") {
+	case exec.Complex64:
+		return reduce(keep, &reducer[complex64]{run: elem.Sum[complex64], vec: elem.AddTo[complex64], done: divideComplexBy[complex64]}), nil
+	case exec.Complex128:
+		return reduce(keep, &reducer[complex128]{run: elem.Sum[complex128], vec: elem.AddTo[complex128], done: divideComplexBy[complex128]}), nil
+	}
 	return exec.ByType(b.DType("T"),
 		reduce(keep, &reducer[float32]{run: sumFloat32, vec: elem.AddTo[float32], done: divideBy[float32], whole: wholeSum}),
 		reduce(keep, &reducer[float64]{run: elem.Sum[float64], vec: elem.AddTo[float64], done: divideBy[float64]}),
@@ -178,10 +190,16 @@ func folding[T exec.Element](init T, f func(a, x T) T) *reducer[T] {
 	}
 }
 
-func product2[T exec.Number](a, x T) T { return a * x }
+func product2[T exec.Arithmetic](a, x T) T { return a * x }
 
 func buildProd(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep := keepDims(b)
+	switch b.DType("T") {
+	case exec.Complex64:
+		return reduce(keep, folding(1, product2[complex64])), nil
+	case exec.Complex128:
+		return reduce(keep, folding(1, product2[complex128])), nil
+	}
 	return exec.ByType(b.DType("T"), reduce(keep, folding(1, product2[float32])), reduce(keep, folding(1, product2[float64])),
 		reduce(keep, folding(1, product2[int32])), reduce(keep, folding(1, product2[int64])))
 }

@@ -33,7 +33,11 @@ func perParameter(c *exec.KernelContext, st *exec.RandomStream, dt tfpb.DataType
 	if t.NumElements() == 0 {
 		return nil
 	}
-	reserved := c.Draw(st).Reserve(t.NumElements())
+	return drawEach(c, t, parameters, c.Draw(st).Reserve(t.NumElements()), draw)
+}
+
+// drawEach fills t, which is not empty and whose last dimensions are those of the parameters.
+func drawEach(c *exec.KernelContext, t, parameters *exec.Tensor, all philox.Generator, draw func(g *philox.Generator, parameter float64) float64) error {
 	n := parameters.NumElements()
 	samples := t.NumElements() / n
 	for p := range n {
@@ -44,7 +48,7 @@ func perParameter(c *exec.KernelContext, st *exec.RandomStream, dt tfpb.DataType
 					return err
 				}
 			}
-			g := reserved.At(p*samples + i)
+			g := all.At(p*samples + i)
 			setReal(t, i*n+p, draw(&g, parameter))
 		}
 	}
@@ -78,20 +82,35 @@ func buildRandomPoisson(b *exec.OpConstruction) (exec.Kernel, error) {
 	if rate := b.DType("R"); !exec.Numbers.Has(rate) {
 		return nil, fmt.Errorf("no kernel for R=%s", exec.TypeName(rate))
 	}
-	highest := map[tfpb.DataType]float64{exec.Float32: math.MaxFloat32, exec.Float64: math.MaxFloat64, exec.Int32: math.MaxInt32, exec.Int64: math.MaxInt64 - 511}[dt]
 	return func(c *exec.KernelContext) error {
-		for i := range c.In(1).NumElements() {
-			// TensorFlow would never come to an end with these.
-			rate := elem.RealAt(c.In(1), i)
-			if endless := exec.Floats.Has(dt) && math.IsInf(rate, 1); math.IsNaN(rate) || rate > highest && !endless {
-				return c.Invalid("the rate %v has no results of type %s", rate, exec.TypeName(dt))
-			}
+		if err := checkRates(c, c.In(1), dt); err != nil {
+			return err
 		}
-		return perParameter(c, st, dt, func(g *philox.Generator, rate float64) float64 {
-			if math.IsInf(rate, 1) {
-				return rate
-			}
-			return g.Poisson(rate, highest)
-		})
+		return perParameter(c, st, dt, poisson(dt))
 	}, nil
+}
+
+// highest are the largest results of the types.
+var highest = map[tfpb.DataType]float64{exec.Float32: math.MaxFloat32, exec.Float64: math.MaxFloat64, exec.Int32: math.MaxInt32, exec.Int64: math.MaxInt64 - 511}
+
+// checkRates refuses rates with which TensorFlow would never come to an end.
+func checkRates(c *exec.KernelContext, rates *exec.Tensor, dt tfpb.DataType) error {
+	for i := range rates.NumElements() {
+		rate := elem.RealAt(rates, i)
+		if endless := exec.Floats.Has(dt) && math.IsInf(rate, 1); math.IsNaN(rate) || rate > highest[dt] && !endless {
+			return c.Invalid("the rate %v has no results of type %s", rate, exec.TypeName(dt))
+		}
+	}
+	return nil
+}
+
+// poisson draws a result of a type.
+func poisson(dt tfpb.DataType) func(g *philox.Generator, rate float64) float64 {
+	most := highest[dt]
+	return func(g *philox.Generator, rate float64) float64 {
+		if math.IsInf(rate, 1) {
+			return rate
+		}
+		return g.Poisson(rate, most)
+	}
 }

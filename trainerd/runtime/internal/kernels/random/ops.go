@@ -11,6 +11,7 @@ func Ops() []exec.OpTable {
 		rngStateOps,
 		rngDrawsOps,
 		statelessV2Ops,
+		statelessGammaPoissonOps,
 		gammaPoissonOps.WithHalves("RandomGamma"),
 		multinomialOps.WithHalves("Multinomial", "StatelessMultinomial"),
 		candidateSamplerOps,

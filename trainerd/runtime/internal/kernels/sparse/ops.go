@@ -18,6 +18,7 @@ func Ops() []exec.OpTable {
 		setsOps,
 		setSizeOps,
 		raggedOps,
+		raggedVariantOps,
 		editDistanceOps,
 	}
 }

@@ -11,6 +11,8 @@ func Ops() []exec.OpTable {
 		stringsOps,
 		stringFormatOps,
 		stringUnicodeOps,
+		unicodeCodesOps,
+		segmentJoinOps,
 		base64Ops,
 		ngramOps,
 	}

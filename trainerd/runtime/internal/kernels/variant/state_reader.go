@@ -21,6 +21,7 @@ const (
 	valueOptional
 	valueList
 	valueSparse
+	valueRagged
 )
 
 // StateReader reads what a StateWriter wrote. After a failure all is zero; err
@@ -231,10 +232,28 @@ func (r *StateReader) value() any {
 			rows.List = append(rows.List, r.sparse())
 		}
 		return rows
+	case valueRagged:
+		rows := &RaggedRows{}
+		for range r.Count() {
+			rows.List = append(rows.List, r.ragged())
+		}
+		return rows
 	default:
 		r.Fail("there is no value of kind %d", kind)
 	}
 	return nil
+}
+
+func (r *StateReader) ragged() Ragged {
+	var v Ragged
+	for range r.Count() {
+		v.Splits = append(v.Splits, r.shape())
+	}
+	if v.Values = r.tensor(); v.Values == nil {
+		r.Fail("a ragged tensor has no values")
+		v.Values = exec.NewTensor(exec.Float32, []int{0})
+	}
+	return v
 }
 
 func (r *StateReader) sparse() SparseTensor {

@@ -157,11 +157,25 @@ func (w *StateWriter) value(v any) {
 		for i := range v.List {
 			w.sparse(&v.List[i])
 		}
+	case *RaggedRows:
+		w.Int(valueRagged)
+		w.Int(len(v.List))
+		for i := range v.List {
+			w.ragged(&v.List[i])
+		}
 	case Dataset:
 		w.Fail("an element holds a data set that is made of others")
 	default:
 		w.Fail("an element holds a value that is not a tensor (%T)", v)
 	}
+}
+
+func (w *StateWriter) ragged(v *Ragged) {
+	w.Int(len(v.Splits))
+	for _, ends := range v.Splits {
+		w.shape(ends)
+	}
+	w.tensor(v.Values)
 }
 
 func (w *StateWriter) sparse(v *SparseTensor) {

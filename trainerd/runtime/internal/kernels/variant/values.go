@@ -23,6 +23,7 @@ package variant
 
 import (
 	"cmp"
+	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -78,17 +79,43 @@ func Sparse(index, values, shape *exec.Tensor) *exec.Tensor {
 
 // Stack stacks tensors of variants, as batches of elements do.
 func Stack(list []*exec.Tensor) (*exec.Tensor, bool) {
-	all := &SparseRows{}
+	sparse, ragged := &SparseRows{}, &RaggedRows{}
 	for _, t := range list {
-		r, ok := t.Value.(*SparseRows)
-		if !ok || !exec.SameShape(t.Shape, list[0].Shape) {
+		if !exec.SameShape(t.Shape, list[0].Shape) {
 			return nil, false
 		}
-		all.List = append(all.List, r.List...)
+		switch r := t.Value.(type) {
+		case *SparseRows:
+			sparse.List = append(sparse.List, r.List...)
+		case *RaggedRows:
+			ragged.List = append(ragged.List, r.List...)
+		default:
+			return nil, false
+		}
+	}
+	if len(sparse.List) > 0 && len(ragged.List) > 0 {
+		return nil, false
 	}
 	d := exec.NewTensor(exec.Variant, append([]int{len(list)}, list[0].Shape...))
-	d.Value = all
+	if d.Value = sparse; len(ragged.List) > 0 {
+		d.Value = ragged
+	}
 	return d, true
+}
+
+// StackOut makes output 0 the stack of tensors of variants.
+func StackOut(c *exec.KernelContext, list []*exec.Tensor) error {
+	shape, value := []int{0}, any(&RaggedRows{})
+	if len(list) > 0 {
+		d, ok := Stack(list)
+		if !ok {
+			return c.Invalid("%d values that are neither sparse nor ragged tensors cannot be stacked", len(list))
+		}
+		shape, value = d.Shape, d.Value
+	}
+	c.SetVariant(0, value)
+	c.Slot(0).Shape = append(c.Slot(0).Shape[:0], shape...)
+	return nil
 }
 
 // variantRows returns rows of a tensor of variants.
@@ -97,6 +124,10 @@ func variantRows(t *exec.Tensor, i, n int, shape []int) *exec.Tensor {
 	if r, ok := t.Value.(*SparseRows); ok && len(t.Shape) > 1 {
 		size := exec.NumElements(t.Shape[1 : len(t.Shape)-1])
 		e.Value = &SparseRows{r.List[i*size : (i+n)*size]}
+	}
+	if r, ok := t.Value.(*RaggedRows); ok && len(t.Shape) > 0 {
+		size := exec.NumElements(t.Shape[1:])
+		e.Value = &RaggedRows{r.List[i*size : (i+n)*size]}
 	}
 	return e
 }
@@ -206,6 +237,9 @@ func sumOf(c *exec.KernelContext, a, b *exec.Tensor) (*exec.Tensor, error) {
 // Stack makes output 0 one tensor of all elements, which have the given shape
 // unless they know better.
 func (l *TensorList) Stack(c *exec.KernelContext, dt tfpb.DataType, shape []int) error {
+	if dt == exec.Variant && !slices.Contains(l.Items, nil) {
+		return StackOut(c, l.Items)
+	}
 	if exec.HasUnknownDim(shape) {
 		shape = l.Shape
 	}

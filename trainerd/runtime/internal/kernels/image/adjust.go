@@ -1,0 +1,125 @@
+package image
+
+// Changes of hue and saturation, in TensorFlow's arithmetic: single precision, one division.
+
+// hue is a colour as a place on the circle of six sextants, between the least and the greatest of
+// its parts.
+type hue struct{ at, least, greatest float32 }
+
+// sextants says which part is the greatest, the one between, and the least, in each sextant.
+var sextants = [6][3]int{{0, 1, 2}, {1, 0, 2}, {1, 2, 0}, {2, 1, 0}, {2, 0, 1}, {0, 2, 1}}
+
+func sextantOf(r, g, b float32) int {
+	switch {
+	case r < g && b < r:
+		return 1
+	case r < g && b > g:
+		return 3
+	case r < g:
+		return 2
+	case b < g:
+		return 0
+	case b > r:
+		return 4
+	}
+	return 5
+}
+
+func hueOf(p rgb[float32]) hue {
+	n := sextantOf(p[0], p[1], p[2])
+	order := &sextants[n]
+	h := hue{least: p[order[2]], greatest: p[order[0]]}
+	if h.least == h.greatest {
+		return h
+	}
+	part := (p[order[1]] - h.least) / (h.greatest - h.least)
+	if n%2 == 1 {
+		part = 1 - part
+	}
+	h.at = float32(n) + part
+	return h
+}
+
+func (h hue) rgb() (p rgb[float32]) {
+	n := int(h.at)
+	part := h.at - float32(n)
+	if n%2 == 1 {
+		part = 1 - part
+	}
+	order := &sextants[min(max(n, 0), 5)]
+	p[order[0]], p[order[1]], p[order[2]] = h.greatest, h.least+float32(part*(h.greatest-h.least)), h.least
+	return p
+}
+
+// turned turns the hue by a part of the circle.
+func turned(by float32, p rgb[float32]) rgb[float32] {
+	h := hueOf(p)
+	h.at = onCircle(h.at + float32(by*6))
+	return h.rgb()
+}
+
+// onCircle returns a place from 0 to 6. So far away that steps of 6 are none it is at 0.
+func onCircle(at float32) float32 {
+	if !(at > -1e6 && at < 1e6) {
+		return 0
+	}
+	for at < 0 {
+		at += 6
+	}
+	for at >= 6 {
+		at -= 6
+	}
+	return at
+}
+
+// saturated scales the saturation.
+func saturated(by float32, p rgb[float32]) rgb[float32] {
+	r, g, b := p[0], p[1], p[2]
+	value := max(r, g, b)
+	span := value - min(r, g, b)
+	var s float32
+	if value > 0 {
+		s = span / value
+	}
+	return fromHSV(6*hueOfSpan(r, g, b, value, span), min(max(s*by, 0), 1), value)
+}
+
+// hueOfSpan returns the hue as a part of the circle.
+func hueOfSpan(r, g, b, value, span float32) float32 {
+	if span <= 0 {
+		return 0
+	}
+	norm := 1 / (6 * span)
+	var h float32
+	switch value {
+	case r:
+		h = norm * (g - b)
+	case g:
+		h = float32(float64(float32(norm*(b-r))) + 2./6)
+	default:
+		h = float32(float64(float32(norm*(r-g))) + 4./6)
+	}
+	if h < 0 {
+		h++
+	}
+	return h
+}
+
+// fromHSV returns a colour by its sextant and the place in it, saturation and value.
+func fromHSV(at, s, v float32) (p rgb[float32]) {
+	chroma := s * v
+	rest := v - chroma
+	place := at
+	for place <= 0 {
+		place += 2
+	}
+	for place >= 2 {
+		place -= 2
+	}
+	middle := chroma * (1 - max(place-1, 1-place))
+	if n := int(at); n >= 0 && n < 6 {
+		order := &sextants[n]
+		p[order[0]], p[order[1]] = chroma, middle
+	}
+	return rgb[float32]{p[0] + rest, p[1] + rest, p[2] + rest}
+}
