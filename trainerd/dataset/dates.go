@@ -98,8 +98,12 @@ func dateForms() []string {
 		"%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y", Duration, "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
 }
 
-// digitDate is the form of dates that are numbers.
-const digitDate = "%Y%m%d"
+// digitDate is the form of dates that are numbers, and digitLayout what package time has
+// for it.
+const (
+	digitDate   = "%Y%m%d"
+	digitLayout = "200612"
+)
 
 // isDigitDate reports whether a whole number is a date of our time.
 func isDigitDate(field string) bool {

@@ -39,6 +39,7 @@ type Profile struct {
 	dated    int             // fields that have one of the forms
 	undated  map[string]bool // words that have none, as long as they are few
 	digits   int             // numbers that are dates such as 20260131
+	span     dateSpan        // of the dates
 }
 
 // dateForm is a form of dates that all values so far have.
@@ -92,6 +93,7 @@ func (p *Profile) add(field string) {
 	}
 	if isDigitDate(field) {
 		p.digits++
+		p.span.add(&digitDates.feature, field)
 	}
 	first := p.Rows == 1
 	if first {
@@ -162,6 +164,7 @@ func (p *Profile) dates(field string) {
 	if left := formsOf(p.forms, field); len(left) > 0 {
 		p.forms = left
 		p.dated++
+		p.span.add(&left[0].feature, field)
 		return
 	}
 	if len(p.undated) == fewOdd || len(field) > longestUnit+64 || p.dated > 0 && len(formsOf(allDateForms(), field)) > 0 {
@@ -197,12 +200,11 @@ func (p *Profile) dateForm() dateForm {
 	if !p.isDigitDates() {
 		return p.forms[0]
 	}
-	layout, err := DateLayout(digitDate)
-	if err != nil {
-		panic(err) // it is a constant
-	}
-	return dateForm{digitDate, Feature{Kind: KindDate, Layout: layout}}
+	return digitDates
 }
+
+// digitDates is the form of dates that are numbers.
+var digitDates = dateForm{digitDate, Feature{Kind: KindDate, Layout: digitLayout}}
 
 // present returns the number of values.
 func (p *Profile) present() int { return p.Rows - p.Missing }
@@ -246,7 +248,7 @@ func (p *Profile) isClasses(named bool) bool {
 	if p.kind() != KindNumber || p.integers != p.numbers || p.Many {
 		return false
 	}
-	if named && p.Distinct <= maxWords && p.isNumbered() && 2*p.Distinct <= p.present() {
+	if named && p.Distinct <= maxClasses && p.isNumbered() && 2*p.Distinct <= p.present() {
 		return true
 	}
 	const few = 20

@@ -39,6 +39,8 @@ type Feature struct {
 	// Layout is how dates are written, as in package time. "" means RFC 3339, or
 	// its date alone.
 	Layout string `json:"layout,omitempty"`
+	// Parts are those of a date that a model learns from next to the days.
+	Parts []DatePart `json:"parts,omitempty"`
 	// Unit follows the numbers of the column, as in 12 kg, or precedes them if
 	// it is a currency code; numbers without it are accepted too.
 	Unit string `json:"unit,omitempty"`

@@ -172,3 +172,21 @@ func TestPlanOfACurve(t *testing.T) {
 		}
 	}
 }
+
+// TestManyWords uses a column of more than a thousand words only if these come often
+// enough to be learnt.
+func TestManyWords(t *testing.T) {
+	for words, want := range map[int]string{2000: "words, one input each", 3000: "left out: too many different words"} {
+		s := survey(t, tableText("product,price", 12_000, func(i int) string { return fmt.Sprintf("p%d,%d.5", i%words, i*i%977) }))
+		p, err := s.Plan(t.Context(), 1, AnyTask)
+		if words == 3000 {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d words: %v, want %q", words, err, want)
+			}
+			continue
+		}
+		if err != nil || p.Uses[0].Rule != want {
+			t.Errorf("%d words: %v, want %q", words, err, want)
+		}
+	}
+}
