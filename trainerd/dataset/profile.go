@@ -33,6 +33,7 @@ type Profile struct {
 	bounds   int             // fields that are a number known from one side, such as >=90
 	odd      map[string]bool // fields that are neither, as long as they are few
 	texts    bool            // some are too long for words
+	blanks   int             // within the words
 	counts   bool            // the rows, from 0 or 1
 	next     int64           // of the count
 	forms    []dateForm
@@ -77,6 +78,7 @@ func (p *Profile) add(field string) {
 	p.distinct(field)
 	if !table.IsNumber(field) {
 		p.words++
+		p.blanks += strings.Count(field, " ")
 		p.counts = false
 		p.dates(field)
 		p.unitOf(field)
@@ -208,6 +210,12 @@ var digitDates = dateForm{digitDate, Feature{Kind: KindDate, Layout: digitLayout
 
 // present returns the number of values.
 func (p *Profile) present() int { return p.Rows - p.Missing }
+
+// isProse reports whether the fields are texts of several words, more than a name has.
+func (p *Profile) isProse() bool {
+	const most = 4 // words of a name, such as Mr. Owen Harris Braund
+	return p.blanks >= most*p.present()
+}
 
 // unique reports whether no value is there twice.
 func (p *Profile) unique() bool { return !p.Many && p.Distinct == p.present() && p.Distinct > 1 }
