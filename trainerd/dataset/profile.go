@@ -25,6 +25,7 @@ type Profile struct {
 
 	values   map[string]int // how often each is there, nil once there are many
 	numbers  int
+	moments  Moments // of the numbers
 	integers int
 	words    int // neither numbers nor missing
 	codes    int // numbers that begin with a needless zero, such as 007
@@ -89,6 +90,7 @@ func (p *Profile) add(field string) {
 		p.codes++
 	}
 	n, err := strconv.ParseFloat(field, 64)
+	p.moments.add(n)
 	whole := err == nil && n == float64(int64(n))
 	if whole {
 		p.integers++
