@@ -51,6 +51,8 @@ func TestPlanDateParts(t *testing.T) {
 		{"a year of hours", func(i int) string { return day(0).Add(time.Duration(i) * 75 * time.Hour).Format(time.DateTime) }, "weekday, month, hour"},
 		{"digits", func(i int) string { return day(5 * i).Format("20060102") }, "weekday, month"},
 		{"days before months, as is seen late", func(i int) string { return day(i).Format("02/01/2006") }, "weekday"},
+		{"seconds", func(i int) string { return fmt.Sprint(day(0).Add(time.Duration(i) * 75 * time.Hour).Unix()) }, "weekday, month, hour"},
+		{"milliseconds", func(i int) string { return fmt.Sprint(day(0).Add(time.Duration(i) * time.Hour).UnixMilli()) }, "hour"},
 		{"times of day", func(i int) string { return fmt.Sprintf("%d:%02d PM", 1+i%12, i%60) }, "hour"},
 		{"lengths of time", func(i int) string { return fmt.Sprintf("%d:%02d:%02d", i%30, i%60, i*7%60) }, ""},
 		{"numbers", func(i int) string { return fmt.Sprint(i * i) }, ""},

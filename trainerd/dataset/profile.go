@@ -40,7 +40,8 @@ type Profile struct {
 	forms    []dateForm
 	dated    int             // fields that have one of the forms
 	undated  map[string]bool // words that have none, as long as they are few
-	digits   int             // numbers that are dates such as 20260131
+	digits   int             // numbers that are dates, such as 20260131
+	digital  dateForm        // of those
 	span     dateSpan        // of the dates
 }
 
@@ -95,9 +96,8 @@ func (p *Profile) add(field string) {
 	if whole {
 		p.integers++
 	}
-	if isDigitDate(field) {
-		p.digits++
-		p.span.add(&digitDates.feature, field)
+	if whole {
+		p.digitDate(field, n)
 	}
 	first := p.Rows == 1
 	if first {
@@ -105,6 +105,27 @@ func (p *Profile) add(field string) {
 	}
 	p.counts = p.counts && whole && int64(n) == p.next && (!first || n == 0 || n == 1)
 	p.next++
+}
+
+// digitDate counts a whole number that is a date: such as 20260131, or where the column is
+// called like a time, the seconds or milliseconds since 1970.
+func (p *Profile) digitDate(field string, n float64) {
+	form, ok := digitDates, isDigitDate(field)
+	if !ok && p.namesTime() {
+		form, ok = unixForm(n)
+	}
+	if ok && (p.digits == 0 || form.form == p.digital.form) {
+		p.digital = form
+		p.digits++
+		p.span.add(&form.feature, field)
+	}
+}
+
+// namesTime reports whether the name is that of a moment.
+func (p *Profile) namesTime() bool {
+	name := strings.ToLower(p.Name)
+	return slices.Contains([]string{"ts", "t", "at", "when"}, name) || strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "_ts") ||
+		slices.ContainsFunc([]string{"time", "date", "epoch", "unix"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
 func (p *Profile) distinct(field string) {
@@ -195,8 +216,7 @@ func (p *Profile) isDated() bool {
 	return p.words == n && len(p.forms) > 0 && 2*p.dated >= n && p.dated > 0
 }
 
-// isDigitDates reports whether all values are dates without marks between their
-// parts.
+// isDigitDates reports whether all values are numbers that are dates of one form.
 func (p *Profile) isDigitDates() bool { return p.digits > 0 && p.digits == p.present() }
 
 // dateForm returns how dates are written. It is for columns of dates alone.
@@ -204,7 +224,7 @@ func (p *Profile) dateForm() dateForm {
 	if !p.isDigitDates() {
 		return p.forms[0]
 	}
-	return digitDates
+	return p.digital
 }
 
 // digitDates is the form of dates that are numbers.

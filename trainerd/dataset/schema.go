@@ -204,8 +204,13 @@ func (f *Feature) parseDate(field string) (days float32, reason, hint string) {
 }
 
 func (f *Feature) layout() string {
-	if f.Layout == durationLayout {
+	switch f.Layout {
+	case durationLayout:
 		return "hours:minutes:seconds"
+	case secondsLayout:
+		return "seconds since 1970"
+	case millisLayout:
+		return "milliseconds since 1970"
 	}
 	if f.Layout == "" {
 		return time.DateOnly
@@ -214,8 +219,13 @@ func (f *Feature) layout() string {
 }
 
 func (f *Feature) time(field string) (time.Time, error) {
-	if f.Layout == durationLayout {
+	switch f.Layout {
+	case durationLayout:
 		return parseDuration(field)
+	case secondsLayout:
+		return parseUnix(field, time.Second)
+	case millisLayout:
+		return parseUnix(field, time.Millisecond)
 	}
 	if f.Layout != "" {
 		at, err := parseTime(f.Layout, field)

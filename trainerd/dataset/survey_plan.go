@@ -190,6 +190,10 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 		rules = append(rules, "words among numbers, one input each")
 	case u.Kind == KindCategory:
 		rules = append(rules, "words, one input each")
+	case u.Form == UnixSeconds:
+		rules = append(rules, "seconds since 1970")
+	case u.Form == UnixMillis:
+		rules = append(rules, "milliseconds since 1970")
 	case u.Form == Duration:
 		rules = append(rules, "days, written hours:minutes:seconds")
 	case u.Kind == KindDate && !strings.Contains(u.Form, "%d") && !strings.Contains(u.Form, "%Y") && u.Form != ISODate:

@@ -71,6 +71,10 @@ func TestPlan(t *testing.T) {
 		{"at", func(i int) string { return fmt.Sprintf("%02dJAN2020", 1+i%28) }, "date days since 1970, written %d%b%Y"},
 		{"at", func(i int) string { return fmt.Sprint(20200101 + i%28) }, "date days since 1970, written %Y%m%d"},
 		{"at", func(i int) string { return fmt.Sprint(20200101 + i%40) }, "number "},
+		{"created_at", func(i int) string { return fmt.Sprint(1700000000 + i*4000) }, "date seconds since 1970"},
+		{"timestamp", func(i int) string { return fmt.Sprint(1700000000000 + i*4000) }, "date milliseconds since 1970"},
+		{"timestamp", func(i int) string { return fmt.Sprint(5000 + i*i*4000) }, "number "},
+		{"phone", func(i int) string { return fmt.Sprint(1700000000 + i*4000) }, "number "},
 		{"at", func(i int) string {
 			return []string{fmt.Sprintf("2020-01-%02d", 1+i%28), "NaT", "0000-00-00"}[max(0, i-117)]
 		}, `date days since 1970, written iso; "0000-00-00", "NaT" missing; missing becomes the mean`},

@@ -65,9 +65,9 @@ type Data struct {
 	// model: 1 if the field has it, otherwise 0. The words are those of the file;
 	// any other word, as in a test file, counts as none of them.
 	Categories Columns `toml:"categories"`
-	// Dates are the columns with dates, and their format: "iso", or that of
-	// strftime, as in { born = "%d.%m.%Y" }. A date becomes the
-	// days since 1970-01-01.
+	// Dates are the columns with dates, and their format: "iso", "unix" or "unix_ms"
+	// (seconds or milliseconds since 1970), "duration" (hours:minutes:seconds), or that of
+	// strftime, as in { born = "%d.%m.%Y" }. A date becomes the days since 1970-01-01.
 	Dates Dates `toml:"dates"`
 	// DateParts are what a model learns from next to the days of such a column, as in
 	// { sold = ["weekday", "month", "hour"] }; there is "day", of the month, too. Each value
