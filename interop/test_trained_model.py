@@ -2,6 +2,7 @@
 Keras, the MetaGraph of the checkpoint in TensorFlow 1's API, and the formulas in numpy give the same predictions."""
 
 import csv
+import datetime
 import importlib
 import importlib.util
 import json
@@ -44,12 +45,14 @@ seed = 1
 epochs = 30
 """
 
+PARTS = "data.date_parts={ day = ['weekday', 'month', 'day'] }"
+
 # Each: the label, the columns of words, those left out, and the rest of [model].
 MODELS = {
     "softmax, words": ("kind", ["colour", "kind"], ["price", "city"], "softmax", "standard", []),
-    "mlp, embedding": ("kind", ["colour", "city", "kind"], ["price"], "mlp", "standard", ["model.hidden=[8]"]),
+    "mlp, embedding": ("kind", ["colour", "city", "kind"], ["price"], "mlp", "standard", ["model.hidden=[8]", PARTS]),
     "logistic, numbers": ("big", [], ["colour", "city", "kind", "price"], "logistic", "minmax", []),
-    "linear, numbers": ("price", [], ["colour", "city", "kind", "big"], "linear", "standard", []),
+    "linear, numbers": ("price", [], ["colour", "city", "kind", "big"], "linear", "standard", [PARTS]),
     "linear, words": ("price", ["colour"], ["city", "kind", "big"], "linear", "", []),
 }
 
@@ -100,7 +103,7 @@ def trained(request, bin_dir, tmp_path_factory):
     write_csv(folder / "new.csv", [{k: r[k] for k in reversed(list(r)) if k != label} for r in new])
     lines = list(csv.reader(trainerd("predict", "logs", "new.csv").splitlines()))
     return {"folder": folder, "label": label, "features": features, "new": new, "header": lines[0],
-            "lines": lines[1:], "words": bool(set(categories) - {label}), "trainerd": trainerd}
+            "lines": lines[1:], "parts": PARTS in settings, "words": bool(set(categories) - {label}), "trainerd": trainerd}
 
 
 def days(text):
@@ -197,6 +200,9 @@ def test_numpy(trained):
     else:
         z = np.where(np.isnan(x), get("imputation/mean"), x)
     parts = [z]
+    if trained["parts"]:
+        on = [datetime.date.fromisoformat(row["day"]) for row in trained["new"]]
+        parts += [np.eye(7)[[d.weekday() for d in on]], np.eye(12)[[d.month - 1 for d in on]], np.eye(31)[[d.day - 1 for d in on]]]
     for name, words in (("colour", COLOURS), ("city", sorted(CITIES))):
         if name not in trained["features"]:
             continue

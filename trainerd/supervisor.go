@@ -63,7 +63,8 @@ type Supervisor struct {
 	// Logdir is where checkpoints and events go. Without it, none are written.
 	Logdir string
 	// NonChief makes this process a worker: it waits until the chief has made
-	// the model ready, and writes nothing.
+	// the model ready, and writes nothing. Its session must be one that it shares with
+	// the chief, as on a server: [variables.Variables] are those of one process.
 	NonChief bool
 
 	// InitOp initialises a model for which there is no checkpoint, fed with

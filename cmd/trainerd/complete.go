@@ -24,7 +24,7 @@ func completions(p clidoc.Place) []string {
 		return checkpointsOf(p.Args[0], false)
 	case p.Command == "init" && p.Flag == "task":
 		return []string{string(dataset.Classification), string(dataset.Regression)}
-	case p.Command == "init" && slices.Contains([]string{"label", "weight", "group"}, p.Flag) && len(p.Args) > 0:
+	case p.Command == "init" && slices.Contains([]string{"label", "weight", "group", "drop"}, p.Flag) && len(p.Args) > 0:
 		return columnsOf(p.Args[0])
 	case p.Flag != "":
 		return nil

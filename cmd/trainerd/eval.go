@@ -10,18 +10,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/predict"
 )
 
 const evalHelp = `Compares the answers of a trained model with the labels of DATA, which is read
-as trainerd predict reads it. Of classes it reports the accuracy next to that of
+as trainerd predict reads it, or without DATA with those of the rows that the run
+has kept for testing. Of classes it reports the accuracy next to that of
 always answering the most frequent class, the cross entropy, the area under the
 ROC curve (of more than two classes the mean over each against the others) and
 the confusion matrix; of numbers R2, and RMSE and MAE next to the RMSE of always
 answering the mean. Rows of a table without a label are left out and counted.
 
 EXAMPLES:
+   trainerd eval logs/iris
    trainerd eval logs/iris test.csv
    trainerd eval logs/iris test.csv --json | jq .accuracy`
 
@@ -29,38 +32,18 @@ func evalCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "eval",
 		Usage:       "compare a trained model with the labels of a file",
-		UsageText:   "trainerd eval [options] CONFIG|LOGDIR|SAVEDMODEL DATA|-",
+		UsageText:   "trainerd eval [options] CONFIG|LOGDIR|SAVEDMODEL DATA|- | CONFIG|LOGDIR",
 		Description: evalHelp,
 		Flags:       append(dataFlags(), &cli.StringFlag{Name: "labels", Usage: "take the labels of IDX data from `FILE`"}),
 		Action: func(c *cli.Context) error {
-			m, in, err := openRows(c, true)
+			read := evalFile
+			if c.NArg() == 1 {
+				read = evalTestPart
+			}
+			score, err := read(c)
 			if err != nil {
 				return err
 			}
-			defer m.Close()
-			defer in.Close()
-			s := predict.NewScorer(m.ClassNames())
-			unlabelled := 0
-			err = m.Stream(c.Context, in, func(r *predict.Row) error {
-				if math.IsNaN(r.Label) {
-					unlabelled++
-					return nil
-				}
-				s.Add(r)
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			sayCoerced(c, in)
-			score, err := s.Score()
-			if errors.Is(err, predict.ErrNoRows) {
-				return &dataset.Error{File: c.Args().Get(1), Reason: err.Error()}
-			}
-			if err != nil {
-				return err
-			}
-			score.Unlabelled = unlabelled
 			if c.Bool("json") {
 				e := json.NewEncoder(c.App.Writer)
 				e.SetEscapeHTML(false)
@@ -69,6 +52,62 @@ func evalCommand() *cli.Command {
 			return writeScore(c.App.Writer, score)
 		},
 	}
+}
+
+// evalFile compares a model with the labels of a file.
+func evalFile(c *cli.Context) (*predict.Score, error) {
+	m, in, err := openRows(c, true)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	defer in.Close()
+	s := predict.NewScorer(m.ClassNames())
+	unlabelled := 0
+	err = m.Stream(c.Context, in, func(r *predict.Row) error {
+		if math.IsNaN(r.Label) {
+			unlabelled++
+			return nil
+		}
+		s.Add(r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	sayCoerced(c, in)
+	score, err := s.Score()
+	if errors.Is(err, predict.ErrNoRows) {
+		return nil, &dataset.Error{File: c.Args().Get(1), Reason: err.Error()}
+	}
+	if err == nil {
+		score.Unlabelled = unlabelled
+	}
+	return score, err
+}
+
+// evalTestPart compares a model with the labels of the rows that its run kept for testing.
+func evalTestPart(c *cli.Context) (*predict.Score, error) {
+	for _, flag := range []string{"format", "coerce", "labels"} {
+		if c.IsSet(flag) {
+			return nil, usagef("eval: --%s is for DATA; without it the test rows of the run are read as its config says", flag)
+		}
+	}
+	m, logdir, err := openModel(c)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	d, err := daemon.TestPart(c.Context, logdir, m.Source, m.Schema)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	s := predict.NewScorer(m.ClassNames())
+	if err := m.StreamTest(c.Context, d, func(r *predict.Row) error { s.Add(r); return nil }); err != nil {
+		return nil, err
+	}
+	return s.Score()
 }
 
 // writeScore writes a Score for people.

@@ -36,6 +36,7 @@ EXAMPLES:
    trainerd init iris.csv
    trainerd init titanic.csv --label survived
    trainerd init houses.parquet --label price --task regression houses.toml
+   trainerd init trips.csv --label minutes --drop fare --drop tip
    trainerd init train-images-idx3-ubyte.gz mnist.toml
    trainerd init 'train-*.tfrecord' --label image/class/label flowers.toml
    trainerd init photos/` + initProgramHelp
@@ -53,6 +54,7 @@ func initCommand() *cli.Command {
 			&cli.StringFlag{Name: "label", Usage: "name or number, from 0, of the `COLUMN` to predict; -1 is the last; of IDX data the file with the labels"},
 			&cli.StringFlag{Name: "weight", Usage: "the `COLUMN` of a table with the weight of each row"},
 			&cli.StringFlag{Name: "group", Usage: "the `COLUMN` of a table that says which rows belong together, as those of one patient; \"\" for none"},
+			&cli.StringSliceFlag{Name: "drop", Usage: "leave out the `COLUMN`, as one that is known only when the label is; may be repeated"},
 			&cli.StringFlag{Name: "task", Usage: "`TASK` is classification or regression, instead of what the label suggests"},
 			&cli.StringFlag{Name: "data", Usage: "the `FILE` with the data, instead of the argument"},
 		),

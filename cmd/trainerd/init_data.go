@@ -28,6 +28,9 @@ func newTemplate(c *cli.Context, file string) (*config.Template, error) {
 		if c.IsSet("weight") {
 			return nil, usagef("init: --weight is for tables; for %s see data.weight and data.class_weights", sample.Format)
 		}
+		if c.IsSet("drop") {
+			return nil, usagef("init: --drop is for tables, not for %s", sample.Format)
+		}
 		if c.IsSet("group") {
 			return nil, usagef("init: --group is for tables, not for %s", sample.Format)
 		}
@@ -80,6 +83,13 @@ func useColumns(c *cli.Context, p *config.Template) error {
 		} else {
 			p.Weight = p.Plan.Weigh(column)
 		}
+	}
+	for _, name := range c.StringSlice("drop") {
+		column, ok := p.Survey.Column(name)
+		if !ok || column == p.Plan.Label {
+			return usagef("init: --drop: there is no column %q besides the label; there are %s", name, columnNames(p.Survey))
+		}
+		p.Plan.Leave(column)
 	}
 	return nil
 }

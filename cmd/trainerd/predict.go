@@ -99,6 +99,27 @@ func maxMemory(c *cli.Context) (int64, error) {
 	return n, nil
 }
 
+// openModel opens the model of a command, which was trained with rows, and returns the
+// logdir or SavedModel that it is in.
+func openModel(c *cli.Context) (m *predict.Model, path string, err error) {
+	if path, err = logdirOf(c.Args().Get(0)); err != nil {
+		return nil, "", err
+	}
+	options := modelOptions(c)
+	options.MemoryOption = "--max-memory"
+	if options.MaxMemory, err = maxMemory(c); err != nil {
+		return nil, "", err
+	}
+	if m, err = predict.Open(c.Context, path, options); err != nil {
+		return nil, "", err
+	}
+	if m.Schema == nil {
+		m.Close()
+		return nil, "", &predict.Error{Source: m.Source, Reason: "does not say what its rows are: it was not trained as a model family; run it with trainerd graph run, or trainerd serve"}
+	}
+	return m, path, nil
+}
+
 // openRows opens the model and the data of a command.
 func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples, error) {
 	if c.NArg() != 2 || c.Args().Get(0) == "" || c.Args().Get(1) == "" {
@@ -109,22 +130,9 @@ func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples
 	if !slices.Contains(known, format) {
 		return nil, nil, usagef("%s: --format %s: want csv, json, parquet, tfrecord, idx or images", c.Command.Name, format)
 	}
-	path, err := logdirOf(c.Args().Get(0))
+	m, _, err := openModel(c)
 	if err != nil {
 		return nil, nil, err
-	}
-	options := modelOptions(c)
-	options.MemoryOption = "--max-memory"
-	if options.MaxMemory, err = maxMemory(c); err != nil {
-		return nil, nil, err
-	}
-	m, err := predict.Open(c.Context, path, options)
-	if err != nil {
-		return nil, nil, err
-	}
-	if m.Schema == nil {
-		m.Close()
-		return nil, nil, &predict.Error{Source: m.Source, Reason: "does not say what its rows are: it was not trained as a model family; run it with trainerd graph run, or trainerd serve"}
 	}
 	o := dataset.ExamplesOptions{Format: format, NeedLabel: needLabel, NoMissing: !m.FillsMissing(), Labels: c.String("labels"),
 		Coerce: c.Bool("coerce"), CoerceOption: "--coerce"}

@@ -153,6 +153,8 @@ func schemaChange(was, is *dataset.Schema) string {
 			return fmt.Sprintf("%s was a %s, and is a %s", columnName(b, i), a.Kind, b.Kind)
 		case a.Unit != b.Unit && a.Unit != "" && b.Unit != "": // numbers without one are of any
 			return fmt.Sprintf("%s was in %s, and is in %s", columnName(b, i), a.Unit, b.Unit)
+		case !slices.Equal(a.Parts, b.Parts):
+			return fmt.Sprintf("the parts of the dates in %s were %q, and are %q", columnName(b, i), a.Parts, b.Parts)
 		case !slices.Equal(a.Vocabulary, b.Vocabulary):
 			return fmt.Sprintf("the words of %s were %s, and are %s", columnName(b, i), someWords(a.Vocabulary), someWords(b.Vocabulary))
 		}

@@ -97,6 +97,7 @@ func TestResumeWithOtherColumns(t *testing.T) {
 		{"label by name", "a,b,y,z\n", "data.label='z'", "data.label='y'", `the label was the column "z", and is "y"`},
 		{"label by name, then index", "a,b,y,z\n", "data.label='z'", "data.label=3", ""},
 		{"label by index, then name", "a,b,y,z\n", "data.label=3", "data.label='z'", ""},
+		{"parts of dates", "a,b,y,z\n", "data.dates={a='%d'}", "data.dates={a='%d'}&data.date_parts={a=['weekday']}", `the parts of the dates in the column "a" were []`},
 		{"order by name", "a,b,y,z\n", "data.features=['a', 'b']", "data.features=['b', 'a']", `feature 0 was the column "a", and is "b"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestResumeWithOtherColumns(t *testing.T) {
 			}
 			job := func(steps, change string) *config.Config {
 				var all []config.Override
-				for _, a := range []string{"data.batch_size=2", "data.test_fraction=0", "eval.steps=0", "data.label=-1", features, steps, change} {
+				for _, a := range append([]string{"data.batch_size=2", "data.test_fraction=0", "eval.steps=0", "data.label=-1", features, steps}, strings.Split(change, "&")...) {
 					all = append(all, config.Override{Flag: "--set", Assignment: a})
 				}
 				if tt.header != "" {

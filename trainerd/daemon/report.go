@@ -55,6 +55,9 @@ func (j *job) reportResult(e *evaluation, o RunOptions) {
 	saves := j.config.Supervisor.SaveModelSecs > 0 || j.config.Supervisor.SaveModelSteps > 0
 	o.suggestNext(j.config, saves)
 	if saves && !j.config.IsGraph() {
+		if e != nil {
+			fmt.Fprintf(o.Stdout, "  %s eval %s\n", o.command("trainerd"), shell.Quote(config.Absolute(j.config.Logdir)))
+		}
 		fmt.Fprintf(o.Stdout, "  %s predict %s %s\n", o.command("trainerd"), shell.Quote(config.Absolute(j.config.Logdir)), shell.Quote(config.Absolute(j.config.Data.File)))
 	}
 }

@@ -129,7 +129,7 @@ func lastStep(t *testing.T, c *config.Config) int64 {
 func TestRun(t *testing.T) {
 	c := clustersConfig(t)
 	stdout, stderr := runJob(t, t.Context(), c)
-	want := fmt.Sprintf("test accuracy: 1.000\nalways the most frequent class: 0.650\nnext:\n  trainerd tensorboard %[1]s\n  ckpt ls %[1]s\n  trainerd predict %[1]s %[2]s\n", c.Logdir, c.Data.File)
+	want := fmt.Sprintf("test accuracy: 1.000\nalways the most frequent class: 0.650\nnext:\n  trainerd tensorboard %[1]s\n  ckpt ls %[1]s\n  trainerd eval %[1]s\n  trainerd predict %[1]s %[2]s\n", c.Logdir, c.Data.File)
 	if stdout != want {
 		t.Errorf("stdout is\n%s\nwant\n%s", stdout, want)
 	}

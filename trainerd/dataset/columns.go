@@ -45,6 +45,9 @@ func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
 	}
 	for _, c := range used {
 		f := Feature{Kind: kinds[c], Column: c, Layout: o.Dates[columns[c]], Unit: o.Units[columns[c]], NA: o.NAValues[columns[c]]}
+		if f.Kind == KindDate {
+			f.Parts = o.DateParts[columns[c]]
+		}
 		if f.Kind == "" {
 			f.Kind = KindNumber
 		}
@@ -169,6 +172,9 @@ func (p *columnPlan) kinds(o Options) (map[int]Kind, *Error) {
 		}
 		kinds[c] = KindDate
 	}
+	if e := p.checkDateParts(o, kinds); e != nil {
+		return nil, e
+	}
 	for name := range o.Units {
 		c, e := p.find(Column{Name: name}, "units")
 		if e != nil {
@@ -184,6 +190,24 @@ func (p *columnPlan) kinds(o Options) (map[int]Kind, *Error) {
 		}
 	}
 	return kinds, nil
+}
+
+// checkDateParts returns an error for parts of a column that has none.
+func (p *columnPlan) checkDateParts(o Options, kinds map[int]Kind) *Error {
+	for name, parts := range o.DateParts {
+		c, e := p.find(Column{Name: name}, "date_parts")
+		if e != nil {
+			return e
+		}
+		reason := checkParts(parts, o.Dates[name])
+		if kinds[c] != KindDate {
+			reason = "has parts, but no dates"
+		}
+		if reason != "" {
+			return &Error{Reason: fmt.Sprintf("data.date_parts: the column %s %s", clip(name), reason), Hint: "correct it, or remove it there"}
+		}
+	}
+	return nil
 }
 
 // locate adds a column to a fault.

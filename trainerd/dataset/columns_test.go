@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,7 +93,7 @@ func TestColumnErrors(t *testing.T) {
 	}
 	many := "a,y\n"
 	for i := range maxWords + 1 {
-		many += strings.Repeat("x", 1+i/10) + string(rune('0'+i%10)) + ",0\n"
+		many += strconv.Itoa(i) + "x,0\n"
 	}
 	for _, c := range []struct {
 		name, text string
@@ -107,7 +108,7 @@ func TestColumnErrors(t *testing.T) {
 		{"one class", "a,y\n1,x\n2,x\n", header(Options{Categories: []string{"y"}}), `data.csv: column 2 ("y"): every label is "x"; a classifier needs at least two classes`},
 		{"no label at all", "a,y\n1,\n2,NA\n", header(Options{Missing: true}), `data.csv: column 2 ("y"): no row has a label`},
 		{"more classes than the model has", "a,y\n1,u\n2,v\n3,w\n", header(Options{Categories: []string{"y"}, Classes: 2}), `data.csv: column 2 ("y"): there are 3 classes, more than model.classes = 2`},
-		{"too many words", many, header(Options{Categories: []string{"a"}}), `data.csv:1002: column 1 ("a"): is the word number 1001 of a category; leave the column out: add it to data.drop`},
+		{"too many words", many, header(Options{Categories: []string{"a"}}), `data.csv:10002: column 1 ("a"): is the word number 10001 of a category; leave the column out: add it to data.drop`},
 		{"binary", "a\x00\x01" + strings.Repeat("\x02", 1<<16), Options{}, "data.csv: is a binary file, not a table of text; give a table of text, or Parquet, TFRecord, IDX or images"},
 		{"JSON", `{"a":1,"y":0}` + "\n" + `{"a":"b","y":1}`, Options{Format: FormatJSON, Label: Column{Name: "y"}}, `data.csv: record 2: column 1 ("a"): "b" is not a number`},
 	} {
@@ -119,7 +120,7 @@ func TestColumnErrors(t *testing.T) {
 }
 
 func TestDateLayout(t *testing.T) {
-	for form, want := range map[string]string{"%Y-%m-%d": "2006-1-2", "%d. %B %y": "2. January 06", "iso": "", "%F %T%z": "2006-1-2 15:4:5-0700", "%-d/%-m": "2/1"} {
+	for form, want := range map[string]string{"%Y-%m-%d": "2006-1-2", "%d. %B %y": "2. January 06", "iso": "", "unix": secondsLayout, digitDate: digitLayout, "%F %T%z": "2006-1-2 15:4:5-0700", "%-d/%-m": "2/1"} {
 		if got, err := DateLayout(form); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", form, got, err, want)
 		}

@@ -85,6 +85,8 @@ type Options struct {
 	// Dates has the layouts, as in package time, of the columns of a table that
 	// hold dates; "" is RFC 3339, or its date alone.
 	Dates map[string]string
+	// DateParts has the parts of the dates of columns that are learnt from next to their days.
+	DateParts map[string][]DatePart
 	// Units has the units of columns of numbers, see [Feature]; NAValues has the
 	// words of columns that stand for a missing value.
 	Units    map[string]string

@@ -3,6 +3,8 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,8 +27,22 @@ var dateWords = map[string]string{
 // seconds: 01:30, or 125:02:03.5. Their values are in days, like those of dates.
 const Duration = "duration"
 
-// durationLayout means [Duration]; no layout of package time is like it.
-const durationLayout = "h:m:s"
+// UnixSeconds and UnixMillis are the names of the layouts of times that are the seconds, or
+// milliseconds, since 1970, as programs and pandas write them.
+const (
+	UnixSeconds = "unix"
+	UnixMillis  = "unix_ms"
+)
+
+// The layouts of these; no layout of package time is like them.
+const (
+	durationLayout = "h:m:s"
+	secondsLayout  = "unix s"
+	millisLayout   = "unix ms"
+)
+
+// namedLayouts are the layouts that no directives describe.
+var namedLayouts = map[string]string{ISODate: "", Duration: durationLayout, UnixSeconds: secondsLayout, UnixMillis: millisLayout}
 
 var durationForm = lazyregexp.New(`^(-?)([0-9]{1,6}):([0-5]?[0-9])(?::([0-5]?[0-9](?:\.[0-9]{1,9})?))?$`)
 
@@ -44,14 +60,33 @@ func parseDuration(field string) (time.Time, error) {
 	return time.Unix(0, 0).Add(d), err
 }
 
-// DateLayout returns the layout, as in package time, for one of strftime, for
-// [ISODate] or for [Duration].
-func DateLayout(format string) (layout string, err error) {
-	if format == ISODate {
-		return "", nil
+// parseUnix returns the time that is a number of units after 1970 began.
+func parseUnix(field string, unit time.Duration) (time.Time, error) {
+	n, err := strconv.ParseFloat(field, 64)
+	if most := float64(math.MaxInt64 / unit); !(math.Abs(n) < most) {
+		return time.Time{}, errors.Join(err, errors.New("not a number of seconds since 1970"))
 	}
-	if format == Duration {
-		return durationLayout, nil
+	return time.Unix(0, 0).Add(time.Duration(n * float64(unit))), err
+}
+
+// unixForm returns the form of a whole number that is a time of our age, as seconds or
+// milliseconds; false for another number.
+func unixForm(n float64) (form dateForm, ok bool) {
+	const first, last = 631_152_000, 4_102_444_800 // 1990 and 2100
+	switch {
+	case n >= first && n < last:
+		return dateForm{UnixSeconds, Feature{Kind: KindDate, Layout: secondsLayout}}, true
+	case n >= first*1000 && n < last*1000:
+		return dateForm{UnixMillis, Feature{Kind: KindDate, Layout: millisLayout}}, true
+	}
+	return dateForm{}, false
+}
+
+// DateLayout returns the layout, as in package time, for one of strftime, for
+// [ISODate], [Duration], [UnixSeconds] or [UnixMillis].
+func DateLayout(format string) (layout string, err error) {
+	if layout, ok := namedLayouts[format]; ok {
+		return layout, nil
 	}
 	var b strings.Builder
 	for rest := format; rest != ""; {
@@ -98,8 +133,12 @@ func dateForms() []string {
 		"%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y", Duration, "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
 }
 
-// digitDate is the form of dates that are numbers.
-const digitDate = "%Y%m%d"
+// digitDate is the form of dates that are numbers, and digitLayout what package time has
+// for it.
+const (
+	digitDate   = "%Y%m%d"
+	digitLayout = "200612"
+)
 
 // isDigitDate reports whether a whole number is a date of our time.
 func isDigitDate(field string) bool {

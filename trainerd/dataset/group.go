@@ -166,6 +166,12 @@ func (p *Plan) GroupBy(column int) string {
 	return u.Name
 }
 
+// Leave leaves a column out.
+func (p *Plan) Leave(column int) {
+	u := &p.Uses[column]
+	u.Drop, u.Weight, u.Group, u.Rule = true, false, false, "left out: as --drop says"
+}
+
 // Ungroup no longer splits the rows by a column, which is then left out.
 func (p *Plan) Ungroup() {
 	for i := range p.Uses {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,9 @@ func (s *Survey) Notes(ctx context.Context, p *Plan) ([]string, error) {
 	}
 	if !p.Numbers {
 		notes = append(notes, s.Columns[p.Label].rareClass()...)
+	}
+	if p.Numbers {
+		notes = append(notes, s.Columns[p.Label].farOff()...)
 	}
 	if group := p.Group(); group != "" {
 		notes = append(notes, fmt.Sprintf("%s: all rows of one are in the training or all in the test part, which shows how the model does on others; group in [data] says so, and it is not a feature", group))
@@ -113,6 +117,19 @@ func (p *Profile) rareClass() []string {
 	}
 	return []string{fmt.Sprintf(`%s: only %d of %d rows are of the class %s, so the accuracy says little of it; class_weights = "balanced" in [data] gives it more weight, and trainerd eval shows each class`,
 		p.Name, fewest, p.present(), clip(least))}
+}
+
+// farOff finds a number to predict of which few rows are so far from the others that their
+// squared errors count for more than those of all others together.
+func (p *Profile) farOff() []string {
+	const far = 10 // standard deviations; of a normal distribution none is
+	m := p.moments
+	m.finish()
+	off := max(m.Max-m.Mean, m.Mean-m.Min) / math.Sqrt(m.Variance)
+	if !(off > far) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: a value is %.0f standard deviations from the mean; such rows decide what is learnt from squared errors: correct them, leave them out, or predict the logarithm", p.Name, off)}
 }
 
 // orderNotes finds rows that belong together, so that a random test part is no fair

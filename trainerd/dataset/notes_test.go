@@ -39,6 +39,8 @@ func TestNotes(t *testing.T) {
 		{"a,weight,class", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%15, i%15/3%2) }, ""},
 		{"day,b,class", func(i int) string { return fmt.Sprintf("2024-%02d-%02d,%d,%d", 1+i/28, 1+i%28, i*31%97, i%2) }, "day: the rows are in the order of time"},
 		{"day,b,class", func(i int) string { return fmt.Sprintf("2024-%02d-%02d,%d,%d", 1+i%12, 1+i%28, i*31%97, i%2) }, ""},
+		{"a,b,price", func(i int) string { return fmt.Sprintf("%d,%d,%d.5", i*i, i*31%97, i*7%113+i/119*900_000) }, "price: a value is 11 standard deviations from the mean; such rows"},
+		{"a,b,price", func(i int) string { return fmt.Sprintf("%d,%d,%d.5", i*i, i*31%97, i*7%113+i/119*500) }, ""},
 		{"ts,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%d", 1700000000+i*3600, i*31%97, i%2) }, "ts: the rows are in the order of time"},
 	} {
 		s := survey(t, tableText(c.header, 120, c.row))

@@ -25,6 +25,7 @@ type Profile struct {
 
 	values   map[string]int // how often each is there, nil once there are many
 	numbers  int
+	moments  Moments // of the numbers
 	integers int
 	words    int // neither numbers nor missing
 	codes    int // numbers that begin with a needless zero, such as 007
@@ -33,12 +34,15 @@ type Profile struct {
 	bounds   int             // fields that are a number known from one side, such as >=90
 	odd      map[string]bool // fields that are neither, as long as they are few
 	texts    bool            // some are too long for words
+	blanks   int             // within the words
 	counts   bool            // the rows, from 0 or 1
 	next     int64           // of the count
 	forms    []dateForm
 	dated    int             // fields that have one of the forms
 	undated  map[string]bool // words that have none, as long as they are few
-	digits   int             // numbers that are dates such as 20260131
+	digits   int             // numbers that are dates, such as 20260131
+	digital  dateForm        // of those
+	span     dateSpan        // of the dates
 }
 
 // dateForm is a form of dates that all values so far have.
@@ -76,6 +80,7 @@ func (p *Profile) add(field string) {
 	p.distinct(field)
 	if !table.IsNumber(field) {
 		p.words++
+		p.blanks += strings.Count(field, " ")
 		p.counts = false
 		p.dates(field)
 		p.unitOf(field)
@@ -86,12 +91,13 @@ func (p *Profile) add(field string) {
 		p.codes++
 	}
 	n, err := strconv.ParseFloat(field, 64)
+	p.moments.add(n)
 	whole := err == nil && n == float64(int64(n))
 	if whole {
 		p.integers++
 	}
-	if isDigitDate(field) {
-		p.digits++
+	if whole {
+		p.digitDate(field, n)
 	}
 	first := p.Rows == 1
 	if first {
@@ -99,6 +105,27 @@ func (p *Profile) add(field string) {
 	}
 	p.counts = p.counts && whole && int64(n) == p.next && (!first || n == 0 || n == 1)
 	p.next++
+}
+
+// digitDate counts a whole number that is a date: such as 20260131, or where the column is
+// called like a time, the seconds or milliseconds since 1970.
+func (p *Profile) digitDate(field string, n float64) {
+	form, ok := digitDates, isDigitDate(field)
+	if !ok && p.namesTime() {
+		form, ok = unixForm(n)
+	}
+	if ok && (p.digits == 0 || form.form == p.digital.form) {
+		p.digital = form
+		p.digits++
+		p.span.add(&form.feature, field)
+	}
+}
+
+// namesTime reports whether the name is that of a moment.
+func (p *Profile) namesTime() bool {
+	name := strings.ToLower(p.Name)
+	return slices.Contains([]string{"ts", "t", "at", "when"}, name) || strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "_ts") ||
+		slices.ContainsFunc([]string{"time", "date", "epoch", "unix"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
 func (p *Profile) distinct(field string) {
@@ -162,6 +189,7 @@ func (p *Profile) dates(field string) {
 	if left := formsOf(p.forms, field); len(left) > 0 {
 		p.forms = left
 		p.dated++
+		p.span.add(&left[0].feature, field)
 		return
 	}
 	if len(p.undated) == fewOdd || len(field) > longestUnit+64 || p.dated > 0 && len(formsOf(allDateForms(), field)) > 0 {
@@ -188,8 +216,7 @@ func (p *Profile) isDated() bool {
 	return p.words == n && len(p.forms) > 0 && 2*p.dated >= n && p.dated > 0
 }
 
-// isDigitDates reports whether all values are dates without marks between their
-// parts.
+// isDigitDates reports whether all values are numbers that are dates of one form.
 func (p *Profile) isDigitDates() bool { return p.digits > 0 && p.digits == p.present() }
 
 // dateForm returns how dates are written. It is for columns of dates alone.
@@ -197,15 +224,20 @@ func (p *Profile) dateForm() dateForm {
 	if !p.isDigitDates() {
 		return p.forms[0]
 	}
-	layout, err := DateLayout(digitDate)
-	if err != nil {
-		panic(err) // it is a constant
-	}
-	return dateForm{digitDate, Feature{Kind: KindDate, Layout: layout}}
+	return p.digital
 }
+
+// digitDates is the form of dates that are numbers.
+var digitDates = dateForm{digitDate, Feature{Kind: KindDate, Layout: digitLayout}}
 
 // present returns the number of values.
 func (p *Profile) present() int { return p.Rows - p.Missing }
+
+// isProse reports whether the fields are texts of several words, more than a name has.
+func (p *Profile) isProse() bool {
+	const most = 4 // words of a name, such as Mr. Owen Harris Braund
+	return p.blanks >= most*p.present()
+}
 
 // unique reports whether no value is there twice.
 func (p *Profile) unique() bool { return !p.Many && p.Distinct == p.present() && p.Distinct > 1 }
@@ -246,7 +278,7 @@ func (p *Profile) isClasses(named bool) bool {
 	if p.kind() != KindNumber || p.integers != p.numbers || p.Many {
 		return false
 	}
-	if named && p.Distinct <= maxWords && p.isNumbered() && 2*p.Distinct <= p.present() {
+	if named && p.Distinct <= maxClasses && p.isNumbered() && 2*p.Distinct <= p.present() {
 		return true
 	}
 	const few = 20

@@ -165,11 +165,11 @@ func (r *rowsReader) begin() error {
 	r.words = make([]*vocabulary, len(plan.features))
 	for i, f := range plan.features {
 		if f.Kind == KindCategory {
-			r.words[i] = newVocabulary(f.Vocabulary)
+			r.words[i] = newVocabulary(f.Vocabulary, maxWords)
 		}
 	}
 	if plan.classes {
-		r.classes = newVocabulary(plan.classNames)
+		r.classes = newVocabulary(plan.classNames, maxClasses)
 	}
 	return nil
 }
@@ -349,8 +349,12 @@ func (r *rowsReader) countClasses(names []string) (int, *Error) {
 	return max(len(names), r.opts.Classes), nil
 }
 
-// maxWords bounds the words of a category.
-const maxWords = 1000
+const (
+	// maxWords bounds the words of a category. More are no categories.
+	maxWords = maxDistinct
+	// maxClasses bounds the classes of a label.
+	maxClasses = 1000
+)
 
 // statTable says why a file cannot be read, before it is.
 func statTable(name string) error {

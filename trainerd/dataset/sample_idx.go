@@ -83,14 +83,14 @@ func (s *Sample) classify(labels []float64, task Task, place string) error {
 	for _, v := range labels {
 		whole = whole && v == math.Trunc(v) && v >= 0 && v <= math.MaxInt32
 		top = max(top, v)
-		if len(distinct) <= maxWords {
+		if len(distinct) <= maxClasses {
 			distinct[v] = true
 		}
 	}
 	if len(distinct) < 2 {
 		return &Error{File: place, Reason: "every label is the same", Hint: "check that they are the labels"}
 	}
-	classes := whole && top <= maxWords && 2*len(distinct) <= len(labels)
+	classes := whole && top <= maxClasses && 2*len(distinct) <= len(labels)
 	s.Numbers = task == Regression || task == AnyTask && !classes
 	if !s.Numbers && !whole {
 		return &Error{File: place, Reason: "the labels are not whole numbers from 0 up, so no classes", Hint: "use --task regression"}

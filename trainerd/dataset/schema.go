@@ -39,6 +39,8 @@ type Feature struct {
 	// Layout is how dates are written, as in package time. "" means RFC 3339, or
 	// its date alone.
 	Layout string `json:"layout,omitempty"`
+	// Parts are those of a date that a model learns from next to the days.
+	Parts []DatePart `json:"parts,omitempty"`
 	// Unit follows the numbers of the column, as in 12 kg, or precedes them if
 	// it is a currency code; numbers without it are accepted too.
 	Unit string `json:"unit,omitempty"`
@@ -202,8 +204,13 @@ func (f *Feature) parseDate(field string) (days float32, reason, hint string) {
 }
 
 func (f *Feature) layout() string {
-	if f.Layout == durationLayout {
+	switch f.Layout {
+	case durationLayout:
 		return "hours:minutes:seconds"
+	case secondsLayout:
+		return "seconds since 1970"
+	case millisLayout:
+		return "milliseconds since 1970"
 	}
 	if f.Layout == "" {
 		return time.DateOnly
@@ -212,8 +219,13 @@ func (f *Feature) layout() string {
 }
 
 func (f *Feature) time(field string) (time.Time, error) {
-	if f.Layout == durationLayout {
+	switch f.Layout {
+	case durationLayout:
 		return parseDuration(field)
+	case secondsLayout:
+		return parseUnix(field, time.Second)
+	case millisLayout:
+		return parseUnix(field, time.Millisecond)
 	}
 	if f.Layout != "" {
 		at, err := parseTime(f.Layout, field)

@@ -29,7 +29,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 // are their own numbers.
 func (s *Schema) uniform() bool {
 	for i, f := range s.Features {
-		if f.Name != "" || f.Layout != "" || f.Unit != "" || f.NA != nil || f.Vocabulary != nil || f.Column != i || f.Kind != s.Features[0].Kind {
+		if f.Name != "" || f.Layout != "" || f.Parts != nil || f.Unit != "" || f.NA != nil || f.Vocabulary != nil || f.Column != i || f.Kind != s.Features[0].Kind {
 			return false
 		}
 	}

@@ -131,8 +131,14 @@ func (p *Profile) isLabelName() bool {
 
 // tooManyWords reports whether words are texts or identifiers, no categories.
 func (p *Profile) tooManyWords() bool {
-	const few = 10
-	return p.Many || p.Distinct > maxWords || p.Distinct > few && 2*p.Distinct > p.present()
+	const few, many = 10, 1000
+	switch {
+	case p.Many || p.Distinct > maxWords:
+		return true
+	case p.Distinct > many: // each has a vector, which its rows have to teach
+		return 5*p.Distinct > p.present()
+	}
+	return p.Distinct > few && 2*p.Distinct > p.present()
 }
 
 // unnamedIndex is what a first column without a name is called.

@@ -23,6 +23,8 @@ type Use struct {
 	NA   []string
 	// Form is the format of the dates, for [DateLayout].
 	Form string
+	// Parts are those of the dates that come again and again.
+	Parts []DatePart
 	// Drop says that the column is left out.
 	Drop bool
 	// Weight says that the column has the weights of the rows.
@@ -56,8 +58,8 @@ func (s *Survey) Plan(ctx context.Context, label int, task Task) (*Plan, error) 
 	switch {
 	case p.Numbers && l.kind() != KindNumber:
 		return nil, s.fault(label, "the label is to be a number, but has "+clip(l.Example), "choose another column with --label, or --task classification")
-	case !p.Numbers && (l.Many || l.Distinct > maxWords):
-		return nil, s.fault(label, "the label has more than "+strconv.Itoa(maxWords)+" different values, which are too many for classes", "choose another column with --label, or --task regression")
+	case !p.Numbers && (l.Many || l.Distinct > maxClasses):
+		return nil, s.fault(label, "the label has more than "+strconv.Itoa(maxClasses)+" different values, which are too many for classes", "choose another column with --label, or --task regression")
 	case !p.Numbers && l.unique():
 		return nil, s.fault(label, "the label is different in every row", "choose another column with --label")
 	}
@@ -139,6 +141,7 @@ func (p *Profile) use() Use {
 	switch u.Kind {
 	case KindDate:
 		u.Form = p.dateForm().form
+		u.Parts = p.span.parts()
 		if u.NA = slices.Sorted(maps.Keys(p.undated)); len(u.NA) > 0 {
 			u.Missing += p.words - p.dated
 		}
@@ -155,6 +158,7 @@ func (p *Profile) use() Use {
 
 func (p *Profile) asLabel(numbers bool) Use {
 	u := p.use()
+	u.Parts = nil
 	u.Rule = "label: a number"
 	if !numbers {
 		u.Words = !(p.kind() == KindNumber && p.isNumbered())
@@ -186,6 +190,10 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 		rules = append(rules, "words among numbers, one input each")
 	case u.Kind == KindCategory:
 		rules = append(rules, "words, one input each")
+	case u.Form == UnixSeconds:
+		rules = append(rules, "seconds since 1970")
+	case u.Form == UnixMillis:
+		rules = append(rules, "milliseconds since 1970")
 	case u.Form == Duration:
 		rules = append(rules, "days, written hours:minutes:seconds")
 	case u.Kind == KindDate && !strings.Contains(u.Form, "%d") && !strings.Contains(u.Form, "%Y") && u.Form != ISODate:
@@ -231,6 +239,8 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 		return "constant", true
 	case kind == KindCategory && 2*p.numbers > p.present() && len(p.odd) > 0 && (p.unique() || p.tooManyWords()):
 		return fmt.Sprintf("numbers, but also %d words such as %s", p.words-p.units-p.bounds, quoteNames(slices.Sorted(maps.Keys(p.odd))[:1])), true
+	case kind == KindCategory && (p.unique() || p.tooManyWords()) && p.isProse():
+		return "texts, which are not learnt from", true
 	case kind == KindCategory && p.unique():
 		return "different in every row", true
 	case kind == KindCategory && p.tooManyWords():

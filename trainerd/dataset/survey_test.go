@@ -46,6 +46,8 @@ func TestPlan(t *testing.T) {
 		{"PassengerId", func(i int) string { return fmt.Sprint(5000 - 3*i) }, "number left out: identifies the rows"},
 		{"", func(i int) string { return fmt.Sprint("r", i) }, "category left out: the index, without a name"},
 		{"name", func(i int) string { return fmt.Sprint("Mr. ", i) }, "category left out: different in every row"},
+		{"review", func(i int) string { return fmt.Sprintf("it is my chair number %d", i) }, "category left out: texts, which are not learnt from"},
+		{"name", func(i int) string { return fmt.Sprint("Braund Mr. Owen ", i) }, "category left out: different in every row"},
 		{"ticket", func(i int) string { return fmt.Sprint("A/", i*2/3) }, "category left out: too many different words"},
 		{"town", func(i int) string { return fmt.Sprint("T", i%30) }, "category words, one input each"},
 		{"flag", func(i int) string { return fmt.Sprint(i%3 == 0) }, "category words, one input each"},
@@ -69,6 +71,10 @@ func TestPlan(t *testing.T) {
 		{"at", func(i int) string { return fmt.Sprintf("%02dJAN2020", 1+i%28) }, "date days since 1970, written %d%b%Y"},
 		{"at", func(i int) string { return fmt.Sprint(20200101 + i%28) }, "date days since 1970, written %Y%m%d"},
 		{"at", func(i int) string { return fmt.Sprint(20200101 + i%40) }, "number "},
+		{"created_at", func(i int) string { return fmt.Sprint(1700000000 + i*4000) }, "date seconds since 1970"},
+		{"timestamp", func(i int) string { return fmt.Sprint(1700000000000 + i*4000) }, "date milliseconds since 1970"},
+		{"timestamp", func(i int) string { return fmt.Sprint(5000 + i*i*4000) }, "number "},
+		{"phone", func(i int) string { return fmt.Sprint(1700000000 + i*4000) }, "number "},
 		{"at", func(i int) string {
 			return []string{fmt.Sprintf("2020-01-%02d", 1+i%28), "NaT", "0000-00-00"}[max(0, i-117)]
 		}, `date days since 1970, written iso; "0000-00-00", "NaT" missing; missing becomes the mean`},
@@ -169,6 +175,24 @@ func TestPlanOfACurve(t *testing.T) {
 		}
 		if want && (p.Uses[0].Drop || p.Uses[0].Rule != "") {
 			t.Errorf("%s: %+v", header, p.Uses[0])
+		}
+	}
+}
+
+// TestManyWords uses a column of more than a thousand words only if these come often
+// enough to be learnt.
+func TestManyWords(t *testing.T) {
+	for words, want := range map[int]string{2000: "words, one input each", 3000: "left out: too many different words"} {
+		s := survey(t, tableText("product,price", 12_000, func(i int) string { return fmt.Sprintf("p%d,%d.5", i%words, i*i%977) }))
+		p, err := s.Plan(t.Context(), 1, AnyTask)
+		if words == 3000 {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d words: %v, want %q", words, err, want)
+			}
+			continue
+		}
+		if err != nil || p.Uses[0].Rule != want {
+			t.Errorf("%d words: %v, want %q", words, err, want)
 		}
 	}
 }

@@ -13,14 +13,15 @@ import (
 // vocabulary collects the words of a column. If they are known, others are not
 // added.
 type vocabulary struct {
+	most  int // words
 	known bool
 	index map[string]int
 	words []string
 	order []int // of the words, once they are sorted
 }
 
-func newVocabulary(known []string) *vocabulary {
-	v := &vocabulary{index: make(map[string]int)}
+func newVocabulary(known []string, most int) *vocabulary {
+	v := &vocabulary{most: max(most, len(known)), index: make(map[string]int)}
 	for _, w := range known {
 		v.add(w)
 	}
@@ -37,8 +38,8 @@ func (v *vocabulary) add(word string) (n float32, reason, hint string) {
 	if v.known {
 		return -1, "", ""
 	}
-	if len(v.words) == maxWords {
-		return 0, fmt.Sprintf("is the word number %d of a category", maxWords+1), "leave the column out: add it to data.drop"
+	if len(v.words) == v.most {
+		return 0, fmt.Sprintf("is the word number %d of a category", v.most+1), "leave the column out: add it to data.drop"
 	}
 	word = strings.Clone(word) // not the row it is part of
 	v.index[word] = len(v.words)

@@ -17,14 +17,16 @@ func (m *maker) preprocess() {
 		return
 	}
 	var numbers, words []int32
+	var dates []graph.Output
 	for i, f := range d.Schema.Features {
 		if f.Kind == dataset.KindCategory {
 			words = append(words, int32(i))
-		} else {
-			numbers = append(numbers, int32(i))
+			continue
 		}
+		numbers = append(numbers, int32(i))
+		dates = append(dates, m.dateParts(int32(i))...)
 	}
-	if len(words) == 0 {
+	if len(words) == 0 && len(dates) == 0 {
 		m.x = m.scale(m.x, d.moments(numbers))
 		return
 	}
@@ -32,6 +34,7 @@ func (m *maker) preprocess() {
 	if len(numbers) > 0 {
 		parts = append(parts, m.scale(m.b.Columns("features/numbers", m.x, numbers...), d.moments(numbers)))
 	}
+	parts = append(parts, dates...)
 	for _, i := range words {
 		parts = append(parts, m.category(i))
 	}

@@ -3,6 +3,8 @@ package predict
 import (
 	"context"
 
+	"github.com/trainerd/trainerd/ckptfmt"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
@@ -35,7 +37,7 @@ func (m *Model) FillsMissing() bool {
 
 // Stream predicts the rows of examples in order, many at a time.
 func (m *Model) Stream(ctx context.Context, in *dataset.Examples, f func(*Row) error) error {
-	b := &batch{model: m, limit: max(1, min(batchRows, batchBytes/4/max(1, len(m.Schema.Features)))), f: f}
+	b := m.newBatch(len(m.Schema.Features), f)
 	err := in.Each(func(e *dataset.Example) error {
 		b.x = append(b.x, e.X...)
 		b.rows = append(b.rows, dataset.Example{Label: e.Label, File: e.File})
@@ -57,6 +59,11 @@ type batch struct {
 	f     func(*Row) error
 	x     []float32
 	rows  []dataset.Example
+}
+
+// newBatch returns an empty batch for rows of so many numbers.
+func (m *Model) newBatch(width int, f func(*Row) error) *batch {
+	return &batch{model: m, limit: max(1, min(batchRows, batchBytes/4/max(1, width))), f: f}
 }
 
 func (b *batch) flush(ctx context.Context) error {
@@ -82,4 +89,48 @@ func (b *batch) flush(ctx context.Context) error {
 	}
 	b.x, b.rows = b.x[:0], b.rows[:0]
 	return nil
+}
+
+// StreamTest predicts the rows of the test part of a Dataset that the model was trained
+// with, in order, many at a time.
+func (m *Model) StreamTest(ctx context.Context, d *dataset.Dataset, f func(*Row) error) error {
+	b := m.newBatch(d.Features, f)
+	for row := 0; row < d.TestRows; row += b.limit {
+		x, y, err := d.Test(row, b.limit)
+		if err != nil {
+			return err
+		}
+		if b.x, err = numbers[float32](x); err != nil {
+			return err
+		}
+		labels, err := numbers[float64](y)
+		if err != nil {
+			return err
+		}
+		for _, label := range labels {
+			b.rows = append(b.rows, dataset.Example{Label: label})
+		}
+		if err := b.flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbers returns the elements of a tensor of float32, or of int64: ids and classes.
+func numbers[T float32 | float64](t *ckptfmt.Tensor) ([]T, error) {
+	if t.DType == tfpb.DataType_DT_INT64 {
+		values, err := ckptfmt.Values[int64](t)
+		return converted[T](values), err
+	}
+	values, err := ckptfmt.Values[float32](t)
+	return converted[T](values), err
+}
+
+func converted[T, From float32 | float64 | int64](values []From) []T {
+	all := make([]T, len(values))
+	for i, v := range values {
+		all[i] = T(v)
+	}
+	return all
 }

@@ -17,7 +17,7 @@
 // be asked by the columns' names, as one with an input for each column is; those are
 // called by the columns' names too, where the signature has others (see
 // [github.com/trainerd/trainerd/trainerd/model.InputNames]). null is a missing number
-// or word, a number or date may be text, and columns of an instance that the model
+// or word, a number or date may be text, as in a file, and columns of an instance that the model
 // does not know are left out.
 //
 // # Concurrency

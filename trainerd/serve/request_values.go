@@ -118,6 +118,9 @@ func boolOf(v any) (bool, error) {
 }
 
 // floatOf returns a number; null is a missing one.
+//
+// A number that is too large to be the days of a date is one as text has it: 20260131, or
+// seconds since 1970.
 func floatOf(v any, text func(string) (float64, error)) (float64, error) {
 	switch v := v.(type) {
 	case nil:
@@ -126,6 +129,11 @@ func floatOf(v any, text func(string) (float64, error)) (float64, error) {
 		f, err := v.Float64()
 		if err != nil {
 			return 0, fmt.Errorf("%s is out of range", clip(v))
+		}
+		if text != nil && math.Abs(f) > mostDays {
+			if read, err := text(v.String()); err == nil {
+				return read, nil
+			}
 		}
 		return f, nil
 	case string:
@@ -143,6 +151,9 @@ func floatOf(v any, text func(string) (float64, error)) (float64, error) {
 	}
 	return 0, fmt.Errorf("%s is not a number", clip(v))
 }
+
+// mostDays is more than the days since 1970 of any date: those until the year 4700.
+const mostDays = 1_000_000
 
 func intOf(v any, least, most int64) (int64, error) {
 	n, ok := v.(json.Number)

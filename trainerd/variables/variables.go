@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
@@ -31,7 +32,7 @@ type Variables struct {
 	mu     sync.Mutex
 	vars   map[string]goVariable
 	states map[string]BinaryState
-	step   int64
+	step   atomic.Int64 // changes while mu is held; a step may read it
 	// changes counts the steps begun and the restores: what may change values.
 	changes uint64
 
@@ -131,6 +132,8 @@ func (v *Variables) State(name string, s BinaryState) error {
 
 // Step runs one step of the training and returns the number of steps so far.
 // No checkpoint is taken while f runs. If f fails, the step does not count.
+// f may call GlobalStep, which is then the number of steps before this one, and nothing
+// else of v or its session, which would wait for the step to end.
 func (v *Variables) Step(f func() error) (int64, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -144,18 +147,14 @@ func (v *Variables) Step(f func() error) (int64, error) {
 func (v *Variables) step1(f func() error) (int64, error) {
 	v.changes++ // also by a step that fails half-way
 	if err := f(); err != nil {
-		return v.step, err
+		return v.step.Load(), err
 	}
-	v.step++
-	return v.step, nil
+	return v.step.Add(1), nil
 }
 
 // GlobalStep returns the number of steps so far, including restored ones.
-func (v *Variables) GlobalStep() int64 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.step
-}
+// It does not wait for a step that is under way.
+func (v *Variables) GlobalStep() int64 { return v.step.Load() }
 
 // Run returns the values of the variables named in fetches. There is no graph,
 // so it accepts neither feeds nor targets.
@@ -233,7 +232,7 @@ func (v *Variables) saveStates() ([]ckptfmt.NamedTensor, error) {
 
 func (v *Variables) get(name string) (*ckptfmt.Tensor, error) {
 	if name == session.DefaultGlobalStep {
-		return ckptfmt.Scalar(v.step), nil
+		return ckptfmt.Scalar(v.step.Load()), nil
 	}
 	g, ok := v.vars[name]
 	if !ok {
@@ -263,7 +262,8 @@ func (v *Variables) Restore(_ context.Context, values []ckptfmt.NamedTensor) err
 	}
 	for _, value := range values {
 		if value.Name == session.DefaultGlobalStep {
-			v.step, _ = session.ScalarInt(value.Tensor) // checked
+			step, _ := session.ScalarInt(value.Tensor) // checked
+			v.step.Store(step)
 		} else if g, ok := v.vars[value.Name]; ok {
 			if err := g.set(value.Tensor); err != nil {
 				return err

@@ -124,3 +124,22 @@ func TestVariablesRun(t *testing.T) {
 		t.Errorf("target: %v; want ErrUnimplemented", err)
 	}
 }
+
+// TestGlobalStepWithinStep reads the step from within one, as a schedule of the learning
+// rate does, and from elsewhere while one is under way.
+func TestGlobalStepWithinStep(t *testing.T) {
+	v := new(Variables)
+	for want := range int64(3) {
+		_, err := v.Step(func() error {
+			read := make(chan int64)
+			go func() { read <- v.GlobalStep() }()
+			if here, elsewhere := v.GlobalStep(), <-read; here != want || elsewhere != want {
+				t.Errorf("steps %d and %d within step %d", here, elsewhere, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

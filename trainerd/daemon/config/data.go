@@ -65,10 +65,15 @@ type Data struct {
 	// model: 1 if the field has it, otherwise 0. The words are those of the file;
 	// any other word, as in a test file, counts as none of them.
 	Categories Columns `toml:"categories"`
-	// Dates are the columns with dates, and their format: "iso", or that of
-	// strftime, as in { born = "%d.%m.%Y" }. A date becomes the
-	// days since 1970-01-01.
+	// Dates are the columns with dates, and their format: "iso", "unix" or "unix_ms"
+	// (seconds or milliseconds since 1970), "duration" (hours:minutes:seconds), or that of
+	// strftime, as in { born = "%d.%m.%Y" }. A date becomes the days since 1970-01-01.
 	Dates Dates `toml:"dates"`
+	// DateParts are what a model learns from next to the days of such a column, as in
+	// { sold = ["weekday", "month", "hour"] }; there is "day", of the month, too. Each value
+	// of a part becomes an input, as a word of a category does. Hours are those of UTC if
+	// the dates have a time zone.
+	DateParts DateParts `toml:"date_parts"`
 	// Units are the units of columns of numbers, as in { weight = "kg" } for 12 kg;
 	// each number has this unit, or none. Currency signs and % need not be listed.
 	Units Units `toml:"units"`
@@ -146,7 +151,7 @@ func (c *Config) DatasetOptions() dataset.Options {
 	d, m := c.Data, c.Model
 	o := dataset.Options{
 		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
-		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), Units: d.Units, NAValues: d.NAValues, Missing: d.Missing == missingFill,
+		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), DateParts: d.DateParts, Units: d.Units, NAValues: d.NAValues, Missing: d.Missing == missingFill,
 		Weight: string(d.Weight), Group: string(d.Group), ClassWeights: d.ClassWeights.Each, Balance: d.ClassWeights.Balanced,
 		LabelFile: d.Labels, Image: d.Image,
 		Numbers: m.IsRegression(), IDs: m.Family == "embedding_bag", Classes: m.Classes,
@@ -276,6 +281,10 @@ func (v *Validator) columns(d Data) {
 	v.Require(d.Group == "" || d.TestFile == "", "data.group", "has no effect with data.test_file", "remove one of the two")
 	v.Require(len(d.NAValues) == 0 || d.Missing == missingFill, "data.na_values", `has no effect with data.missing = "error"`, `set data.missing = "fill", or remove it`)
 	dates := slices.Sorted(maps.Keys(d.Dates))
+	for _, c := range slices.Sorted(maps.Keys(d.DateParts)) {
+		v.Require(d.Dates[c] != "", "data.date_parts", fmt.Sprintf("has the column %q, which is not in data.dates", c), "add it there, with the format of its dates")
+		v.Require(d.Dates[c] != dataset.Duration, "data.date_parts", fmt.Sprintf("has the column %q, which holds lengths of time", c), "remove it")
+	}
 	for _, c := range d.Categories {
 		v.Require(!slices.Contains(dates, c), "data.dates", fmt.Sprintf("has the column %q, as has data.categories", c), "remove it from one of the two")
 	}
@@ -287,7 +296,7 @@ const maxHeaderRows = 8
 // tableKeys are the keys that have an effect on tables alone, and textKeys those
 // that have one on CSV alone.
 var (
-	tableKeys = []string{"drop", "categories", "dates", "units", "na_values", "group", "missing"}
+	tableKeys = []string{"drop", "categories", "dates", "date_parts", "units", "na_values", "group", "missing"}
 	textKeys  = []string{"separator", "header", "header_rows", "quote", "comment", "skip_lines", "decimal", "thousands"}
 )
 

@@ -38,6 +38,7 @@ var configTemplate = template.Must(template.New("config").Funcs(template.FuncMap
 #   trainerd check {{.Config}}     what a run would do, and every problem
 #   trainerd run   {{.Config}}     train; Ctrl-C stops and saves, run again resumes
 #   trainerd status {{.Config}}    the status of a run
+#   trainerd eval {{.Config}}      how good it is on the rows kept for testing
 #   trainerd tensorboard {{.Logdir}}
 
 # Checkpoints and events go here. A relative path starts at the folder in which

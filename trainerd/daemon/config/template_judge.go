@@ -3,12 +3,7 @@ package config
 import (
 	"context"
 	"fmt"
-	"math"
 
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/trainerd/trainerd/ckptfmt"
-	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/dataset/crossval"
 )
@@ -58,34 +53,52 @@ func (p *Template) Load(ctx context.Context, name string) (*dataset.Dataset, err
 }
 
 // Judge finds out, for a table, whether unseen rows are predicted better by more
-// than a weighted sum of the features, and returns the result as a line; "" for
-// none. d is the result of [Template.Load].
+// than a weighted sum of the features, and whether parts of dates help, and returns
+// the result as a line; "" for none. d is the result of [Template.Load], whose
+// examples it makes those of the config.
 func (p *Template) Judge(d *dataset.Dataset) (found string, err error) {
-	if d == nil || d.Classes > mostClasses {
-		return "", nil
-	}
-	rows, err := judgedRows(d)
+	j, err := judgement(d)
 	if err != nil {
 		return "", err
 	}
-	j, err := crossval.Judge(rows)
-	if err != nil {
-		return "", nil // rows without anything to learn: any model will do
+	j, parts, err := p.judgeDateParts(d, j)
+	if j == nil || err != nil {
+		return parts, err // rows without anything to learn, or too many: any model will do
 	}
-	p.judged = &j
+	p.judged = j
 	leftOut := "one at a time"
-	if rows.Groups != nil {
+	if p.Plan.Group() != "" {
 		leftOut = "with all others of their " + p.Plan.Group()
 	}
 	found = fmt.Sprintf("rows left out %s are predicted with R2 %.2g by a weighted sum", leftOut, j.Linear)
+	if parts != "" {
+		parts = "; " + parts
+	}
 	if p.isWeightedSum() {
 		family := "linear"
 		if !p.isNumber() {
 			family = "softmax"
 		}
-		return found + ", and not much better by a smooth function; family is " + family, nil
+		return found + ", and not much better by a smooth function; family is " + family + parts, nil
 	}
-	return found + fmt.Sprintf(", %.2g with a smooth function; so hidden layers are added", j.Smooth), nil
+	return found + fmt.Sprintf(", %.2g with a smooth function; so hidden layers are added", j.Smooth) + parts, nil
+}
+
+// judgement returns how well rows that were left out are predicted; nil if that is not
+// known.
+func judgement(d *dataset.Dataset) (*crossval.Judgement, error) {
+	if d == nil || d.Classes > mostClasses {
+		return nil, nil
+	}
+	rows, err := judgedRows(d)
+	if err != nil {
+		return nil, err
+	}
+	j, err := crossval.Judge(rows)
+	if err != nil {
+		return nil, nil
+	}
+	return &j, nil
 }
 
 // isWeightedSum reports whether hidden layers promise no gain.
@@ -99,94 +112,4 @@ func (p *Template) weightedNumber() []string {
 	l2 := 2 * p.judged.Ridge / float64(p.trainRows()) // of half the squares, and the mean of errors
 	lines := []string{`family = "linear"   # a weighted sum of the features; "mlp_regressor" has hidden layers`, smallWeights(l2)}
 	return append(lines, rateLines("0.03")...)
-}
-
-// judgedRows returns training rows as a model sees them: numbers with deviation 1,
-// a 1 for the word that a category has.
-func judgedRows(d *dataset.Dataset) (rows crossval.Rows, err error) {
-	s, err := d.Statistics()
-	if err != nil {
-		return rows, err
-	}
-	n := min(d.TrainRows, mostJudged)
-	places, width := make([]int, d.Features), 0
-	for i := range places {
-		places[i] = width
-		width += max(1, len(featureOf(d, i).Vocabulary))
-	}
-	if width > mostFeatures || n == 0 || width == 0 {
-		return crossval.Rows{Features: mat.NewDense(1, 1, nil), Labels: []float64{0}}, nil
-	}
-	rows = crossval.Rows{Features: mat.NewDense(n, width, nil), Classes: d.Classes, Groups: d.FirstGroups(n)}
-	for step := int64(0); len(rows.Labels) < n; step++ {
-		values, numbers, weights, err := numbersOf(d, step)
-		if err != nil {
-			return rows, err
-		}
-		take := min(len(numbers), n-len(rows.Labels))
-		for r, number := range numbers[:take] {
-			row := rows.Features.RawRowView(len(rows.Labels))
-			for i, v := range values[r*d.Features : (r+1)*d.Features] {
-				setFeature(row[places[i]:], float64(v), featureOf(d, i), s.Features[i])
-			}
-			rows.Labels = append(rows.Labels, number)
-		}
-		for _, w := range weights[:min(take, len(weights))] {
-			rows.Weights = append(rows.Weights, float64(w))
-		}
-	}
-	return rows, nil
-}
-
-// numbersOf returns a batch of training rows. weights is nil if they have none.
-func numbersOf(d *dataset.Dataset, step int64) (features []float32, labels []float64, weights []float32, err error) {
-	x, y, err := d.Batch(step)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if features, err = ckptfmt.Values[float32](x); err != nil {
-		return nil, nil, nil, err
-	}
-	if labels, err = labelsOf(y); err != nil {
-		return nil, nil, nil, err
-	}
-	if w := d.Weights(); w != nil {
-		weights, err = ckptfmt.Values[float32](w)
-	}
-	return features, labels, weights, err
-}
-
-// labelsOf returns numbers, or those of classes.
-func labelsOf(y *ckptfmt.Tensor) (labels []float64, err error) {
-	if y.DType == tfpb.DataType_DT_FLOAT {
-		numbers, err := ckptfmt.Values[float32](y)
-		for _, v := range numbers {
-			labels = append(labels, float64(v))
-		}
-		return labels, err
-	}
-	classes, err := ckptfmt.Values[int64](y)
-	for _, v := range classes {
-		labels = append(labels, float64(v))
-	}
-	return labels, err
-}
-
-func featureOf(d *dataset.Dataset, i int) dataset.Feature {
-	if i < len(d.Schema.Features) {
-		return d.Schema.Features[i]
-	}
-	return dataset.Feature{Kind: dataset.KindNumber}
-}
-
-// setFeature sets what a value is to a model. A missing number is the mean.
-func setFeature(row []float64, v float64, f dataset.Feature, m dataset.Moments) {
-	switch {
-	case f.Kind == dataset.KindCategory:
-		if i := int(v); v >= 0 && i < len(f.Vocabulary) {
-			row[i] = 1
-		}
-	case !math.IsNaN(v) && m.Variance > 0:
-		row[0] = (v - m.Mean) / math.Sqrt(m.Variance)
-	}
 }

@@ -52,7 +52,7 @@ func (p *Template) dialect() (lines []string) {
 
 // columns returns the lines that say what the columns hold.
 func (p *Template) columns() (lines []string) {
-	var drop, categories, dates, units, na []string
+	var drop, categories, dates, parts, units, na []string
 	missing := false
 	for _, u := range p.Plan.Uses {
 		switch {
@@ -65,6 +65,9 @@ func (p *Template) columns() (lines []string) {
 			categories = append(categories, p.columnName(u.Name))
 		case u.Kind == dataset.KindDate:
 			dates = append(dates, tomlString(u.Name)+" = "+tomlString(u.Form))
+			if len(u.Parts) > 0 {
+				parts = append(parts, tomlString(u.Name)+" = "+tomlWords(u.Parts))
+			}
 		}
 		if u.Unit != "" {
 			units = append(units, tomlString(u.Name)+" = "+tomlString(u.Unit))
@@ -80,15 +83,15 @@ func (p *Template) columns() (lines []string) {
 	if len(categories) > 0 {
 		lines = append(lines, "categories = "+tomlList(categories)+"   # columns of words")
 	}
-	if len(dates) > 0 {
-		lines = append(lines, "dates = { "+strings.Join(dates, ", ")+" }   # how they are written")
+	inline := func(key string, entries []string, comment string) {
+		if len(entries) > 0 {
+			lines = append(lines, key+" = { "+strings.Join(entries, ", ")+" }   # "+comment)
+		}
 	}
-	if len(units) > 0 {
-		lines = append(lines, "units = { "+strings.Join(units, ", ")+" }   # of numbers, as in 12 kg")
-	}
-	if len(na) > 0 {
-		lines = append(lines, "na_values = { "+strings.Join(na, ", ")+" }   # words that count as missing")
-	}
+	inline("dates", dates, "how they are written")
+	inline("date_parts", parts, "inputs next to the days since 1970")
+	inline("units", units, "of numbers, as in 12 kg")
+	inline("na_values", na, "words that count as missing")
 	if missing {
 		lines = append(lines, `missing = "fill"   # by the mean; rows without a label are left out; or "error"`)
 	}
@@ -96,10 +99,10 @@ func (p *Template) columns() (lines []string) {
 }
 
 // tomlWords returns a list of strings.
-func tomlWords(words []string) string {
+func tomlWords[S ~string](words []S) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = tomlString(w)
+		quoted[i] = tomlString(string(w))
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }

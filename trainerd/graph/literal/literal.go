@@ -23,6 +23,11 @@ func Filled(v float32, s *tfpb.TensorShapeProto) *tfpb.TensorProto {
 	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_FLOAT, TensorShape: s, FloatVal: []float32{v}}
 }
 
+// Double is a scalar of DT_DOUBLE.
+func Double(v float64) *tfpb.TensorProto {
+	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_DOUBLE, TensorShape: scalar(), DoubleVal: []float64{v}}
+}
+
 // Bool is a scalar of DT_BOOL.
 func Bool(v bool) *tfpb.TensorProto {
 	return &tfpb.TensorProto{Dtype: tfpb.DataType_DT_BOOL, TensorShape: scalar(), BoolVal: []bool{v}}
