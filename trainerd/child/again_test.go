@@ -210,9 +210,8 @@ func TestLastReportGoesBack(t *testing.T) {
 }
 
 // TestEventsOfOneThatBeginsAgain has a program that saves to one name and writes events of its own.
-// It begins from the beginning in its second
-// start, and again in its third, from what it has saved in that: no point is lost, and none is
-// twice.
+// It begins from the beginning in its second start, and again in its third, from what it has saved
+// in that: no point is lost, and none is twice.
 func TestEventsOfOneThatBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, _ := simulate(t, func(p *simProgram) int {
