@@ -125,8 +125,17 @@ func (r *run) beginAgain(first queued) {
 		r.savers[i].step = min(r.savers[i].step, step)
 	}
 	r.attempt.eventFiles = r.eventFilesBefore(since)
-	r.purgeFrom(step)
+	r.purgeFrom(step, r.loadedBefore(step))
 	r.beginCurves(step)
+}
+
+// loadedBefore returns the checkpoint that the program has loaded which has begun again with a step,
+// nil if that is not known.
+func (r *run) loadedBefore(step int64) *Checkpoint {
+	if c, ok := r.store.Newest(noCeiling); ok && c.At() == step-1 {
+		return &c
+	}
+	return nil
 }
 
 // eventFilesBefore returns the program's newest events files that were begun up to a time. One

@@ -208,3 +208,42 @@ func TestLastReportGoesBack(t *testing.T) {
 		wantShown(t, sv.Logdir, "final", 7)
 	})
 }
+
+// TestEventsOfOneThatBeginsAgain has a program that saves to one name and writes events of its own.
+// It begins from the beginning in its second start, and again in its third, from what it has saved
+// in that: no point is lost, and none is twice.
+func TestEventsOfOneThatBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			train := func(from, to int64) {
+				w, err := tfevents.NewFileWriter(filepath.Join(p.variable("TRAINERD_LOGDIR"), "tb"), &tfevents.FileWriterOptions{Suffix: ".program"})
+				childtest.Must(t, err)
+				for step := from; step <= to && p.sleep(time.Second); step++ {
+					p.say("step=%d loss=1", step)
+					childtest.Must(t, w.AddScalar(t.Context(), "loss", 1, step))
+					if step == 8 || step == 50 {
+						p.sleep(time.Second / 2)
+						saveNow(t, p, "ckpt-last")
+					}
+				}
+				childtest.Must(t, w.Close())
+				p.sleep(5 * time.Second)
+			}
+			switch p.variable("TRAINERD_ATTEMPT") {
+			case "1":
+				train(1, 12)
+				return 1
+			case "2": // it does not find what it has saved
+				train(1, 12)
+				return 1
+			}
+			train(9, 60)
+			train(51, 70)
+			return 0
+		})
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantShown(t, filepath.Join(sv.Logdir, "tb"), "loss", count(1, 70)...)
+	})
+}

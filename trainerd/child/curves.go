@@ -109,8 +109,9 @@ func (r *run) moveEvents() (err error) {
 // purgeFrom has TensorBoard drop what the program's own events files have from a
 // step on, which the program is about to do again: a file of ours after the newest of
 // each folder that was there before this start, with a START at that step. The
-// program's files stay as they are.
-func (r *run) purgeFrom(step int64) {
+// program's files stay as they are. after is the checkpoint that it continues from, nil where that
+// is not known.
+func (r *run) purgeFrom(step int64, after *Checkpoint) {
 	left := int64(mostOwnEventBytes)
 	for _, dir := range slices.Sorted(maps.Keys(r.attempt.eventFiles.newest)) {
 		newest := r.attempt.eventFiles.newest[dir]
@@ -118,7 +119,7 @@ func (r *run) purgeFrom(step int64) {
 			r.log.Warn("the clock was set back: the program's new events come before its old ones, so TensorBoard may show points twice, or not at all; moving the old file out of the logdir cures that", "file", path.Join(dir, newest))
 			continue // a mark would drop the new ones
 		}
-		if from, marked := r.markedFrom(dir, step, &left); marked {
+		if from, marked := r.markedFrom(dir, step, after, &left); marked {
 			r.mark(path.Join(dir, newest), from)
 		}
 	}
@@ -203,7 +204,7 @@ func (r *run) purgeBefore(ctx context.Context) {
 	if c == nil || !c.NamesStep() {
 		return // its first report will say where it is
 	}
-	r.purgeFrom(c.Step + 1)
+	r.purgeFrom(c.Step+1, c)
 	pause := time.Duration(0)
 	for _, name := range there.newest {
 		if left := untilAfter(name); left <= maxSkew {
@@ -243,7 +244,7 @@ const notPurged = int64(noCeiling)
 func (r *run) purgeAt(step int64) {
 	again := r.attempts > 1 || r.attempt.given != nil
 	if again && step < r.attempt.purgedFrom-1 {
-		r.purgeFrom(step)
+		r.purgeFrom(step, r.attempt.given)
 	}
 }
 

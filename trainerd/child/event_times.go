@@ -23,16 +23,22 @@ type written struct {
 // markedFrom returns from which step on the points of a folder of events are dropped that are made
 // again, from a step of the reports on. It is false where no mark is of use, or it would hide others.
 // left is how many bytes of events may be read yet.
-func (r *run) markedFrom(dir string, step int64, left *int64) (from int64, marked bool) {
-	if c := r.attempt.given; c != nil && (c.At() == step-1 || c.At() == found.NoStep) {
+func (r *run) markedFrom(dir string, step int64, after *Checkpoint, left *int64) (from int64, marked bool) {
+	if after != nil && r.continuesAfter(after, step) {
 		steps, ok := r.stepsIn(dir, left)
 		if ok && len(steps) > 0 {
-			if from, marked, ok = repeatedFrom(steps, tfevents.WallTime(c.Written()), step); ok {
+			if from, marked, ok = repeatedFrom(steps, tfevents.WallTime(after.Written()), step); ok {
 				return from, marked
 			}
 		}
 	}
 	return step, !r.countsOther(dir, max(step-1, r.maxStep))
+}
+
+// continuesAfter reports whether a program whose next step is known continues from a checkpoint, and
+// has not begun from the beginning.
+func (r *run) continuesAfter(c *Checkpoint, next int64) bool {
+	return c.At() == next-1 || c.At() == found.NoStep && next > max(r.firstStep, 1)
 }
 
 // stepsIn returns the steps of the points in a folder, unless there are too many bytes to read, or
