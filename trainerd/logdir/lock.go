@@ -39,6 +39,8 @@ type Holder struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
 	Start time.Time `json:"start"` // when it locked the logdir
+	// Boot names the time that the machine was on without a break, "" if that is not known.
+	Boot string `json:"boot,omitempty"`
 }
 
 func (h Holder) String() string {
@@ -53,10 +55,17 @@ type LockedError struct {
 	Logdir string
 	File   string // the lock file
 	Holder Holder
+	// ByName says that the holder's name in the file is the lock, for the file system has no
+	// other. A process that has died still has it, unless that can be known here.
+	ByName bool
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("logdir %s is in use by %v; stop it first, or use another logdir", e.Logdir, e.Holder)
+	text := fmt.Sprintf("logdir %s is in use by %v; stop it first, or use another logdir", e.Logdir, e.Holder)
+	if e.ByName {
+		text += fmt.Sprintf("; this file system has no locks: if the process has died, remove %s", e.File)
+	}
+	return text
 }
 
 // Lock keeps other writers out of a logdir. A nil Lock is no lock.
@@ -77,7 +86,7 @@ type Lock struct {
 
 func thisProcess() (Holder, error) {
 	host, err := os.Hostname()
-	return Holder{Host: host, PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Millisecond)}, err
+	return Holder{Host: host, PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Millisecond), Boot: bootID()}, err
 }
 
 // Acquire locks a folder for this process. A Supervisor does so automatically.
@@ -95,7 +104,8 @@ func Acquire(dir string, log *slog.Logger) (*Lock, error) {
 	case err != nil:
 		return nil, lockError(dir, "locking logdir", err)
 	case lock == nil:
-		return nil, &LockedError{Logdir: dir, File: name, Holder: holder}
+		_, known := lockedByOther(name)
+		return nil, &LockedError{Logdir: dir, File: name, Holder: holder, ByName: !known}
 	}
 	if holder.PID != 0 {
 		log.Warn("taking over the logdir from a process that has ended without closing it", "logdir", dir,
@@ -169,6 +179,12 @@ func (l *Lock) Release() error {
 	return errors.Join(l.file.Truncate(0), unlockClose(l.file))
 }
 
+// isGone reports whether a holder on the host of this process, which is me, has ended.
+func (h Holder) isGone(me Holder) bool {
+	rebooted := h.Boot != "" && me.Boot != "" && h.Boot != me.Boot // its number may be another's by now
+	return rebooted || !processExists(h.PID) || h.hadThisPID(me)
+}
+
 // started is when this process began, or a little later.
 var started = time.Now()
 
@@ -209,7 +225,7 @@ func lockByFile(name string) (*Lock, Holder, error) {
 		if err != nil {
 			return nil, Holder{}, err
 		}
-		if holder.Host != me.Host || holder.PID == 0 || processExists(holder.PID) && !holder.hadThisPID(me) {
+		if holder.Host != me.Host || holder.PID == 0 || !holder.isGone(me) {
 			return nil, holder, nil
 		}
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 )
 
@@ -28,16 +29,29 @@ func Check(dir string) error {
 	case known:
 		return nil // the name of the dead holder stays, for the run that takes over
 	}
-	lock, holder, err := acquireLock(name)
+	return checkByName(dir, name, holder)
+}
+
+// checkByName is Check where the name in the file is the lock. It stays there, also that of
+// a process that has died: the run that takes over will say so.
+func checkByName(dir, name string, holder Holder) error {
+	info, err := os.Lstat(name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // it was released meanwhile
 	case err != nil:
-		return fmt.Errorf("looking for the logdir's holder: %w", err)
-	case lock == nil:
-		return &LockedError{Logdir: dir, File: name, Holder: holder}
-	case lock.remove:
-		return lock.Release()
+		return err
+	case !info.Mode().IsRegular(): // as a link, which a run does not follow
+		return &fs.PathError{Op: "lock", Path: name, Err: errors.New("not a regular file")}
 	}
-	return unlockClose(lock.file)
+	me, err := thisProcess()
+	if err != nil {
+		return err
+	}
+	if holder.Host == me.Host && holder.isGone(me) {
+		return nil
+	}
+	return &LockedError{Logdir: dir, File: name, Holder: holder, ByName: true}
 }
 
 // Named returns the process that a logdir's lock file names, or the zero Holder

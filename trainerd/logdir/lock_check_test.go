@@ -52,3 +52,37 @@ func TestCheckLogdir(t *testing.T) {
 		t.Errorf("looking has changed the lock file to %q, %v", left, err)
 	}
 }
+
+// TestCheckByName looks where files cannot be locked: who has died is none that writes, and the
+// file says after the look what it said before.
+func TestCheckByName(t *testing.T) {
+	me, err := thisProcess()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		holder Holder
+		locked bool
+	}{
+		{"alive", Holder{Host: me.Host, PID: os.Getppid(), Boot: me.Boot}, true},
+		{"dead", Holder{Host: me.Host, PID: 1 << 22}, false},
+		{"elsewhere", Holder{Host: "elsewhere", PID: 1 << 22}, true},
+	} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, LockFile)
+		if err := os.WriteFile(name, []byte(c.name), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, locked := errors.AsType[*LockedError](checkByName(dir, name, c.holder))
+		if text, err := os.ReadFile(name); locked != c.locked || err != nil || string(text) != c.name {
+			t.Errorf("%s: locked %v, the file says %q, %v", c.name, locked, text, err)
+		}
+	}
+	if err := checkByName(t.TempDir(), "nowhere", me); err != nil {
+		t.Error("a file that was removed meanwhile: ", err)
+	}
+	if err := checkByName(t.TempDir(), t.TempDir(), me); err == nil {
+		t.Error("a folder in its place is no lock")
+	}
+}

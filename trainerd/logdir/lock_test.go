@@ -106,6 +106,8 @@ func TestLockByFile(t *testing.T) {
 	}{
 		{"free", nil, false},
 		{"holder lives", &Holder{Host: me.Host, PID: os.Getpid(), Start: time.Now()}, true},
+		{"holder lives since the machine was started", &Holder{Host: me.Host, PID: os.Getppid(), Boot: me.Boot}, true},
+		{"another process has its number after a reboot", &Holder{Host: me.Host, PID: os.Getppid(), Boot: "an earlier one"}, me.Boot == ""},
 		{"holder died", &Holder{Host: me.Host, PID: deadPID}, false},
 		{"holder on another host", &Holder{Host: "elsewhere", PID: deadPID}, true},
 		{"holder unknown", &Holder{}, true},
@@ -134,6 +136,17 @@ func TestLockByFile(t *testing.T) {
 				t.Errorf("lock file after the release: %v", err)
 			}
 		})
+	}
+}
+
+// Where the name in the file is the lock, a process that died with its host has it: the message
+// says which file to remove.
+func TestLockedByName(t *testing.T) {
+	for _, byName := range []bool{true, false} {
+		e := &LockedError{Logdir: "run", File: "run/trainerd.lock", Holder: Holder{Host: "node7", PID: 7}, ByName: byName}
+		if got := strings.HasSuffix(e.Error(), "if the process has died, remove run/trainerd.lock"); got != byName {
+			t.Errorf("by name %v: %v", byName, e)
+		}
 	}
 }
 
