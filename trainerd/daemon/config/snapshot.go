@@ -25,6 +25,7 @@ func (c *Config) Snapshot() ([]byte, error) {
 		fmt.Fprintf(&b, "# changed by %s\n", oneLine(flag))
 	}
 	whole := *c
+	whole.Train.EvalSteps = c.defaults().Train.EvalSteps // Eval.Steps has it, by its newer name
 	for _, p := range whole.paths() {
 		if *p.value != "" && !p.isName() {
 			*p.value = Absolute(*p.value)
