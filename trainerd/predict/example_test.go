@@ -50,8 +50,9 @@ func trainExample(ctx context.Context, dir string) (logdir string, err error) {
 	if err := os.WriteFile(table, []byte(rows), 0o666); err != nil {
 		return "", err
 	}
-	text := `
-logdir = "logs"
+	logdir = filepath.Join(dir, "logs")
+	text := fmt.Sprintf(`
+logdir = %q
 [data]
 file = "sizes.csv"
 header = true
@@ -62,7 +63,7 @@ batch_size = 4
 family = "logistic"
 [train]
 steps = 100
-`
+`, logdir)
 	if err := os.WriteFile(job, []byte(text), 0o666); err != nil {
 		return "", err
 	}
@@ -70,5 +71,5 @@ steps = 100
 	if err != nil {
 		return "", err
 	}
-	return c.Logdir, daemon.Run(ctx, c, daemon.RunOptions{Stdout: io.Discard, Stderr: io.Discard})
+	return logdir, daemon.Run(ctx, c, daemon.RunOptions{Stdout: io.Discard, Stderr: io.Discard})
 }
