@@ -12,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -41,7 +42,7 @@ func losesKeptValues(t *testing.T, events string, keep bool, runs int) {
 			dir = t.TempDir()
 		}
 		w, err := tfevents.NewFileWriter(dir, nil)
-		noErr(t, err)
+		sessiontest.MustNoErr(t, err)
 		sv.SummaryWriter = w
 	}
 	if events == "without a logdir" {
@@ -70,7 +71,7 @@ func losesKeptValues(t *testing.T, events string, keep bool, runs int) {
 			}
 		})
 	}
-	noErr(t, sv.Writer().Close())
+	sessiontest.MustNoErr(t, sv.Writer().Close())
 	for _, purge := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
 		var steps []int64
 		for p := range tfevents.ReadRun(os.DirFS(dir), onlyRun(t, dir), &tfevents.RunOptions{Purge: purge}).Lookup("loss").Points() {

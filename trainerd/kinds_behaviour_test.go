@@ -19,6 +19,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/hook"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -28,7 +29,7 @@ func trained(t *testing.T, k *kind, dir string, steps int) string {
 	t.Helper()
 	p := k.process(t)
 	sv := p.supervisor(dir)
-	noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 		p.train(ctx, s, steps)
 		return nil
 	}))
@@ -47,7 +48,7 @@ func TestKindsResume(t *testing.T) {
 		wantSaved(t, trained(t, k, dir, 3), 1.5)
 		p := k.process(t)
 		sv := p.supervisor(dir)
-		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			if w := p.value(ctx, s, "w"); w != 1.5 || sv.Prepared().Restored != filepath.Join(dir, "model.ckpt-3") {
 				t.Errorf("begins with w = %v from %q", w, sv.Prepared().Restored)
 			}
@@ -67,7 +68,7 @@ func TestKindsSaveNothingNew(t *testing.T) {
 		p, saves := k.process(t), 0
 		sv := p.supervisor(dir)
 		sv.OnSave = func(trainerd.SavedCheckpoint) { saves++ }
-		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			p.value(ctx, s, "w")
 			saved, err := sv.Save(ctx)
 			if saved.Prefix != filepath.Join(dir, "model.ckpt-3") || saved.Step != 3 {
@@ -87,10 +88,10 @@ func TestKindsStaleStep(t *testing.T) {
 	forEachKind(t, func(t *testing.T, k *kind) {
 		p, dir := k.process(t), t.TempDir()
 		sv := p.supervisor(dir)
-		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			p.trainStale(ctx, s, 2)
 			saved, err := sv.Save(ctx)
-			noErr(t, err)
+			sessiontest.MustNoErr(t, err)
 			wantSaved(t, saved.Prefix, 1)
 			p.trainStale(ctx, s, 2)
 			return nil
@@ -104,7 +105,7 @@ func TestKindsStepSetBack(t *testing.T) {
 	forEachKind(t, func(t *testing.T, k *kind) {
 		p, dir := k.process(t), t.TempDir()
 		sv := p.supervisor(dir)
-		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			p.train(ctx, s, 3)
 			_, err := sv.Save(ctx)
 			p.setStep(ctx, s, 0)
@@ -126,7 +127,7 @@ func TestKindsSummaries(t *testing.T) {
 		if p.vars != nil {
 			rate = "my_step/sec"
 		}
-		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			p.train(ctx, s, 100)
 			awaitPoint(t, sv, "w", func(step int64, w float32) bool { return step == 100 && w == 50 })
 			made := int64(100)
@@ -163,7 +164,7 @@ func awaitPoint(t *testing.T, sv *trainerd.Supervisor, tag string, wanted func(s
 // hasPoint reports whether there is a point of a tag as it is wanted.
 func hasPoint(t *testing.T, sv *trainerd.Supervisor, tag string, wanted func(step int64, value float32) bool) bool {
 	t.Helper()
-	noErr(t, sv.Writer().Flush(t.Context()))
+	sessiontest.MustNoErr(t, sv.Writer().Flush(t.Context()))
 	for e := range eventsOf(t, sv.Logdir) {
 		for _, v := range e.GetSummary().GetValue() {
 			if v.GetTag() == tag && wanted(e.GetStep(), v.GetSimpleValue()) {
@@ -189,11 +190,11 @@ func pointsOf(t *testing.T, dir string) (seen []string) {
 func eventsOf(t *testing.T, dir string) iter.Seq[*tfpb.Event] {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "events.*"))
-	noErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	return func(yield func(*tfpb.Event) bool) {
 		for _, name := range names {
 			b, err := os.ReadFile(name)
-			noErr(t, err)
+			sessiontest.MustNoErr(t, err)
 			for e, err := range tfevents.NewReader(bytes.NewReader(b)).Events() {
 				if err != nil {
 					break
@@ -219,7 +220,7 @@ func TestKindsStop(t *testing.T) {
 			sv := p.supervisor(dir)
 			caller, cancel := end(t.Context())
 			trained := false
-			noErr(t, sv.Run(caller, func(ctx context.Context, s session.Session) error {
+			sessiontest.MustNoErr(t, sv.Run(caller, func(ctx context.Context, s session.Session) error {
 				p.train(ctx, s, 2)
 				trained = true
 				if name == "cancelled" {
@@ -248,7 +249,7 @@ func TestKindsReadyWait(t *testing.T) {
 			err := sv.Run(t.Context(), func(context.Context, session.Session) error { return nil })
 			switch {
 			case p.vars != nil:
-				noErr(t, err) // they always have values
+				sessiontest.MustNoErr(t, err) // they always have values
 				return
 			case errors.Is(err, session.ErrDeadlineExceeded) && errors.As(err, &notReady):
 				return
@@ -269,7 +270,7 @@ func TestKindsLocalInit(t *testing.T) {
 			if p.vars != nil {
 				t.Skip("there are none")
 			}
-			noErr(t, p.supervisor(dir).Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			sessiontest.MustNoErr(t, p.supervisor(dir).Run(t.Context(), func(ctx context.Context, s session.Session) error {
 				if hits := p.value(ctx, s, "hits"); hits != 7 {
 					t.Errorf("the local variable is %v; want 7", hits)
 				}
@@ -300,7 +301,7 @@ func TestKindsWarmStart(t *testing.T) {
 			}
 			return
 		}
-		noErr(t, err)
+		sessiontest.MustNoErr(t, err)
 		wantSaved(t, filepath.Join(dir, "model.ckpt-1"), 2)
 	})
 }
@@ -313,11 +314,11 @@ func TestKindsWorkerNumSteps(t *testing.T) {
 			t.Skip("its variables are its own")
 		}
 		chief := k.process(t)
-		noErr(t, chief.supervisor(t.TempDir()).Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, chief.supervisor(t.TempDir()).Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			chief.train(ctx, s, 5)
 			worker := chief.supervisor("")
 			worker.NonChief, worker.Hooks = true, []trainerd.Hook{&trainerd.StopAtStep{NumSteps: 3}}
-			noErr(t, worker.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+			sessiontest.MustNoErr(t, worker.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 				return worker.UntilStop(func() error { return trainerd.RunOps(ctx, s, "train") })
 			}))
 			if w := chief.value(ctx, s, "w"); w != 4 {
@@ -337,7 +338,7 @@ func TestKindsSummarySaverSetBack(t *testing.T) {
 		}
 		sv := p.supervisor(dir)
 		sv.Hooks = []trainerd.Hook{&hook.SummarySaver{Trigger: trainerd.Trigger{Steps: 5}}}
-		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			p.train(ctx, s, 12)
 			p.setStep(ctx, s, 0)
 			p.train(ctx, s, 7)
@@ -361,7 +362,7 @@ func TestKindsNegativeStep(t *testing.T) {
 		p, dir := k.process(t), t.TempDir()
 		sv := p.supervisor(dir)
 		sv.SaveSummariesEvery = 5 * time.Millisecond
-		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			p.trainStale(ctx, s, 1)
 			p.setStep(ctx, s, -5)
 			awaitPoint(t, sv, "w", func(step int64, w float32) bool { return step == -5 && w == 0.5 })
@@ -382,11 +383,11 @@ func TestKindsSaveIsOfOneStep(t *testing.T) {
 		sv.SaveModelEvery, sv.Saver = time.Millisecond, &trainerd.Saver{MaxToKeep: -1}
 		saves := func() []string {
 			saved, err := filepath.Glob(filepath.Join(dir, "model.ckpt-*.index"))
-			noErr(t, err)
+			sessiontest.MustNoErr(t, err)
 			return saved
 		}
 		const most = 10000 // for a slow disk
-		noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+		sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 			for i := 0; i < 40 || len(saves()) < 3 && i < most; i++ {
 				p.train(ctx, s, 10)
 				time.Sleep(time.Millisecond)
@@ -411,7 +412,7 @@ func TestKindsWorkerWithoutReadyOp(t *testing.T) {
 		worker := p.supervisor("")
 		worker.NonChief, worker.ReadyOp, worker.LocalInitOp = true, trainerd.None(), trainerd.None()
 		began := false
-		noErr(t, worker.Run(t.Context(), func(context.Context, session.Session) error { began = true; return nil }))
+		sessiontest.MustNoErr(t, worker.Run(t.Context(), func(context.Context, session.Session) error { began = true; return nil }))
 		if !began {
 			t.Error("the training did not begin")
 		}

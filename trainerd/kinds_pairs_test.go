@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/hook"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -21,7 +22,7 @@ import (
 func makeNewer(t *testing.T, prefix string) {
 	t.Helper()
 	index, err := os.ReadFile(filepath.Join("..", "fixtures", "ckpt_v2", "damaged", "min_consumer_2", "model.ckpt.index"))
-	noErr(t, errors.Join(err, os.WriteFile(prefix+".index", index, 0o666)))
+	sessiontest.MustNoErr(t, errors.Join(err, os.WriteFile(prefix+".index", index, 0o666)))
 }
 
 // savesAll trains so many steps, saves each, and calls do after it.
@@ -55,7 +56,7 @@ func (p *process) at(ctx context.Context, s session.Session) int64 {
 		name = "my_step"
 	}
 	step, err := session.ReadStep(ctx, s, name)
-	noErr(p.t, err)
+	sessiontest.MustNoErr(p.t, err)
 	return step
 }
 
@@ -79,13 +80,13 @@ func TestKindsNewerCheckpoint(t *testing.T) {
 			makeNewer(t, newest)
 			return nan
 		})
-		if noErr(t, err); !slices.Equal(rewinds, []int64{5}) {
+		if sessiontest.MustNoErr(t, err); !slices.Equal(rewinds, []int64{5}) {
 			t.Errorf("it went back to %v", rewinds)
 		}
 		wantSaved(t, newest, 3)
 		makeNewer(t, filepath.Join(dir, "model.ckpt-8"))
 		sv, err := savesAll(t, k, dir, func(*trainerd.Supervisor) {}, 9, func(*trainerd.Supervisor, int64) error { return nil })
-		if noErr(t, err); filepath.Base(sv.Prepared().Restored) != "model.ckpt-7" {
+		if sessiontest.MustNoErr(t, err); filepath.Base(sv.Prepared().Restored) != "model.ckpt-7" {
 			t.Errorf("it continues from %s", sv.Prepared().Restored)
 		}
 		wantSaved(t, filepath.Join(dir, "model.ckpt-9"), 4.5)
@@ -112,14 +113,14 @@ func TestKindsPinned(t *testing.T) {
 			}
 		}, 6, func(sv *trainerd.Supervisor, step int64) error {
 			if step == 3 && len(rewinds) == 0 {
-				noErr(t, sv.Saver.Pin(in("3")))
+				sessiontest.MustNoErr(t, sv.Saver.Pin(in("3")))
 			}
 			if step == 5 && len(rewinds) < 2 {
 				return &hook.NaNError{Step: 5, Loss: math.NaN()}
 			}
 			return nil
 		})
-		if noErr(t, err); !slices.Equal(rewinds, []int64{3, 3}) {
+		if sessiontest.MustNoErr(t, err); !slices.Equal(rewinds, []int64{3, 3}) {
 			t.Errorf("it went back to %v", rewinds)
 		}
 		wantSaved(t, in("3"), 1.5)
@@ -128,10 +129,10 @@ func TestKindsPinned(t *testing.T) {
 			t.Errorf("more than one is kept: %v", err)
 		}
 
-		noErr(t, sv.Saver.Pin(in("6")))
-		noErr(t, os.Truncate(in("6")+".data-00000-of-00001", 3))
+		sessiontest.MustNoErr(t, sv.Saver.Pin(in("6")))
+		sessiontest.MustNoErr(t, os.Truncate(in("6")+".data-00000-of-00001", 3))
 		sv, err = savesAll(t, k, dir, keepOne, 8, func(*trainerd.Supervisor, int64) error { return nil })
-		if noErr(t, err); sv.Prepared().Restored != in("3") {
+		if sessiontest.MustNoErr(t, err); sv.Prepared().Restored != in("3") {
 			t.Errorf("it continues from %s", sv.Prepared().Restored)
 		}
 		wantSaved(t, in("8"), 4)

@@ -13,6 +13,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summaryv1"
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/master"
 	"github.com/trainerd/trainerd/trainerd/remote"
 	"github.com/trainerd/trainerd/trainerd/runtime"
@@ -105,9 +106,9 @@ func startServer(t *testing.T) *remote.Client {
 	server, served := master.New(nil), make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	client, err := remote.Dial(t.Context(), "grpc://server:2222", &remote.Options{ConnectTimeout: time.Minute, DialContext: ln.dial})
-	noErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	t.Cleanup(func() {
-		noErr(t, errors.Join(client.Close(), server.Close(), <-served))
+		sessiontest.MustNoErr(t, errors.Join(client.Close(), server.Close(), <-served))
 	})
 	return client
 }
@@ -160,7 +161,7 @@ func (k *kind) process(t *testing.T) *process {
 	p := &process{t: t, kind: k}
 	if k.start == nil {
 		p.vars, p.w, p.step, p.open = new(trainerd.Variables), make([]float32, 1), make([]int64, 1), nil
-		noErr(t, errors.Join(p.vars.Float32("w", p.w), p.vars.Int64("my_step", p.step)))
+		sessiontest.MustNoErr(t, errors.Join(p.vars.Float32("w", p.w), p.vars.Int64("my_step", p.step)))
 		p.open = p.vars.Session
 		return p
 	}
@@ -218,7 +219,7 @@ func (p *process) run(ctx context.Context, s session.Session, target string, fee
 	} else {
 		_, err = s.Run(ctx, feeds, nil, []string{target})
 	}
-	noErr(p.t, err)
+	sessiontest.MustNoErr(p.t, err)
 }
 
 // value reads a variable of the session.
@@ -229,9 +230,9 @@ func (p *process) value(ctx context.Context, s session.Session, name string) flo
 		tensor = name
 	}
 	out, err := s.Run(ctx, nil, []string{tensor}, nil)
-	noErr(p.t, err)
+	sessiontest.MustNoErr(p.t, err)
 	v, err := ckptfmt.Values[float32](out[0])
-	noErr(p.t, err)
+	sessiontest.MustNoErr(p.t, err)
 	return v[0]
 }
 
@@ -239,19 +240,12 @@ func (p *process) value(ctx context.Context, s session.Session, name string) flo
 func wantSaved(t *testing.T, prefix string, want float32) {
 	t.Helper()
 	r, err := ckptfmt.Open(prefix, nil)
-	noErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	defer r.Close()
 	value, err := r.Lookup("w")
-	noErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	w, err := ckptfmt.Values[float32](value)
-	if noErr(t, err); w[0] != want {
+	if sessiontest.MustNoErr(t, err); w[0] != want {
 		t.Errorf("%s has w = %v; want %v", prefix, w[0], want)
-	}
-}
-
-func noErr(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 	"github.com/trainerd/trainerd/trainerd/hook"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -38,7 +39,7 @@ func bigGraph(t *testing.T) *tfpb.MetaGraphDef {
 		Attrs:   graph.Attrs{"T": attr.Type(tfpb.DataType_DT_FLOAT), "index_type": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []graph.OutputType{{DType: tfpb.DataType_DT_FLOAT}}})
 	meta, err := b.MetaGraph()
-	noErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	return meta
 }
 
@@ -69,11 +70,11 @@ func TestMemoryBoundOfSessionsInARow(t *testing.T) {
 				err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 					sessions++
 					for range 3 {
-						noErr(t, trainerd.RunOps(ctx, s, "train"))
+						sessiontest.MustNoErr(t, trainerd.RunOps(ctx, s, "train"))
 						_, err := sv.Save(ctx)
-						noErr(t, err)
+						sessiontest.MustNoErr(t, err)
 					}
-					noErr(t, waste(ctx, s, 2<<20))
+					sessiontest.MustNoErr(t, waste(ctx, s, 2<<20))
 					if sessions < 4 {
 						return failure
 					}
@@ -84,7 +85,7 @@ func TestMemoryBoundOfSessionsInARow(t *testing.T) {
 				}
 				saved, _ := sv.LastSave()
 				latest, err := ckptdir.LatestCheckpoint(dir, nil)
-				if noErr(t, err); filepath.Base(latest) != filepath.Base(saved.Prefix) || saved.Step < 3 {
+				if sessiontest.MustNoErr(t, err); filepath.Base(latest) != filepath.Base(saved.Prefix) || saved.Step < 3 {
 					t.Errorf("newest checkpoint %s; want %s", latest, saved.Prefix)
 				}
 			})

@@ -97,7 +97,7 @@ func longSavesLeaveTime(t *testing.T, k *kind, tune func(*trainerd.Supervisor)) 
 	}
 	tune(sv)
 	steps := 0
-	noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 		for until := time.Now().Add(5 * time.Minute); time.Now().Before(until); steps++ {
 			time.Sleep(time.Second)
 			p.train(ctx, s, 1)
@@ -143,14 +143,14 @@ func TestKindsSlowDiskHoldsNoSteps(t *testing.T) {
 				p := k.process(t)
 				sv := p.supervisor(sessiontest.MemoryDir(t))
 				sv.SaveGrace, sv.SaveModelEvery, sv.SaveModelSteps, sv.Saver = -1, -1, 10, &trainerd.Saver{FS: slowSyncs{atomicfile.OrOS(nil)}}
-				noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+				sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 					_, err := sv.Save(ctx) // the first one also makes the folder durable
 					began := time.Now()
 					for range 19 {
 						time.Sleep(time.Second)
 						p.train(ctx, s, 1)
 						if p.vars != nil {
-							noErr(t, sv.StepDone(ctx, p.step[0]))
+							sessiontest.MustNoErr(t, sv.StepDone(ctx, p.step[0]))
 						}
 					}
 					if took := time.Since(began); took > 30*time.Second {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 	"github.com/trainerd/trainerd/trainerd/session"
 	"github.com/trainerd/trainerd/trainerd/target"
 )
@@ -14,7 +15,7 @@ import (
 func TestSettingsBesideOwnSaver(t *testing.T) {
 	saver := &trainerd.Saver{MaxToKeep: 2}
 	sv := &trainerd.Supervisor{MetaGraph: mustPlainGraph(t), Open: target.Open, Logdir: t.TempDir(), Saver: saver}
-	noErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
+	sessiontest.MustNoErr(t, sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
 		used, read := saver.MetaGraph, make(chan error, 1)
 		go func() {
 			settings, err := sv.Settings()
@@ -23,10 +24,10 @@ func TestSettingsBesideOwnSaver(t *testing.T) {
 			}
 			read <- err
 		}()
-		noErr(t, trainerd.RunOps(ctx, s, "train"))
+		sessiontest.MustNoErr(t, trainerd.RunOps(ctx, s, "train"))
 		_, err := sv.Save(ctx)
-		noErr(t, err)
-		noErr(t, <-read)
+		sessiontest.MustNoErr(t, err)
+		sessiontest.MustNoErr(t, <-read)
 		if saver.MetaGraph != used {
 			t.Error("Settings has given the Saver another graph")
 		}

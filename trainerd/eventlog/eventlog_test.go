@@ -1,10 +1,8 @@
 package eventlog
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,29 +28,29 @@ func TestLogSurvivesFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "logdir")
 		w, err := tfevents.NewFileWriter(dir, nil)
-		mustNoErr(t, err)
-		mustNoErr(t, os.Remove(dir))
-		mustNoErr(t, os.WriteFile(dir, nil, 0o666)) // no file can be made in it now
-		log, lines := newLog()
+		sessiontest.MustNoErr(t, err)
+		sessiontest.MustNoErr(t, os.Remove(dir))
+		sessiontest.MustNoErr(t, os.WriteFile(dir, nil, 0o666)) // no file can be made in it now
+		log, lines := sessiontest.NewLog()
 		l := New(w, log)
 		ctx := t.Context()
 		for step := range int64(3) {
-			mustNoErr(t, l.AddSession(ctx, tfpb.SessionLog_CHECKPOINT, "m", step))
+			sessiontest.MustNoErr(t, l.AddSession(ctx, tfpb.SessionLog_CHECKPOINT, "m", step))
 		}
-		wantLog(t, lines, "events file cannot be written")
+		sessiontest.WantLog(t, lines, "events file cannot be written")
 		if n := strings.Count(lines.String(), "\n"); n != 1 {
 			t.Errorf("%d log lines; want one for all failures:\n%s", n, lines)
 		}
 		time.Sleep(firstRetry)
-		mustNoErr(t, l.AddScalar(ctx, "a", 1, 3)) // tries, and fails
-		mustNoErr(t, l.AddScalar(ctx, "a", 1, 4))
-		mustNoErr(t, l.AddScalarAt(ctx, time.Unix(7, 0), "a", 1, 5))
-		mustNoErr(t, os.Remove(dir))
-		mustNoErr(t, os.Mkdir(dir, 0o777))
+		sessiontest.MustNoErr(t, l.AddScalar(ctx, "a", 1, 3)) // tries, and fails
+		sessiontest.MustNoErr(t, l.AddScalar(ctx, "a", 1, 4))
+		sessiontest.MustNoErr(t, l.AddScalarAt(ctx, time.Unix(7, 0), "a", 1, 5))
+		sessiontest.MustNoErr(t, os.Remove(dir))
+		sessiontest.MustNoErr(t, os.Mkdir(dir, 0o777))
 		time.Sleep(2 * firstRetry)
-		mustNoErr(t, l.AddScalar(ctx, "a", 1, 6))
-		mustNoErr(t, w.Close())
-		wantLog(t, lines, "began a new events file", "late=4", "dropped=3")
+		sessiontest.MustNoErr(t, l.AddScalar(ctx, "a", 1, 6))
+		sessiontest.MustNoErr(t, w.Close())
+		sessiontest.WantLog(t, lines, "began a new events file", "late=4", "dropped=3")
 		if n := l.Dropped(); n != 3 {
 			t.Errorf("dropped %d in all, want 3", n)
 		}
@@ -78,7 +76,7 @@ func onFullDisk(t *testing.T, f func(t *testing.T, dir string, l *Log)) {
 				if err != nil {
 					return // there is no Log yet
 				}
-				log, _ := newLog()
+				log, _ := sessiontest.NewLog()
 				f(t, dir, New(w, log))
 			})
 		})
@@ -89,14 +87,14 @@ func onFullDisk(t *testing.T, f func(t *testing.T, dir string, l *Log)) {
 // Close makes one more, and the curve is there.
 func TestCloseWritesWhatWaits(t *testing.T) {
 	onFullDisk(t, func(t *testing.T, dir string, l *Log) {
-		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 0))
+		sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 0))
 		var want []string
 		for step := int64(1); step <= 5; step++ {
-			mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
-			mustNoErr(t, l.Flush(t.Context()))
+			sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
+			sessiontest.MustNoErr(t, l.Flush(t.Context()))
 			want = append(want, fmt.Sprintf("loss(%d)", step))
 		}
-		mustNoErr(t, l.Close())
+		sessiontest.MustNoErr(t, l.Close())
 		if got := points(t, dir); !slices.Equal(got, want) || l.Dropped() != 0 {
 			t.Errorf("points %v, %d dropped", got, l.Dropped())
 		}
@@ -111,15 +109,15 @@ func TestCloseOnFailingDisk(t *testing.T) {
 			dir := t.TempDir()
 			fsys := faultfs.New(0)
 			w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: fsys})
-			mustNoErr(t, err)
-			log, lines := newLog()
+			sessiontest.MustNoErr(t, err)
+			log, lines := sessiontest.NewLog()
 			l := New(w, log)
-			mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 0))
-			mustNoErr(t, l.Flush(t.Context()))
-			mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 1))
+			sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 0))
+			sessiontest.MustNoErr(t, l.Flush(t.Context()))
+			sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 1))
 			fsys.Break(1, faultfs.Fault{Lasting: lasting, Err: syscall.ENOSPC})
-			mustNoErr(t, l.Close())
-			wantLog(t, lines, "events file cannot be written")
+			sessiontest.MustNoErr(t, l.Close())
+			sessiontest.WantLog(t, lines, "events file cannot be written")
 			if n := l.Dropped(); lasting != (n == 1) {
 				t.Errorf("%d dropped; the failure lasts: %v", n, lasting)
 			}
@@ -136,14 +134,14 @@ func TestWaitingIsWrittenOnce(t *testing.T) {
 		dir := t.TempDir()
 		fsys := faultfs.New(0)
 		w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{FS: fsys, BufferSize: -1})
-		mustNoErr(t, err)
-		log, _ := newLog()
+		sessiontest.MustNoErr(t, err)
+		log, _ := sessiontest.NewLog()
 		l := New(w, log)
 		var want []int64
 		add := func(steps int) {
 			for range steps {
 				want = append(want, int64(len(want)))
-				mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, int64(len(want)-1)))
+				sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, int64(len(want)-1)))
 				synctest.Wait()
 			}
 		}
@@ -158,7 +156,7 @@ func TestWaitingIsWrittenOnce(t *testing.T) {
 			add(1)
 		}
 		fsys.Heal()
-		mustNoErr(t, l.Close())
+		sessiontest.MustNoErr(t, l.Close())
 		if got := curve(t, dir, tfevents.PurgeExact); !slices.Equal(got, want) || l.Dropped() != 0 {
 			t.Errorf("steps %v, %d dropped", got, l.Dropped())
 		}
@@ -169,17 +167,17 @@ func TestWaitingIsWrittenOnce(t *testing.T) {
 func TestStartDropsWhatWaits(t *testing.T) {
 	onFullDisk(t, func(t *testing.T, dir string, l *Log) {
 		start := func(at, last int64) {
-			mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", at))
+			sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", at))
 			for step := at; step <= last; step++ {
-				mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
-				mustNoErr(t, l.Flush(t.Context()))
+				sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
+				sessiontest.MustNoErr(t, l.Flush(t.Context()))
 			}
 		}
 		start(1, 9)
 		start(4, 8)
 		start(6, 7)
 		start(5, 6)
-		mustNoErr(t, l.Close())
+		sessiontest.MustNoErr(t, l.Close())
 		for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
 			if steps := curve(t, dir, mode); !slices.Equal(steps, []int64{1, 2, 3, 4, 5, 6}) {
 				t.Errorf("mode %d: steps %v, want 1 to 6", mode, steps)
@@ -194,28 +192,28 @@ func brokenLog(t *testing.T) (l *Log, dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "logdir")
 	w, err := tfevents.NewFileWriter(dir, nil)
-	mustNoErr(t, err)
-	mustNoErr(t, errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o666)))
-	log, _ := newLog()
+	sessiontest.MustNoErr(t, err)
+	sessiontest.MustNoErr(t, errors.Join(os.Remove(dir), os.WriteFile(dir, nil, 0o666)))
+	log, _ := sessiontest.NewLog()
 	l = New(w, log)
-	mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", 0))
+	sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", 0))
 	return l, dir
 }
 
 // What waits for a file when the folder is deleted comes in the first file of the new one.
 func TestWaitingInDeletedFolder(t *testing.T) {
 	l, dir := brokenLog(t)
-	mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 1))
+	sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 1))
 	if l.Ready(t.Context()) {
 		t.Error("it is ready while the disk takes nothing")
 	}
-	mustNoErr(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o777)))
+	sessiontest.MustNoErr(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o777)))
 	l.Restart(3)
-	mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 4))
+	sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 4))
 	if !l.Ready(t.Context()) {
 		t.Error("it is not ready")
 	}
-	mustNoErr(t, l.Close())
+	sessiontest.MustNoErr(t, l.Close())
 	if got := points(t, dir); !slices.Equal(got, []string{"loss(1)", "loss(4)"}) {
 		t.Errorf("points %v", got)
 	}
@@ -226,21 +224,21 @@ func TestWaitingInDeletedFolder(t *testing.T) {
 func TestContinue(t *testing.T) {
 	before, dir := brokenLog(t)
 	for step := range int64(5) {
-		mustNoErr(t, before.AddScalar(t.Context(), "loss", 1, step))
+		sessiontest.MustNoErr(t, before.AddScalar(t.Context(), "loss", 1, step))
 	}
-	mustNoErr(t, before.Close())
+	sessiontest.MustNoErr(t, before.Close())
 	if n := before.Dropped(); n != 1+5 {
 		t.Errorf("dropped %d, want 6", n)
 	}
-	mustNoErr(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o777)))
+	sessiontest.MustNoErr(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o777)))
 	other, err := tfevents.NewFileWriter(t.TempDir(), nil)
-	mustNoErr(t, err)
-	log, _ := newLog()
+	sessiontest.MustNoErr(t, err)
+	log, _ := sessiontest.NewLog()
 	for _, l := range []*Log{New(other, log), New(before.writer, log)} { // one of another folder takes nothing
 		l.Continue(before, 3)
-		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 3))
-		mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 3))
-		mustNoErr(t, l.Close())
+		sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 3))
+		sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 3))
+		sessiontest.MustNoErr(t, l.Close())
 	}
 	if got := points(t, dir); !slices.Equal(got, []string{"loss(0)", "loss(1)", "loss(2)", "loss(3)"}) {
 		t.Errorf("points %v", got)
@@ -255,7 +253,7 @@ func TestWaitingIsLimited(t *testing.T) {
 	l, _ := brokenLog(t)
 	large := summary.New(summary.Text("text", strings.Repeat("x", maxWaiting/4)))
 	for step := range int64(6) {
-		mustNoErr(t, l.AddSummary(t.Context(), large, step))
+		sessiontest.MustNoErr(t, l.AddSummary(t.Context(), large, step))
 	}
 	if n := l.Dropped(); n != 1+3 {
 		t.Errorf("dropped %d, want 4", n)
@@ -265,9 +263,9 @@ func TestWaitingIsLimited(t *testing.T) {
 
 func TestLogRefusesBadSummary(t *testing.T) {
 	w, err := tfevents.NewFileWriter(t.TempDir(), nil)
-	mustNoErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	defer w.Close()
-	log, lines := newLog()
+	log, lines := sessiontest.NewLog()
 	l := New(w, log)
 	if err := l.AddSummary(t.Context(), summary.New(summary.Scalar("\xff", 1)), 1); err == nil {
 		t.Error("a tag that is not UTF-8 is no error")
@@ -282,7 +280,7 @@ func curve(t *testing.T, dir string, loader tfevents.Purge) (steps []int64) {
 	t.Helper()
 	fsys := os.DirFS(dir)
 	runs, err := tfevents.FindRuns(fsys, ".")
-	mustNoErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	for p := range tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: loader}).Lookup("loss").Points() {
 		steps = append(steps, p.Step)
 	}
@@ -300,70 +298,49 @@ func points(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-func mustNoErr(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func newLog() (*slog.Logger, *bytes.Buffer) {
-	b := new(bytes.Buffer)
-	return slog.New(slog.NewTextHandler(b, nil)), b
-}
-
-func wantLog(t *testing.T, b *bytes.Buffer, want ...string) {
-	t.Helper()
-	for _, w := range want {
-		if !strings.Contains(b.String(), w) {
-			t.Errorf("log lacks %q:\n%s", w, b)
-		}
-	}
-}
-
 // TestOvertake resumes a training whose curves begin late again: no loader of
 // TensorBoard shows what was overtaken, and none an empty point.
 func TestOvertake(t *testing.T) {
 	dir := t.TempDir()
 	session := func(start int64, write func(l *Log)) {
 		w, err := tfevents.NewFileWriter(dir, nil)
-		mustNoErr(t, err)
-		log, _ := newLog()
+		sessiontest.MustNoErr(t, err)
+		log, _ := sessiontest.NewLog()
 		l := New(w, log)
 		if start > 0 {
 			l.Overtake(start)
 		}
-		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
+		sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
 		write(l)
-		mustNoErr(t, l.Close())
+		sessiontest.MustNoErr(t, l.Close())
 	}
 	ctx := t.Context()
 	session(0, func(l *Log) {
 		for step := int64(1); step < 20; step++ {
-			mustNoErr(t, l.AddScalar(ctx, "gone", 1, step))
-			mustNoErr(t, l.AddScalar(ctx, "other", 1, step))
-			mustNoErr(t, l.AddScalar(ctx, "rate", 1, step))
-			mustNoErr(t, l.AddSummary(ctx, summary.New(summary.Scalar("loss", 1), summary.Text("text", "1")), step))
+			sessiontest.MustNoErr(t, l.AddScalar(ctx, "gone", 1, step))
+			sessiontest.MustNoErr(t, l.AddScalar(ctx, "other", 1, step))
+			sessiontest.MustNoErr(t, l.AddScalar(ctx, "rate", 1, step))
+			sessiontest.MustNoErr(t, l.AddSummary(ctx, summary.New(summary.Scalar("loss", 1), summary.Text("text", "1")), step))
 		}
 	})
 	session(11, func(l *Log) {
 		others, err := tfevents.NewFileWriter(dir, nil) // another program writes into the run
-		mustNoErr(t, err)
-		mustNoErr(t, others.AddScalar(ctx, "other", 2, 11))
-		mustNoErr(t, others.AddScalar(ctx, "other", 2, 12))
-		mustNoErr(t, others.Close())
+		sessiontest.MustNoErr(t, err)
+		sessiontest.MustNoErr(t, others.AddScalar(ctx, "other", 2, 11))
+		sessiontest.MustNoErr(t, others.AddScalar(ctx, "other", 2, 12))
+		sessiontest.MustNoErr(t, others.Close())
 		for step := int64(11); step < 30; step++ {
 			if step >= 18 {
-				mustNoErr(t, l.AddScalar(ctx, "rate", 2, step))
-				mustNoErr(t, l.AddScalarAt(ctx, time.Unix(1, 0), "late", 2, step))
+				sessiontest.MustNoErr(t, l.AddScalar(ctx, "rate", 2, step))
+				sessiontest.MustNoErr(t, l.AddScalarAt(ctx, time.Unix(1, 0), "late", 2, step))
 			}
 			v := summary.Describe(summary.Scalar("loss", 2), "a name", "")
-			mustNoErr(t, l.AddSummary(ctx, summary.New(v), 2*step))
+			sessiontest.MustNoErr(t, l.AddSummary(ctx, summary.New(v), 2*step))
 		}
 	})
 	fsys := os.DirFS(dir)
 	runs, err := tfevents.FindRuns(fsys, ".")
-	mustNoErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
 		d := tfevents.ReadRun(fsys, runs[0], &tfevents.RunOptions{Purge: mode})
 		for tag, want := range map[string]struct{ old, begin, n int64 }{"rate": {10, 18, 22}, "loss": {10, 22, 29}, "late": {0, 18, 12}, "gone": {10, 11, 10}, "other": {10, 11, 12}} {
@@ -385,11 +362,11 @@ func TestOvertake(t *testing.T) {
 func resume(t *testing.T, dir string, start int64) *Log {
 	t.Helper()
 	w, err := tfevents.NewFileWriter(dir, nil)
-	mustNoErr(t, err)
-	log, _ := newLog()
+	sessiontest.MustNoErr(t, err)
+	log, _ := sessiontest.NewLog()
 	l := New(w, log)
 	l.Overtake(start)
-	mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
+	sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
 	return l
 }
 
@@ -399,9 +376,9 @@ func TestOvertakeAfterKill(t *testing.T) {
 	dir := t.TempDir()
 	add := func(l *Log, tag string, from, to int64) {
 		for step := from; step <= to; step++ {
-			mustNoErr(t, l.AddScalar(t.Context(), tag, 1, step))
+			sessiontest.MustNoErr(t, l.AddScalar(t.Context(), tag, 1, step))
 		}
-		mustNoErr(t, l.Flush(t.Context()))
+		sessiontest.MustNoErr(t, l.Flush(t.Context()))
 	}
 	l := resume(t, dir, 0)
 	add(l, "first", 1, 2)
@@ -413,10 +390,10 @@ func TestOvertakeAfterKill(t *testing.T) {
 	l = resume(t, dir, 6)
 	add(l, "loss", 6, 8)
 	add(l, "rate", 7, 8)
-	mustNoErr(t, l.Close())
+	sessiontest.MustNoErr(t, l.Close())
 	fsys := os.DirFS(dir)
 	runs, err := tfevents.FindRuns(fsys, ".")
-	mustNoErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	want := map[string][]int64{"first": {1, 2}, "loss": {1, 2, 3, 4, 5, 6, 7, 8}, "rate": {1, 2, 3, 4, 7, 8}, "gone": {1, 2, 3, 4}}
 	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
 		got := map[string][]int64{}
@@ -437,20 +414,20 @@ func TestRestartInFreshFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	add := func(l *Log, from, to int64) {
 		for step := from; step <= to; step++ {
-			mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
+			sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
 		}
 	}
 	l := resume(t, dir, 0)
 	add(l, 1, 5)
-	mustNoErr(t, l.Flush(t.Context()))
-	mustNoErr(t, os.RemoveAll(dir))
-	mustNoErr(t, os.Mkdir(dir, 0o777))
+	sessiontest.MustNoErr(t, l.Flush(t.Context()))
+	sessiontest.MustNoErr(t, os.RemoveAll(dir))
+	sessiontest.MustNoErr(t, os.Mkdir(dir, 0o777))
 	l.Restart(7)
 	add(l, 6, 9)
-	mustNoErr(t, l.Close())
+	sessiontest.MustNoErr(t, l.Close())
 	l = resume(t, dir, 8)
 	add(l, 8, 8)
-	mustNoErr(t, l.Close())
+	sessiontest.MustNoErr(t, l.Close())
 	for _, mode := range []tfevents.Purge{tfevents.PurgeExact, tfevents.PurgePython, tfevents.PurgeDataServer} {
 		if steps := curve(t, dir, mode); !slices.Equal(steps, []int64{6, 7, 8}) {
 			t.Errorf("mode %d: steps %v, want 6 to 8", mode, steps)
@@ -462,10 +439,10 @@ func TestRestartInFreshFolder(t *testing.T) {
 // reader knows which points are overtaken.
 func TestStartIsNotDropped(t *testing.T) {
 	onFullDisk(t, func(t *testing.T, dir string, l *Log) {
-		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 5))
+		sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 5))
 		time.Sleep(time.Minute)
-		mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 6))
-		mustNoErr(t, l.Close())
+		sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 6))
+		sessiontest.MustNoErr(t, l.Close())
 		var starts []int64
 		for _, e := range sessiontest.Events(t, dir) {
 			if e.GetSessionLog().GetStatus() == tfpb.SessionLog_START {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
 // TestScalarsNextToPipe has a pipe named as an events file is, which nobody writes to: the look
@@ -26,7 +27,7 @@ func TestScalarsNextToPipe(t *testing.T) {
 func TestScalarsOfOldName(t *testing.T) {
 	dir := t.TempDir()
 	w, err := tfevents.NewFileWriter(dir, &tfevents.FileWriterOptions{Host: "caf\xe9"})
-	mustNoErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	if err := w.AddScalar(t.Context(), "loss", 1, 5); err != nil {
 		t.Skip(err) // this file system refuses such names
 	}

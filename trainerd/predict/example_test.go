@@ -44,13 +44,15 @@ func ExampleOpen() {
 }
 
 // trainExample trains a classifier in a folder, and returns its logdir.
-func trainExample(ctx context.Context, dir string) (string, error) {
-	table, job, logdir := filepath.Join(dir, "sizes.csv"), filepath.Join(dir, "job.toml"), filepath.Join(dir, "logs")
+func trainExample(ctx context.Context, dir string) (logdir string, err error) {
+	table, job := filepath.Join(dir, "sizes.csv"), filepath.Join(dir, "job.toml")
 	rows := "height,width,size\n1,1,low\n8,8,high\n2,1,low\n9,7,high\n1,2,low\n8,9,high\n2,2,low\n7,7,high\n"
 	if err := os.WriteFile(table, []byte(rows), 0o666); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("logdir = %q\n", logdir) + `
+	logdir = filepath.Join(dir, "logs")
+	text := fmt.Sprintf(`
+logdir = %q
 [data]
 file = "sizes.csv"
 header = true
@@ -61,7 +63,7 @@ batch_size = 4
 family = "logistic"
 [train]
 steps = 100
-`
+`, logdir)
 	if err := os.WriteFile(job, []byte(text), 0o666); err != nil {
 		return "", err
 	}
