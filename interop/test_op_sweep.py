@@ -20,6 +20,9 @@ OTHERS = {
     ("Erf", "float64"): "TensorFlow has NaN at infinity",
     ("SigmoidGrad", "float32"): "TensorFlow overflows for outputs that no sigmoid has",
     **{(op, dtype): SERIES for op in ("Erfinv", "Igamma", "Igammac", "IgammaGradA", "Zeta", "Polygamma") for dtype in ("float32", "float64")},
+    **{("Expm1", dtype): "TensorFlow has NaN where the exponential is infinite" for dtype in ("complex64", "complex128")},
+    **{("Log1p", dtype): "TensorFlow has NaN for the angle of zero" for dtype in ("complex64", "complex128")},
+    ("Pow", "complex64"): "TensorFlow has the angles of large powers in single precision",
     **{("Betainc", dtype): "TensorFlow has a number for parameters that are not finite" for dtype in ("float32", "float64")},
     **{(op, dtype): "TensorFlow's sums depend on the processor" for op in ("Softmax", "LogSoftmax") for dtype in ("float16", "bfloat16")},
 }

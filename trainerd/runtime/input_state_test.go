@@ -220,6 +220,9 @@ func inFunction(nodes []*tfpb.NodeDef) []*tfpb.NodeDef {
 			if strings.HasPrefix(in, "Const") {
 				out = "output"
 			}
+			if strings.HasPrefix(in, "RaggedTensorToVariant") {
+				out = "encoded_ragged"
+			}
 			n.Input[i] = in + ":" + out + ":0"
 		}
 	}

@@ -1,6 +1,7 @@
 package math
 
 import (
+	"math"
 	"math/cmplx"
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -19,10 +20,10 @@ var complexUnary = map[string]func(complex128) complex128{
 	"Tan":        cmplx.Tan,
 	"Asin":       cmplx.Asin,
 	"Acos":       cmplx.Acos,
-	"Atan":       cmplx.Atan,
-	"Sinh":       cmplx.Sinh,
-	"Cosh":       cmplx.Cosh,
-	"Tanh":       cmplx.Tanh,
+	"Atan":       arctangent,
+	"Sinh":       realWhereReal(math.Sinh, cmplx.Sinh),
+	"Cosh":       realWhereReal(math.Cosh, cmplx.Cosh),
+	"Tanh":       hyperbolicTangent,
 	"Asinh":      cmplx.Asinh,
 	"Acosh":      cmplx.Acosh,
 	"Atanh":      cmplx.Atanh,
@@ -34,7 +35,7 @@ var complexUnary = map[string]func(complex128) complex128{
 
 // complexBinary is complexUnary for two numbers.
 var complexBinary = map[string]func(x, y complex128) complex128{
-	"Pow":               cmplx.Pow,
+	"Pow":               complexPower,
 	"Div":               divOf[complex128],
 	"SquaredDifference": func(x, y complex128) complex128 { return (x - y) * cmplx.Conj(x-y) },
 	"MulNoNan":          func(x, y complex128) complex128 { return complexUnlessZero(y, x*y) },
@@ -64,6 +65,48 @@ func complexUnlessZero(x, v complex128) complex128 {
 		return 0
 	}
 	return v
+}
+
+// complexPower is real for what is real, and has for zero what TensorFlow's logarithm of it gives.
+func complexPower(x, y complex128) complex128 {
+	switch {
+	case x == 0 && real(y) > 0:
+		return 0
+	case x == 0 && real(y) < 0:
+		return complex(math.Inf(1), math.NaN())
+	case x == 0:
+		return complex(math.NaN(), math.NaN())
+	case imag(x) == 0 && imag(y) == 0 && real(x) > 0:
+		return complex(math.Pow(real(x), real(y)), 0)
+	}
+	return cmplx.Pow(x, y)
+}
+
+// realWhereReal is a function that is f for what is real, also where it is infinite.
+func realWhereReal(f func(float64) float64, g func(complex128) complex128) func(complex128) complex128 {
+	return func(z complex128) complex128 {
+		if imag(z) == 0 {
+			return complex(f(real(z)), imag(z))
+		}
+		return g(z)
+	}
+}
+
+// hyperbolicTangent is 1 or -1 where the exponentials would be infinite.
+func hyperbolicTangent(z complex128) complex128 {
+	if x := real(z); math.Abs(x) > 20 {
+		return complex(math.Copysign(1, x), math.Copysign(0, imag(z)))
+	}
+	return cmplx.Tanh(z)
+}
+
+// arctangent has the side of the cut, which is on the imaginary axis, that the zero there tells.
+func arctangent(z complex128) complex128 {
+	w := cmplx.Atan(z)
+	if real(z) == 0 && math.Abs(imag(z)) > 1 {
+		return complex(math.Copysign(math.Pi/2, real(z)), imag(w))
+	}
+	return w
 }
 
 // direction is a number divided by its absolute value.

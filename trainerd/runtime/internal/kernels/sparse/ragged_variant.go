@@ -141,17 +141,29 @@ func (s *joinedRagged) joinValues(c *exec.KernelContext, dims []int, list []vari
 		}
 	}
 	d := c.Out(s.outer, s.values, shape...)
-	at := 0
+	at, first := 0, firstShape(list)
 	for i := range list {
 		v := list[i].Values
 		n := v.NumElements()
-		if at+n > d.NumElements() || len(list) > 1 && !exec.SameShape(v.Shape[min(1, len(v.Shape)):], list[0].Values.Shape[min(1, len(v.Shape)):]) {
+		same := exec.SameShape(v.Shape, first)
+		if s.inner >= 0 && len(v.Shape) > 0 && len(first) > 0 { // the number of rows may differ
+			same = exec.SameShape(v.Shape[1:], first[1:])
+		}
+		if !same {
 			return c.Invalid("the values %s and %s have different rows", v.Describe(), list[0].Values.Describe())
 		}
 		exec.CopyElems(d, at, v, 0, n)
 		at += n
 	}
 	return nil
+}
+
+// firstShape returns the shape of the first values, if there are some.
+func firstShape(list []variant.Ragged) []int {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0].Values.Shape
 }
 
 // raggedToVariantGrad puts the gradients of rows in the places of the values.
