@@ -11,6 +11,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
+
+	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
 // TestOvertakeReadsOnce has a training that fails again and again, and is resumed from the same
@@ -18,21 +20,21 @@ import (
 func TestOvertakeReadsOnce(t *testing.T) {
 	dir := t.TempDir()
 	w, err := tfevents.NewFileWriter(dir, nil)
-	mustNoErr(t, err)
-	log, _ := newLog()
+	sessiontest.MustNoErr(t, err)
+	log, _ := sessiontest.NewLog()
 	l := New(w, log)
 	for step := range int64(9) {
-		mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
+		sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, step))
 	}
-	mustNoErr(t, l.AddScalar(t.Context(), "speed", 1, 7))
-	mustNoErr(t, l.Flush(t.Context()))
+	sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "speed", 1, 7))
+	sessiontest.MustNoErr(t, l.Flush(t.Context()))
 	l.Overtake(5)
-	mustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 6))
-	mustNoErr(t, l.Flush(t.Context()))
+	sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 6))
+	sessiontest.MustNoErr(t, l.Flush(t.Context()))
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	mustNoErr(t, err)
+	sessiontest.MustNoErr(t, err)
 	for _, name := range names {
-		mustNoErr(t, os.Remove(name))
+		sessiontest.MustNoErr(t, os.Remove(name))
 	}
 	l.Overtake(5)
 	if want := map[string]int64{"loss": 6, "speed": 7}; !maps.Equal(l.overtaking.old, want) {
@@ -42,7 +44,7 @@ func TestOvertakeReadsOnce(t *testing.T) {
 	if len(l.overtaking.old) > 0 {
 		t.Errorf("of another step: %v, and there is nothing", l.overtaking.old)
 	}
-	mustNoErr(t, l.Close())
+	sessiontest.MustNoErr(t, l.Close())
 }
 
 // TestOvertakeAgain resumes trainings at random steps, often at the same one: what is known of
@@ -53,17 +55,17 @@ func TestOvertakeAgain(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		dir := t.TempDir()
 		w, err := tfevents.NewFileWriter(dir, nil)
-		mustNoErr(t, err)
-		log, _ := newLog()
+		sessiontest.MustNoErr(t, err)
+		log, _ := sessiontest.NewLog()
 		l := New(w, log)
 		from := int64(0)
 		for range 8 {
-			mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", from))
+			sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", from))
 			l.Overtake(from)
 			for range random.IntN(6) {
 				writeAny(t, l, random, from)
 			}
-			mustNoErr(t, l.Flush(t.Context()))
+			sessiontest.MustNoErr(t, l.Flush(t.Context()))
 			if random.IntN(3) == 0 {
 				from = random.Int64N(10)
 			}
@@ -74,7 +76,7 @@ func TestOvertakeAgain(t *testing.T) {
 				}
 			}
 		}
-		mustNoErr(t, l.Close())
+		sessiontest.MustNoErr(t, l.Close())
 	}
 	if known == 0 {
 		t.Error("the run is read each time")
@@ -87,16 +89,16 @@ func writeAny(t *testing.T, l *Log, random *rand.Rand, from int64) {
 	tag, step := fmt.Sprint("tag", random.IntN(4)), from+random.Int64N(6)
 	switch random.IntN(12) {
 	case 0:
-		mustNoErr(t, l.AddScalar(t.Context(), tag, 1, max(step-3, 0)))
+		sessiontest.MustNoErr(t, l.AddScalar(t.Context(), tag, 1, max(step-3, 0)))
 	case 1:
-		mustNoErr(t, l.AddSummary(t.Context(), summary.New(summary.Scalar(tag, 1)), step))
+		sessiontest.MustNoErr(t, l.AddSummary(t.Context(), summary.New(summary.Scalar(tag, 1)), step))
 	case 2:
-		mustNoErr(t, l.AddSummary(t.Context(), summary.New(summary.Text("text", "x")), step))
+		sessiontest.MustNoErr(t, l.AddSummary(t.Context(), summary.New(summary.Text("text", "x")), step))
 	case 3:
-		mustNoErr(t, l.Add(t.Context(), func(w *tfevents.FileWriter) error { return w.AddScalar(t.Context(), tag, 1, step) }))
+		sessiontest.MustNoErr(t, l.Add(t.Context(), func(w *tfevents.FileWriter) error { return w.AddScalar(t.Context(), tag, 1, step) }))
 	case 4:
-		mustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", step))
+		sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_CHECKPOINT, "m", step))
 	default:
-		mustNoErr(t, l.AddScalar(t.Context(), tag, 1, step))
+		sessiontest.MustNoErr(t, l.AddScalar(t.Context(), tag, 1, step))
 	}
 }

@@ -48,7 +48,7 @@ func malformedOf(b *exec.OpConstruction) malformed {
 // wrong reports whether a character is not to be taken as it is.
 func (m *malformed) wrong(r rune, broken bool) bool { return broken || m.controls && r <= 0x1f }
 
-var errMalformed = errors.New("Invalid formatting on input string")
+var errMalformed = errors.New("invalid formatting on input string")
 
 // decoder returns the first character of a string that is not empty, how many bytes it takes,
 // and whether they are no character.
