@@ -150,7 +150,7 @@ func TestDependencies(t *testing.T) {
 		"github.com/xrash/smetrics":           {"cmd"},
 		"golang.org/x/sys":                    {"internal", "ckptfmt", "tfevents/dataserver", "trainerd", "bench"},
 		"golang.org/x/term":                   {"trainerd/daemon", "cmd"},
-		"golang.org/x/text":                   {"trainerd/dataset/table"},
+		"golang.org/x/text":                   {"trainerd/dataset/table", "trainerd/runtime/internal/kernels/text"},
 		"gonum.org/v1/gonum":                  {"internal/blas", "trainerd", "examples", "bench"},
 		"google.golang.org/grpc":              {"internal/grpcmethod", "tfevents/dataserver", "trainerd/remote", "trainerd/master"},
 		"google.golang.org/protobuf":          {"proto", "internal/tfproto", "internal/opdef", "internal/grpcmethod", "tfevents", "ckptfmt", "trainerd", "cmd", "interop", "bench"},
