@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -198,24 +199,23 @@ func (f *Feature) parseDate(field string) (days float32, reason, hint string) {
 	}
 	at, err := f.time(field)
 	if err != nil {
-		return 0, fmt.Sprintf("%s is not a date", clip(field)), "dates are written as " + f.layout()
+		return 0, fmt.Sprintf("%s is not a date", clip(field)), "write dates like " + f.example()
 	}
 	return float32(Days(at)), "", ""
 }
 
-func (f *Feature) layout() string {
+// example returns a date as the column has them.
+func (f *Feature) example() string {
+	day := time.Date(2026, time.January, 31, 13, 45, 0, 0, time.UTC)
 	switch f.Layout {
 	case durationLayout:
-		return "hours:minutes:seconds"
+		return "1:30:00"
 	case secondsLayout:
-		return "seconds since 1970"
+		return strconv.FormatInt(day.Unix(), 10)
 	case millisLayout:
-		return "milliseconds since 1970"
+		return strconv.FormatInt(day.UnixMilli(), 10)
 	}
-	if f.Layout == "" {
-		return time.DateOnly
-	}
-	return f.Layout
+	return day.Format(cmp.Or(f.Layout, time.DateOnly))
 }
 
 func (f *Feature) time(field string) (time.Time, error) {
