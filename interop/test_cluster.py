@@ -140,7 +140,7 @@ def test_servers_that_stay_away(replica, cluster, commands, tmp_path):
     result = commands.train(tmp_path / "nobody", master="grpc://127.0.0.1:1", cluster__patience_secs=7)
     assert result.code != 0
     assert "waiting for the servers to answer" in result.text and "127.0.0.1:1" in result.text
-    worker = replica(1, cluster__patience_secs=8, model__hidden="[7]", cluster__task=1)
+    worker = replica(1, cluster__patience_secs=15, model__hidden="[7]", cluster__task=1)
     worker.wait_until(lambda: "waiting for the chief" in worker.text, "word of the wait")
     status = assert_success(commands.run("trainerd", "status", "--worker", "1", replica.logdir))
     assert re.search(r"preparing, .* waits for the chief: .*has not made the model of the logdir", status.out)
