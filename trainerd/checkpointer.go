@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/logging"
+	"github.com/trainerd/trainerd/internal/turn"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -43,7 +44,7 @@ type checkpointer struct {
 	// variables until they are durable.
 	busy    chan struct{}
 	held    time.Duration // guarded by busy: how long steps had to wait for the save under way
-	cutting turn          // of the copy alone; see Supervisor.WithoutSaves
+	cutting turn.Turn     // of the copy alone; see Supervisor.WithoutSaves
 
 	// riskTold is set once the log has that MaxRisk cannot be kept.
 	riskTold *atomic.Bool
@@ -113,7 +114,6 @@ func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
 		staleStep:  &r.staleStep,
 		busy:       make(chan struct{}, 1),
 		current:    SavedCheckpoint{Step: session.NoStep},
-		cutting:    make(turn, 1),
 	}
 	c.maxFailures = sv.MaxSaveFailures
 	if c.maxFailures == 0 {
@@ -274,10 +274,10 @@ func (c *checkpointer) holdSince(t time.Time) { c.held += time.Since(t) }
 // cut takes the state of the session. The caller holds busy, and says how the
 // variables compare with the current checkpoint.
 func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*checkpoint.Snapshot, time.Time, error) {
-	if err := c.cutting.acquire(ctx); err != nil {
+	if err := c.cutting.Take(ctx); err != nil {
 		return nil, time.Now(), err
 	}
-	defer c.cutting.release()
+	defer c.cutting.Leave()
 	started := time.Now()
 	if _, err := c.savePath(); err != nil {
 		return nil, started, err

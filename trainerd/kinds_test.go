@@ -3,8 +3,6 @@ package trainerd_test
 import (
 	"context"
 	"errors"
-	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -102,47 +100,16 @@ func copiedOverTheWire(t *testing.T, meta *tfpb.MetaGraphDef) func(context.Conte
 
 func startServer(t *testing.T) *remote.Client {
 	t.Helper()
-	ln := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
+	ln := sessiontest.NewPipes()
 	server, served := master.New(nil), make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
-	client, err := remote.Dial(t.Context(), "grpc://server:2222", &remote.Options{ConnectTimeout: time.Minute, DialContext: ln.dial})
+	client, err := remote.Dial(t.Context(), "grpc://server:2222", &remote.Options{ConnectTimeout: time.Minute, DialContext: ln.Dial})
 	sessiontest.MustNoErr(t, err)
 	t.Cleanup(func() {
 		sessiontest.MustNoErr(t, errors.Join(client.Close(), server.Close(), <-served))
 	})
 	return client
 }
-
-// pipes is a listener in memory, for the clock of testing/synctest.
-type pipes struct {
-	dialed chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) dial(ctx context.Context, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.dialed <- far:
-		return near, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.dialed:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // A process is one life of a program with a model of some kind: w and
 // global_step begin at 0, and with a graph there is also what kindGraph has.

@@ -20,30 +20,11 @@ func (c *checkpointer) without(ctx context.Context, f func(ctx context.Context) 
 	if ctx.Value(inSaveKey{}) == c || ctx.Value(quietKey{}) == c {
 		return f(ctx)
 	}
-	if err := c.cutting.acquire(ctx); err != nil {
+	if err := c.cutting.Take(ctx); err != nil {
 		return err
 	}
-	defer c.cutting.release()
+	defer c.cutting.Leave()
 	return f(context.WithValue(ctx, quietKey{}, c))
 }
 
 type quietKey struct{}
-
-// turn has room for one: a lock that a context can end the waiting for.
-type turn chan struct{}
-
-func (t turn) acquire(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (t turn) release() { <-t }

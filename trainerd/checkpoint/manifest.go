@@ -72,10 +72,10 @@ func (s *Saver) warnOfSums(prefix string, err error) {
 // lacks them. Saves in quick succession leave them out where that takes long; the last
 // checkpoint of a run should have them.
 func (s *Saver) AddSums(ctx context.Context, prefix string) {
-	if s.writing.take(ctx) != nil {
+	if s.writing.Take(ctx) != nil {
 		return
 	}
-	defer s.writing.leave()
+	defer s.writing.Leave()
 	m, err := manifest.Read(prefix)
 	if err != nil {
 		return

@@ -30,6 +30,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/option"
+	"github.com/trainerd/trainerd/internal/turn"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -108,7 +109,7 @@ type Saver struct {
 	// Logger reports what is deleted or cannot be. Nil discards.
 	Logger *slog.Logger
 
-	writing turn // during a write
+	writing turn.Turn // during a write
 	encoded encodedMeta
 	durable string    // directory whose name was synced; guarded by writing
 	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing

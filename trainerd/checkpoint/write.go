@@ -36,10 +36,10 @@ import (
 // room, the error is a [*NoSpaceError].
 func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int64) (string, error) {
 	defer cut.Close()
-	if err := s.writing.take(ctx); err != nil {
+	if err := s.writing.Take(ctx); err != nil {
 		return "", fmt.Errorf("waiting for the save under way: %w", err)
 	}
-	defer s.writing.leave()
+	defer s.writing.Leave()
 	if err := s.CheckPath(path, step); err != nil {
 		return "", err
 	}
