@@ -121,7 +121,7 @@ func (s *service) stopNow() {
 func (s *service) run(ctx context.Context, o daemon.RunOptions) (err error) {
 	defer func() {
 		if err == nil {
-			s.removeDeadSocket()
+			control.RemoveDead(s.config.Logdir, s.socketName())
 		}
 	}()
 	garbage.CollectLate()

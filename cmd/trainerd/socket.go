@@ -79,22 +79,18 @@ func (k *socketKeeper) look() {
 	k.answer(ln)
 }
 
-// removeDeadSocket removes the socket that a run has left that was killed.
-func (s *service) removeDeadSocket() {
-	if ln, err := s.listenUnix(); err == nil { // in its place
-		ln.Close()
-	}
-}
-
 func (s *service) listenUnix() (*control.Socket, error) {
-	name := control.SocketName
-	switch c := s.config; {
-	case c.IsChild() && c.Child.Nodes > 1 && c.Child.Node > 0:
-		name = control.WorkerSocketName(c.Child.Node)
-	case !c.Supervisor.IsChief:
-		name = control.WorkerSocketName(c.Cluster.Task)
-	}
 	// Several folders are separated by colons.
 	runtimeDir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":")
-	return control.ListenUnix(s.config.Logdir, runtimeDir, name)
+	return control.ListenUnix(s.config.Logdir, runtimeDir, s.socketName())
+}
+
+func (s *service) socketName() string {
+	switch c := s.config; {
+	case c.IsChild() && c.Child.Nodes > 1 && c.Child.Node > 0:
+		return control.WorkerSocketName(c.Child.Node)
+	case !c.Supervisor.IsChief:
+		return control.WorkerSocketName(c.Cluster.Task)
+	}
+	return control.SocketName
 }

@@ -52,18 +52,32 @@ func removeLink(path string) {
 }
 
 func listen(path string) (*Socket, error) {
-	if info, err := os.Lstat(path); err == nil && info.Mode()&(fs.ModeSocket|fs.ModeSymlink) != 0 {
-		if conn, err := dial(path); err == nil {
-			conn.Close()
-			return nil, fmt.Errorf("control socket: %s is in use by another process", path)
-		}
-		os.Remove(path)
+	if !removeDead(path) {
+		return nil, fmt.Errorf("control socket: %s is in use by another process", path)
 	}
-	ln, err := ListenPrivate(path)
+	s, err := ListenPrivate(path)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	return ln, nil
+	return s, nil
+}
+
+// RemoveDead removes the socket in a logdir, or the link to it, of a process that was killed.
+func RemoveDead(logdir, name string) { removeDead(filepath.Join(logdir, name)) }
+
+// removeDead removes a socket that nobody answers, and reports whether there is none that
+// somebody does.
+func removeDead(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&(fs.ModeSocket|fs.ModeSymlink) == 0 {
+		return true
+	}
+	if conn, err := dial(path); err == nil {
+		conn.Close()
+		return false
+	}
+	os.Remove(path)
+	return true
 }
 
 // ListenPrivate makes a socket that only this user can ever reach: it is bound

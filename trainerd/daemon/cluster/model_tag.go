@@ -17,10 +17,9 @@ import (
 )
 
 // While a run's model lives on servers, a variable there holds its tag, which begins with
-// the run's ID. A chief that comes back
-// and finds its own ID continues with the model as it is, and a worker waits for
-// it. Without the tag they would take the model of an earlier user of the servers
-// for their own.
+// the run's ID. A chief that comes back and finds its own ID continues with the model as it
+// is, and a worker waits for it. Without the tag they would take the model of an earlier user
+// of the servers for their own.
 //
 // The second line of the tag is the generation: a random word that the chief
 // draws whenever it has put values into the model, and where workers wait for each

@@ -13,8 +13,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Servers have one variable of a name, whoever made it: two runs that use the same servers
-// at a time would train one model, and save it as two. So a chief puts its model there only
+// Servers have one variable of a name, which all runs share: two that use the same servers at
+// a time would train one model, and save it as two. So a chief puts its model there only
 // once that of another run has stood still, and saves none that is not its own.
 const (
 	otherIdle = 10 * time.Second // without a step: the other run has ended, or was killed
@@ -27,33 +27,25 @@ const (
 // awaitOther waits while another run trains its model on the servers.
 func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 	defer t.ReportWait("")
-	began, said := time.Now(), time.Time{}
-	patience := t.config.Cluster.PatienceSecs.Duration()
-	last, moved := int64(session.NoStep), time.Now()
+	p := t.newPatience()
+	last, moved, said := int64(session.NoStep), time.Now(), false
 	for time.Since(moved) < otherIdle {
-		tag, err := readTag(ctx, sess)
-		if tag == "" || err != nil {
+		step, err := t.otherStep(ctx, sess)
+		if step == session.NoStep || err != nil {
 			return err
-		}
-		step, err := t.program.ReadStep(ctx, sess)
-		switch {
-		case IsLost(err) || ctx.Err() != nil:
-			return err
-		case err != nil:
-			return nil // it is not complete, or not alike
 		}
 		if step != last && last != session.NoStep {
 			moved = time.Now()
-			reason := fmt.Sprintf("another run, which trains its model on the same servers and is at step %d", step)
-			t.ReportWait(reason)
-			if time.Since(said) >= ReportEvery {
-				said = time.Now()
-				t.log.Warn("waiting for another run that trains its model on the same servers; give each run servers of its own", "its_step", step, "patience", patience)
+			t.ReportWait(fmt.Sprintf("another run, which trains its model on the same servers and is at step %d", step))
+			if !said {
+				t.log.Warn("waiting for another run that trains its model on the same servers; give each run servers of its own", "its_step", step, "patience", p.limit)
 			}
+			said = true
 		}
-		if last = step; patience > 0 && time.Since(began) > patience {
+		last = step
+		if _, over := p.remaining(); over {
 			return &session.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED,
-				Message: fmt.Sprintf("another run trains its model on the servers, after %v still; give each run servers of its own, or set cluster.patience_secs", patience)}
+				Message: fmt.Sprintf("another run trains its model on the servers, after %v still; give each run servers of its own, or set cluster.patience_secs", p.limit)}
 		}
 		if !coord.Sleep(ctx, otherPoll) {
 			return context.Cause(ctx)
@@ -61,6 +53,23 @@ func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 	}
 	t.log.Warn("the servers have the model of another run, which has made no step lately; it is replaced", "its_step", last, "watched", otherIdle)
 	return nil
+}
+
+// otherStep returns the step of the model that another run has on the servers, NoStep for none
+// that is complete and like this run's.
+func (t *Task) otherStep(ctx context.Context, sess session.Session) (int64, error) {
+	tag, err := readTag(ctx, sess)
+	if tag == "" || err != nil {
+		return session.NoStep, err
+	}
+	step, err := t.program.ReadStep(ctx, sess)
+	if IsLost(err) || ctx.Err() != nil {
+		return session.NoStep, err
+	}
+	if err != nil {
+		return session.NoStep, nil
+	}
+	return step, nil
 }
 
 // CheckModel returns [ErrReplaced] if the servers no longer have the model of this run, as a
@@ -80,33 +89,33 @@ func (t *Task) saveOp() string {
 
 // owner is how a session of a chief knows that the model is its run's.
 type owner struct {
-	id     atomic.Pointer[string] // of the run, with which the tag begins; nil while the model is not there
-	taken  atomic.Bool            // another's model is there: the session is of no use
-	called atomic.Int64           // when the last call began, by the clock
+	id     atomic.Value // of the run, a string with which the tag begins; "" or none while the model is not there
+	taken  atomic.Bool  // another's model is there: the session is of no use
+	called atomic.Int64 // when the last call began, by the clock
 }
 
 // own notes that the model is there, or for "" that it is not.
 func (w *watch) own(id string) {
-	if w == nil {
-		return
+	if w != nil {
+		w.owner.id.Store(id)
 	}
-	if id == "" {
-		w.owner.id.Store(nil)
-		return
-	}
-	w.owner.id.Store(&id)
+}
+
+func (w *watch) ownID() string {
+	id, _ := w.owner.id.Load().(string)
+	return id
 }
 
 // checkModel is CheckModel. Once the model is another's, all calls of the session fail.
 func (w *watch) checkModel(ctx context.Context) error {
-	if w == nil || w.owner.id.Load() == nil {
+	if w == nil || w.ownID() == "" {
 		return nil
 	}
 	if w.owner.taken.Load() {
 		return ErrReplaced
 	}
 	tag, err := readTag(ctx, w.sess)
-	if id := w.owner.id.Load(); err != nil || id == nil || strings.HasPrefix(tag, *id) {
+	if err != nil || strings.HasPrefix(tag, w.ownID()) { // which is "" if the model was given up meanwhile
 		return err
 	}
 	if !w.owner.taken.Swap(true) {
@@ -119,12 +128,9 @@ func (w *watch) checkModel(ctx context.Context) error {
 // another chief may have taken this one's run for ended.
 func (w *watch) checkRested(ctx context.Context) error {
 	now := time.Now().UnixNano()
-	last := w.owner.called.Swap(now)
-	if rest := now - last; last != 0 && (rest < 0 || rest >= int64(longRest)) {
+	rest := now - w.owner.called.Swap(now)
+	if rest < 0 || rest >= int64(longRest) || w.owner.taken.Load() {
 		return w.checkModel(ctx)
-	}
-	if w.owner.taken.Load() {
-		return ErrReplaced
 	}
 	return nil
 }

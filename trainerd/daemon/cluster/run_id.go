@@ -24,8 +24,7 @@ func (t *Task) readID() (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	id, folder, _ := strings.Cut(string(text), "\n")
-	folder = strings.TrimSuffix(folder, "\n")
+	id, folder, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n")
 	if id == "" || t.config.Supervisor.IsChief && folder != "" && folder != folderNumber(t.config.Logdir) {
 		return "", nil
 	}
