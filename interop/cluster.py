@@ -106,7 +106,7 @@ class Cluster:
                 self.start(job, task)
 
     def reset(self):
-        """Ends all sessions, and forgets their variables: servers keep these by name, whoever's they are."""
+        """Ends all sessions, and forgets their variables: servers keep these by name, for all users."""
         import tensorflow as tf  # the command of `make cluster` does without
         tf.compat.v1.Session.reset(self.target())
 

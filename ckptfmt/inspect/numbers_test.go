@@ -9,7 +9,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// TestAppendText has numbers of which a float64, or its usual form, would lose digits.
+// TestAppendText has numbers that would lose digits as a float64, or in its usual form.
 func TestAppendText(t *testing.T) {
 	of := func(d tfpb.DataType, data ...byte) *ckptfmt.Tensor {
 		return &ckptfmt.Tensor{DType: d, Shape: []int64{1}, Data: data}

@@ -3,9 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"runtime"
-	"syscall"
 	"testing"
+
+	"github.com/trainerd/trainerd/internal/nobody"
 )
 
 // TestUnreadableLock has the lock file of another user, who lets nobody read it: the
@@ -21,14 +21,7 @@ func TestUnreadableLock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if os.Geteuid() == 0 { // who may read everything
-		const nobody = 65534
-		runtime.LockOSThread() // and never unlocked: the thread ends with the test
-		if err := syscall.Setfsuid(nobody); err != nil {
-			t.Fatal(err)
-		}
-		defer syscall.Setfsuid(0)
-	}
+	nobody.Become(t)
 	for name, want := range names {
 		if got := isLocked(filepath.Join(dir, name)); got != want {
 			t.Errorf("%s: %v", name, got)

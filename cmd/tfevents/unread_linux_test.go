@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/trainerd/trainerd/internal/nobody"
 )
 
 // TestOthersRuns reads a log directory in which a run may not be read: the other runs are
@@ -28,7 +28,7 @@ func TestOthersRuns(t *testing.T) {
 	if err := os.Chmod(filepath.Join(logs, "theirs"), 0); err != nil {
 		t.Fatal(err)
 	}
-	withoutRights(t)
+	nobody.Become(t)
 	tfevents := func(args ...string) (stdout, stderr string, code int) {
 		var out, errs bytes.Buffer
 		code = run(t.Context(), append(append([]string{"tfevents"}, args...), logs), nil, &out, &errs)
@@ -47,17 +47,4 @@ func TestOthersRuns(t *testing.T) {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q", line, code, out.String(), errs.String())
 		}
 	}
-}
-
-// withoutRights takes root's right to read every file from the thread of the test.
-func withoutRights(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return
-	}
-	const nobody = 65534
-	runtime.LockOSThread() // and never unlocked: the thread ends with the test
-	if err := syscall.Setfsuid(nobody); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { syscall.Setfsuid(0) })
 }

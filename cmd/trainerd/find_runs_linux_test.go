@@ -6,12 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/trainerd/trainerd/internal/nobody"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 )
 
@@ -79,7 +78,7 @@ func TestUnreadRuns(t *testing.T) {
 	if err := os.Symlink("theirs2/run", filepath.Join(logs, "service")); err != nil {
 		t.Fatal(err)
 	}
-	withoutRights(t)
+	nobody.Become(t)
 	runs, err := findRuns(t.Context(), []string{logs})
 	if len(runs) != 1 || filepath.Base(runs[0].Logdir) != "mine" {
 		t.Errorf("the runs are %v", runs)
@@ -102,7 +101,7 @@ func TestLogdirOfService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withoutRights(t)
+	nobody.Become(t)
 	t.Chdir(dir)
 	if got, err := logdirAmong(filepath.Join(dir, "lib"), "own"); err != nil || got != filepath.Join(dir, "lib", "own") {
 		t.Errorf("a logdir that may be seen: %s, %v", got, err)
@@ -116,19 +115,6 @@ func TestLogdirOfService(t *testing.T) {
 	if _, err := logdirAmong(filepath.Join(dir, "lib"), "nowhere"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "trainerd ls lists") {
 		t.Errorf("no job: %v", err)
 	}
-}
-
-// withoutRights takes root's right to read every file from the thread of the test.
-func withoutRights(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return
-	}
-	const nobody = 65534
-	runtime.LockOSThread() // and never unlocked: the thread ends with the test
-	if err := syscall.Setfsuid(nobody); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { syscall.Setfsuid(0) })
 }
 
 // TestRunsOfOthers lists and shows a run whose files were written to mislead a terminal.

@@ -125,7 +125,7 @@ func repeatedFrom(steps []written, saved float64, next int64) (from int64, some,
 func countBefore(steps []written, saved float64) int {
 	const (
 		soon    = 4 // parts of the time that a step takes
-		several = 4 // steps, one of which may have taken longer for a save, or a restart
+		several = 4 // steps; one may have taken longer for a save, or a restart
 	)
 	slices.SortFunc(steps, func(a, b written) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
 	n := slices.IndexFunc(steps, func(w written) bool { return w.at > saved })

@@ -119,8 +119,8 @@ func (p *Profile) rareClass() []string {
 		p.Name, fewest, p.present(), clip(least))}
 }
 
-// farOff finds a number to predict of which few rows are so far from the others that their
-// squared errors count for more than those of all others together.
+// farOff finds a number to predict with a few rows so far from the others that their squared
+// errors count for more than those of all others together.
 func (p *Profile) farOff() []string {
 	const far = 10 // standard deviations; of a normal distribution none is
 	m := p.moments

@@ -24,8 +24,7 @@ func (m *maker) dateParts(column int32) (parts []graph.Output) {
 }
 
 // calendar divides dates into parts, as [dataset.DatePart.Of] does. It calculates with
-// float64, of which the whole numbers of days and their quotients, rounded down, are
-// exact.
+// float64, which holds whole numbers of days, and their quotients rounded down, exactly.
 type calendar struct {
 	b         *graph.Builder
 	time, day graph.Output // days since 1970, and the same without the time of day

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
@@ -100,15 +100,8 @@ func (m *Model) StreamTest(ctx context.Context, d *dataset.Dataset, f func(*Row)
 		if err != nil {
 			return err
 		}
-		if b.x, err = numbers[float32](x); err != nil {
+		if err := b.add(x, y); err != nil {
 			return err
-		}
-		labels, err := numbers[float64](y)
-		if err != nil {
-			return err
-		}
-		for _, label := range labels {
-			b.rows = append(b.rows, dataset.Example{Label: label})
 		}
 		if err := b.flush(ctx); err != nil {
 			return err
@@ -117,20 +110,21 @@ func (m *Model) StreamTest(ctx context.Context, d *dataset.Dataset, f func(*Row)
 	return nil
 }
 
-// numbers returns the elements of a tensor of float32, or of int64: ids and classes.
-func numbers[T float32 | float64](t *ckptfmt.Tensor) ([]T, error) {
-	if t.DType == tfpb.DataType_DT_INT64 {
-		values, err := ckptfmt.Values[int64](t)
-		return converted[T](values), err
+// add adds rows with their labels, as a Dataset has them: numbers, or ids and classes.
+func (b *batch) add(x, y *ckptfmt.Tensor) error {
+	inputs, err := inspect.NumbersOf(x)
+	if err != nil {
+		return err
 	}
-	values, err := ckptfmt.Values[float32](t)
-	return converted[T](values), err
-}
-
-func converted[T, From float32 | float64 | int64](values []From) []T {
-	all := make([]T, len(values))
-	for i, v := range values {
-		all[i] = T(v)
+	labels, err := inspect.NumbersOf(y)
+	if err != nil {
+		return err
 	}
-	return all
+	for i := range inputs.Len() {
+		b.x = append(b.x, float32(inputs.At(i)))
+	}
+	for i := range labels.Len() {
+		b.rows = append(b.rows, dataset.Example{Label: labels.At(i)})
+	}
+	return nil
 }

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/trainerd/trainerd/internal/nobody"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -50,14 +49,7 @@ func TestReadLastOfUnreadableLock(t *testing.T) {
 	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Join(dir, logdir.LockFile), 0)); err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() == 0 { // who may read everything
-		const nobody = 65534
-		runtime.LockOSThread() // and never unlocked: the thread ends with the test
-		if err := syscall.Setfsuid(nobody); err != nil {
-			t.Fatal(err)
-		}
-		defer syscall.Setfsuid(0)
-	}
+	nobody.Become(t)
 	if l, err := ReadLast(dir); err != nil || l.Outcome != Unknown || !strings.Contains(l.Why, "permission denied") {
 		t.Errorf("%+v, %v", l, err)
 	}

@@ -79,7 +79,7 @@ func timesVector[T float32 | float64](ta bool, m, k int, a, x, c []T) {
 	}
 }
 
-// strided is the product of two vectors, the elements of the first of which are step apart.
+// strided is the product of two vectors; the elements of the first are step apart.
 func strided[T float32 | float64](x []T, step int, y []T) (sum T) {
 	at := 0
 	for _, v := range y {

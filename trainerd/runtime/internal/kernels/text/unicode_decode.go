@@ -127,7 +127,7 @@ func decodeASCII(s []byte) (rune, int, bool) {
 	return rune(s[0]), 1, false
 }
 
-// littleEndian is the decoder of units of some bytes, of which the least comes first.
+// littleEndian is the decoder of units of some bytes, the least one first.
 func littleEndian(unit int, big decoder) decoder {
 	return func(s []byte) (rune, int, bool) {
 		var turned [4]byte
