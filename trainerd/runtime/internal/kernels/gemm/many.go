@@ -1,22 +1,21 @@
 package gemm
 
-// Many32s is Float32s for a product that is one of many. Small ones are computed where they
-// lie: laying their factors out for the processor would take several times as long.
-func Many32s(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32) {
-	if m*n*k > smallProduct {
-		Float32s(ta, tb, m, n, k, a, b, beta, c)
-		return
-	}
-	small(ta, tb, m, n, k, a, b, beta, c)
-}
+// Many32s and Many64s are Float32s and Float64s for a product that is one of many. Small ones
+// are computed where they lie: laying their factors out for the processor would take several
+// times as long.
+var (
+	Many32s = many(Float32s)
+	Many64s = many(Float64s)
+)
 
-// Many64s is Many32s for float64.
-func Many64s(ta, tb bool, m, n, k int, a, b []float64, beta float64, c []float64) {
-	if m*n*k > smallProduct {
-		Float64s(ta, tb, m, n, k, a, b, beta, c)
-		return
+func many[T float32 | float64](laidOut Func[T]) Func[T] {
+	return func(ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
+		if m*n*k > smallProduct {
+			laidOut(ta, tb, m, n, k, a, b, beta, c)
+			return
+		}
+		small(ta, tb, m, n, k, a, b, beta, c)
 	}
-	small(ta, tb, m, n, k, a, b, beta, c)
 }
 
 // smallProduct is how many multiplications take as long as laying factors out.
