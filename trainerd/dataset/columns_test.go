@@ -100,7 +100,7 @@ func TestColumnErrors(t *testing.T) {
 		opts       Options
 		want       string
 	}{
-		{"not a date", "a,y\n1.2.2020,0\n", header(Options{Dates: map[string]string{"a": "2006-1-2"}}), `data.csv:2: column 1 ("a"): "1.2.2020" is not a date; write dates like 2026-1-31`},
+		{"not a date", "a,y\n1.2.2020,0\n", header(Options{Dates: map[string]string{"a": "2006-1-2"}}), `data.csv:2: column 1 ("a"): "1.2.2020" is not a date; write dates like 2026-11-25`},
 		{"no such column", "a,y\n1,0\n", header(Options{Drop: []string{"b"}}), `data.csv:1: there is no column "b" for the drop; the columns are "a", "y"; set data.drop to one of them`},
 		{"nothing left", "a,y\n1,0\n", header(Options{Drop: []string{"a"}}), "data.csv:1: no column is left for the features; shorten data.drop"},
 		{"the label as a feature", "a,y\n1,0\n", header(Options{Features: []string{"a", "y"}}), `data.csv:1: data.features has the column "y", which is the label or occurs twice`},

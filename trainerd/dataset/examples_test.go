@@ -150,7 +150,7 @@ func TestExamplesErrors(t *testing.T) {
 			`in.csv:1: the columns "origin" are missing, which the model was trained with; there are "name", "weight", "kind", "built"; add them; a field of a column that is not known may be empty`}},
 		{"words in numbers", "weight,origin,built\nheavy,us,\n1,us,soon\n2,us,\n", ExamplesOptions{}, []string{
 			`in.csv:2: column 1 ("weight"): "heavy" is not a number; features are numbers with a decimal point, such as -1.5e3`,
-			`in.csv:3: column 3 ("built"): "soon" is not a date; write dates like 2026-01-31`}},
+			`in.csv:3: column 3 ("built"): "soon" is not a date; write dates like 2026-11-25`}},
 		{"too many fields", "weight,origin,built\n1,us,\n1,us,,\n", ExamplesOptions{}, []string{
 			`in.csv:3: the row has 4 columns, but the first row has 3; make all rows equally long`}},
 		{"too few fields", "weight,origin,built\n1,us,1970-01-03\n1,us\n", ExamplesOptions{NoMissing: true}, []string{

@@ -206,7 +206,7 @@ func (f *Feature) parseDate(field string) (days float32, reason, hint string) {
 
 // example returns a date as the column has them.
 func (f *Feature) example() string {
-	day := time.Date(2026, time.January, 31, 13, 45, 0, 0, time.UTC)
+	day := time.Date(2026, time.November, 25, 13, 45, 10, 0, time.UTC)
 	switch f.Layout {
 	case durationLayout:
 		return "1:30:00"
