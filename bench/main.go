@@ -35,8 +35,9 @@
 // In commands {ours} is the area's program ours, built from its folder
 // of that name; {python} for the interpreter, {torch} for that of -torch; {area} for the area's folder; {tmp}
 // for a folder that is new for each run; {data} for one that stays for all runs,
-// and that prepare, if given, has filled. Races with the same commands share their runs, so that one run can be
-// measured in several ways.
+// and that prepare, if given, has filled; {round} for the number of the round, a seed
+// for what all contestants of a round must meet alike. Races with the same commands
+// share their runs, so that one run can be measured in several ways.
 //
 // A contestant measures itself and prints one JSON object as its last line:
 //

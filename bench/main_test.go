@@ -173,11 +173,11 @@ func TestWorkArguments(t *testing.T) {
 		short bool
 		want  []string
 	}{
-		{false, []string{"py", "/area/x.py", "pytorch", "/tmp/a", "-n", "1000"}},
-		{true, []string{"py", "/area/x.py", "pytorch", "/tmp/a", "-n", "1"}},
+		{false, []string{"py", "/area/x.py", "pytorch", "/tmp/a", "2", "-n", "1000"}},
+		{true, []string{"py", "/area/x.py", "pytorch", "/tmp/a", "2", "-n", "1"}},
 	} {
 		r := &runner{o: options{python: "py", torch: "pytorch", short: tc.short}, area: "/area"}
-		got := r.expand(races[0], []string{"{python}", "{area}/x.py", "{torch}", "{tmp}"}, "/tmp/a", "")
+		got := r.expand(races[0], []string{"{python}", "{area}/x.py", "{torch}", "{tmp}", "{round}"}, "/tmp/a", "", 2)
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Error(diff)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -115,7 +116,7 @@ func (r *runner) outcome(ctx context.Context, race race) (*outcome, error) {
 			}
 			c := race.Contestants[who]
 			fmt.Fprintf(r.log, "%s: round %d of %d: %s\n", race.Name, round+1, r.o.rounds, c.Name)
-			result, err := r.run(ctx, race, c.Command, data)
+			result, err := r.run(ctx, race, c.Command, data, round+1)
 			if errors.Is(err, errMissing) && who > 0 {
 				missing[who] = true
 				continue
@@ -164,7 +165,7 @@ func (r *runner) prepared(ctx context.Context, race race) (string, error) {
 		return dir, nil
 	}
 	fmt.Fprintf(r.log, "%s: preparing\n", race.Name)
-	if _, _, err := r.execute(ctx, 0, r.expand(race, race.Prepare, "", dir)); err != nil {
+	if _, _, err := r.execute(ctx, 0, r.expand(race, race.Prepare, "", dir, 0)); err != nil {
 		delete(r.data, key)
 		return "", err
 	}
@@ -172,14 +173,14 @@ func (r *runner) prepared(ctx context.Context, race race) (string, error) {
 }
 
 // run runs one contestant once, in a new folder.
-func (r *runner) run(ctx context.Context, race race, command []string, data string) (result, error) {
+func (r *runner) run(ctx context.Context, race race, command []string, data string, round int) (result, error) {
 	tmp, err := os.MkdirTemp(r.tmp, "run-")
 	if err != nil {
 		return result{}, err
 	}
 	defer os.RemoveAll(tmp)
 	begin := time.Now()
-	out, state, err := r.execute(ctx, race.CPUs, r.expand(race, command, tmp, data))
+	out, state, err := r.execute(ctx, race.CPUs, r.expand(race, command, tmp, data, round))
 	elapsed := time.Since(begin)
 	if err != nil {
 		return result{}, err
@@ -191,8 +192,9 @@ func (r *runner) run(ctx context.Context, race race, command []string, data stri
 
 // expand returns the command with its placeholders filled in and the race's
 // arguments appended.
-func (r *runner) expand(race race, command []string, tmp, data string) []string {
-	names := strings.NewReplacer("{ours}", r.ours, "{python}", r.o.python, "{torch}", r.o.torch, "{area}", r.area, "{tmp}", tmp, "{data}", data)
+func (r *runner) expand(race race, command []string, tmp, data string, round int) []string {
+	names := strings.NewReplacer("{ours}", r.ours, "{python}", r.o.python, "{torch}", r.o.torch, "{area}", r.area,
+		"{tmp}", tmp, "{data}", data, "{round}", strconv.Itoa(round))
 	var out []string
 	for _, arg := range command {
 		out = append(out, names.Replace(arg))

@@ -46,7 +46,7 @@ func bound(_ context.Context, o *options) (*measure.Result, error) {
 		a = account{wall: a.progress, progress: a.progress, reached: c.Steps}
 	}
 	return &measure.Result{Work: fmt.Sprintf("%d steps", c.Steps), Seconds: a.wall, Metrics: map[string]float64{
-		"ettr": a.share(), "in_steps": a.share(), "lost_seconds": a.wall - a.progress, "lost_steps": float64(a.lost), "same_bits": 1, "below_bound": 0,
+		"ettr": a.share(), "in_steps": a.share(), "lost_seconds": a.wall - a.progress, "lost_steps": float64(a.lost), "same_bits": 1, "below_bound": 0, "restart_seconds": 0,
 	}}, nil
 }
 

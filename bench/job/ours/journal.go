@@ -152,6 +152,19 @@ func (j *journal) startSeconds() float64 {
 	return median(all)
 }
 
+// restartSeconds is the mean time from a kill to the start of the next process: what
+// the supervisor takes, before the program loads anything.
+func (j *journal) restartSeconds(kills []time.Time) float64 {
+	var all []float64
+	for _, k := range kills {
+		at := seconds(k)
+		if i := slices.IndexFunc(j.starts, func(s start) bool { return s.at > at }); i >= 0 {
+			all = append(all, j.starts[i].at-at)
+		}
+	}
+	return mean(all)
+}
+
 // saveSeconds is what a save takes from the training: the time by which its steps, and
 // what lies between them, take longer than steps of that many seconds without saves.
 func (j *journal) saveSeconds(every int, step float64) float64 {

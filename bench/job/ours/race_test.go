@@ -71,6 +71,17 @@ func TestAccount(t *testing.T) {
 	}
 }
 
+// A kill after which no process starts counts for nothing.
+func TestRestartSeconds(t *testing.T) {
+	j := readText(t, "start 1 10\nstep 1 11 12\nstart 2 15.5\nstep 2 16 17\nstart 3 21\n")
+	if got := j.restartSeconds([]time.Time{time.Unix(15, 0), time.Unix(18, 0), time.Unix(30, 0)}); got != 1.75 {
+		t.Errorf("a restart takes %g s, want the mean of 0.5 and 3", got)
+	}
+	if got := j.restartSeconds(nil); got != 0 {
+		t.Errorf("without kills a restart takes %g s", got)
+	}
+}
+
 func TestSaveSeconds(t *testing.T) {
 	j := readText(t, "start 1 0\nstep 1 1 2\nstep 2 2.25 3\nstep 3 5 6\nstep 4 6 7\nstep 5 9 10\n")
 	if got := j.saveSeconds(2, 0.75); got != 2.5 {

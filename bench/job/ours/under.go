@@ -75,7 +75,8 @@ func under(ctx context.Context, o *options) (*measure.Result, error) {
 		return nil, err
 	}
 	r := judge(c, j, begun)
-	r.Metrics["kills"] = float64(kills)
+	r.Metrics["kills"] = float64(len(kills))
+	r.Metrics["restart_seconds"] = j.restartSeconds(kills)
 	// What would have been left at the speed that the machine had for this run.
 	step := j.stepSeconds()
 	now := calibration{Steps: c.Steps, Every: c.Every, Mean: c.Mean, Step: step, Save: j.saveSeconds(c.Every, step), Start: j.startSeconds()}
@@ -95,8 +96,8 @@ func judge(c *calibration, j *journal, begun time.Time) *measure.Result {
 }
 
 // runKilled runs the command and kills what trains at the given times. It ends all
-// that is left of the command's group.
-func runKilled(ctx context.Context, command []string, t task, next func() time.Duration) (hits int, output []byte, err error) {
+// that is left of the command's group. hits are the times at which a process was killed.
+func runKilled(ctx context.Context, command []string, t task, next func() time.Duration) (hits []time.Time, output []byte, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = t.env()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -104,7 +105,7 @@ func runKilled(ctx context.Context, command []string, t task, next func() time.D
 	cmd.Stdout, cmd.Stderr = &out, &out
 	begun := time.Now()
 	if err := cmd.Start(); err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -125,7 +126,7 @@ func runKilled(ctx context.Context, command []string, t task, next func() time.D
 			return hits, nil, err
 		}
 		if hit {
-			hits++
+			hits = append(hits, time.Now())
 		}
 	}
 }
