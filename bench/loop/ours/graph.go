@@ -59,7 +59,7 @@ func newGraphState(o options) (model, error) {
 			return nil, err
 		}
 	}
-	s.train, err = s.sess.MakeCallable(nil, nil, []string{"train"})
+	s.train, err = s.sess.MakeCallable(context.Background(), nil, nil, []string{"train"})
 	return s, err
 }
 
