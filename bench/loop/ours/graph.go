@@ -54,7 +54,7 @@ func newGraphState(o options) (model, error) {
 	if s.sess, err = runtime.New(meta.GetGraphDef(), nil); err != nil {
 		return nil, err
 	}
-	for _, v := range b.Variables(false) {
+	for _, v := range b.Variables() {
 		if _, err := s.sess.Run(context.Background(), nil, nil, []string{v.Name() + "/Assign"}); err != nil {
 			return nil, err
 		}
