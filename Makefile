@@ -41,7 +41,7 @@ cluster: build ## train the digits on TensorFlow servers of this machine (JOB=ex
 	@.venv/bin/python interop/cluster.py --trainerd $(BIN)/trainerd $(JOB) $(CLUSTER)
 
 test: build ## Go tests, then the interop suite (INTEROP=required: leave nothing out)
-	@echo "test: Go tests of some 60 packages, a line for each as it ends; minutes the first time, while they are built" >&2
+	@echo "test: Go tests, a line for each package as it ends; minutes the first time, while they are built" >&2
 	@.ci/go-test
 	@command -v python3 >/dev/null || echo "test: left out the pages of doc/ that run python3" >&2
 	@$(MAKE) --no-print-directory interop

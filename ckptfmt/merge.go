@@ -212,9 +212,7 @@ func (m *merge) removeInputs(prefixes []string, dirs bool) error {
 	var failed error
 	for _, p := range prefixes {
 		for _, name := range []string{p + layout.ManifestSuffix, layout.IndexName(p)} {
-			if err := m.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				failed = errors.Join(failed, err)
-			}
+			failed = errors.Join(failed, atomicfile.RemoveIfExists(m.fsys, name))
 		}
 	}
 	if !dirs {

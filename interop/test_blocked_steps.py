@@ -1,5 +1,6 @@
-"""A stop ends a step that waits on TensorFlow's servers for what others put into a queue or take out of it, and lets a step
-that computes finish. INTEROP_NEMESIS=long tries every kind of wait.
+"""A stop ends a step that waits on TensorFlow's servers for a queue, and lets one that computes finish.
+
+INTEROP_NEMESIS=long tries every kind of wait.
 """
 
 import contextlib

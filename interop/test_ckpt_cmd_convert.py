@@ -1,4 +1,4 @@
-"""`ckpt convert`: NumPy and the safetensors library read what it writes, it reads what they write, and TensorFlow loads that."""
+"""`ckpt convert`: NumPy, the safetensors library and TensorFlow load what it writes, and it reads what they write."""
 
 import subprocess
 

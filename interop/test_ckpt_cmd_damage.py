@@ -1,4 +1,4 @@
-"""Indexes with right checksums and wrong content: what TensorFlow refuses, ckpt verify reports, and the rest can be read."""
+"""Indexes with correct checksums and wrong content: `ckpt verify` reports what TensorFlow refuses, and the rest is readable."""
 
 import json
 import struct

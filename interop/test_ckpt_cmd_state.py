@@ -1,4 +1,7 @@
-"""`ckpt state` and `ckpt latest` see in a `checkpoint` file what TensorFlow sees: 0, or 5 for no checkpoint, or 3 where it raises."""
+"""`ckpt state` and `ckpt latest` see in a `checkpoint` file what TensorFlow sees.
+
+The exit code is 0, 5 where TensorFlow finds no checkpoint, and 3 where it raises.
+"""
 
 import json
 import random

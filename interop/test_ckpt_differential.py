@@ -137,7 +137,7 @@ def test_every_type_both_ways(emitckpt, tmp_path, seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_slices_both_ways(emitckpt, tmp_path, seed):
-    """A tensor partitioned in any dimension, of which any slice is restored."""
+    """Any slice of a tensor partitioned in any dimension is restored."""
     rng = np.random.default_rng(100 + seed)
     shape = [int(n) for n in rng.integers(2, 9, size=rng.integers(1, 4))]
     whole = rng.standard_normal(shape).astype(np.float32)

@@ -1,5 +1,4 @@
-"""A job on TensorFlow's own distributed runtime: one parameter server, a chief and a second worker, and what becomes of
-it when each of them is killed."""
+"""A job on TensorFlow's own distributed runtime, whose parameter server, chief and worker are killed in turn."""
 
 import re
 import signal

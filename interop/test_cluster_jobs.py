@@ -1,5 +1,7 @@
-"""What is trained on a cluster: families whose workers wait for each other, and graphs that TensorFlow programs have
-exported, with the places that these gave to their parts."""
+"""What trains on a cluster: model families with synchronous workers, and graphs that TensorFlow programs have exported.
+
+The exported graphs keep the devices that they give to their parts.
+"""
 
 import pathlib
 import re

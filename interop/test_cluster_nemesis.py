@@ -1,6 +1,7 @@
 """A training on TensorFlow's servers continues by itself, no matter which process is killed or frozen.
 
-INTEROP_NEMESIS=long tries every combination and random sequences; INTEROP_SEED plays one of them again.
+Nothing announced is lost, and no log is silent for more than 30 s. INTEROP_NEMESIS=long tries every combination and
+random sequences (half an hour); INTEROP_SEED plays one of them again.
 """
 
 import functools

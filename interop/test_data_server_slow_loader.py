@@ -1,5 +1,7 @@
-"""Where TensorBoard's own data server and its loader in Python disagree, our data server answers as the loader does;
-and files that change in ways that neither expects."""
+"""Where TensorBoard's data server and its Python loader disagree, our data server answers as the loader does.
+
+Also files that change in ways that neither of the two expects.
+"""
 
 import collections
 import os

@@ -1,4 +1,4 @@
-"""tfevents export of what TensorFlow writes, held against what TensorBoard's own reader makes of the same files."""
+"""`tfevents export` of what TensorFlow writes, compared with what TensorBoard's own reader makes of the same files."""
 
 import csv
 import io

@@ -1,5 +1,7 @@
-"""Every model family with every optimizer: real TensorFlow, the same model written in TensorFlow, and the embedded
-runtime train alike, and save the same variables."""
+"""Every model family with every optimizer trains alike in TensorFlow, as a model written in TensorFlow, and embedded.
+
+All three save the same variables.
+"""
 
 import json
 

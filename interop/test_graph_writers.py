@@ -1,5 +1,7 @@
-"""Summary writers of tf.summary in a graph: TensorBoard shows the same values of a run in this process as of TensorFlow's,
-and one curve of a run on servers that are killed."""
+"""Summary writers of tf.summary in a graph: TensorBoard shows the same values for a run in this process as for TensorFlow's.
+
+A run on servers that are killed gives one curve.
+"""
 
 import subprocess
 import sys

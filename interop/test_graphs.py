@@ -1,5 +1,8 @@
-"""Programs of many kinds train on the embedded runtime as they train in TensorFlow: every fetch of every step, every
-variable before and after. So they do when the attributes that have the op's default are not in the graph."""
+"""Programs of many kinds train on the embedded runtime as in TensorFlow.
+
+Every fetch of every step is compared, and every variable before and after; also where attributes that have the op's
+default are not in the graph. LACKING lists the programs whose kernels are missing.
+"""
 
 import json
 import pathlib

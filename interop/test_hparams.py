@@ -1,5 +1,4 @@
-"""The HPARAMS tab of real TensorBoard compares runs of `trainerd run`: by what their configs and flags say, and by the
-metrics of their training and evaluation."""
+"""The HPARAMS tab of real TensorBoard compares runs of `trainerd run`, by their configs, flags and metrics."""
 
 import json
 import os

@@ -1,6 +1,8 @@
-"""Columns may be called anything: the exported SavedModel loads in TensorFlow 2, with TensorFlow 1's loader and in
-Keras, and its inputs, whatever they are called there, give what `trainerd predict` and `trainerd serve` give for the
-columns' own names."""
+"""Columns may be called anything: the exported SavedModel loads in TensorFlow 2, TensorFlow 1's loader and Keras.
+
+Its inputs, whatever they are called there, give what `trainerd predict` and `trainerd serve` give for the columns' own
+names.
+"""
 
 import builtins
 import csv

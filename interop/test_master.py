@@ -1,5 +1,7 @@
-"""The embedded runtime served as MasterService, with TensorFlow's own Python client: one graph, one set of variables,
-no matter who looks at them; also those of a training that continues."""
+"""The embedded runtime served as MasterService, used by TensorFlow's own Python client.
+
+All clients have one graph and one set of variables, also those of a training that continues.
+"""
 
 import pathlib
 import re

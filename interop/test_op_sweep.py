@@ -1,5 +1,7 @@
-"""Ops that compute element by element give what TensorFlow gives: for zeros, infinities, NaN and the ends of each type, and
-for ordinary numbers of 16 bits, whose every step rounds, to the last bit."""
+"""Ops that compute element by element give what TensorFlow gives: zeros, infinities, NaN, the ends of each type.
+
+Ordinary numbers of 16 bits, which are rounded at every step, agree to the last bit.
+"""
 
 import json
 import os

@@ -1,5 +1,7 @@
-"""A graph as any program exports it, without saver, init and ready ops, trained by a Go program on a real TensorFlow
-server and in its own process; TensorFlow reads the checkpoints and what the profiler recorded."""
+"""A graph without saver, init and ready ops is trained by a Go program, on a real TensorFlow server and in its own process.
+
+TensorFlow reads the checkpoints and what the profiler recorded.
+"""
 
 import json
 import pathlib

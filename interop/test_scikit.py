@@ -1,5 +1,7 @@
-"""`trainerd init DATA` and `trainerd run` alone are as good as scikit-learn's linear model and perceptron, with its
-defaults and scaled columns, on the same split (`scikit/`)."""
+"""`trainerd init DATA` and `trainerd run` alone are as good as scikit-learn's linear model and perceptron.
+
+These have their defaults, scaled columns and the same split (`scikit/`).
+"""
 
 import csv
 import json

@@ -1,5 +1,7 @@
-"""Tables as people have them: `trainerd init` and `trainerd run` alone train a model that is as good as least squares
-on the same split, or as a linear classifier. The tables are made here, in the shapes of well-known ones."""
+"""Tables as people have them: `trainerd init` and `trainerd run` alone are as good as least squares or a linear classifier.
+
+Both have the same split. The tables are made here, in the shapes of well-known ones.
+"""
 
 import os
 import re

@@ -1,5 +1,8 @@
-"""A trained model, used on raw rows: trainerd predict, trainerd serve, the exported SavedModel in TensorFlow and
-Keras, the MetaGraph of the checkpoint in TensorFlow 1's API, and the formulas in numpy give the same predictions."""
+"""A trained model on raw rows: every way to use it gives the same predictions.
+
+`trainerd predict`, `trainerd serve`, the exported SavedModel in TensorFlow 2 and 1, Keras 3 and 2 (tf_keras where it is
+installed), the checkpoint's MetaGraph in TensorFlow 1's API, and the formulas in numpy.
+"""
 
 import csv
 import datetime

@@ -1,6 +1,6 @@
 """A trainer from PyPI, real Keras, is killed under trainerd, which knows its lines and its checkpoints by a recipe.
 
-`make trainers` does this to nine trainers, and more often.
+`make trainers` does this to twelve trainers, and more often.
 """
 
 import os

@@ -33,7 +33,7 @@ type CheckpointState struct {
 	AllModelCheckpointPaths []string `protobuf:"bytes,2,rep,name=all_model_checkpoint_paths,json=allModelCheckpointPaths,proto3" json:"all_model_checkpoint_paths,omitempty"`
 	// When each of them was written, in seconds since 1970; empty if the writer keeps no times.
 	AllModelCheckpointTimestamps []float64 `protobuf:"fixed64,3,rep,packed,name=all_model_checkpoint_timestamps,json=allModelCheckpointTimestamps,proto3" json:"all_model_checkpoint_timestamps,omitempty"`
-	// When a checkpoint was last set aside for good (keep_checkpoint_every_n_hours).
+	// When a checkpoint was last set aside to be kept (keep_checkpoint_every_n_hours).
 	LastPreservedTimestamp float64 `protobuf:"fixed64,4,opt,name=last_preserved_timestamp,json=lastPreservedTimestamp,proto3" json:"last_preserved_timestamp,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache

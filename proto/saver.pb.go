@@ -86,7 +86,7 @@ type SaverDef struct {
 	MaxToKeep int32 `protobuf:"varint,4,opt,name=max_to_keep,json=maxToKeep,proto3" json:"max_to_keep,omitempty"`
 	// Each device writes its own shard; the shards are merged afterwards.
 	Sharded bool `protobuf:"varint,5,opt,name=sharded,proto3" json:"sharded,omitempty"`
-	// Besides those, one is set aside for good every so many hours.
+	// Besides those, one is kept every so many hours.
 	KeepCheckpointEveryNHours float32                          `protobuf:"fixed32,6,opt,name=keep_checkpoint_every_n_hours,json=keepCheckpointEveryNHours,proto3" json:"keep_checkpoint_every_n_hours,omitempty"`
 	Version                   SaverDef_CheckpointFormatVersion `protobuf:"varint,7,opt,name=version,proto3,enum=trainerd.tf.SaverDef_CheckpointFormatVersion" json:"version,omitempty"`
 	unknownFields             protoimpl.UnknownFields

@@ -3,7 +3,6 @@ package ckptdir
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -61,7 +60,7 @@ func RemoveAll(list []Checkpoint, o *ckptfmt.FileOptions) error {
 // removeFiles removes files, up to the first that cannot be.
 func removeFiles(fsys ckptfmt.FS, names []string) error {
 	for _, name := range names {
-		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.RemoveIfExists(fsys, name); err != nil {
 			return err
 		}
 	}
@@ -156,7 +155,7 @@ func RemoveFiles(prefix string, o *ckptfmt.FileOptions) error {
 	dir := filepath.Dir(prefix)
 	var failed []error
 	for _, name := range names {
-		if err := fsys.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.RemoveIfExists(fsys, filepath.Join(dir, name)); err != nil {
 			failed = append(failed, err)
 			if name == filepath.Base(layout.IndexName(prefix)) {
 				break // its data stay with it

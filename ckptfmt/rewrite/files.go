@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -301,9 +300,7 @@ func removeOld(fsys ckptfmt.FS, old, files []string) error {
 		if slices.ContainsFunc(files, func(file string) bool { return filepath.Base(file) == filepath.Base(name) }) {
 			continue
 		}
-		if err := atomicfile.OrOS(fsys).Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = errors.Join(failed, err)
-		}
+		failed = errors.Join(failed, atomicfile.RemoveIfExists(fsys, name))
 	}
 	return failed
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -166,9 +165,7 @@ func removeShards(fsys ckptfmt.FS, dir string, prefixes []string) error {
 	var failed error
 	for _, p := range prefixes {
 		for _, name := range []string{layout.IndexName(p), layout.DataName(p, 0, 1)} {
-			if err := fsys.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-				failed = errors.Join(failed, err)
-			}
+			failed = errors.Join(failed, atomicfile.RemoveIfExists(fsys, name))
 		}
 	}
 	_ = fsys.Remove(dir) // refused when anything else is in it

@@ -102,7 +102,7 @@ func (e *element) number() int64 {
 	return e.size
 }
 
-// storageTypes are the globals that stand for typed storages, by the types of these.
+// storageTypes are the dtypes of the globals that name typed storages.
 var storageTypes = map[string]string{
 	"torch.FloatStorage": "torch.float32", "torch.DoubleStorage": "torch.float64", "torch.HalfStorage": "torch.float16",
 	"torch.BFloat16Storage": "torch.bfloat16", "torch.LongStorage": "torch.int64", "torch.IntStorage": "torch.int32",

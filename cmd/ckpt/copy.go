@@ -185,8 +185,8 @@ func isWhole(c *cli.Context) bool {
 }
 
 // copyWhole copies a V2 checkpoint file by file, and returns false for one that
-// has to be written tensor by tensor: it is of V1, or something in it is not as
-// it should be, of which not all need be a tensor that is wanted.
+// has to be written tensor by tensor: it is of V1, or something in it is
+// damaged, perhaps only tensors that are not wanted.
 func copyWhole(c *cli.Context, from, to string) (bool, error) {
 	if _, err := os.Stat(layout.IndexName(from)); err != nil {
 		return false, nil

@@ -258,7 +258,7 @@ func (e *edits) editTree(c *cli.Context, s *source, from, to string, files *newF
 	})
 }
 
-// editRun copies the files of a run to the names that they shall have.
+// editRun copies the files of a run to their new names.
 func (e *edits) editRun(s *source, run tfevents.Run, name func(string) string, files *newFileSet) (*runEditor, error) {
 	r := e.newRun()
 	if err := r.survey(s, run.Files); err != nil {

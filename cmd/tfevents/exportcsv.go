@@ -13,8 +13,8 @@ import (
 // atOnce is how many points are put into text at once, and before it is written.
 const atOnce = 1 << 17
 
-// printScalars is [printRows] for scalars. As CSV, of which there are millions of
-// lines, the series are put into text side by side, a few at a time.
+// printScalars is [printRows] for scalars. CSV may have millions of lines, so
+// several series are formatted at once.
 func printScalars(s *selection, w io.Writer, format string) error {
 	if format != "csv" {
 		return printRows(w, format, s.scalars())

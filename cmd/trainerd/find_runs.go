@@ -112,7 +112,7 @@ func (f *runFinder) addLinked() {
 	}
 }
 
-// isRun reports whether a folder is the logdir of a run, be it of a program that only
+// isRun reports whether a folder is the logdir of a run, even of a program that only
 // saves as TensorFlow does.
 func isRun(dir string) bool { return hasOwnRun(dir) || isFile(filepath.Join(dir, ckptdir.StateName)) }
 

@@ -105,6 +105,14 @@ func WriteFile(fsys FS, name string, data []byte) error {
 	return errors.Join(p.Commit(), p.Close())
 }
 
+// RemoveIfExists deletes a file or an empty directory, if there is one of that name.
+func RemoveIfExists(fsys FS, name string) error {
+	if err := OrOS(fsys).Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // MkdirSync makes one directory and its name durable. That the directory
 // exists already is not an error.
 func MkdirSync(fsys FS, name string) error {

@@ -8,19 +8,21 @@ import (
 	"strings"
 )
 
+// Max is how many alternatives a pattern may have.
+const Max = 64
+
 // Expand returns the patterns that one with alternatives means, in the order in
 // which it has them. Braces without a comma, or without their other half, are what
-// they are in a name. No more than limit patterns are returned: what
-// comes after these is left out.
-func Expand(pattern string, limit int) []string {
+// they are in a name. Of a pattern with more than Max, Max+1 are returned.
+func Expand(pattern string) []string {
 	head, inner, tail, ok := firstGroup(pattern)
 	if !ok {
 		return []string{pattern}
 	}
 	var all []string
 	for _, part := range inner {
-		for _, rest := range Expand(part+tail, limit) {
-			if all = append(all, head+rest); len(all) >= limit {
+		for _, rest := range Expand(part + tail) {
+			if all = append(all, head+rest); len(all) > Max {
 				return all
 			}
 		}
@@ -60,8 +62,8 @@ func group(text string) (parts []string, end int) {
 }
 
 // Match reports whether one of the alternatives means a name, by [path.Match].
-func Match(pattern, name string, limit int) bool {
-	return slices.ContainsFunc(Expand(pattern, limit), func(p string) bool {
+func Match(pattern, name string) bool {
+	return slices.ContainsFunc(Expand(pattern), func(p string) bool {
 		ok, err := path.Match(p, name)
 		return ok && err == nil
 	})

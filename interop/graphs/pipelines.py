@@ -200,7 +200,7 @@ def queues():
 
 @program(steps=2)
 def accumulators():
-    """Three gradients, of which one is too old, and their mean."""
+    """Three gradients, one of them too old, and their mean."""
     step = tf1.get_variable("step", [], tf.int64, initializer=tf1.zeros_initializer(), trainable=False)
     dense = tf1.ConditionalAccumulator(tf.float32, [4], reduction_type="MEAN")
     total = tf1.ConditionalAccumulator(tf.float64, [2], reduction_type="SUM")

@@ -147,8 +147,8 @@ class Nemesis:
     def end(self):
         """Stops the training, and fails if any rule was broken.
 
-        A step of an exported graph waits on the servers for all workers: one that was begun when another worker stopped
-        ends with supervisor.stop_grace_secs, for which this does not wait.
+        A step of an exported graph waits on the servers for all workers: one that started after another worker stopped
+        ends only with supervisor.stop_grace_secs, and this does not wait that long.
         """
         for life in self._now.values():
             life.process.signal(signal.SIGINT)

@@ -17,9 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -197,11 +198,7 @@ func (p *player) play(init []ckptfmt.NamedTensor, feeds []map[string]*ckptfmt.Te
 	if err := p.sess.Restore(ctx, init); err != nil {
 		return err
 	}
-	keys := make([]string, 0, len(p.Fetches))
-	for key := range p.Fetches {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
+	keys := slices.Sorted(maps.Keys(p.Fetches))
 	names := make([]string, len(keys))
 	for i, key := range keys {
 		names[i] = p.Fetches[key]

@@ -40,7 +40,7 @@ func (t *target) describePackage(format string) (*nfpm.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Sources that stand in the file start at the repository.
+	// Relative sources in the file are relative to the repository.
 	place := func(name *string) {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(t.root, *name)

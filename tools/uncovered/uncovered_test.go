@@ -10,7 +10,7 @@ import (
 
 const text = `package p
 
-func (s *shelf) take(name string) error {
+func (s *store) take(name string) error {
 	if err := s.open(name); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func TestBlock(t *testing.T) {
 		{cover.ProfileBlock{StartLine: 17, StartCol: 2, EndLine: 18, EndCol: 8}, "{ return s.put(name, name) }"},
 	} {
 		function, got := s.block(tt.block)
-		if function != "(*shelf).take" || got != tt.want {
+		if function != "(*store).take" || got != tt.want {
 			t.Errorf("line %d: %s: %s, want %s", tt.block.StartLine, function, got, tt.want)
 		}
 	}

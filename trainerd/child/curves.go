@@ -21,14 +21,8 @@ import (
 )
 
 const (
-	// ownRun is the folder for trainerd's events where the program writes events
-	// into the logdir itself: TensorBoard's Python loader reads the files of a
-	// folder one after another, and a START in a later one drops what an earlier
-	// one has.
-	ownRun = "trainerd"
-	// purgeInfix comes after the name of an events file of the program in that of a
-	// file that sorts right after it.
-	purgeInfix = ".restart-"
+	ownRun     = eventlog.OwnRun
+	purgeInfix = eventlog.MarkInfix
 )
 
 // isForeignEvents reports whether a file has events of the program.
@@ -39,7 +33,7 @@ func isForeignEvents(base string) bool {
 // isOwnEvents reports whether a file has trainerd's events of a run, and not just the mark of
 // a restart.
 func isOwnEvents(base string) bool {
-	return eventlog.IsOwn(base) && !strings.Contains(base, purgeInfix)
+	return eventlog.IsOwn(base) && !eventlog.IsMark(base)
 }
 
 // hasForeignEvents reports whether the program writes events into the logdir.
@@ -195,7 +189,7 @@ func (r *run) writePurge(name string, step int64) error {
 
 // purgeBefore prepares the program's curves for a start from a checkpoint.
 // What it writes next must sort after the marks: names of events files have the
-// second in which they were begun.
+// second in which they were created.
 func (r *run) purgeBefore(ctx context.Context) {
 	there := r.findEvents()
 	r.withdrawMarks(r.dropAhead(there.marks))

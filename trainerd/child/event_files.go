@@ -52,7 +52,7 @@ func (s *eventSearch) walk(dir string) {
 			return s.enter(name, name == dir)
 		case d.Type()&fs.ModeSymlink != 0 && !isForeignEvents(d.Name()):
 			s.links = append(s.links, name)
-		case strings.Contains(d.Name(), purgeInfix) && eventlog.IsOwn(d.Name()):
+		case eventlog.IsMark(d.Name()):
 			s.found.marks = append(s.found.marks, name)
 		case isForeignEvents(d.Name()) && leadsToFile(s.abs(name)):
 			dir := path.Dir(name)

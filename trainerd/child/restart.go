@@ -53,7 +53,7 @@ type budget struct {
 const fullDiskPause = 10 * time.Second
 
 // next takes the end of a start that was no success, and returns how long to
-// wait before another, or false when there shall be none. progressed says that
+// wait before another, or false when there is to be no other. progressed says that
 // it got further than all before.
 func (b *budget) next(now time.Time, e *Exit, progressed bool) (pause time.Duration, again bool) {
 	pause = max(b.interval(e, progressed)-e.Took, 0)

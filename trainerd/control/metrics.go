@@ -93,7 +93,7 @@ func (x *metrics) saved(s trainerd.SavedCheckpoint) {
 }
 
 // checkpointSize returns the size of the files of a checkpoint, as far as they
-// are to be seen from here. That of another program may be a file or a folder.
+// are visible from this machine. That of another program may be a file or a folder.
 func checkpointSize(prefix string) (total int64) {
 	filepath.WalkDir(prefix, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

@@ -276,8 +276,8 @@ func isDiskFailure(err error) bool {
 	return is[*unwrittenError](err) || is[*fs.PathError](err) || is[syscall.Errno](err) || errors.Is(err, io.ErrShortWrite)
 }
 
-// write enters the result of a step in the events file. One that was deleted
-// with its folder is begun again.
+// write enters the result of a step in the events file. A file that was deleted
+// with its folder is started again.
 func (e *evaluator) write(ctx context.Context, step int64) error {
 	if _, err := os.Stat(e.events.Dir()); errors.Is(err, fs.ErrNotExist) {
 		e.events.Restart(step) // what it had is gone, but what waits

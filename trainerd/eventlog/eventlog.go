@@ -2,7 +2,7 @@
 //
 // A full disk must not end a training. Summaries and STARTs that a [Log] cannot write
 // wait in memory, up to a limit, with one line in the program's log for each failure,
-// until a new file can be begun: after a pause that doubles with each failure, or by
+// until a new file can be created: after a pause that doubles with each failure, or by
 // Close. Other events are dropped.
 //
 // A Log may be used by several goroutines.

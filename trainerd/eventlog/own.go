@@ -1,14 +1,26 @@
 package eventlog
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/glob"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
-// OwnSuffix ends the names of the events files that trainerd writes for a program. The
-// program's, in the same folder, have other names.
-const OwnSuffix = ".trainerd"
+const (
+	// OwnSuffix ends the names of the events files that trainerd writes for a program. The
+	// program's, in the same folder, have other names.
+	OwnSuffix = ".trainerd"
+	// OwnRun is the folder for trainerd's events where the program writes events into the
+	// logdir itself: TensorBoard's Python loader reads the files of a folder one after
+	// another, and a START in a later one drops what an earlier one has.
+	OwnRun = "trainerd"
+	// MarkInfix comes after the name of an events file of the program in that of the mark
+	// of a restart, which sorts right after it.
+	MarkInfix = ".restart-"
+)
 
 // ofHost is what is before OwnSuffix in the name of a file of TensorFlow 1 on a host whose
 // name is that, without the dot.
@@ -19,4 +31,21 @@ var ofHost = lazyregexp.New(`tfevents\.\d+$`)
 func IsOwn(base string) bool {
 	name, ok := strings.CutSuffix(base, OwnSuffix)
 	return ok && strings.Contains(name, "tfevents") && !ofHost().MatchString(name)
+}
+
+// IsMark reports whether an events file, by its base name, is the mark of a restart among
+// the events of a program.
+func IsMark(base string) bool { return IsOwn(base) && strings.Contains(base, MarkInfix) }
+
+// OwnFiles returns the events files that trainerd has written for the program in a logdir,
+// without the marks of restarts.
+func OwnFiles(logdir string) (names []string) {
+	for _, dir := range []string{logdir, filepath.Join(logdir, OwnRun)} {
+		found, _ := filepath.Glob(filepath.Join(glob.Escape(dir), "*tfevents*"+OwnSuffix)) // the pattern is a valid one
+		names = append(names, found...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		base := filepath.Base(name)
+		return !IsOwn(base) || IsMark(base)
+	})
 }

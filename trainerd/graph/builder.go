@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -159,11 +160,7 @@ func (b *Builder) nodeName(s NodeSpec) string {
 		b.names.reserve(full)
 		return full
 	}
-	name := s.Name
-	if name == "" {
-		name = s.Op
-	}
-	return b.UniqueName(name)
+	return b.UniqueName(cmp.Or(s.Name, s.Op))
 }
 
 func (b *Builder) check(n *Node) {

@@ -30,7 +30,7 @@ func (g *Graph) Complete() (*Graph, error) {
 	b := extend(g.Meta)
 	b.adopt(g.vars[GlobalVariables], false)
 	b.adopt(g.vars[LocalVariables], true)
-	global, local := b.Variables(false), b.Variables(true)
+	global, local := b.Variables(), b.LocalVariables()
 	if g.ReadyOp() == "" {
 		b.AddNodes(ReadyOpKey, b.ReportUninitialized(append(global, local...)).Name())
 	}

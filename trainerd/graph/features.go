@@ -50,9 +50,6 @@ func (b *Builder) Columns(name string, x Output, columns ...int32) Output {
 	}).Output(0)
 }
 
-// Elements adds the elements of the vector x at the given indices.
-func (b *Builder) Elements(name string, x, indices Output) Output { return b.gather(name, x, indices) }
-
 // OneHot adds a row of zeros and a one for each of a vector of indices, only
 // zeros for an index outside [0, depth).
 func (b *Builder) OneHot(name string, indices Output, depth int32) Output {

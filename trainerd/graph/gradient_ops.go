@@ -213,6 +213,6 @@ func gradSparseSoftmaxCrossEntropy(b *backward) []Output {
 	if !g.Valid() {
 		return make([]Output, 2)
 	}
-	column := b.expandDims("ExpandDims", g)
+	column := b.ExpandLast("ExpandDims", g)
 	return []Output{b.Mul("mul", column, b.n.Output(1)), {}}
 }

@@ -3,7 +3,6 @@ package graph
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -38,7 +37,7 @@ func (g *Graph) Inference() (*tfpb.MetaGraphDef, error) {
 	}
 	var tables []string
 	for _, name := range g.Names(TableInitializers) {
-		if n, err := g.Node(name); err == nil && len(n.GetInput()) > 0 && needed[tensorNode(n.GetInput()[0])] {
+		if n, err := g.Node(name); err == nil && len(n.GetInput()) > 0 && needed[NodeName(n.GetInput()[0])] {
 			tables = append(tables, name)
 			roots = append(roots, name)
 		}
@@ -52,7 +51,7 @@ func (g *Graph) signatureTensors() ([]string, error) {
 	for key, s := range g.Meta.GetSignatureDef() {
 		for _, infos := range []map[string]*tfpb.TensorInfo{s.GetInputs(), s.GetOutputs()} {
 			for name, t := range infos {
-				if _, err := g.Node(tensorNode(t.GetName())); err != nil {
+				if _, err := g.Node(t.GetName()); err != nil {
 					return nil, &Error{Message: fmt.Sprintf("signature %s: %s: there is no tensor %q", key, name, t.GetName())}
 				}
 				names = append(names, t.GetName())
@@ -65,28 +64,14 @@ func (g *Graph) signatureTensors() ([]string, error) {
 	return names, nil
 }
 
-func tensorNode(name string) string {
-	t, err := ParseTensorName(name)
-	if err != nil {
-		return name
-	}
-	return t.Node
-}
-
 // ancestors returns the nodes of tensors or ops and all that they need.
 func (g *Graph) ancestors(names []string) map[string]bool {
-	seen, stack := make(map[string]bool), slices.Clone(names)
-	for len(stack) > 0 {
-		name := tensorNode(stack[len(stack)-1])
-		stack = stack[:len(stack)-1]
-		n := g.nodes[name]
-		if n == nil || seen[name] {
-			continue
-		}
-		seen[name] = true
-		stack = append(stack, n.GetInput()...)
-	}
-	return seen
+	all := make(map[string]bool)
+	Walk(g.node, names, func(n *tfpb.NodeDef) bool {
+		all[n.GetName()] = true
+		return true
+	})
+	return all
 }
 
 // cut returns the kept nodes with a saver and a signature of the op that fills
@@ -162,24 +147,15 @@ func keptColocation(attrs map[string]*tfpb.AttrValue, kept map[string]bool) map[
 
 // Needs reports whether computing tensors requires a node, given those that are
 // fed.
-func (g *Graph) Needs(tensors []string, node string, fed []string) bool {
+func (g *Graph) Needs(tensors []string, node string, fed []string) (needs bool) {
 	stops := make(map[string]bool)
 	for _, name := range fed {
-		stops[tensorNode(name)] = true
+		stops[NodeName(name)] = true
 	}
-	seen, stack := make(map[string]bool), slices.Clone(tensors)
-	for len(stack) > 0 {
-		name := tensorNode(stack[len(stack)-1])
-		stack = stack[:len(stack)-1]
-		n := g.nodes[name]
-		if n == nil || seen[name] || stops[name] {
-			continue
-		}
-		if name == node {
-			return true
-		}
-		seen[name] = true
-		stack = append(stack, n.GetInput()...)
-	}
-	return false
+	Walk(g.node, tensors, func(n *tfpb.NodeDef) bool {
+		computed := !stops[n.GetName()]
+		needs = needs || computed && n.GetName() == node
+		return computed && !needs
+	})
+	return needs
 }

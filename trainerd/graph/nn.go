@@ -90,17 +90,14 @@ func (b *Builder) broadcastTo(name string, x, shape Output, known Shape) Output 
 // zerosLike adds zeros of the shape of x.
 func (b *Builder) zerosLike(name string, x Output) Output { return b.elementwise("ZerosLike", name, x) }
 
-// expandDims adds a dimension of size one at the end of x.
-func (b *Builder) expandDims(name string, x Output) Output {
+// ExpandLast adds a dimension of size one at the end of x.
+func (b *Builder) ExpandLast(name string, x Output) Output {
 	return b.Add(NodeSpec{
 		Op: "ExpandDims", Name: name, Inputs: []Output{x, b.Const(name+"/dim", literal.Int32(-1))},
 		Attrs:   Attrs{"T": attr.Type(x.DType()), "Tdim": attr.Type(tfpb.DataType_DT_INT32)},
 		Outputs: []OutputType{{x.DType(), MakeShape(append(slices.Clone(x.Shape().Dims), 1)...)}},
 	}).Output(0)
 }
-
-// ExpandLast adds a dimension of size one at the end of x.
-func (b *Builder) ExpandLast(name string, x Output) Output { return b.expandDims(name, x) }
 
 // Conv2D adds the convolution of a batch of images [batch, height, width,
 // channels] with a kernel [height, width, channels, filters]; the borders are
@@ -167,8 +164,8 @@ func (b *Builder) GatherVariable(name string, v *Variable, indices Output) Outpu
 	}).Output(0)
 }
 
-// gather adds the elements of a vector at the given indices.
-func (b *Builder) gather(name string, x, indices Output) Output {
+// Elements adds the elements of the vector x at the given indices.
+func (b *Builder) Elements(name string, x, indices Output) Output {
 	axis := b.Const(name+"/axis", literal.Int32(0))
 	return b.Add(NodeSpec{
 		Op: "GatherV2", Name: name, Inputs: []Output{x, indices, axis},

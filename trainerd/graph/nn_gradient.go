@@ -46,7 +46,7 @@ func (b *backward) repeat(shape Output) Output {
 func gradMeanKept(b *backward) []Output {
 	shape := b.ShapeOf("Shape", b.n.inputs[0])
 	sum := b.repeat(shape)
-	sizes := b.gather("Gather", shape, b.n.inputs[1])
+	sizes := b.Elements("Gather", shape, b.n.inputs[1])
 	count := b.reduce("Prod", "Prod", sizes, b.Const("Const", literal.Int32s(0)), Shape{})
 	return []Output{b.RealDiv("truediv", sum, b.Cast("Cast", count, sum.DType())), {}}
 }

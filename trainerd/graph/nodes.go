@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -13,6 +14,24 @@ func NodeName(tensor string) string {
 		return tensor[:i]
 	}
 	return tensor
+}
+
+// Walk calls visit once for each node that the named tensors or nodes need, and for those
+// themselves. What a node needs in turn is visited if visit returns true for it. node looks
+// up a name, and returns nil for one that the graph lacks.
+func Walk(node func(name string) *tfpb.NodeDef, names []string, visit func(*tfpb.NodeDef) bool) {
+	seen := make(map[*tfpb.NodeDef]bool)
+	for stack := slices.Clone(names); len(stack) > 0; {
+		n := node(NodeName(stack[len(stack)-1]))
+		stack = stack[:len(stack)-1]
+		if n == nil || seen[n] {
+			continue
+		}
+		seen[n] = true
+		if visit(n) {
+			stack = append(stack, n.GetInput()...)
+		}
+	}
 }
 
 // Nodes are the nodes of a graph, by name.
@@ -66,27 +85,13 @@ func (n Nodes) Reads() map[string]string {
 // Placeholder returns a placeholder that computing one of the named tensors
 // needs: its value has to be fed.
 func (n Nodes) Placeholder(names []string) (placeholder string, needed bool) {
-	seen := make(map[string]bool)
-	var stack []string
-	for _, name := range names {
-		stack = append(stack, NodeName(name))
-	}
-	for len(stack) > 0 {
-		name := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		node := n.byName[name]
-		if node == nil || seen[name] {
-			continue
+	Walk(n.Node, names, func(node *tfpb.NodeDef) bool {
+		if op := node.GetOp(); !needed && (op == "Placeholder" || op == "PlaceholderV2") {
+			placeholder, needed = node.GetName(), true
 		}
-		seen[name] = true
-		if node.GetOp() == "Placeholder" || node.GetOp() == "PlaceholderV2" {
-			return name, true
-		}
-		for _, input := range node.GetInput() {
-			stack = append(stack, NodeName(input))
-		}
-	}
-	return "", false
+		return !needed
+	})
+	return placeholder, needed
 }
 
 // ValueTensor returns the tensor with the value of a variable. The name of a

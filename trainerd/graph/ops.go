@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph/attr"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
@@ -176,9 +178,7 @@ func (b *Builder) Cast(name string, x Output, to tfpb.DataType) Output {
 
 // ArgMax adds the index of the largest element along an axis, as DT_INT64.
 func (b *Builder) ArgMax(name string, x Output, axis int32) Output {
-	if name == "" {
-		name = "ArgMax"
-	}
+	name = cmp.Or(name, "ArgMax")
 	out := UnknownShape
 	if r := int32(x.Shape().Rank()); axis >= 0 && axis < r {
 		out = Shape{}
@@ -252,9 +252,6 @@ func (b *Builder) SparseSoftmaxCrossEntropyWithLogits(name string, logits, label
 
 // ShapeOf adds the shape of x as a vector of DT_INT32.
 func (b *Builder) ShapeOf(name string, x Output) Output {
-	if name == "" {
-		name = "Shape"
-	}
 	rank := int64(x.Shape().Rank())
 	return b.Add(NodeSpec{
 		Op: "Shape", Name: name, Inputs: []Output{x},
@@ -266,9 +263,7 @@ func (b *Builder) ShapeOf(name string, x Output) Output {
 // Reshape gives x the given shape, in which one dimension may be -1: it
 // follows from the number of elements.
 func (b *Builder) Reshape(name string, x Output, shape Shape) Output {
-	if name == "" {
-		name = "Reshape"
-	}
+	name = cmp.Or(name, "Reshape")
 	return b.reshapeTo(name, x, b.Const(name+"/shape", shapeTensor(shape)), shape)
 }
 
@@ -282,9 +277,7 @@ func (b *Builder) reshapeTo(name string, x, shape Output, known Shape) Output {
 
 // Fill adds a tensor of a known shape whose elements are all value, a scalar.
 func (b *Builder) Fill(name string, shape Shape, value *tfpb.TensorProto) Output {
-	if name == "" {
-		name = "Fill"
-	}
+	name = cmp.Or(name, "Fill")
 	dims := b.Const(name+"/shape_as_tensor", shapeTensor(shape))
 	v := b.Const(name+"/Const", value)
 	return b.Add(NodeSpec{

@@ -67,25 +67,16 @@ const (
 // variables follows the inputs of a saver's last node to the save ops, one for
 // each shard, and from these to the variables.
 func (r *saveReader) variables(node string) ([]SavedVariable, error) {
-	seen := make(map[string]bool)
-	stack := []string{node}
-	for len(stack) > 0 {
-		name := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		n := r.nodes.Node(name)
-		if n == nil || seen[name] {
-			continue
+	var err error
+	Walk(r.nodes.Node, []string{node}, func(n *tfpb.NodeDef) bool {
+		saves := n.GetOp() == "SaveV2" || n.GetOp() == "SaveSlices"
+		if saves && err == nil {
+			err = r.saveOp(n)
 		}
-		seen[name] = true
-		if n.GetOp() == "SaveV2" || n.GetOp() == "SaveSlices" {
-			if err := r.saveOp(n); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		for _, input := range n.GetInput() {
-			stack = append(stack, NodeName(input))
-		}
+		return !saves
+	})
+	if err != nil {
+		return nil, err
 	}
 	return r.saved, nil
 }

@@ -25,7 +25,7 @@ const (
 //	save/RestoreV2                reads; one assignment for each variable
 //	save/restore_all              waits for all assignments
 func (b *Builder) AddSaver() *tfpb.SaverDef {
-	vars := b.Variables(false)
+	vars := b.Variables()
 	if len(vars) == 0 {
 		b.Fail("saver: the graph has no variables to save")
 		return nil

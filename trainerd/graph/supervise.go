@@ -9,8 +9,8 @@ import (
 // AddInit adds the op that gives the global variables their initial values,
 // and the one for the local variables, and names both in their collections.
 func (b *Builder) AddInit() (init, local *Node) {
-	init = b.Group("init", b.initializers(b.Variables(false))...)
-	local = b.Group("local_init", b.initializers(b.Variables(true))...)
+	init = b.Group("init", b.initializers(b.Variables())...)
+	local = b.Group("local_init", b.initializers(b.LocalVariables())...)
 	b.AddNodes(InitOpKey, init.Name())
 	b.AddNodes(LocalInitOpKey, local.Name())
 	return init, local
@@ -20,8 +20,8 @@ func (b *Builder) AddInit() (init, local *Node) {
 // for all variables, and the one that is run before the local init op, for the
 // global ones. An empty list means ready.
 func (b *Builder) AddReady() (ready, readyForLocalInit Output) {
-	global := b.Variables(false)
-	ready = b.ReportUninitialized(append(global, b.Variables(true)...))
+	global := b.Variables()
+	ready = b.ReportUninitialized(append(global, b.LocalVariables()...))
 	readyForLocalInit = b.ReportUninitialized(global)
 	b.AddNodes(ReadyOpKey, ready.Name())
 	b.AddNodes(ReadyForLocalInitOp, readyForLocalInit.Name())
@@ -62,18 +62,7 @@ func (b *Builder) booleanMask(x, mask Output) Output {
 		Attrs:   Attrs{"T": attr.Type(mask.DType())},
 		Outputs: []OutputType{{tfpb.DataType_DT_INT64, MakeShape(-1, 1)}},
 	}).Output(0)
-	indices := b.Reshape("Reshape", where, MakeShape(-1))
-	axis := b.Const("GatherV2/axis", literal.Int32(0))
-	return b.Add(NodeSpec{
-		Op: "GatherV2", Inputs: []Output{x, indices, axis},
-		Attrs: Attrs{
-			"Tparams":    attr.Type(x.DType()),
-			"Tindices":   attr.Type(indices.DType()),
-			"Taxis":      attr.Type(axis.DType()),
-			"batch_dims": attr.Int(0),
-		},
-		Outputs: []OutputType{{x.DType(), MakeShape(-1)}},
-	}).Output(0)
+	return b.Elements("GatherV2", x, b.Reshape("Reshape", where, MakeShape(-1)))
 }
 
 // ScalarSummary adds a summary of a scalar under tag and names it in the

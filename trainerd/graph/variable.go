@@ -183,10 +183,14 @@ func (b *Builder) isInitialized(name string, v *Variable) Output {
 	}).Output(0)
 }
 
-// Variables returns the variables added so far: the global ones, or the local
-// ones.
-func (b *Builder) Variables(local bool) []*Variable {
-	return slices.DeleteFunc(slices.Clone(b.vars), func(v *Variable) bool { return v.local != local })
+// Variables returns the global variables added so far, which checkpoints have.
+func (b *Builder) Variables() []*Variable {
+	return slices.DeleteFunc(slices.Clone(b.vars), func(v *Variable) bool { return v.local })
+}
+
+// LocalVariables returns the variables added so far that are set up again at every start.
+func (b *Builder) LocalVariables() []*Variable {
+	return slices.DeleteFunc(slices.Clone(b.vars), func(v *Variable) bool { return !v.local })
 }
 
 // AddBytes appends an encoded message to a collection.

@@ -120,6 +120,8 @@ func (g *Graph) Node(name string) (*tfpb.NodeDef, error) {
 	return n, nil
 }
 
+func (g *Graph) node(name string) *tfpb.NodeDef { return g.nodes[name] }
+
 // Placeholders lists the tensors that must be fed, in the graph's order.
 func (g *Graph) Placeholders() []Placeholder {
 	var list []Placeholder

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Logdir returns the logdir that a process of this machine has, "" for none or where that is not
-// to be seen, as of another user's. A copied lock file names a process that has another logdir.
+// Logdir returns the logdir that a process of this machine has, "" if it has none or that cannot
+// be read, as that of another user's process. A copied lock file names a process that has another logdir.
 func (h Holder) Logdir() string {
 	if me, err := thisProcess(); err != nil || me.Host != h.Host || h.PID == 0 {
 		return ""

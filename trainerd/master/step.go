@@ -57,7 +57,7 @@ func (s *Server) makeCallable(ctx context.Context, req *tfpb.MakeCallableRequest
 	ctx, cancel := s.within(ctx, 0)
 	defer cancel()
 	o := req.GetOptions()
-	compiled, err := found.rt.Compile(ctx, o.GetFeed(), o.GetFetch(), o.GetTarget())
+	compiled, err := found.rt.MakeCallable(ctx, o.GetFeed(), o.GetFetch(), o.GetTarget())
 	if err != nil {
 		return nil, err
 	}

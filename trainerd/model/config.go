@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Config says which model to build and how it learns. The zero value of a
 // field means its default; the tags are the names of the fields in a job's
@@ -170,15 +173,15 @@ func (c Config) Resolved() Config { return c.withDefaults() }
 
 // withDefaults returns c with the fields that were left out filled in.
 func (c Config) withDefaults() Config {
-	c.Activation = orDefault(c.Activation, "relu")
-	c.Initializer = orDefault(c.Initializer, "glorot_uniform")
-	c.Combiner = orDefault(c.Combiner, "mean")
-	c.Embedding = orDefault(c.Embedding, 16)
-	c.KernelSize = orDefault(c.KernelSize, 3)
-	c.Pool = orDefault(c.Pool, 2)
-	c.BatchNormMomentum = orDefault(c.BatchNormMomentum, 0.99)
+	c.Activation = cmp.Or(c.Activation, "relu")
+	c.Initializer = cmp.Or(c.Initializer, "glorot_uniform")
+	c.Combiner = cmp.Or(c.Combiner, "mean")
+	c.Embedding = cmp.Or(c.Embedding, 16)
+	c.KernelSize = cmp.Or(c.KernelSize, 3)
+	c.Pool = cmp.Or(c.Pool, 2)
+	c.BatchNormMomentum = cmp.Or(c.BatchNormMomentum, 0.99)
 	if c.Family == "logistic" {
-		c.Classes = orDefault(c.Classes, 2)
+		c.Classes = cmp.Or(c.Classes, 2)
 	}
 	return c.optimizerDefaults().scheduleDefaults()
 }
@@ -193,23 +196,23 @@ func (c Config) WithSteps(steps int64) Config {
 }
 
 func (c Config) optimizerDefaults() Config {
-	c.Optimizer = orDefault(c.Optimizer, "sgd")
-	c.LearningRate = orDefault(c.LearningRate, orDefault(defaultRate[c.Optimizer], 0.1))
+	c.Optimizer = cmp.Or(c.Optimizer, "sgd")
+	c.LearningRate = cmp.Or(c.LearningRate, cmp.Or(defaultRate[c.Optimizer], 0.1))
 	switch c.Optimizer {
 	case "momentum", "nesterov":
-		c.Momentum = orDefault(c.Momentum, 0.9)
+		c.Momentum = cmp.Or(c.Momentum, 0.9)
 		c.Nesterov = c.Nesterov || c.Optimizer == "nesterov"
 	case "rmsprop":
-		c.Epsilon = orDefault(c.Epsilon, 1e-10)
+		c.Epsilon = cmp.Or(c.Epsilon, 1e-10)
 	case "adadelta":
-		c.Rho = orDefault(c.Rho, 0.95)
+		c.Rho = cmp.Or(c.Rho, 0.95)
 	}
-	c.Epsilon = orDefault(c.Epsilon, 1e-8)
-	c.Beta1 = orDefault(c.Beta1, 0.9)
-	c.Beta2 = orDefault(c.Beta2, 0.999)
-	c.Rho = orDefault(c.Rho, 0.9)
-	c.InitialAccumulator = orDefault(c.InitialAccumulator, 0.1)
-	c.LearningRatePower = orDefault(c.LearningRatePower, -0.5)
+	c.Epsilon = cmp.Or(c.Epsilon, 1e-8)
+	c.Beta1 = cmp.Or(c.Beta1, 0.9)
+	c.Beta2 = cmp.Or(c.Beta2, 0.999)
+	c.Rho = cmp.Or(c.Rho, 0.9)
+	c.InitialAccumulator = cmp.Or(c.InitialAccumulator, 0.1)
+	c.LearningRatePower = cmp.Or(c.LearningRatePower, -0.5)
 	return c
 }
 
@@ -217,27 +220,19 @@ func (c Config) scheduleDefaults() Config {
 	if c.Schedule == "" && c.DecaySteps != 0 {
 		c.Schedule = "exponential"
 	}
-	c.Schedule = orDefault(c.Schedule, "constant")
+	c.Schedule = cmp.Or(c.Schedule, "constant")
 	switch c.Schedule {
 	case "inverse_time":
-		c.DecayRate = orDefault(c.DecayRate, 0.5)
+		c.DecayRate = cmp.Or(c.DecayRate, 0.5)
 	case "polynomial":
-		c.EndLearningRate = orDefault(c.EndLearningRate, 1e-4)
+		c.EndLearningRate = cmp.Or(c.EndLearningRate, 1e-4)
 	}
-	c.DecayRate = orDefault(c.DecayRate, 0.96)
-	c.Power = orDefault(c.Power, 1)
+	c.DecayRate = cmp.Or(c.DecayRate, 0.96)
+	c.Power = cmp.Or(c.Power, 1)
 	return c
 }
 
 var defaultRate = map[string]float64{
 	"sgd": 0.1, "momentum": 0.01, "nesterov": 0.01, "adagrad": 0.1, "adadelta": 0.001,
 	"adam": 0.001, "rmsprop": 0.001, "ftrl": 0.1,
-}
-
-func orDefault[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
 }

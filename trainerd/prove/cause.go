@@ -71,7 +71,7 @@ func (e *evidence) collect() {
 }
 
 // split sorts the curves that differ into those of the training and those of an
-// evaluation. Where there is no other curve, the evaluation's stand for the training.
+// evaluation. Where there is no other curve, the evaluation's count as the training's.
 func (e *evidence) split() (training, evaluated []Curve) {
 	for _, c := range e.Difference.Curves {
 		if evaluates().MatchString(c.Tag) {

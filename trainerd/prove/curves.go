@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainerd/trainerd/internal/glob"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
@@ -213,14 +212,9 @@ func (d *Difference) forgiveSteps(tag string) {
 // restartsIn returns the first steps of each start of a program, by trainerd's own
 // events.
 func restartsIn(logdir string) (all []restart) {
-	files, _ := filepath.Glob(filepath.Join(glob.Escape(logdir), "*tfevents*.trainerd"))
-	more, _ := filepath.Glob(filepath.Join(glob.Escape(logdir), "trainerd", "*tfevents*.trainerd"))
-	files = append(files, more...)
+	files := eventlog.OwnFiles(logdir)
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
 	for _, name := range files {
-		if base := filepath.Base(name); !eventlog.IsOwn(base) || strings.Contains(base, ".restart-") {
-			continue
-		}
 		f, err := os.Open(name)
 		if err != nil {
 			continue

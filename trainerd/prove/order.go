@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,11 +51,7 @@ func (o *outcome) reportTimes() map[int64]float64 {
 
 // secondsPerStep returns how long a step takes, usually.
 func secondsPerStep(said map[int64]float64) float64 {
-	var steps []int64
-	for step := range said {
-		steps = append(steps, step)
-	}
-	slices.Sort(steps)
+	steps := slices.Sorted(maps.Keys(said))
 	var paces []float64
 	for i, step := range steps[min(1, len(steps)):] {
 		paces = append(paces, (said[step]-said[steps[i]])/float64(step-steps[i]))

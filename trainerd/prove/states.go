@@ -23,6 +23,7 @@ import (
 	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // Tensor is a tensor that differs between two runs.
@@ -76,11 +77,8 @@ func statesIn(logdir, pattern string) (names []string) {
 // isForeign reports whether a folder below a logdir is not one in which a program saves.
 func isForeign(folder string) bool {
 	base := path.Base(folder)
-	return folder == "damaged" || folder != "." && strings.HasPrefix(base, ".") || strings.HasPrefix(base, "trainerd.")
+	return folder == checkpoint.DamagedDir || folder != "." && strings.HasPrefix(base, ".") || strings.HasPrefix(base, "trainerd.")
 }
-
-// maxParts bounds the alternatives of a pattern.
-const maxParts = 64
 
 // matches reports whether a pattern means a file, or a folder that it is in.
 func matches(pattern, name string) bool { return matched(pattern, name) != "" }
@@ -88,7 +86,7 @@ func matches(pattern, name string) bool { return matched(pattern, name) != "" }
 // matched returns the part of a file's name that a pattern means, "" for none.
 func matched(pattern, name string) string {
 	for ; pattern != "" && name != "."; name = path.Dir(name) {
-		if braces.Match(pattern, name, maxParts) {
+		if braces.Match(pattern, name) {
 			return name
 		}
 	}

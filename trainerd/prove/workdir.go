@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/braces"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // Workdir is the working directory of a program that writes into a fixed folder
@@ -52,9 +53,8 @@ func (w *Workdir) Make(dir string) error {
 // emptied says what is left out where the program saves in its working directory, or in
 // folders there, which are empty in the copy.
 func (w *Workdir) emptied() func(name string) (empty, folder bool) {
-	const most = 64 // alternatives of a pattern
-	tops, folders := []string{"damaged", "trainerd.*", "*tfevents*", "run-report.*", "checkpoint"}, map[string]bool{}
-	for _, pattern := range braces.Expand(filepath.ToSlash(w.Pattern), most) {
+	tops, folders := []string{checkpoint.DamagedDir, "trainerd.*", "*tfevents*", "run-report.*", "checkpoint"}, map[string]bool{}
+	for _, pattern := range braces.Expand(filepath.ToSlash(w.Pattern)) {
 		top, _, isFolder := strings.Cut(path.Clean(pattern), "/")
 		tops = append(tops, top)
 		folders[top] = isFolder

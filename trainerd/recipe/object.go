@@ -69,11 +69,7 @@ func (r *objectReader) take(token string) {
 
 // open begins an object: one in a list has no name.
 func (r *objectReader) open() {
-	if r.key != "" || len(r.prefix) > 0 {
-		r.prefix = append(r.prefix, r.key)
-	} else {
-		r.prefix = append(r.prefix, "")
-	}
+	r.prefix = append(r.prefix, r.key)
 	r.key, r.isKey = "", r.opaque == 0
 }
 

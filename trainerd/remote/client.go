@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -105,11 +106,11 @@ func Dial(ctx context.Context, target string, o *Options) (*Client, error) {
 	if !strings.HasPrefix(addr, unixPrefix) {
 		target = scheme + addr
 	}
-	c := &Client{target: target, conn: conn, closeTimeout: orDefault(o.CloseTimeout, DefaultCloseTimeout)}
+	c := &Client{target: target, conn: conn, closeTimeout: cmp.Or(max(o.CloseTimeout, 0), DefaultCloseTimeout)}
 	if o.ConnectTimeout < 0 {
 		return c, nil
 	}
-	if err := c.connect(ctx, orDefault(o.ConnectTimeout, DefaultConnectTimeout)); err != nil {
+	if err := c.connect(ctx, cmp.Or(o.ConnectTimeout, DefaultConnectTimeout)); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (o *Options) dialOptions(addr string) []grpc.DialOption {
 		creds = credentials.NewTLS(o.TLS)
 	}
 	pauses := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
-		MaxDelay: orDefault(o.MaxReconnectDelay, DefaultMaxReconnectDelay)}
+		MaxDelay: cmp.Or(max(o.MaxReconnectDelay, 0), DefaultMaxReconnectDelay)}
 	if o.NoReconnectJitter {
 		pauses.Jitter = 0
 	}
@@ -156,13 +157,6 @@ func dialDirectly(ctx context.Context, addr string) (net.Conn, error) {
 		return d.DialContext(ctx, "unix", path)
 	}
 	return d.DialContext(ctx, "tcp", addr)
-}
-
-func orDefault(d, def time.Duration) time.Duration {
-	if d <= 0 {
-		return def
-	}
-	return d
 }
 
 // Target returns the server's address as grpc://host:port or unix:PATH.

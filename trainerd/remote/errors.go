@@ -180,7 +180,7 @@ var (
 	// wireLine is a line about the call between two servers. What it says of
 	// the failure is in the lines before it too.
 	wireLine = lazyregexp.New(`^(Additional GRPC error information|:UNKNOWN:|:\{"created")`)
-	// logLine is a line of a server's log, of whichever training, that it puts after the message.
+	// logLine is a line of a server's log that it puts after the message. It may be about any training.
 	logLine = lazyregexp.New(`^(Recent warning and error logs:$|[IWEF]\d{4} \d\d:\d\d:\S+ +\d+ \S+:\d+\] )`)
 	// rule is the line around a message that is made of several: one for each
 	// server that failed, which begins with its code.

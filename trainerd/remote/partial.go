@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/turn"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -20,8 +21,8 @@ import (
 type PartialRun struct {
 	sess    *Session
 	handle  string
-	running chan struct{} // holds a token during a part
-	changes bool          // variables
+	running turn.Turn // during a part
+	changes bool      // variables
 }
 
 // PartialRunSetup begins a step in parts. It announces every tensor that any
@@ -38,18 +39,16 @@ func (s *Session) PartialRunSetup(ctx context.Context, feeds, fetches, targets [
 		return nil, err
 	}
 	changes := s.changes(feeds, fetches, targets)
-	return &PartialRun{sess: s, handle: resp.GetPartialRunHandle(), running: make(chan struct{}, 1), changes: changes}, nil
+	return &PartialRun{sess: s, handle: resp.GetPartialRunHandle(), changes: changes}, nil
 }
 
 // Run runs the next part: it feeds and fetches tensors that were announced and
 // not yet fed or fetched by an earlier part.
 func (p *PartialRun) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches []string) ([]*ckptfmt.Tensor, error) {
-	select {
-	case p.running <- struct{}{}:
-		defer func() { <-p.running }()
-	case <-ctx.Done():
+	if p.running.Take(ctx) != nil {
 		return nil, p.sess.client.contextError(ctx, "")
 	}
+	defer p.running.Leave()
 	leave, err := p.sess.enter(ctx, p.changes)
 	if err != nil {
 		return nil, err

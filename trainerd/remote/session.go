@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/turn"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -31,7 +32,7 @@ type Session struct {
 	closeOnce sync.Once
 	closeErr  error
 
-	extending chan struct{} // holds a token during ExtendSession
+	extending turn.Turn // during ExtendSession
 
 	gate *gate // of steps that change variables
 
@@ -61,7 +62,7 @@ func (c *Client) NewSession(ctx context.Context, graph *tfpb.GraphDef, config *t
 		return nil, waitingForCluster(err)
 	}
 	s := &Session{client: c, handle: resp.GetSessionHandle(), timeout: timeout,
-		extending: make(chan struct{}, 1), version: resp.GetGraphVersion(), graph: index,
+		version: resp.GetGraphVersion(), graph: index,
 		gate: newGate(), writers: newWriters(graph), gated: make(map[string]bool)}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s, nil
@@ -224,12 +225,10 @@ func (s *Session) callRunStep(ctx context.Context, req *tfpb.RunStepRequest, res
 // the nodes were added. If they were, every later Extend fails with
 // FAILED_PRECONDITION, and the graph should be put into a new session.
 func (s *Session) Extend(ctx context.Context, nodes *tfpb.GraphDef) error {
-	select {
-	case s.extending <- struct{}{}:
-		defer func() { <-s.extending }()
-	case <-ctx.Done():
+	if s.extending.Take(ctx) != nil {
 		return s.client.contextError(ctx, "")
 	}
+	defer s.extending.Leave()
 	s.mu.Lock()
 	version, index := s.version, s.graph.extended(nodes.GetNode())
 	s.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
@@ -23,7 +24,7 @@ type step struct {
 }
 
 // newStep brings names into the server's form.
-func newStep(graph *graphIndex, feeds, fetches, targets []string) (*step, error) {
+func newStep(index *graphIndex, feeds, fetches, targets []string) (*step, error) {
 	s := &step{fed: make(map[string]bool, len(feeds))}
 	for _, name := range feeds {
 		name = tensorName(name)
@@ -36,7 +37,7 @@ func newStep(graph *graphIndex, feeds, fetches, targets []string) (*step, error)
 	fetched := make(map[string]bool, len(fetches))
 	for _, name := range fetches {
 		if name = tensorName(name); !s.fed[name] {
-			name = graph.fetched(name)
+			name = index.fetched(name)
 		}
 		s.asked = append(s.asked, name)
 		if !s.fed[name] && !fetched[name] {
@@ -46,7 +47,7 @@ func newStep(graph *graphIndex, feeds, fetches, targets []string) (*step, error)
 	}
 	targeted := make(map[string]bool, len(targets))
 	for _, name := range targets {
-		if name = nodeName(name); !targeted[name] {
+		if name = graph.NodeName(name); !targeted[name] {
 			targeted[name] = true
 			s.targets = append(s.targets, name)
 		}
@@ -92,12 +93,6 @@ func tensorName(name string) string {
 		return name
 	}
 	return name + ":0"
-}
-
-// nodeName cuts "node:0" and "^node" to "node".
-func nodeName(name string) string {
-	name, _, _ = strings.Cut(strings.TrimPrefix(name, "^"), ":")
-	return name
 }
 
 // requestID returns a number by which the server knows a request again if the

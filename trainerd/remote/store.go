@@ -3,7 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -34,7 +34,7 @@ func NewStore(ctx context.Context, s *Session, graph *tfpb.GraphDef) (*Store, er
 	if err := s.Extend(ctx, added); err != nil {
 		return nil, fmt.Errorf("adding the ops by which variables are copied: %w", err)
 	}
-	sort.Slice(vars, func(i, j int) bool { return vars[i].name < vars[j].name })
+	slices.SortFunc(vars, func(a, b *storeVariable) int { return strings.Compare(a.name, b.name) })
 	st := &Store{Session: s, vars: vars, byName: map[string]*storeVariable{}}
 	for _, v := range vars {
 		st.byName[v.name] = v

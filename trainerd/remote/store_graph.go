@@ -1,10 +1,13 @@
 package remote
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/trainerd/graph"
+	"github.com/trainerd/trainerd/trainerd/graph/attr"
 )
 
 // storeVariable is a variable of the server, and the nodes by which a [Store]
@@ -35,21 +38,16 @@ func (v *storeVariable) fits(shape []int64) bool {
 
 // known reports whether the shape is the same for every value.
 func (v *storeVariable) known() bool {
-	for _, d := range v.shape {
-		if d < 0 {
-			return false
-		}
-	}
-	return v.shape != nil
+	return v.shape != nil && !slices.ContainsFunc(v.shape, func(d int64) bool { return d < 0 })
 }
 
 // storeGraph lists the variables of a graph, and the nodes to add to it.
-func storeGraph(graph *tfpb.GraphDef) ([]*storeVariable, *tfpb.GraphDef) {
-	scope := freeScope(graph)
+func storeGraph(def *tfpb.GraphDef) ([]*storeVariable, *tfpb.GraphDef) {
+	scope := freeScope(def)
 	var vars []*storeVariable
 	added := &tfpb.GraphDef{}
 	seen := map[string]bool{}
-	for _, n := range graph.GetNode() {
+	for _, n := range def.GetNode() {
 		resource := n.GetOp() == "VarHandleOp"
 		if !resource && n.GetOp() != "VariableV2" && n.GetOp() != "Variable" {
 			continue
@@ -63,7 +61,7 @@ func storeGraph(graph *tfpb.GraphDef) ([]*storeVariable, *tfpb.GraphDef) {
 		}
 		seen[name] = true
 		prefix := scope + strconv.Itoa(len(vars)) + "/"
-		v := &storeVariable{name: name, dtype: n.GetAttr()["dtype"].GetType(), shape: shapeAttr(n.GetAttr()["shape"]),
+		v := &storeVariable{name: name, dtype: n.GetAttr()["dtype"].GetType(), shape: graph.ShapeFromProto(n.GetAttr()["shape"].GetShape()).Dims,
 			initialized: prefix + "initialized", read: prefix + "read", shapeOf: prefix + "shape", feed: prefix + "value", assign: prefix + "assign"}
 		vars = append(vars, v)
 		added.Node = append(added.Node, v.nodes(n, resource)...)
@@ -72,14 +70,10 @@ func storeGraph(graph *tfpb.GraphDef) ([]*storeVariable, *tfpb.GraphDef) {
 }
 
 // freeScope returns a scope that no node of the graph is in.
-func freeScope(graph *tfpb.GraphDef) string {
+func freeScope(def *tfpb.GraphDef) string {
 	for i := 0; ; i++ {
 		scope := "trainerd_store_" + strconv.Itoa(i) + "/"
-		used := false
-		for _, n := range graph.GetNode() {
-			used = used || strings.HasPrefix(n.GetName(), scope)
-		}
-		if !used {
+		if !slices.ContainsFunc(def.GetNode(), func(n *tfpb.NodeDef) bool { return strings.HasPrefix(n.GetName(), scope) }) {
 			return scope
 		}
 	}
@@ -87,38 +81,21 @@ func freeScope(graph *tfpb.GraphDef) string {
 
 // nodes returns what reads and sets v, on v's own device.
 func (v *storeVariable) nodes(variable *tfpb.NodeDef, resource bool) []*tfpb.NodeDef {
-	dtype := &tfpb.AttrValue{Value: &tfpb.AttrValue_Type{Type: v.dtype}}
-	int64s := &tfpb.AttrValue{Value: &tfpb.AttrValue_Type{Type: tfpb.DataType_DT_INT64}}
-	yes := &tfpb.AttrValue{Value: &tfpb.AttrValue_B{B: true}}
-	anyShape := &tfpb.AttrValue{Value: &tfpb.AttrValue_Shape{Shape: &tfpb.TensorShapeProto{UnknownRank: true}}}
-	node := func(name, op string, attrs map[string]*tfpb.AttrValue, inputs ...string) *tfpb.NodeDef {
+	dtype, int64s := attr.Type(v.dtype), attr.Type(tfpb.DataType_DT_INT64)
+	node := func(name, op string, attrs graph.Attrs, inputs ...string) *tfpb.NodeDef {
 		return &tfpb.NodeDef{Name: name, Op: op, Input: inputs, Device: variable.GetDevice(), Attr: attrs}
 	}
-	type attrs = map[string]*tfpb.AttrValue
-	feed := node(v.feed, "Placeholder", attrs{"dtype": dtype, "shape": anyShape})
+	feed := node(v.feed, "Placeholder", graph.Attrs{"dtype": dtype, "shape": attr.Shape(graph.UnknownShape.Proto())})
 	if resource {
 		return []*tfpb.NodeDef{feed,
 			node(v.initialized, "VarIsInitializedOp", nil, variable.GetName()),
-			node(v.read, "ReadVariableOp", attrs{"dtype": dtype}, variable.GetName()),
-			node(v.shapeOf, "VariableShape", attrs{"out_type": int64s}, variable.GetName()),
-			node(v.assign, "AssignVariableOp", attrs{"dtype": dtype}, variable.GetName(), v.feed)}
+			node(v.read, "ReadVariableOp", graph.Attrs{"dtype": dtype}, variable.GetName()),
+			node(v.shapeOf, "VariableShape", graph.Attrs{"out_type": int64s}, variable.GetName()),
+			node(v.assign, "AssignVariableOp", graph.Attrs{"dtype": dtype}, variable.GetName(), v.feed)}
 	}
-	validate := &tfpb.AttrValue{Value: &tfpb.AttrValue_B{B: v.known()}}
 	return []*tfpb.NodeDef{feed,
-		node(v.initialized, "IsVariableInitialized", attrs{"dtype": dtype}, variable.GetName()),
-		node(v.read, "Identity", attrs{"T": dtype}, variable.GetName()),
-		node(v.shapeOf, "Shape", attrs{"T": dtype, "out_type": int64s}, variable.GetName()),
-		node(v.assign, "Assign", attrs{"T": dtype, "use_locking": yes, "validate_shape": validate}, variable.GetName(), v.feed)}
-}
-
-func shapeAttr(a *tfpb.AttrValue) []int64 {
-	p := a.GetShape()
-	if p == nil || p.GetUnknownRank() {
-		return nil
-	}
-	shape := make([]int64, len(p.GetDim()))
-	for i, d := range p.GetDim() {
-		shape[i] = d.GetSize()
-	}
-	return shape
+		node(v.initialized, "IsVariableInitialized", graph.Attrs{"dtype": dtype}, variable.GetName()),
+		node(v.read, "Identity", graph.Attrs{"T": dtype}, variable.GetName()),
+		node(v.shapeOf, "Shape", graph.Attrs{"T": dtype, "out_type": int64s}, variable.GetName()),
+		node(v.assign, "Assign", graph.Attrs{"T": dtype, "use_locking": attr.Bool(true), "validate_shape": attr.Bool(v.known())}, variable.GetName(), v.feed)}
 }

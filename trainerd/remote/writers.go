@@ -32,7 +32,7 @@ func (w *writers) add(def *tfpb.GraphDef) {
 	}
 	for _, n := range def.GetNode() {
 		for _, in := range n.GetInput() {
-			w.inputs[n.GetName()] = append(w.inputs[n.GetName()], nodeName(in))
+			w.inputs[n.GetName()] = append(w.inputs[n.GetName()], graph.NodeName(in))
 		}
 		w.changes[n.GetName()] = w.nodeChanges(n)
 		w.feeds[n.GetName()] = strings.HasPrefix(n.GetOp(), "QueueEnqueue")
@@ -79,12 +79,12 @@ func changesVariables(op string) bool {
 func (w *writers) step(feeds []string, names ...[]string) bool {
 	seen := map[string]bool{}
 	for _, name := range feeds {
-		seen[nodeName(name)] = true
+		seen[graph.NodeName(name)] = true
 	}
 	var stack []string
 	for _, list := range names {
 		for _, name := range list {
-			stack = append(stack, nodeName(name))
+			stack = append(stack, graph.NodeName(name))
 		}
 	}
 	changes := false

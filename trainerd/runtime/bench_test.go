@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
-	"sort"
+	"slices"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -17,9 +17,8 @@ func trainStep(tb testing.TB, name string) (*runtime.Callable, []*ckptfmt.Tensor
 	tb.Helper()
 	p := load(tb, name)
 	p.restore(tb)
-	names := append([]string(nil), p.Feeds...)
-	sort.Strings(names)
-	c, err := p.sess.MakeCallable(names, nil, []string{p.TrainOp})
+	names := slices.Sorted(slices.Values(p.Feeds))
+	c, err := p.sess.MakeCallable(tb.Context(), names, nil, []string{p.TrainOp})
 	if err != nil {
 		tb.Fatal(err)
 	}

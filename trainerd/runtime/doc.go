@@ -3,7 +3,7 @@
 //
 //	sess, err := runtime.New(meta.GetGraphDef(), nil)
 //	...
-//	step, err := sess.MakeCallable([]string{"x:0", "y:0"}, []string{"loss:0"}, []string{"train"})
+//	step, err := sess.MakeCallable(ctx, []string{"x:0", "y:0"}, []string{"loss:0"}, []string{"train"})
 //	...
 //	out, err := step.Run(ctx, []*ckptfmt.Tensor{x, y})
 //

@@ -148,7 +148,7 @@ func TestFreezeMemory(t *testing.T) {
 func TestAllocsBesideFreeze(t *testing.T) {
 	p := load(t, "softmax_ref")
 	p.restore(t)
-	c, err := p.sess.MakeCallable([]string{p.Feeds[0], p.Feeds[1]}, nil, []string{p.TrainOp})
+	c, err := p.sess.MakeCallable(t.Context(), []string{p.Feeds[0], p.Feeds[1]}, nil, []string{p.TrainOp})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,14 +63,9 @@ func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds 
 // that. An error is not reported before Run finds it again.
 func (s *Session) Prepare(feeds, fetches, targets []string) { s.exec.Prepare(feeds, fetches, targets) }
 
-// MakeCallable compiles a plan for repeated use.
-func (s *Session) MakeCallable(feeds []string, fetches, targets []string) (*Callable, error) {
-	return s.Compile(context.Background(), feeds, fetches, targets)
-}
-
-// Compile is MakeCallable, and stops when ctx is done.
-func (s *Session) Compile(ctx context.Context, feeds []string, fetches, targets []string) (*Callable, error) {
-	c, err := s.exec.Compile(ctx, feeds, fetches, targets)
+// MakeCallable compiles a plan for repeated use, unless ctx ends first.
+func (s *Session) MakeCallable(ctx context.Context, feeds, fetches, targets []string) (*Callable, error) {
+	c, err := s.exec.MakeCallable(ctx, feeds, fetches, targets)
 	if err != nil {
 		return nil, err
 	}

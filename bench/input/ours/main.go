@@ -89,7 +89,7 @@ func read(ctx context.Context, a *args) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	take, err := sess.MakeCallable(nil, nil, []string{"take"})
+	take, err := sess.MakeCallable(ctx, nil, nil, []string{"take"})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (a *args) trainOn(ctx context.Context, graph string) (*measure.Result, erro
 	if _, err := sess.Run(ctx, nil, nil, []string{"start"}); err != nil {
 		return nil, err
 	}
-	step, err := sess.MakeCallable(nil, nil, []string{"train"})
+	step, err := sess.MakeCallable(ctx, nil, nil, []string{"train"})
 	if err != nil {
 		return nil, err
 	}

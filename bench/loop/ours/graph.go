@@ -54,12 +54,12 @@ func newGraphState(o options) (model, error) {
 	if s.sess, err = runtime.New(meta.GetGraphDef(), nil); err != nil {
 		return nil, err
 	}
-	for _, v := range b.Variables(false) {
+	for _, v := range b.Variables() {
 		if _, err := s.sess.Run(context.Background(), nil, nil, []string{v.Name() + "/Assign"}); err != nil {
 			return nil, err
 		}
 	}
-	s.train, err = s.sess.MakeCallable(nil, nil, []string{"train"})
+	s.train, err = s.sess.MakeCallable(context.Background(), nil, nil, []string{"train"})
 	return s, err
 }
 

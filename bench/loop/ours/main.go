@@ -122,8 +122,7 @@ func lossSummary(ctx context.Context, s session.Session) (*tfpb.Summary, error) 
 	return summary.New(summaryv1.Scalar("loss", 0.5)), nil
 }
 
-// model is a state of many tensors, of which the steps change one more, a small
-// one, or all.
+// model is a state of many tensors; its steps change one more, a small one, or all.
 type model interface {
 	Session(context.Context) (session.Session, error)
 	step() (int64, error)

@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/bench/measure"
@@ -36,7 +36,7 @@ func readManifest(dir string) (*manifest, error) {
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
 	}
-	sort.Strings(m.Feeds)
+	slices.Sort(m.Feeds)
 	return m, nil
 }
 
@@ -58,7 +58,7 @@ func smallGraph(ctx context.Context, o *options) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	train, err := sess.MakeCallable(m.Feeds, nil, []string{m.TrainOp})
+	train, err := sess.MakeCallable(ctx, m.Feeds, nil, []string{m.TrainOp})
 	if err != nil {
 		return nil, err
 	}

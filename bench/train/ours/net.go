@@ -91,7 +91,7 @@ func net(ctx context.Context, o *options) (*measure.Result, error) {
 	if err := sess.Restore(ctx, spec.values()); err != nil {
 		return nil, err
 	}
-	train, err := sess.MakeCallable([]string{"x:0", "y:0"}, nil, []string{"train"})
+	train, err := sess.MakeCallable(ctx, []string{"x:0", "y:0"}, nil, []string{"train"})
 	if err != nil {
 		return nil, err
 	}

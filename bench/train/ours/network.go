@@ -76,7 +76,7 @@ func network(ctx context.Context, o *options) (*measure.Result, error) {
 	if _, err := sess.Run(ctx, nil, nil, []string{"init"}); err != nil {
 		return nil, err
 	}
-	train, err := sess.MakeCallable(names, nil, []string{"train"})
+	train, err := sess.MakeCallable(ctx, names, nil, []string{"train"})
 	if err != nil {
 		return nil, err
 	}

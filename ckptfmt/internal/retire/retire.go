@@ -1,4 +1,4 @@
-// Package retire takes a checkpoint out of force before another gets its name.
+// Package retire retires a checkpoint before another one gets its name.
 package retire
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// Checkpoint takes an older checkpoint of that prefix out of force, durably: its
-// manifest, which would not be true any more, and its index.
+// Checkpoint durably removes what makes an older checkpoint of that prefix current: its
+// index, and first its manifest, which would no longer be true.
 func Checkpoint(fsys atomicfile.FS, prefix string) error {
 	removed := false
 	for _, name := range []string{prefix + layout.ManifestSuffix, layout.IndexName(prefix)} {

@@ -37,7 +37,7 @@ func Paths(current string, wanted func(path string, d fs.DirEntry) (explanation 
 	return lines
 }
 
-// linked returns what a link leads to, or the link if that is not to be seen.
+// linked returns what a link leads to, or the link if that cannot be read.
 func linked(link string, d fs.DirEntry) fs.DirEntry {
 	info, err := os.Stat(link)
 	if err != nil {

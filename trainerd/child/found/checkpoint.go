@@ -31,7 +31,7 @@ type Checkpoint struct {
 	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
 	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
 	first   Moment                  // when a look has found it so
-	begun   Moment                  // when a look has found it first, be it in the middle of the save
+	begun   Moment                  // when a look has found it first, perhaps in the middle of the save
 	late    bool                    // it was written on after a report of a later step
 	untried bool                    // nothing shows yet that the program had finished it
 	counts  bool                    // the number in its name counts something else than the reports

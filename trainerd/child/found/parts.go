@@ -13,13 +13,10 @@ import (
 	"github.com/trainerd/trainerd/internal/braces"
 )
 
-// maxParts bounds the alternatives of a pattern.
-const maxParts = 64
-
 // partsOf returns the alternatives of a pattern of checkpoints, as in
 // {weights,optim}_*.npz, which are files of one checkpoint.
 func partsOf(pattern string) []string {
-	all := braces.Expand(filepath.ToSlash(pattern), maxParts+1)
+	all := braces.Expand(filepath.ToSlash(pattern))
 	for i, p := range all {
 		all[i] = path.Clean(p)
 	}

@@ -65,9 +65,9 @@ type Store struct {
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
 func CheckPattern(pattern string) string {
-	all := braces.Expand(filepath.ToSlash(pattern), maxParts+1)
-	if len(all) > maxParts {
-		return fmt.Sprintf("%q has more than %d alternatives", pattern, maxParts)
+	all := braces.Expand(filepath.ToSlash(pattern))
+	if len(all) > braces.Max {
+		return fmt.Sprintf("%q has more than %d alternatives", pattern, braces.Max)
 	}
 	for _, p := range all {
 		if _, err := path.Match(p, ""); err != nil {

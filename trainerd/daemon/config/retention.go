@@ -29,7 +29,7 @@ func (c *Config) KeepsPeriods() bool {
 }
 
 // defaults returns the values that the snapshot of c need not have. What c sets in spite of its
-// graph's saver it needs, be it the usual default.
+// graph's saver is in the snapshot, even if it is the usual default.
 func (c *Config) defaults() *Config {
 	d := Default()
 	if c.IsGraph() && c.IsSet(maxToKeepKey) {

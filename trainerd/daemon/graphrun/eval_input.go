@@ -49,26 +49,14 @@ func (g *graphFile) inputTaken(fed map[string]bool, tensor string) string {
 	for _, f := range g.Meta.GetGraphDef().GetLibrary().GetFunction() {
 		functions[f.GetSignature().GetName()] = f
 	}
-	reached := map[string]bool{}
-	stack := []string{tensor}
-	for len(stack) > 0 {
-		name := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		t, err := graph.ParseTensorName(name)
-		if err != nil || !t.Control && fed[t.Tensor()] || reached[t.Node] {
-			continue
+	taken := ""
+	g.walk(fed, []string{tensor}, func(n *tfpb.NodeDef) bool {
+		if taken == "" && (changesInput(n) || callsInput(functions, n, map[string]bool{})) {
+			taken = n.GetName()
 		}
-		reached[t.Node] = true
-		n, err := g.Node(t.Node)
-		if err != nil {
-			continue
-		}
-		if changesInput(n) || callsInput(functions, n, map[string]bool{}) {
-			return n.GetName()
-		}
-		stack = append(stack, n.GetInput()...)
-	}
-	return ""
+		return taken == ""
+	})
+	return taken
 }
 
 // callsInput reports whether a node calls a function with such an op. The

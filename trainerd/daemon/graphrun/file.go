@@ -191,19 +191,10 @@ func (g *graphFile) needed(fed map[string]bool, names []string) []graph.Placehol
 		return nil
 	}
 	reached := map[string]bool{}
-	stack := slices.Clone(names)
-	for len(stack) > 0 {
-		name := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		t, err := graph.ParseTensorName(name)
-		if err != nil || !t.Control && fed[t.Tensor()] || reached[t.Node] {
-			continue
-		}
-		reached[t.Node] = true
-		if n, err := g.Node(t.Node); err == nil {
-			stack = append(stack, n.GetInput()...)
-		}
-	}
+	g.walk(fed, names, func(n *tfpb.NodeDef) bool {
+		reached[n.GetName()] = true
+		return true
+	})
 	var list []graph.Placeholder
 	for _, p := range g.placeholders {
 		if !fed[p.Name] && reached[program.NodeOf(p.Name)] {
@@ -211,6 +202,24 @@ func (g *graphFile) needed(fed map[string]bool, names []string) []graph.Placehol
 		}
 	}
 	return list
+}
+
+// walk calls visit once for each node that computing the named tensors, and running the
+// named nodes ("^node"), takes when some tensors are fed. What a node needs in turn is
+// visited if visit returns true for it.
+func (g *graphFile) walk(fed map[string]bool, names []string, visit func(*tfpb.NodeDef) bool) {
+	seen := map[string]bool{}
+	for stack := slices.Clone(names); len(stack) > 0; {
+		t, err := graph.ParseTensorName(stack[len(stack)-1])
+		stack = stack[:len(stack)-1]
+		if err != nil || !t.Control && fed[t.Tensor()] || seen[t.Node] {
+			continue
+		}
+		seen[t.Node] = true
+		if n, err := g.Node(t.Node); err == nil && visit(n) {
+			stack = append(stack, n.GetInput()...)
+		}
+	}
 }
 
 // unknownRank reports whether a placeholder's empty shape means that nothing is

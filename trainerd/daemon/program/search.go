@@ -26,20 +26,16 @@ func Ancestors(g *graph.Graph, names []string, kind func(*tfpb.NodeDef) bool) []
 		return nil // as in most graphs; walking takes much longer than looking
 	}
 	var found []string
-	seen := make(map[*tfpb.NodeDef]bool)
-	stack := slices.Clone(names)
-	for len(stack) > 0 {
-		n, err := g.Node(stack[len(stack)-1])
-		stack = stack[:len(stack)-1]
-		if err != nil || seen[n] {
-			continue
-		}
-		seen[n] = true
+	node := func(name string) *tfpb.NodeDef {
+		n, _ := g.Node(name)
+		return n
+	}
+	graph.Walk(node, names, func(n *tfpb.NodeDef) bool {
 		if kind(n) {
 			found = append(found, n.GetName())
 		}
-		stack = append(stack, n.GetInput()...)
-	}
+		return true
+	})
 	slices.Sort(found)
 	return found
 }

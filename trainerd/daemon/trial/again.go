@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
@@ -44,7 +45,7 @@ func (f *Findings) startAgain(ctx context.Context, auto, placing *recipe.Recipe,
 		f.awaitQuiet(trying, before)
 		stop()
 	})
-	events := ownEvents(o.Logdir)
+	events := eventlog.OwnFiles(o.Logdir)
 	exit, err := sv.Run(trying)
 	stop()
 	waiting.Wait()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child"
+	"github.com/trainerd/trainerd/trainerd/eventlog"
 	"github.com/trainerd/trainerd/trainerd/recipe"
 )
 
@@ -35,7 +36,7 @@ exec sleep 1000
 	if f.Saved == nil || f.Saved.Logdir == f.Logdir || f.Again == nil || f.Again.Step < 0 {
 		t.Fatalf("found %+v", f)
 	}
-	if names := ownEvents(f.Saved.Logdir); len(names) > 0 {
+	if names := eventlog.OwnFiles(f.Saved.Logdir); len(names) > 0 {
 		t.Errorf("the trial has left %v", names)
 	}
 }

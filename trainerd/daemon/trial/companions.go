@@ -109,8 +109,8 @@ func mayAccompany(pattern, name string) bool {
 	return !hasStep && isPart && hasWord(resumable, filepath.Base(pattern))
 }
 
-// sameSteps reports whether files come at the same steps, but for the newest, of which
-// a program that was ended may have written a part.
+// sameSteps reports whether files come at the same steps, except the newest: a program
+// that was ended may have written only some of its files.
 func sameSteps(a, b map[int64]bool) bool {
 	newest, common := int64(found.NoStep), false
 	for _, steps := range []map[int64]bool{a, b} {

@@ -13,6 +13,7 @@ import (
 	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/internal/walkdir"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
@@ -79,7 +80,7 @@ func (s snapshot) lookAt(most int, dirs ...string) {
 
 // isForeign reports whether a folder is not one that a training writes to.
 func isForeign(base string) bool {
-	return strings.HasPrefix(base, ".") && base != "." || slices.Contains([]string{"__pycache__", "node_modules", "venv", "site-packages", "damaged"}, base)
+	return strings.HasPrefix(base, ".") && base != "." || slices.Contains([]string{"__pycache__", "node_modules", "venv", "site-packages", checkpoint.DamagedDir}, base)
 }
 
 // since returns the files that have come or changed.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trainerd/trainerd/internal/glob"
 	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
@@ -45,20 +44,11 @@ func isOwn(base string) bool {
 	return strings.HasPrefix(base, "trainerd.") || strings.HasPrefix(base, "run-report.") || eventlog.IsOwn(base)
 }
 
-// ownEvents returns trainerd's events files of a run, but not the marks of restarts among the
-// program's.
-func ownEvents(logdir string) (names []string) {
-	for _, dir := range []string{".", "trainerd"} {
-		found, _ := filepath.Glob(filepath.Join(glob.Escape(logdir), dir, "*tfevents*"+eventlog.OwnSuffix))
-		names = append(names, found...)
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return strings.Contains(filepath.Base(name), ".restart-") })
-}
-
-// dropEvents removes those that have come since a look. Where the program does not say where it
-// is, they have points of wrong steps, which would be in the curves of the job.
+// dropEvents removes trainerd's events files that have come since a look. Where the program
+// does not say where it is, they have points of wrong steps, which would be in the curves of
+// the job.
 func dropEvents(logdir string, before []string) {
-	for _, name := range ownEvents(logdir) {
+	for _, name := range eventlog.OwnFiles(logdir) {
 		if !slices.Contains(before, name) {
 			os.Remove(name) // one that stays is shown, and no more
 		}

@@ -35,8 +35,8 @@ type state struct {
 	hyper func()
 	// update adds the op that changes v, in its own scope.
 	update func(v *graph.Variable, slots []*graph.Variable, lr, grad graph.Output) *graph.Node
-	// sparse adds the op that changes the rows of v at the given indices, each
-	// of which comes once; nil where it is update that takes all rows.
+	// sparse adds the op that changes the rows of v at the given indices, which
+	// are all different; nil where update takes all rows.
 	sparse func(v *graph.Variable, slots []*graph.Variable, lr, rows, indices graph.Output) *graph.Node
 	// finish adds what runs once all updates are done; may be nil.
 	finish func(updates []*graph.Node) []*graph.Node

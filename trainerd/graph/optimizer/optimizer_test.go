@@ -68,7 +68,7 @@ func TestOptimizers(t *testing.T) {
 				t.Errorf("train op is %s (%s), rate %s", train.Name(), train.Op(), rate.Name())
 			}
 			var names []string
-			for _, v := range b.Variables(false) {
+			for _, v := range b.Variables() {
 				names = append(names, v.Name())
 			}
 			slices.Sort(names)

@@ -77,7 +77,7 @@ func MinimizeSync(b *graph.Builder, loss graph.Output, o Optimizer, lr LearningR
 		return s.out
 	}
 	s.localStep()
-	s.out.Ready = b.ReportUninitialized(b.Variables(false))
+	s.out.Ready = b.ReportUninitialized(b.Variables())
 	given, means := s.accumulate(grads, vars)
 	b.Colocate(step.Handle().Node, func() {
 		s.out.Update, s.out.Rate = applyGradients(b, o, rate, step, vars, means, nil)

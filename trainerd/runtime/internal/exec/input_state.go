@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -154,7 +153,7 @@ func (s *Session) saveInput(saved []string) []ckptfmt.NamedTensor {
 			list = append(list, ckptfmt.NamedTensor{Name: inputPrefix + kindVariable + "/" + name, Tensor: v.Value.Export()})
 		}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	slices.SortFunc(list, func(a, b ckptfmt.NamedTensor) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

@@ -2,7 +2,7 @@ package exec
 
 import (
 	"slices"
-	"sort"
+	"strings"
 )
 
 // The loops of TensorFlow 1 are cycles in the graph:
@@ -146,7 +146,7 @@ func framesOf(g *graph, needed []bool) (*frames, error) {
 	if err := fr.spread(); err != nil {
 		return nil, err
 	}
-	sort.Slice(fr.all, func(i, j int) bool { return fr.all[i].name < fr.all[j].name })
+	slices.SortFunc(fr.all, func(a, b *loop) int { return strings.Compare(a.name, b.name) })
 	return fr, fr.collect()
 }
 

@@ -1,12 +1,12 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -285,7 +285,7 @@ func (c *compiler) finish() {
 	for slot, v := range c.consts {
 		p.consts = append(p.consts, constSlot{slot, v})
 	}
-	sort.Slice(p.consts, func(i, j int) bool { return p.consts[i].slot < p.consts[j].slot })
+	slices.SortFunc(p.consts, func(a, b constSlot) int { return cmp.Compare(a.slot, b.slot) })
 	c.turnFactors()
 	c.markSums()
 	p.last = c.lastUses()

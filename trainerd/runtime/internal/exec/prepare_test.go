@@ -1,10 +1,9 @@
 package exec_test
 
 import (
-	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -94,23 +93,29 @@ func TestPrepareFails(t *testing.T) {
 
 // TestPrepareEndsWithSession closes a session while a step is compiled.
 func TestPrepareEndsWithSession(t *testing.T) {
-	b := newBuilder(t)
-	b.waiting = make(chan struct{})
-	b.Prepare([]string{"x"}, []string{"y"}, nil)
-	for b.builds.Load() == 0 {
-		runtime.Gosched()
-	}
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		b.Close()
-	}()
-	close(b.waiting)
-	<-closed
-	builds := b.builds.Load()
-	b.Prepare([]string{"x"}, []string{"y"}, nil)
-	time.Sleep(time.Millisecond)
-	if n := b.builds.Load(); n != builds {
-		t.Errorf("%d builds after the end of the session", n-builds)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBuilder(t)
+		b.waiting = make(chan struct{})
+		b.Prepare([]string{"x"}, []string{"y"}, nil)
+		synctest.Wait() // until the build waits
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			b.Close()
+		}()
+		synctest.Wait()
+		select {
+		case <-closed:
+			t.Error("Close does not wait for the build")
+		default:
+		}
+		close(b.waiting)
+		<-closed
+		builds := b.builds.Load()
+		b.Prepare([]string{"x"}, []string{"y"}, nil)
+		synctest.Wait()
+		if n := b.builds.Load(); builds == 0 || n != builds {
+			t.Errorf("%d builds after the end of the session, and %d before", n-builds, builds)
+		}
+	})
 }

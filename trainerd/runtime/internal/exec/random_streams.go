@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -103,7 +103,7 @@ func (s *Session) saveStreams() []ckptfmt.NamedTensor {
 		list = append(list, ckptfmt.NamedTensor{Name: streamPrefix + path,
 			Tensor: &ckptfmt.Tensor{DType: Int32, Shape: []int64{positionSize / 4}, Data: appendPosition(nil, &st.gen)}})
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	slices.SortFunc(list, func(a, b ckptfmt.NamedTensor) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

@@ -100,7 +100,7 @@ func TestRegions(t *testing.T) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	var together, effects atomic.Int32
 	s := slowSession(t, &together, &effects)
-	train, err := s.MakeCallable([]string{"x:0"}, []string{"sum:0"}, nil)
+	train, err := s.MakeCallable(t.Context(), []string{"x:0"}, []string{"sum:0"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestRegions(t *testing.T) {
 			t.Fatal("no two steps ran at the same time")
 		}
 	}
-	step, err := s.MakeCallable([]string{"x:0"}, nil, []string{"sum"})
+	step, err := s.MakeCallable(t.Context(), []string{"x:0"}, nil, []string{"sum"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -204,13 +204,8 @@ type Callable struct {
 	plan *Plan
 }
 
-// MakeCallable compiles a plan for repeated use.
-func (s *Session) MakeCallable(feeds []string, fetches, targets []string) (*Callable, error) {
-	return s.Compile(context.Background(), feeds, fetches, targets)
-}
-
-// Compile is MakeCallable, and stops when ctx is done.
-func (s *Session) Compile(ctx context.Context, feeds []string, fetches, targets []string) (*Callable, error) {
+// MakeCallable compiles a plan for repeated use, unless ctx ends first.
+func (s *Session) MakeCallable(ctx context.Context, feeds, fetches, targets []string) (*Callable, error) {
 	p, err := s.plan(ctx, feeds, fetches, targets)
 	if err != nil {
 		return nil, err

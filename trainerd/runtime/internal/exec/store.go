@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -20,7 +20,7 @@ func (s *Session) sortedVars() []*Variable {
 	for _, v := range s.vars {
 		list = append(list, v)
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	slices.SortFunc(list, func(a, b *Variable) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

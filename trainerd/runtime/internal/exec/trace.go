@@ -3,7 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -49,7 +49,7 @@ func (s *Session) runTraced(ctx context.Context, t *trace, feeds map[string]*ckp
 	for name := range feeds {
 		names = append(names, name)
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	p, err := s.plan(ctx, names, fetches, targets)
 	if err != nil {
 		return nil, nil, err

@@ -3,7 +3,7 @@ package data
 import (
 	"io"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -319,7 +319,7 @@ func buildMatchingDataset(*exec.OpConstruction) func(c *exec.KernelContext) (var
 			if err != nil {
 				return nil, err
 			}
-			sort.Strings(names)
+			slices.Sort(names)
 			for _, name := range names {
 				if !strings.Contains(name, "/") {
 					name = "./" + name // as TensorFlow does here even without a wildcard

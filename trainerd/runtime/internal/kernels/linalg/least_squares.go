@@ -84,8 +84,7 @@ func finiteMatrix(m *mat.Dense) bool {
 }
 
 // buildLeastSquares builds the op that solves systems of too many or too few
-// equations: by the normal equations if it shall be fast, else by singular
-// values.
+// equations: by the normal equations if fast is set, else by singular values.
 func buildLeastSquares(b *exec.OpConstruction) (exec.Kernel, error) {
 	fast := b.Bool("fast")
 	return func(c *exec.KernelContext) error {

@@ -13,7 +13,7 @@ func buildPow(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByType(b.DType("T"), chained(b, powers[float32]()), elem.SliceCombine(powers[float64]()), intPow[int32](), intPow[int64]())
 }
 
-// pow goes by the logarithm where its error in double precision is too small to be seen in the
+// pow uses the logarithm where its error in double precision is too small to show in the
 // result: that takes three quarters of the time.
 func pow[T exec.Float](x, y T) T {
 	wide, by := float64(x), float64(y)

@@ -13,9 +13,9 @@ import (
 
 // Convolutions by 3 by 3 filters with stride 1 as Winograd computes them: four
 // pixels of the output, a tile, are made of 16 products of channels instead of
-// 36. Tiles and filter are transformed to 16 factors each, for each of which
-// there is a matrix product over all tiles of a block, and the products are
-// transformed back. Rounding errors are about twice those of the plain sum.
+// 36. Tiles and filter are transformed to 16 factors each; each factor takes one
+// matrix product over all tiles of a block, and the products are transformed
+// back. Rounding errors are about twice those of the plain sum.
 //
 // With stride 2 and a kernel of up to 6 by 6, each quarter of the pixels has a
 // filter of up to 3 by 3, so that the convolution is one with stride 1. Factors

@@ -3,7 +3,7 @@ package state
 import (
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
@@ -62,7 +62,7 @@ func matchingFiles(c *exec.KernelContext) error {
 		}
 		found = append(found, names...)
 	}
-	sort.Strings(found)
+	slices.Sort(found)
 	d := c.Out(0, exec.String, len(found))
 	for i, name := range found {
 		d.Strings[i] = []byte(name)
