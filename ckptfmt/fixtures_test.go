@@ -180,6 +180,17 @@ func save(t testing.TB, prefix string, tensors []goldenTensor) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	addGolden(t, w, tensors)
+}
+
+// addGolden writes tensors and slices of them, and finishes the checkpoint.
+func addGolden(t testing.TB, w interface {
+	Add(name string, tensor *Tensor) error
+	AddSlice(name string, fullShape []int64, s TensorSlice, tensor *Tensor) error
+	Finish() error
+	Close() error
+}, tensors []goldenTensor) {
+	t.Helper()
 	defer w.Close()
 	for _, g := range tensors {
 		shape, slice, _, err := ParseShapeAndSlice(g.SliceSpec)

@@ -24,24 +24,7 @@ func saveV1(t testing.TB, name string, tensors []goldenTensor) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	for _, g := range tensors {
-		shape, slice, _, err := ParseShapeAndSlice(g.SliceSpec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if g.SliceSpec == "" {
-			err = w.Add(g.name(t), g.tensor(t))
-		} else {
-			err = w.AddSlice(g.name(t), shape, slice, g.tensor(t))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	addGolden(t, w, tensors)
 }
 
 func TestV1Golden(t *testing.T) {

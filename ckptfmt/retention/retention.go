@@ -59,6 +59,19 @@ func Reasons(policies []Policy, all []Checkpoint) [][]string {
 	return why
 }
 
+// Each is a [Policy] that judges each checkpoint by itself: it returns a short reason why
+// one is kept, or "".
+type Each func(c Checkpoint) (why string)
+
+// Keep implements [Policy].
+func (judge Each) Keep(all []Checkpoint) []string {
+	why := make([]string, len(all))
+	for i, c := range all {
+		why[i] = judge(c)
+	}
+	return why
+}
+
 // Last is a [Policy] that keeps that many of the newest checkpoints.
 type Last int
 

@@ -57,6 +57,7 @@ func TestPolicies(t *testing.T) {
 		"best, NaN":               {Best{Metric: "loss"}, []float64{nan, nan}, nil},
 		"best, infinite":          {Best{Metric: "loss", Highest: true}, []float64{1, inf}, []int64{20}},
 		"best, equal":             {Best{Metric: "loss"}, []float64{1, 1}, []int64{10}},
+		"each":                    {Each(func(c Checkpoint) string { return map[int64]string{20: "pinned"}[c.Step] }), []float64{1, 1, 1}, []int64{20}},
 		"best of another metric":  {Best{Metric: "auc"}, []float64{1, 1}, nil},
 		"nothing there":           {Best{Metric: "loss"}, nil, nil},
 		"nothing there, the last": {Last(1), nil, nil},

@@ -109,7 +109,7 @@ func TestByOpsDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// A session whose saves are no longer to be seen, as a server has moved, loses one of them.
+// A session whose saves are no longer visible, since its server has moved, loses one of them.
 func TestByOpsMoves(t *testing.T) {
 	s, path := &Saver{Def: byOps}, filepath.Join(t.TempDir(), "m")
 	save(t, s, opsSession(t, true), path, 1)

@@ -2,10 +2,10 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,15 +39,12 @@ func removeCheckpoint(fsys ckptfmt.FS, prefix string) error {
 	if err != nil {
 		return err
 	}
-	fsys = atomicfile.OrOS(fsys)
 	dir := filepath.Dir(prefix)
 	var errs []error
 	for _, name := range found.Files {
-		if err := fsys.Remove(filepath.Join(dir, filepath.Base(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, atomicfile.RemoveIfExists(fsys, filepath.Join(dir, filepath.Base(name))))
 	}
-	return errors.Join(append(errs, fsys.SyncDir(dir))...)
+	return errors.Join(append(errs, atomicfile.OrOS(fsys).SyncDir(dir))...)
 }
 
 // v2 reports whether there is an index under the prefix.
@@ -83,16 +80,16 @@ func checkpointTime(prefix string) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Prefix returns the name of the checkpoint of a step.
-func Prefix(path string, step int64, pad bool) string {
-	if step < 0 {
+// prefixAt returns the name of the checkpoint of a step.
+func (s *Saver) prefixAt(path string, step int64) string {
+	switch {
+	case step < 0:
 		return path
+	case s.PadStep:
+		return fmt.Sprintf("%s-%08d", path, step)
+	default:
+		return fmt.Sprintf("%s-%d", path, step)
 	}
-	digits := strconv.FormatInt(step, 10)
-	if pad && len(digits) < 8 {
-		digits = strings.Repeat("0", 8-len(digits)) + digits
-	}
-	return path + "-" + digits
 }
 
 // stepOf returns the step number at the end of a checkpoint's name, or NoStep.

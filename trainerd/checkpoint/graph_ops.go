@@ -78,8 +78,8 @@ func (s *Saver) saveByOps(ctx context.Context, cut *Snapshot, prefix string) err
 	return s.receive(dir, prefix)
 }
 
-// receive makes durable what a session has written into a directory, as far as it is
-// to be seen from here.
+// receive makes durable what a session has written into a directory, if it is visible
+// from this machine.
 func (s *Saver) receive(dir *os.File, prefix string) error {
 	names, err := layout.Files(prefix)
 	if err != nil {
@@ -112,18 +112,14 @@ func isAt(dir *os.File, name string) bool {
 	return err == nil && os.SameFile(was, is)
 }
 
-// makeWay keeps the checkpoint that the session is about to overwrite, as far as
-// it is to be seen from here. Its index goes, since TensorFlow would write the
-// new one into the same file, and with it into the one that is kept.
+// makeWay keeps the checkpoint that the session is about to overwrite, if it is visible
+// from this machine. Its index goes, since TensorFlow would write the new one into the
+// same file, and with it into the one that is kept.
 func (s *Saver) makeWay(prefix string) error {
 	if err := s.keepPrevious(prefix); err != nil {
 		return err
 	}
-	err := atomicfile.OrOS(s.FS).Remove(prefix + indexSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return atomicfile.RemoveIfExists(s.FS, prefix+indexSuffix)
 }
 
 func syncFile(name string) error {
@@ -134,8 +130,8 @@ func syncFile(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// restoreByOps lets the session read a checkpoint, after verifying it if it is
-// to be seen from here.
+// restoreByOps lets the session read a checkpoint, after verifying it if it is visible
+// from this machine.
 func (s *Saver) restoreByOps(ctx context.Context, sess session.Session, prefix string) error {
 	def, err := s.saverDef()
 	if err != nil {

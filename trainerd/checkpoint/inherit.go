@@ -3,11 +3,9 @@ package checkpoint
 import (
 	"log/slog"
 	"math"
-	"sync"
 	"time"
 
 	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/trainerd/graph"
 )
 
 // inherited is what a Saver has from the Supervisor that uses it, as opposed to
@@ -47,24 +45,4 @@ func KeepEvery(def *tfpb.SaverDef) time.Duration {
 		return time.Duration(period)
 	}
 	return math.MaxInt64
-}
-
-// graphVariableList remembers what the meta graph of a Saver says is saved.
-type graphVariableList struct {
-	mu   sync.Mutex
-	meta *tfpb.MetaGraphDef
-	def  *tfpb.SaverDef
-	read bool
-	vars []graph.SavedVariable
-	err  error
-}
-
-func (l *graphVariableList) of(s *Saver) ([]graph.SavedVariable, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.read || l.meta != s.MetaGraph || l.def != s.Def {
-		l.read, l.meta, l.def = true, s.MetaGraph, s.Def
-		l.vars, l.err = graph.Collections{Meta: s.MetaGraph}.SavedVariables(s.Def)
-	}
-	return l.vars, l.err
 }

@@ -61,11 +61,11 @@ func (s *Saver) RemoveLeftovers(dir, basename string) error {
 
 func (s *Saver) isLeftover(prefix, basename string) bool {
 	original, previous := cutPrevious(prefix)
-	if baseOf(original) != basename || s.looksAfter(prefix) || isPinned(prefix) {
+	if baseOf(original) != basename || s.looksAfter(prefix) || IsPinned(prefix) {
 		return false
 	}
 	if previous { // where that is pinned and not whole, it is all that is left of it
-		return whole(original) || !s.looksAfter(original) && !isPinned(original)
+		return whole(original) || !s.looksAfter(original) && !IsPinned(original)
 	}
 	return !whole(prefix)
 }

@@ -199,20 +199,15 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// Pins by other names of a checkpoint count, and what cannot be looked at is taken
-// for pinned.
+// What cannot be looked at is taken for pinned.
 func TestPinned(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a", "b", "file"} {
+	for _, name := range []string{"a", "file"} {
 		sessiontest.MustNoErr(t, Pin(nil, filepath.Join(dir, name)))
 	}
 	all := []retention.Checkpoint{{Prefix: filepath.Join(dir, "a")}, {Prefix: filepath.Join(dir, "c")}, {Prefix: filepath.Join(dir, "file.pin", "m")}}
-	if got := (Pinned{}).Keep(all); !cmp.Equal(got, []string{"pinned", "", "pinned"}) {
-		t.Errorf("by their own names: %q", got)
-	}
-	other := func(prefix string) []string { return []string{filepath.Join(filepath.Dir(prefix), "b")} }
-	if got := (Pinned{Other: other}).Keep(all); !cmp.Equal(got, []string{"pinned", "pinned", "pinned"}) {
-		t.Errorf("by others: %q", got)
+	if got := keepPinned.Keep(all); !cmp.Equal(got, []string{"pinned", "", "pinned"}) {
+		t.Errorf("reasons: %q", got)
 	}
 	if !IsPin("m-1.pin") || IsPin("m-1.index") || IsPin("pin") {
 		t.Error("names of pins")
@@ -246,7 +241,7 @@ func TestPinFails(t *testing.T) {
 	})
 	fsys := faultfs.New(0)
 	sessiontest.MustNoErr(t, (&Saver{FS: fsys}).Unpin(prefix))
-	if isPinned(prefix) || fsys.Failed() != "" {
+	if IsPinned(prefix) || fsys.Failed() != "" {
 		t.Error("still pinned")
 	}
 }

@@ -65,7 +65,7 @@ func (s *Saver) removeUnpinned(prefix string) (pinned bool, err error) {
 		return false, err
 	}
 	defer s.endDelete()
-	if isPinned(prefix) {
+	if IsPinned(prefix) {
 		return true, nil
 	}
 	return false, removeCheckpoint(s.FS, prefix)
@@ -110,7 +110,7 @@ func (s *Saver) Unpin(prefix string) error {
 	return fsys.SyncDir(filepath.Dir(prefix))
 }
 
-// pinNames returns the files any of which pins a checkpoint.
+// pinNames returns the files that pin a checkpoint if any of them exists.
 func pinNames(prefix string) []string {
 	if short := unsharded(prefix); short != prefix {
 		return []string{short + pinSuffix, prefix + pinSuffix}
@@ -121,9 +121,10 @@ func pinNames(prefix string) []string {
 // IsPin reports whether a file pins a checkpoint, judging by its name.
 func IsPin(name string) bool { return strings.HasSuffix(name, pinSuffix) }
 
-// isPinned errs on the side of keeping: only a file that is not there for
-// certain is no pin.
-func isPinned(prefix string) bool {
+// IsPinned reports whether a checkpoint, named by its prefix, file or folder, is pinned; see
+// [Saver.Pin]. It errs on the side of keeping: only a file that is not there for certain is
+// no pin.
+func IsPinned(prefix string) bool {
 	return slices.ContainsFunc(pinNames(prefix), func(name string) bool {
 		_, err := os.Lstat(name)
 		return !errors.Is(err, fs.ErrNotExist)

@@ -159,7 +159,7 @@ func TestPinWhileDeleted(t *testing.T) {
 	var err error
 	disk.removing = func() { err = s.Pin(first) }
 	second := save(t, s, sess, filepath.Join(dir, "m"), 2)
-	if !errors.Is(err, fs.ErrNotExist) || isPinned(first) {
+	if !errors.Is(err, fs.ErrNotExist) || IsPinned(first) {
 		t.Errorf("a checkpoint that is being deleted was pinned: %v", err)
 	}
 	disk.pinning = func() { save(t, s, sess, filepath.Join(dir, "m"), 3) }

@@ -61,11 +61,10 @@ func (s *Saver) keepPrevious(prefix string) error {
 	}
 	// A manifest is true as long as it is there, so that of the old files goes
 	// before them.
-	fsys := atomicfile.OrOS(s.FS)
-	if err := fsys.Remove(manifest.Name(prefix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.RemoveIfExists(s.FS, manifest.Name(prefix)); err != nil {
 		return err
 	}
-	return fsys.SyncDir(filepath.Dir(prefix))
+	return atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(prefix))
 }
 
 // removePrevious removes what a crash has left under the second name, after the

@@ -1,9 +1,7 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -41,14 +39,14 @@ func (s *Saver) keepPreviousShards(prefix string, shards int) error {
 				return err
 			}
 		}
-		if err := fsys.Remove(manifest.Name(pattern)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.RemoveIfExists(fsys, manifest.Name(pattern)); err != nil {
 			return err
 		}
 		if err := fsys.SyncDir(dir); err != nil {
 			return err
 		}
 	}
-	if err := fsys.Remove(layout.V1ShardName(prefix, 0, shards)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.RemoveIfExists(fsys, layout.V1ShardName(prefix, 0, shards)); err != nil {
 		return err
 	}
 	return fsys.SyncDir(dir) // also when it was gone: a process that was killed may have had no time for it
@@ -65,7 +63,7 @@ func (s *Saver) removePreviousShards(pattern string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.RemoveIfExists(fsys, name); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (s *Saver) reinstate(previous, original string) error {
 	own := func(name string) string {
 		return filepath.Join(dir, strings.Replace(name, previousSuffix, "", 1))
 	}
-	if err := fsys.Remove(own(last)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.RemoveIfExists(fsys, own(last)); err != nil {
 		return err
 	}
 	if err := removeCheckpoint(s.FS, original); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -136,8 +136,8 @@ func (r *rotation) preserve(c stored, every time.Duration) bool {
 }
 
 // listed returns what the `checkpoint` file lists: the list, with the current one in its place by
-// time, as a restart tries those before it next. The file ends with it, as TensorFlow's does, be it
-// a second time.
+// time, as a restart tries those before it next. The file ends with it, as TensorFlow's does, even if
+// it is in the list already.
 func (r *rotation) listed(current stored) []stored {
 	all := slices.Clone(r.kept)
 	if !slices.ContainsFunc(all, func(k stored) bool { return k.prefix == current.prefix }) {

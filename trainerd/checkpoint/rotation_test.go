@@ -394,9 +394,9 @@ func TestSA10Prefix(t *testing.T) {
 		{session.NoStep, false, "m"}, {session.NoStep, true, "m"},
 	}
 	for _, tt := range tests {
-		got := Prefix("m", tt.step, tt.pad)
+		got := (&Saver{PadStep: tt.pad}).prefixAt("m", tt.step)
 		if got != tt.want {
-			t.Errorf("checkpointPrefix(%d, pad %v) = %q; want %q", tt.step, tt.pad, got, tt.want)
+			t.Errorf("prefixAt(%d) with PadStep %v = %q; want %q", tt.step, tt.pad, got, tt.want)
 		}
 		if back := stepOf(got); back != tt.step {
 			t.Errorf("stepOf(%q) = %d; want %d", got, back, tt.step)

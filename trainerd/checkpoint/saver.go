@@ -113,7 +113,7 @@ type Saver struct {
 	encoded encodedMeta
 	durable string    // directory whose name was synced; guarded by writing
 	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing
-	visible bool      // what a session saved last was to be seen from here; guarded by writing
+	visible bool      // what a session saved last was visible from this machine; guarded by writing
 	mu      sync.Mutex
 	rotation
 	started       bool           // lastPreserved is set
@@ -246,12 +246,12 @@ func (s *Saver) Kept() []Kept {
 	s.mu.Lock()
 	stored, pending, kept := storedOf(s.kept), storedOf(s.pendingDelete), slices.Clone(s.outside)
 	s.mu.Unlock()
-	for i, why := range (Pinned{}).Keep(pending) {
+	for i, why := range keepPinned.Keep(pending) {
 		if why != "" {
 			kept = append(kept, Kept{pending[i], []string{why}})
 		}
 	}
-	policies := append([]retention.Policy{Pinned{}}, s.Retention...)
+	policies := append([]retention.Policy{keepPinned}, s.Retention...)
 	if len(s.Retention) == 0 {
 		policies = append(policies, retention.Last(s.maxToKeep()))
 	}
@@ -268,7 +268,7 @@ func (s *Saver) evictFor(r *rotation, c stored) (evicted []stored) {
 	if len(s.Retention) == 0 {
 		return r.add(c, s.maxToKeep(), s.KeepEvery)
 	}
-	return r.retain(c, append([]retention.Policy{Pinned{}}, s.Retention...))
+	return r.retain(c, append([]retention.Policy{keepPinned}, s.Retention...))
 }
 
 // timestamps reports whether the state file has the times of the checkpoints.

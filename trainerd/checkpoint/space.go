@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -42,9 +43,9 @@ const (
 	spaceForRest   = 64 << 10
 )
 
-// makeRoom sees to it that a checkpoint fits on the disk before it is begun.
-// What retention will take away after the save goes before it if need be, but
-// never the newest one there is.
+// makeRoom sees to it that a checkpoint fits on the disk before any of it is
+// written. If need be, what retention would remove after the save is removed
+// before it, but never the newest checkpoint.
 func (s *Saver) makeRoom(cut *Snapshot, prefix string) error {
 	if cut.tensors == nil {
 		return nil // the session writes, to a disk of its own
@@ -97,7 +98,7 @@ func (s *Saver) evictAhead(coming string) error {
 	s.pendingDelete = append(s.pendingDelete, evicted...)
 	gone, current := s.pendingDelete, s.currentOr(newest)
 	s.mu.Unlock()
-	if !slices.ContainsFunc(gone, func(k stored) bool { return !isPinned(k.prefix) }) {
+	if !slices.ContainsFunc(gone, func(k stored) bool { return !IsPinned(k.prefix) }) {
 		return nil
 	}
 	var later []stored
@@ -145,8 +146,11 @@ func (s *Saver) currentOr(newest stored) stored {
 	return stored{prefix: s.last, saved: saved}
 }
 
-func (s *Saver) freeSpace(dir string) (int64, error) {
-	if sp, ok := atomicfile.OrOS(s.FS).(spaceFS); ok {
+func (s *Saver) freeSpace(dir string) (int64, error) { return FreeSpace(s.FS, dir) }
+
+// FreeSpace returns how many bytes are free on the disk of a directory; fsys may be nil.
+func FreeSpace(fsys ckptfmt.FS, dir string) (int64, error) {
+	if sp, ok := atomicfile.OrOS(fsys).(spaceFS); ok {
 		return sp.FreeSpace(dir)
 	}
 	return logdir.FreeSpace(dir)

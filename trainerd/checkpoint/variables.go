@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -74,4 +76,24 @@ func (s *Saver) savedVariables(infos map[string]session.VariableInfo) ([]graph.S
 		saved = append(saved, graph.SavedVariable{Key: name, Name: name})
 	}
 	return saved, nil
+}
+
+// graphVariableList remembers what the meta graph of a Saver says is saved.
+type graphVariableList struct {
+	mu   sync.Mutex
+	meta *tfpb.MetaGraphDef
+	def  *tfpb.SaverDef
+	read bool
+	vars []graph.SavedVariable
+	err  error
+}
+
+func (l *graphVariableList) of(s *Saver) ([]graph.SavedVariable, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.read || l.meta != s.MetaGraph || l.def != s.Def {
+		l.read, l.meta, l.def = true, s.MetaGraph, s.Def
+		l.vars, l.err = graph.Collections{Meta: s.MetaGraph}.SavedVariables(s.Def)
+	}
+	return l.vars, l.err
 }

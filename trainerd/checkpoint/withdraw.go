@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -76,9 +75,5 @@ func (s *Saver) withdraw(dir string, before lineup) error {
 	if some {
 		return s.updateState(dir, state)
 	}
-	err := atomicfile.OrOS(s.FS).Remove(filepath.Join(dir, s.latestFilename()))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return atomicfile.RemoveIfExists(s.FS, filepath.Join(dir, s.latestFilename()))
 }

@@ -43,7 +43,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	if err := s.CheckPath(path, step); err != nil {
 		return "", err
 	}
-	abs, err := filepath.Abs(Prefix(path, step, s.PadStep))
+	abs, err := filepath.Abs(s.prefixAt(path, step))
 	if err != nil {
 		return "", err
 	}

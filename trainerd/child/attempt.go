@@ -133,8 +133,11 @@ func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) 
 	if lock != nil {
 		defer lock.Close() // it is the program's then
 	}
-	a, err := startProcess(r.system(), r.groupDir, r.attempts, r.command(addressOf(ln)), lock, ln, r.Patterns, r.lineReader(), r.out)
-	if err != nil {
+	a := &process{
+		number: r.attempts, on: r.system(), dir: r.groupDir, listener: ln,
+		patterns: r.Patterns, lines: r.lineReader(), out: r.out,
+	}
+	if err := a.start(r.command(addressOf(ln)), lock); err != nil {
 		return nil, &StartError{r.Command, err}
 	}
 	return a, nil

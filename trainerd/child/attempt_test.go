@@ -139,7 +139,7 @@ func TestFailuresWithACheckpoint(t *testing.T) {
 		{[]Exit{fails, {Cause: Failed, Code: -1, Signal: syscall.SIGKILL, Step: 0}, fails}, false, 1},
 		{[]Exit{fails, {Cause: Preempted, Step: -1}, fails}, false, 1},
 	} {
-		s := openShelf(t, childtest.Logdir(t, "ckpt-1", "ckpt-2"), "ckpt-*")
+		s := openStore(t, childtest.Logdir(t, "ckpt-1", "ckpt-2"), "ckpt-*")
 		s.Refresh(true)
 		s.Trust() // it has finished both
 		given := s.Known()[1]
@@ -410,10 +410,10 @@ func TestChooseReadsOlder(t *testing.T) {
 	for step := 1; step <= 3; step++ {
 		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("ckpt-%d.safetensors", step)), childtest.TensorsOf(step))
 	}
-	openShelf(t, dir, "ckpt-*").Refresh(true)
+	openStore(t, dir, "ckpt-*").Refresh(true)
 	damageSilently(t, filepath.Join(dir, "ckpt-2.safetensors"), childtest.TensorsOf(2))
 
-	s := openShelf(t, dir, "ckpt-*")
+	s := openStore(t, dir, "ckpt-*")
 	s.ReadRecords()
 	s.Refresh(true)
 	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: 3}
@@ -441,7 +441,7 @@ func TestChooseMovesDamaged(t *testing.T) {
 		for step := 1; step <= 3; step++ {
 			childtest.Write(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d.safetensors", step)), childtest.TensorsOf(step))
 		}
-		openShelf(t, sv.Logdir, "ckpt-*").Refresh(true)
+		openStore(t, sv.Logdir, "ckpt-*").Refresh(true)
 		damageSilently(t, filepath.Join(sv.Logdir, "ckpt-2.safetensors"), childtest.TensorsOf(2))
 		if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(given, []string{"3", "1"}) {
 			t.Errorf("Run = %v; it is given %q", err, given)

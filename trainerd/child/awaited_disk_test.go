@@ -35,7 +35,7 @@ func TestAskedWhileDiskIsAwaited(t *testing.T) {
 				return 1
 			})
 			childtest.Write(t, filepath.Join(sv.Logdir, name), childtest.Tensors())
-			openShelf(t, sv.Logdir, name).Refresh(true)
+			openStore(t, sv.Logdir, name).Refresh(true)
 			if first { // a run was killed while the program saved
 				childtest.Must(t, os.Remove(filepath.Join(sv.Logdir, name)))
 				childtest.Write(t, filepath.Join(sv.Logdir, logdir.LockFile), `{"host":"a","pid":1}`)
@@ -76,7 +76,7 @@ func TestStopWhileDiskIsAwaited(t *testing.T) {
 			sv, _ := simulate(t, func(*simProgram) int { t.Error("the program was started"); return 0 })
 			sv.Checkpoints = name
 			childtest.Write(t, filepath.Join(sv.Logdir, name), childtest.Tensors())
-			openShelf(t, sv.Logdir, name).Refresh(true)
+			openStore(t, sv.Logdir, name).Refresh(true)
 			childtest.Write(t, filepath.Join(sv.Logdir, name), "x")
 			picky(sv, func(op, below string) bool { return op == "rename" && below == name })
 			stop, end := begin(t, sv)

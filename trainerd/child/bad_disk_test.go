@@ -291,7 +291,7 @@ func TestCannotBringBack(t *testing.T) {
 	name := filepath.Join(dir, "last.safetensors")
 	childtest.Write(t, name, childtest.Tensors())
 	disk := &childtest.Swappable{FS: atomicfile.OrOS(nil)}
-	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: shelfOn(t, disk, dir, "last*")}
+	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: storeOn(t, disk, dir, "last*")}
 	r.store.Refresh(true)
 	c, _ := r.store.Newest(noCeiling)
 	childtest.Must(t, os.Remove(name))
@@ -311,7 +311,7 @@ func TestDamagedIsNotGone(t *testing.T) {
 	dir, log := t.TempDir(), newScreen()
 	name := filepath.Join(dir, "last.safetensors")
 	childtest.Write(t, name, childtest.Tensors())
-	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: openShelf(t, dir, "last*"), ceiling: noCeiling}
+	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: openStore(t, dir, "last*"), ceiling: noCeiling}
 	r.store.Refresh(true)
 	childtest.Write(t, name, "x")
 	r.store.Refresh(true)

@@ -71,7 +71,7 @@ func copySurvivesItsReturn(t *testing.T) {
 			dir := t.TempDir()
 			r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}}
 			look := func(disk atomicfile.FS) {
-				r.store = shelfOn(t, disk, dir, pattern)
+				r.store = storeOn(t, disk, dir, pattern)
 				if bad := r.store.ReadRecords(); bad != nil {
 					t.Fatal(bad)
 				}

@@ -165,14 +165,14 @@ func logAllTo(s *screen) *slog.Logger {
 	return slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// openShelf returns the store of the checkpoints in a folder, without a program.
-func openShelf(t *testing.T, dir, pattern string, policy ...retention.Policy) *found.Store {
+// openStore returns the store of the checkpoints in a folder, without a program.
+func openStore(t *testing.T, dir, pattern string, policy ...retention.Policy) *found.Store {
 	t.Helper()
-	return shelfOn(t, nil, dir, pattern, policy...)
+	return storeOn(t, nil, dir, pattern, policy...)
 }
 
-// shelfOn is openShelf with a disk; nil is the real one.
-func shelfOn(t *testing.T, disk atomicfile.FS, dir, pattern string, policy ...retention.Policy) *found.Store {
+// storeOn is openStore with a disk; nil is the real one.
+func storeOn(t *testing.T, disk atomicfile.FS, dir, pattern string, policy ...retention.Policy) *found.Store {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	childtest.Must(t, err)

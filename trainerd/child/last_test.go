@@ -47,7 +47,7 @@ func TestLastIsMended(t *testing.T) {
 			}
 			last := filepath.Join(dir, tc.last)
 			childtest.Write(t, last, tc.text)
-			s := openShelf(t, dir, tc.pattern)
+			s := openStore(t, dir, tc.pattern)
 			s.Refresh(true)
 			r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}, ceiling: noCeiling}
 			r.mendLasts(t.Context())
@@ -80,7 +80,7 @@ func TestLastOfDamagedNewest(t *testing.T) {
 	childtest.Write(t, filepath.Join(dir, "s-10.safetensors"), childtest.TensorsOf(10))
 	childtest.Write(t, filepath.Join(dir, "s-20.safetensors"), childtest.TensorsOf(20)[:100])
 	childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.TensorsOf(20)[:100])
-	s := openShelf(t, dir, "s-*.safetensors")
+	s := openStore(t, dir, "s-*.safetensors")
 	s.Refresh(true)
 	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling}
 	r.mendLasts(t.Context())
@@ -136,7 +136,7 @@ func TestRewindTakesLast(t *testing.T) {
 			at := time.Unix(int64(1_000_000+i), 0)
 			childtest.Must(t, os.Chtimes(filepath.Join(dir, name), at, at))
 		}
-		s := openShelf(t, dir, pattern)
+		s := openStore(t, dir, pattern)
 		s.Refresh(true)
 		r := &run{Supervisor: &Supervisor{MaxRewinds: 1}, log: discard, store: s, counts: &counts{}}
 		r.rewinds.good, r.rewinds.goodAt, r.attempt.nan = 15, time.Unix(1_000_000, 0), &trainerd.NaNError{Step: 21}

@@ -17,14 +17,14 @@ func (r *run) isLost() bool {
 		return false
 	}
 	if r.lost = r.lock.Held(); r.lost == nil {
-		r.follow()
+		r.remake()
 	}
 	return r.lost != nil
 }
 
-// follow makes again what was deleted with the lock file: the whole logdir, or what was
+// remake makes again what was deleted with the lock file: the whole logdir, or what was
 // in it.
-func (r *run) follow() {
+func (r *run) remake() {
 	times := r.lock.Relocked()
 	if times == r.relocked || r.reopenLogdir() != nil {
 		return

@@ -59,22 +59,18 @@ type source struct {
 	parse bool      // it may have reports
 }
 
-// startProcess starts the program. The process's goroutine ends by closing
-// reports. The program inherits the file lock, unless that is nil, and the caller
-// closes it.
-func startProcess(on system.System, dir string, number int, cmd *exec.Cmd, lock *os.File, ln system.Listener, patterns []*regexp.Regexp, lines LineReader, out *output) (*process, error) {
-	a := &process{
-		number: number, on: on, dir: dir, listener: ln, patterns: patterns, lines: lines, out: out,
-		reports: make(chan queued, 256), killed: make(chan struct{}), conns: map[deadliner]struct{}{},
-	}
+// start starts the program. The process's goroutine ends by closing reports.
+// The program inherits the file lock, unless that is nil, and the caller closes it.
+func (a *process) start(cmd *exec.Cmd, lock *os.File) error {
+	a.reports, a.killed, a.conns = make(chan queued, 256), make(chan struct{}), map[deadliner]struct{}{}
 	started := make(chan error)
-	go a.run(started, func() (system.Program, error) { return on.Start(cmd, lock) })
-	if err := <-started; err != nil {
+	go a.run(started, func() (system.Program, error) { return a.on.Start(cmd, lock) })
+	err := <-started
+	if err != nil {
 		for range a.reports { // its goroutine has nothing to say, but ends
 		}
-		return nil, err
 	}
-	return a, nil
+	return err
 }
 
 // run starts the program, waits for it, and for all that was read from it. It

@@ -97,7 +97,7 @@ func (n naming) killedAtEach(t *testing.T, left string) {
 		dir := t.TempDir()
 		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}}
 		look := func(disk atomicfile.FS) {
-			r.store = shelfOn(t, disk, dir, pattern)
+			r.store = storeOn(t, disk, dir, pattern)
 			if bad := r.store.ReadRecords(); bad != nil {
 				t.Fatal(bad)
 			}
@@ -156,7 +156,7 @@ func movedOnBadDisk(t *testing.T, pattern string, files []string) {
 	for at := 1; ; at++ {
 		dir := t.TempDir()
 		swap := &childtest.Swappable{FS: atomicfile.OrOS(nil)}
-		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}, store: shelfOn(t, swap, dir, pattern)}
+		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}, store: storeOn(t, swap, dir, pattern)}
 		for _, text := range []string{childtest.TensorsOf(10), childtest.TensorsOf(20)[:300]} {
 			for _, name := range files {
 				if text != childtest.TensorsOf(10) || overwritten {

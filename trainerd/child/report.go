@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"math"
 	"regexp"
 	"strconv"
@@ -131,7 +132,7 @@ func ungroup(line string) string {
 
 // parsePairs reads a line of key=value.
 func parsePairs(line string) (r *Report, pure bool) {
-	var c collector
+	var c collector // a number that is too large for a float64 is infinite
 	pure, line = true, ungroup(line)
 	for len(line) > 0 {
 		var word string
@@ -141,7 +142,7 @@ func parsePairs(line string) (r *Report, pure bool) {
 		}
 		key, text, ok := strings.Cut(word, "=")
 		v, err := strconv.ParseFloat(text, 64)
-		if !ok || !isKey(key) || err != nil && !isRange(err) {
+		if !ok || !isKey(key) || err != nil && !errors.Is(err, strconv.ErrRange) {
 			pure = false
 			continue
 		}
@@ -186,12 +187,6 @@ func isKey(s string) bool {
 	return s != ""
 }
 
-// isRange reports whether a number was merely too large: it is then infinite.
-func isRange(err error) bool {
-	num, ok := err.(*strconv.NumError)
-	return ok && num.Err == strconv.ErrRange
-}
-
 // matchPattern reads a line by a pattern with named groups. In their names "__"
 // means "/".
 func matchPattern(p *regexp.Regexp, line string) *Report {
@@ -205,7 +200,7 @@ func matchPattern(p *regexp.Regexp, line string) *Report {
 	var c collector
 	for i, name := range p.SubexpNames() {
 		v, err := strconv.ParseFloat(strings.TrimSpace(found[i]), 64)
-		if name == "" || err != nil && !isRange(err) {
+		if name == "" || err != nil && !errors.Is(err, strconv.ErrRange) {
 			continue
 		}
 		c.add(strings.ReplaceAll(name, "__", "/"), v)

@@ -2,6 +2,7 @@ package child
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -51,7 +52,7 @@ func (p *jsonParser) value(name string, depth int) bool {
 	switch t := t.(type) {
 	case json.Number:
 		v, err := strconv.ParseFloat(t.String(), 64)
-		if err == nil || isRange(err) {
+		if err == nil || errors.Is(err, strconv.ErrRange) {
 			p.number(name, v)
 		}
 	case string:

@@ -18,7 +18,7 @@ import (
 // one before as long as nothing has shown that.
 func TestSpared(t *testing.T) {
 	dir := childtest.Logdir(t, "0", "1", "2", "3", "4", "5")
-	r := &run{store: openShelf(t, dir, "?")}
+	r := &run{store: openStore(t, dir, "?")}
 	r.store.Refresh(true)
 	r.store.Known()[3].OnTrial = true
 	for _, tc := range []struct {
@@ -120,7 +120,7 @@ func TestTimeOfAGoodLoss(t *testing.T) {
 func TestRewindOfPointers(t *testing.T) {
 	dir := childtest.Logdir(t, "ckpt-1", "ckpt-2")
 	childtest.Write(t, filepath.Join(dir, "latest"), "ckpt-2")
-	s := shelfOn(t, childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: dir, Fails: func(op, name string) bool {
+	s := storeOn(t, childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: dir, Fails: func(op, name string) bool {
 		return op == "create" && name != "." && filepath.Dir(name) == "." && strings.HasSuffix(name, ".tmp") // not the manifests
 	}}, dir, "ckpt-*")
 	s.Refresh(true)

@@ -149,7 +149,7 @@ func TestRewindToDamaged(t *testing.T) {
 		for step := range 3 {
 			write(step+1, "weights")
 		}
-		openShelf(t, sv.Logdir, "ckpt-*").Refresh(true)
+		openStore(t, sv.Logdir, "ckpt-*").Refresh(true)
 		write(2, "WEIGHTS")
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Fatal(err)

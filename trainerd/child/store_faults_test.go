@@ -29,7 +29,7 @@ func TestCopyIsBroughtBack(t *testing.T) {
 			sv.Checkpoints = "last*"
 			file := filepath.Join(sv.Logdir, name)
 			childtest.Write(t, file, childtest.Tensors())
-			openShelf(t, sv.Logdir, "last*").Refresh(true)
+			openStore(t, sv.Logdir, "last*").Refresh(true)
 			copies, err := filepath.Glob(filepath.Join(sv.Logdir, found.CopiesDir, "*", name))
 			if err != nil || len(copies) != 1 {
 				t.Fatal(copies, err)

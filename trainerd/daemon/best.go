@@ -18,7 +18,6 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
-	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -235,7 +234,7 @@ func (b *bestCheckpoints) publish() error {
 	}
 	for _, c := range all {
 		best := slices.ContainsFunc(b.kept, func(k bestCheckpoint) bool { return k.Name == filepath.Base(c.Prefix) })
-		if best || (checkpoint.Pinned{}).Keep([]retention.Checkpoint{{Prefix: c.Prefix}})[0] != "" {
+		if best || checkpoint.IsPinned(c.Prefix) {
 			continue
 		}
 		if err := ckptdir.Remove(c.Prefix, &ckptfmt.FileOptions{FS: b.fsys}); err != nil {

@@ -83,15 +83,6 @@ func opened[S session.Session](sess S, err error) (session.Session, error) {
 	return sess, nil
 }
 
-// Check reports what is wrong with a master string, without connecting.
-func Check(master string) error {
-	if master == "" || master == Local {
-		return nil
-	}
-	_, err := remote.ParseTarget(master)
-	return err
-}
-
 // runtime returns the options of a session of this process.
 func (o *Options) runtime() *runtime.Options {
 	return &runtime.Options{Dir: o.Dir, Logger: o.Logger, Stdout: o.Stdout, Stderr: o.Stderr, MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption}

@@ -121,16 +121,6 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
-	for master, good := range map[string]bool{
-		"": true, "local": true, "grpc://a:1": true, "unix:/s": true, "a:1": false, "grpc://a": false, "unix:": false,
-	} {
-		if err := target.Check(master); (err == nil) != good {
-			t.Errorf("%q: %v; want an error: %t", master, err, !good)
-		}
-	}
-}
-
 // TestServedMemory bounds what sessions of clients take. The limit is named as a Go
 // program knows it only if one set it.
 func TestServedMemory(t *testing.T) {

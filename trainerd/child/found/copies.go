@@ -2,12 +2,12 @@ package found
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,7 +30,7 @@ func (s *Store) copyAside(ctx context.Context, c Checkpoint, r *manifest.Record)
 	if err := s.mkdirAll(CopiesDir); err != nil {
 		return "", err
 	}
-	name = path.Join(CopiesDir, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(atomicfile.TempName("x")), ".trainerd-"), ".tmp"))
+	name = path.Join(CopiesDir, strings.ToLower(rand.Text()))
 	dir := s.abs(name)
 	defer func() {
 		if err != nil {

@@ -35,13 +35,7 @@ func (s *Store) Retained() []checkpoint.Kept {
 		}
 		all = append(all, k)
 	}
-	pinNames := s.pinNames()
-	pinned := checkpoint.Pinned{Other: func(path string) []string { return pinNames[path] }}
-	policies := append([]retention.Policy{pinned, named(s.named()), s.notedBest()}, s.opts.Retention...)
-	if s.opts.Spared != nil {
-		policies = append(policies, spared(s.opts.Spared()))
-	}
-	for i, why := range checkpoint.Reasons(policies, numbered) {
+	for i, why := range checkpoint.Reasons(s.policies(), numbered) {
 		all[at[i]].Why = why
 	}
 	return all
@@ -56,31 +50,32 @@ func (c *Checkpoint) stored() retention.Checkpoint {
 	return x
 }
 
-// spared is a policy that keeps what a rewind may need, by path.
-type spared []string
-
-// Keep implements [retention.Policy].
-func (s spared) Keep(all []retention.Checkpoint) []string {
-	why := make([]string, len(all))
-	for i, c := range all {
-		if slices.Contains(s, c.Prefix) {
-			why[i] = "the loss was finite after it"
-		}
+// policies returns [Options.Retention] and what holds whatever that says: it keeps what is
+// pinned; what has a second name, or the program's `best` or `latest` would lead nowhere;
+// what the program has noted as its best, which transformers loads at the end; and what a
+// rewind may need.
+func (s *Store) policies() []retention.Policy {
+	keepIf := func(reason string, is func(path string) bool) retention.Policy {
+		return retention.Each(func(c retention.Checkpoint) string {
+			if is(c.Prefix) {
+				return reason
+			}
+			return ""
+		})
 	}
-	return why
-}
-
-// named is a policy that keeps checkpoints with second names: without them, the program's `best`
-// or `latest` would lead nowhere. It has for each path what names it.
-type named map[string]string
-
-// Keep implements [retention.Policy].
-func (n named) Keep(all []retention.Checkpoint) []string {
-	why := make([]string, len(all))
-	for i, c := range all {
-		why[i] = n[c.Prefix]
+	pinNames, named, best := s.pinNames(), s.named(), s.notedBest()
+	all := append([]retention.Policy{
+		keepIf("pinned", func(path string) bool {
+			return checkpoint.IsPinned(path) || slices.ContainsFunc(pinNames[path], checkpoint.IsPinned)
+		}),
+		retention.Each(func(c retention.Checkpoint) string { return named[c.Prefix] }),
+		keepIf("the program has noted it as its best", func(path string) bool { return best != "" && filepath.Base(path) == best }),
+	}, s.opts.Retention...)
+	if s.opts.Spared != nil {
+		spared := s.opts.Spared()
+		all = append(all, keepIf("the loss was finite after it", func(path string) bool { return slices.Contains(spared, path) }))
 	}
-	return why
+	return all
 }
 
 // pinNames returns the names of files by the paths of their checkpoints: each may be pinned.
@@ -143,7 +138,7 @@ func (s *Store) forget(c Checkpoint) error {
 		}
 	}
 	name := filepath.Join(s.root.Name(), manifest.RecordName(r.Name, r.Step))
-	if err := s.disk.Remove(name); err != nil && !isGoneFile(err) {
+	if err := atomicfile.RemoveIfExists(s.disk, name); err != nil {
 		return err
 	}
 	return s.disk.SyncDir(filepath.Dir(name))

@@ -6,18 +6,11 @@ import (
 	"syscall"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
-	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
 // FreeSpace returns how many bytes the disk of the checkpoints has left.
-func (s *Store) FreeSpace() (int64, error) {
-	if sp, ok := s.disk.(interface {
-		FreeSpace(dir string) (int64, error)
-	}); ok {
-		return sp.FreeSpace(s.root.Name())
-	}
-	return logdir.FreeSpace(s.root.Name())
-}
+func (s *Store) FreeSpace() (int64, error) { return checkpoint.FreeSpace(s.disk, s.root.Name()) }
 
 // TakesFile reports whether the disk of the checkpoints takes another small file: bytes may be
 // free where a quota or the number of files is used up.

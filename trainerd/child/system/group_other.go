@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"time"
 )
 
 // Signals that the program gets. This system has only the last one.
@@ -37,5 +36,3 @@ func signalGroup(pid int, sig syscall.Signal) error {
 func groupEnded(int) bool { return true }
 
 func signalOf(*os.ProcessState) syscall.Signal { return 0 }
-
-const GroupPoll = 20 * time.Millisecond

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"time"
 )
 
 // Signals that a group of processes gets.
@@ -47,6 +46,3 @@ func signalOf(s *os.ProcessState) syscall.Signal {
 	}
 	return 0
 }
-
-// GroupPoll is the time between two checks of a group whose leader has ended.
-const GroupPoll = 20 * time.Millisecond

@@ -19,6 +19,9 @@ import (
 // TRAINERD_LOGDIR, which people set in their shells.
 const GroupVariable = "TRAINERD_GROUP"
 
+// GroupPoll is the time between two checks of a group whose leader has ended.
+const GroupPoll = 20 * time.Millisecond
+
 // System runs programs: it is the operating system, or a simulation of one.
 type System interface {
 	// Listen makes the socket for the reports of a start. Its address is the one
