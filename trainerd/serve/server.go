@@ -64,14 +64,14 @@ func NewServer(o Options) *Server {
 	s := &Server{o: o, metrics: newMetrics(o.Source, o.Name), running: make(chan struct{}, maxRunning), large: make(chan struct{}, maxLarge)}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: 2 * requestTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ConnState: connlimit.Track, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 	}
 	return s
 }
 
 // Serve answers requests on ln until Shutdown, and closes it.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(connlimit.New(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(connlimit.NewHTTP(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
