@@ -32,10 +32,8 @@ its run, or a place among the best. "goes next": the next save removes it. Witho
 such a config, "listed" are those that the file checkpoint names, which a Saver
 removes in turn; nothing removes one that is not listed.
 
-If a folder below cannot be read, the checkpoints of the others are listed and the
-exit code is 1.
-
-Of the folder of a SavedModel, or of safetensors, the tensors are listed.
+Of the folder of a SavedModel, or of safetensors, the tensors are listed. Where a
+folder below DIR cannot be read, the others are listed and the exit code is 1.
 
 With --tree the tensors are shown below their scopes, the parts of their names
 before slashes (dots where no name has a slash), each with the number and size of all that is in it; --depth

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/predict"
 	"github.com/trainerd/trainerd/trainerd/serve"
 )
@@ -118,6 +119,7 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer system.KeepReaping()()
 	outliveReaders()
 	out := unheld(c.App.Writer, stderr, slog.DiscardHandler)
 	ctx, release := stopOnSignal(c.Context, out.stderr, "stopping after the current requests")
