@@ -57,6 +57,11 @@ func gc(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(list) == 0 {
+		if err := noneHere(c, dir); err != nil {
+			return err
+		}
+	}
 	policies, err := gcPolicies(c, list)
 	if err != nil {
 		return err

@@ -32,7 +32,8 @@ its run, or a place among the best. "goes next": the next save removes it. Witho
 such a config, "listed" are those that the file checkpoint names, which a Saver
 removes in turn; nothing removes one that is not listed.
 
-Of the folder of a SavedModel, or of safetensors, the tensors are listed.
+Of the folder of a SavedModel, or of safetensors, the tensors are listed. Where a
+folder below DIR cannot be read, the others are listed and the exit code is 1.
 
 With --tree the tensors are shown below their scopes, the parts of their names
 before slashes (dots where no name has a slash), each with the number and size of all that is in it; --depth
@@ -65,7 +66,7 @@ CSV); the others are listed all the same, and the exit code is 3.` + namesHelp +
 			if err := checkLs(c); err != nil {
 				return err
 			}
-			if isDir(a[0]) && (!isModelFolder(a[0]) || hasRecords(a[0])) && !c.Bool("tree") && !c.Bool("scopes") {
+			if isLogdir(a[0]) && !c.Bool("tree") && !c.Bool("scopes") {
 				return lsCheckpoints(c, a[0])
 			}
 			return lsTensors(c, a[0])
@@ -129,6 +130,10 @@ type sliceJSON struct {
 	Offset int64  `json:"offset"`
 	CRC32C uint32 `json:"crc32c"`
 }
+
+// isLogdir reports whether an argument is a directory whose checkpoints, and those below it, are
+// meant: one that is a model of its own has them if a program has trained there under trainerd.
+func isLogdir(arg string) bool { return isDir(arg) && (!isModelFolder(arg) || hasRecords(arg)) }
 
 // isModelFolder reports whether a directory has no checkpoints, but a model of
 // another format.

@@ -159,13 +159,14 @@ func markNewest(list []listed) {
 }
 
 func lsCheckpoints(c *cli.Context, dir string) error {
-	list, err := listBelow(dir)
-	if err != nil && list == nil {
-		return err
+	list, unread := listBelow(dir)
+	if unread != nil && list == nil {
+		return unread
 	}
-	if err != nil {
-		fmt.Fprintf(c.App.ErrWriter, "ckpt: %v\n", err)
+	if unread != nil {
+		fmt.Fprintf(c.App.ErrWriter, "ckpt: %v\n", unread)
 	}
+	var err error
 	switch {
 	case c.Bool("json"):
 		out := make([]checkpointJSON, len(list))
@@ -180,6 +181,9 @@ func lsCheckpoints(c *cli.Context, dir string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if ckptdir.IsUnreadable(unread) {
+		return exitError(exitFailed) // there may be more
 	}
 	if len(list) == 0 {
 		printNone(c.App.ErrWriter, dir)

@@ -33,6 +33,7 @@ func printNone(w io.Writer, dir string) {
 	}
 }
 
+// firstFew names the first few, and marks that there are more.
 func firstFew(names []string) string {
 	if len(names) > othersShown {
 		names = append(names[:othersShown:othersShown], "...")

@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	code := exitCode(ctx, err)
 	if code != exitInterrupted && !errors.Is(err, syscall.EPIPE) { // then nobody reads it
-		fmt.Fprintf(stderr, "ckpt: %v\n", err)
+		fmt.Fprintf(stderr, "ckpt: %s\n", terminal.Plain(err.Error()))
 	}
 	return code
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -86,7 +87,7 @@ is intact; the checkpoint file is then left as it is.`,
 				return fmt.Errorf("%w; make it readable first", err)
 			}
 			if err != nil {
-				return fmt.Errorf("%w; there is nothing to repair with", err)
+				return cmp.Or(noneHere(c, dir), fmt.Errorf("%w; there is nothing to repair with", err))
 			}
 			if !intact.Latest && !c.Bool("dry-run") {
 				if err := ckptdir.Select(intact.Prefix, nil); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -33,9 +32,11 @@ named: the records that trainerd keeps of a program's checkpoints
 the notes of the Hugging Face hub.
 
 Of a checkpoint: every tensor in every shard, and the SHA-256 of each file in
-its manifest if it has one. Of a directory: all its checkpoints, files that
-belong to none (orphans), files of unfinished saves (temporary), missing
-shards, and entries of the checkpoint file whose checkpoint is missing (stale).
+its manifest if it has one. Of a directory: all that ` + "`ckpt ls`" + ` lists of it and of
+the folders below, but for what a run has moved aside as damaged; files that
+belong to no checkpoint (orphans), files of unfinished saves (temporary),
+missing shards, and entries of the checkpoint file whose checkpoint is missing
+(stale). A checkpoint that a run removes meanwhile is not missed.
 
 Prints a line for each finding - what it is about, a tab, what is wrong - and
 exits with 3 if there is any, but with 1 if a file could not be read: it may be
@@ -53,8 +54,8 @@ is named as such, and if nothing else is wrong the exit code is 1.` + namesHelp 
 			if err != nil {
 				return err
 			}
-			v := &verification{c: c, list: []findingJSON{}}
-			if isDir(a[0]) && !isModelFolder(a[0]) {
+			v := &verification{c: c, list: []findingJSON{}, summed: make(map[string]bool), checks: make(map[string]bool)}
+			if isLogdir(a[0]) {
 				err = v.directory(a[0])
 			} else {
 				err = v.argument(a[0])
@@ -92,9 +93,15 @@ type verification struct {
 	finder      manifest.SumFinder
 	checkpoints int
 	tensors     int
-	damaged     int    // tensors
-	summed      int    // checkpoints whose files a manifest has sums of
-	single      string // what was checked, where it was no directory of checkpoints
+	damaged     int             // tensors
+	summed      map[string]bool // checkpoints whose files all have the sums that something says they have
+	checks      map[string]bool // what was checked
+	single      string          // what was checked, where it was no directory of checkpoints
+
+	// Of a directory:
+	dir        string // "" for one checkpoint
+	aside      int    // checkpoints that a run has moved aside as damaged
+	repairable string // the first folder with a damaged checkpoint of TensorFlow
 }
 
 func (v *verification) argument(arg string) error {
@@ -116,30 +123,6 @@ func (v *verification) argument(arg string) error {
 	return v.checkpoint(f, ck.Files)
 }
 
-func (v *verification) directory(dir string) error {
-	list, err := ckptdir.List(dir)
-	if err != nil {
-		return err
-	}
-	problems, err := ckptdir.Check(dir)
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 && len(problems) == 0 {
-		return fmt.Errorf("there are no checkpoints in %s: %w", dir, fs.ErrNotExist)
-	}
-	for _, ck := range list {
-		if err := v.checkpoint(formats.File{Kind: formats.Checkpoint, Path: ck.Prefix}, ck.Files); err != nil {
-			return err
-		}
-	}
-	v.single = ""
-	for _, p := range problems {
-		v.add(findingJSON{Kind: string(p.Kind), Name: jsonName(p.Path), Error: p.Err.Error()})
-	}
-	return nil
-}
-
 // checkpoint checks all tensors, and the files by what has their sums; of is the files
 // of a checkpoint of TensorFlow.
 func (v *verification) checkpoint(f formats.File, of []string) error {
@@ -155,12 +138,7 @@ func (v *verification) checkpoint(f formats.File, of []string) error {
 		return nil
 	}
 	defer r.Close()
-	v.single = r.Checks()
-	for _, note := range r.Notes() {
-		fmt.Fprintf(v.c.App.ErrWriter, "ckpt: %s\n", note)
-	}
-	progress := progressOf(v.c)
-	progress.Expect(sizeOf(r))
+	v.begin(r)
 	summed, err := v.sums(ctx, prefix, slices.Concat(of, r.Files()))
 	if err != nil {
 		return err
@@ -176,6 +154,16 @@ func (v *verification) checkpoint(f formats.File, of []string) error {
 		return nil
 	}
 	return v.manifest(ctx, prefix)
+}
+
+// begin notes what is checked of a checkpoint, and what its reader has to say.
+func (v *verification) begin(r *formats.Reader) {
+	v.single = r.Checks()
+	v.checks[v.single] = true
+	for _, note := range r.Notes() {
+		fmt.Fprintf(v.c.App.ErrWriter, "ckpt: %s\n", note)
+	}
+	progressOf(v.c).Expect(sizeOf(r))
 }
 
 // content reads the tensors.
@@ -243,7 +231,7 @@ func (v *verification) manifest(ctx context.Context, prefix string) error {
 	}
 	switch {
 	case intact > 0:
-		v.summed++
+		v.summed[prefix] = true
 		v.single += fmt.Sprintf("; SHA-256 of %d files by the manifest", intact)
 	case bad == 0: // such as of a checkpoint that was soon replaced
 		v.single += "; the manifest has no SHA-256"
@@ -284,7 +272,7 @@ func (v *verification) printFindings() error {
 		what := andOthers(string(f.Name), len(of))
 		switch {
 		case f.Kind == "tensor" && v.checkpoints > 1:
-			what = filepath.Base(f.Prefix) + ": " + what
+			what = v.below(f.Prefix) + ": " + what
 		case f.Kind != "tensor":
 			what = f.Kind + " " + what
 		}
@@ -312,8 +300,8 @@ func (v *verification) summarise(arg string) error {
 	}
 	damage := damaged["tensor"] + damaged["file"] + damaged["checkpoint"]
 	switch {
-	case len(v.list) == 0 && v.single == "":
-		fmt.Fprintf(words, "%s: %d checkpoints, %d tensors, all intact (CRC-32C of every tensor; SHA-256 of the files of %d)\n", arg, v.checkpoints, v.tensors, v.summed)
+	case len(v.list) == 0 && v.dir != "":
+		v.summariseIntact()
 		return nil
 	case len(v.list) == 0:
 		fmt.Fprintf(words, "%s: %d tensors, all intact (%s)\n", arg, v.tensors, v.single)
@@ -331,9 +319,9 @@ func (v *verification) summarise(arg string) error {
 		return exitError(exitFailed)
 	case damage == 0:
 		fmt.Fprintf(words, "ckpt: %s: no checkpoint is damaged; %d other findings\n", arg, len(v.list))
-	case v.single == "":
-		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are damaged, %d other findings; `ckpt repair %s` makes the newest intact checkpoint the current one\n",
-			arg, v.damaged, v.tensors, len(v.list)-damaged["tensor"], arg)
+	case v.dir != "":
+		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are damaged, %d other findings; %s\n",
+			arg, v.damaged, v.tensors, len(v.list)-damaged["tensor"], v.repairHint())
 	default:
 		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are damaged, %d other findings; restore an older checkpoint\n",
 			arg, v.damaged, v.tensors, len(v.list)-damaged["tensor"])

@@ -56,7 +56,10 @@ func (v *verification) sums(ctx context.Context, path string, files []string) (a
 		}
 	}
 	v.single += fmt.Sprintf("; SHA-256 of %d of %d files by %s", intact, len(files), sourcesOf(sums))
-	return intact == len(files), nil
+	if all = intact == len(files); all {
+		v.summed[path] = true
+	}
+	return all, nil
 }
 
 // sourcesOf names what the sums were taken from.

@@ -120,7 +120,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // sayError prints an error once with the name of the command, which those of the library
 // have already.
 func sayError(stderr io.Writer, err error) {
-	fmt.Fprintf(stderr, "tfevents: %s\n", strings.TrimPrefix(err.Error(), "tfevents: "))
+	fmt.Fprintf(stderr, "tfevents: %s\n", terminal.Plain(strings.TrimPrefix(err.Error(), "tfevents: ")))
 }
 
 // screen is what commands know of the terminal they run on, if they do.

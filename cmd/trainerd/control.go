@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func controlCommands() []*cli.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(c.App.Writer, "saved%s: %s\n", stepText(saved.Step), saved.Checkpoint)
+				fmt.Fprintf(c.App.Writer, "saved%s: %s\n", stepText(saved.Step), shown(saved.Checkpoint))
 				return nil
 			}),
 		},
@@ -86,9 +87,36 @@ func asking(n int, do func(c *cli.Context, client *control.Client, args []string
 			client = workerClient(logdir, c.Int(workerFlag.Name))
 		}
 		defer client.Close()
-		return do(c, client, args[1:])
+		return orRunsBelow(do(c, client, args[1:]), logdir)
 	}
 }
+
+// orRunsBelow returns an error of a command that is about one run. Where that is a folder with runs
+// in it, it says how these are listed.
+func orRunsBelow(err error, dir string) error {
+	gone, notRunning := errors.AsType[*control.NotRunningError](err)
+	if !notRunning || gone.Other != "" || isRun(dir) {
+		return err
+	}
+	entries, _ := os.ReadDir(dir) // where that fails, none is known
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isRun(filepath.Join(dir, e.Name())) }) {
+		return err
+	}
+	return &folderError{Dir: dir, Err: err}
+}
+
+// folderError says that a folder is not the logdir of a run, but has some in it.
+type folderError struct {
+	Dir string
+	Err error
+}
+
+func (e *folderError) Error() string {
+	return fmt.Sprintf("%s is a folder of runs: `trainerd ls %s` lists them; name one", e.Dir, e.Dir)
+}
+
+// Unwrap returns that nothing runs there.
+func (e *folderError) Unwrap() error { return e.Err }
 
 // runsElsewhere returns an error for the config of a job whose logdir is not there, but was in
 // another folder.
@@ -137,9 +165,11 @@ func logdirAmong(services, arg string) (string, error) {
 		return arg, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) && filepath.Base(arg) == arg {
-		dir := filepath.Join(services, arg)
-		if isDir, err := isFolder(dir); isDir || errors.Is(err, fs.ErrPermission) {
-			return dir, forOwner(err)
+		for _, name := range jobNames(arg) {
+			dir := filepath.Join(services, name)
+			if isDir, err := isFolder(dir); isDir || errors.Is(err, fs.ErrPermission) {
+				return dir, forOwner(err)
+			}
 		}
 	}
 	switch {
@@ -211,7 +241,7 @@ func stopCommand() *cli.Command {
 func say(c *cli.Context, client *control.Client, action string, args map[string]any) error {
 	text, err := client.Do(c.Context, action, args)
 	if err == nil {
-		fmt.Fprintln(c.App.Writer, text)
+		fmt.Fprintln(c.App.Writer, terminal.Plain(text))
 	}
 	return err
 }
@@ -249,18 +279,28 @@ exit code is then 3.`,
 func showJSON(w io.Writer, st *control.Status) error { return json.NewEncoder(w).Encode(st) }
 
 func showText(w io.Writer, st *control.Status) error {
-	fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
+	fmt.Fprintln(w, statusLine(st, ""))
 	fmt.Fprintf(w, "  logdir    %s\n  process   %d, since %s\n", shown(st.Logdir), st.PID, st.Started.Local().Format(time.DateTime))
 	if curve := control.Sparkline(st.Losses, curveWidth); curve != "" {
 		fmt.Fprintf(w, "  loss      %s\n", curve)
 	}
 	if st.Restored != "" {
-		fmt.Fprintf(w, "  restored  %s\n", st.Restored)
+		fmt.Fprintf(w, "  restored  %s\n", shown(st.Restored))
 	}
 	if st.Saved != nil {
-		fmt.Fprintf(w, "  saved     %s, %s\n", st.Saved.Checkpoint, ago(st.Saved.Time))
+		fmt.Fprintf(w, "  saved     %s, %s\n", shown(st.Saved.Checkpoint), ago(st.Saved.Time))
 	}
 	return nil
+}
+
+// statusLine is the status of a run, which may be another user's, in one line with a curve.
+func statusLine(st *control.Status, curve string) string {
+	return onOneLine(fmt.Sprintf("%s: %s%s", st.Job, curve, st.Text()))
+}
+
+// onOneLine returns a text as a line that a terminal may have.
+func onOneLine(text string) string {
+	return strings.ReplaceAll(terminal.Plain(text), "\n", `\n`)
 }
 
 // ago says when something was: by the clock, where that was set back since.
@@ -295,7 +335,7 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 		var unreachable *control.UnreachableError
 		switch {
 		case (errors.As(err, &silent) || errors.As(err, &unreachable) && !first) && !asJSON:
-			_, err = fmt.Fprintf(w, "%v\n", err)
+			_, err = fmt.Fprintln(w, terminal.Plain(err.Error()))
 		case errors.As(err, &gone) && !first:
 			if redraw {
 				fmt.Fprintln(w)
@@ -309,10 +349,10 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 		case asJSON:
 			err = showJSON(w, st)
 		case redraw:
-			line := fmt.Sprintf("%s: %s %s", st.Job, control.Sparkline(st.Losses, curveWidth), st.Text())
+			line := statusLine(st, control.Sparkline(st.Losses, curveWidth)+" ")
 			_, err = fmt.Fprint(w, "\r\x1b[K", shorten(line, terminal.Width(w)-1))
 		default:
-			_, err = fmt.Fprintf(w, "%s: %s\n", st.Job, st.Text())
+			_, err = fmt.Fprintln(w, statusLine(st, ""))
 		}
 		if err != nil {
 			return err

@@ -126,3 +126,48 @@ func TestStatusInZoneOfReader(t *testing.T) {
 		t.Errorf("ago: %s, want %s", got, want)
 	}
 }
+
+// TestRunOfAnother shows a live run whose answers were written to mislead the terminal of root.
+func TestRunOfAnother(t *testing.T) {
+	const odd = "a\x1b[2J\u009b1Ab\nc"
+	st := &control.Status{Job: odd, Logdir: odd, Phase: odd, Waiting: odd, Restored: odd, Saved: &control.Saved{Step: -1, Checkpoint: odd}}
+	var b strings.Builder
+	if err := showText(&b, st); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.ContainsAny(got, "\x1b\u009b") || strings.Contains(got, "b\nc") {
+		t.Errorf("status: %q", got)
+	}
+	entry, err := json.Marshal(map[string]string{"time": odd, "level": odd, "msg": odd, odd: odd, "x": "\x1b[2J"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range [][]byte{entry, []byte(odd)} {
+		b.Reset()
+		if err := printEntry(&b, line, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); strings.ContainsAny(got, "\x1b\u009b") || strings.Count(got, "\n") != 1 {
+			t.Errorf("logs: %q", got)
+		}
+	}
+}
+
+// TestJobNames finds the folder of a job by what people type for it.
+func TestJobNames(t *testing.T) {
+	services := t.TempDir()
+	for _, name := range []string{"digits", "a-b", `my\x20job`, `gr\xc3\xb6\xc3\x9fe`, `x\x2dy\x20z`} {
+		if err := os.Mkdir(filepath.Join(services, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(t.TempDir())
+	for arg, want := range map[string]string{
+		"digits": "digits", "trainerd@digits": "digits", "trainerd@digits.service": "digits", "a-b": "a-b",
+		"my job": `my\x20job`, `my\x20job`: `my\x20job`, "größe": `gr\xc3\xb6\xc3\x9fe`, "x-y z": `x\x2dy\x20z`,
+	} {
+		if got, err := logdirAmong(services, arg); err != nil || got != filepath.Join(services, want) {
+			t.Errorf("%s: %s, %v, want %s", arg, got, err, want)
+		}
+	}
+}

@@ -41,9 +41,10 @@ were written to: under systemd, journalctl -u UNIT has them.`,
 func printEntry(w io.Writer, line []byte, asJSON bool) error {
 	text := string(line)
 	if !asJSON {
-		if readable, err := readable(line); err == nil { // what is no entry is printed as it is
+		if readable, err := readable(line); err == nil { // what is no entry is printed too
 			text = readable
 		}
+		text = onOneLine(text) // the run may be another user's
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err

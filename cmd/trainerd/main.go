@@ -57,10 +57,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	last := newLogWriter(stderr, "standard error", slog.DiscardHandler) // which need not be read for the command to end
 	var usage *cliargs.UsageError
 	if errors.As(err, &usage) {
-		fmt.Fprintf(last, "trainerd: %v\n", err)
+		fmt.Fprintf(last, "trainerd: %s\n", terminal.Plain(err.Error()))
 		return daemon.ExitUsage
 	}
-	fmt.Fprintf(last, "%s\n", asError(message(err), stderr))
+	fmt.Fprintf(last, "%s\n", asError(terminal.Plain(message(err)), stderr))
 	return daemon.ExitCode(err)
 }
 

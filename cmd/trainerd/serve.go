@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/predict"
 	"github.com/trainerd/trainerd/trainerd/serve"
 )
@@ -60,7 +61,7 @@ func serveCommand(stderr io.Writer) *cli.Command {
 			&cli.StringFlag{Name: "signature", Usage: "run the signature `KEY`", Value: "serving_default"},
 			&cli.DurationFlag{Name: "poll", Value: 2 * time.Second, Usage: "look for a better model every `TIME`; 0 for never"},
 			maxMemoryFlag(),
-			&cli.Int64Flag{Name: "max-body", Value: serve.DefaultMaxBody >> 20, Usage: "refuse requests of more than `MIB` MiB"},
+			&cli.Int64Flag{Name: "max-body", DefaultText: "64, or 1/128 of the memory", Usage: "refuse requests of more than `MIB` MiB"},
 			checkpointFlag(),
 		},
 		Action: func(c *cli.Context) error { return serveModel(c, stderr) },
@@ -111,13 +112,14 @@ func serveModel(c *cli.Context, stderr io.Writer) error {
 	if !isInURL(name) {
 		return usagef("serve: a model cannot be called %q, for its name is part of a URL; give --name", name)
 	}
-	if c.Int64("max-body") < 1 || c.Duration("poll") < 0 {
+	if c.IsSet("max-body") && c.Int64("max-body") < 1 || c.Duration("poll") < 0 {
 		return usagef("serve: --max-body must be 1 or more, --poll 0 or more")
 	}
 	memory, err := maxMemory(c)
 	if err != nil {
 		return err
 	}
+	defer system.KeepReaping()()
 	outliveReaders()
 	out := unheld(c.App.Writer, stderr, slog.DiscardHandler)
 	ctx, release := stopOnSignal(c.Context, out.stderr, "stopping after the current requests")

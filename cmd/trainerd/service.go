@@ -22,6 +22,7 @@ import (
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/cmd/internal/garbage"
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/control"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -89,9 +90,10 @@ func (s *service) connect() (err error) {
 	}
 	s.hangAfter = systemd.WatchdogInterval(os.Getenv, os.Getpid())
 	if f, ok := terminal.Beneath(s.stderr).(*os.File); ok && systemd.IsJournal(f, os.Getenv) {
-		s.journal, err = systemd.NewJournalHandler(systemd.JournalOptions{Prefix: "TRAINERD_", Identifier: "trainerd"})
+		// Where its socket is not to be seen, as in a root of its own, the journal takes lines of text.
+		s.journal, _ = systemd.NewJournalHandler(systemd.JournalOptions{Prefix: "TRAINERD_", Identifier: "trainerd"})
 	}
-	return err
+	return nil
 }
 
 func readToken(name string) (string, error) {
@@ -124,6 +126,9 @@ func (s *service) run(ctx context.Context, o daemon.RunOptions) (err error) {
 			control.RemoveDead(s.config.Logdir, s.socketName())
 		}
 	}()
+	if !s.config.IsChild() { // else it is done where the program is known
+		defer system.KeepReaping()()
+	}
 	garbage.CollectLate()
 	defer s.notifier.Close()
 	o.Monitor, o.Serve, o.Also = s.monitor, s.serve, s.log.Handler()

@@ -80,9 +80,17 @@ func (k *socketKeeper) look() {
 }
 
 func (s *service) listenUnix() (*control.Socket, error) {
-	// Several folders are separated by colons.
-	runtimeDir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":")
-	return control.ListenUnix(s.config.Logdir, runtimeDir, s.socketName())
+	return control.ListenUnix(s.config.Logdir, firstFolder(os.Getenv("RUNTIME_DIRECTORY")), s.socketName())
+}
+
+// firstFolder returns the first of several folders separated by colons, which one's name may have
+// as well: it is that of a unit.
+func firstFolder(list string) string {
+	if isDir, _ := isFolder(list); isDir {
+		return list
+	}
+	first, _, _ := strings.Cut(list, ":")
+	return first
 }
 
 func (s *service) socketName() string {

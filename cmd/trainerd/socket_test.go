@@ -123,3 +123,19 @@ func TestSocketOfMovedLogdir(t *testing.T) {
 		t.Error("it is not answered at its new place")
 	}
 }
+
+// TestFirstFolder has the runtime folder of a job whose name has a colon, next to that of another.
+func TestFirstFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "a:b"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, both := filepath.Join(dir, "a"), filepath.Join(dir, "a:b")
+	for list, want := range map[string]string{"": "", a: a, both: both, a + ":" + both: a} {
+		if got := firstFolder(list); got != want {
+			t.Errorf("%q: %q, want %q", list, got, want)
+		}
+	}
+}

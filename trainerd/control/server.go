@@ -73,6 +73,7 @@ func NewServer(o Options) *Server {
 		ReadTimeout:    readTimeout,
 		WriteTimeout:   writeTimeout,
 		MaxHeaderBytes: maxHeader,
+		ConnState:      connlimit.Track,
 	}
 	s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
 	return s
@@ -81,7 +82,7 @@ func NewServer(o Options) *Server {
 // Serve serves requests on ln until Shutdown, and closes it. A TCP listener
 // should come from [ListenTCP]. Serve may be called for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(connlimit.New(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(connlimit.NewHTTP(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

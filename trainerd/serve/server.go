@@ -23,8 +23,6 @@ import (
 
 // Limits on requests, so that nobody can block the server.
 const (
-	// DefaultMaxBody limits the body of a request.
-	DefaultMaxBody = 64 << 20
 	maxHeader      = 16 << 10
 	headerTimeout  = 10 * time.Second
 	requestTimeout = time.Minute // to read one, and to answer it
@@ -32,14 +30,14 @@ const (
 	maxRunning     = 32 // requests that are answered at a time; others wait
 	maxConns       = 1024
 	smallBody      = 1 << 20 // a body that is read at once
-	maxLarge       = 8       // larger ones that are in memory at a time
 )
 
 // Options are the options of a Server.
 type Options struct {
 	Source *Source
 	Name   string // of the model
-	// MaxBody limits the size of a request, in bytes; 0 means DefaultMaxBody.
+	// MaxBody limits the size of a request, in bytes; 0 means 64 MiB, or 1/128 of the memory. So
+	// many bytes are the most, too, that all requests above 1 MiB have in memory at a time.
 	MaxBody int64
 	Log     *slog.Logger // nil discards
 }
@@ -50,28 +48,28 @@ type Server struct {
 	http    *http.Server
 	metrics *metrics
 	running chan struct{}
-	large   chan struct{}
+	large   *bodyRoom
 }
 
 // NewServer returns a server, which does nothing until Serve.
 func NewServer(o Options) *Server {
 	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
+		o.MaxBody = defaultMaxBody()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, metrics: newMetrics(o.Source, o.Name), running: make(chan struct{}, maxRunning), large: make(chan struct{}, maxLarge)}
+	s := &Server{o: o, metrics: newMetrics(o.Source, o.Name), running: make(chan struct{}, maxRunning), large: newBodyRoom(o.MaxBody)}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: 2 * requestTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ConnState: connlimit.Track, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 	}
 	return s
 }
 
 // Serve answers requests on ln until Shutdown, and closes it.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(connlimit.New(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(connlimit.NewHTTP(ln, maxConns)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -197,10 +195,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held, verb st
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
 	if r.ContentLength < 0 || r.ContentLength > smallBody {
-		if !take(ctx, s.large) {
+		leave, ok := s.large.take(ctx, s.sizeOf(r))
+		if !ok {
 			return http.StatusServiceUnavailable, errors.New("too many large requests are running")
 		}
-		defer func() { <-s.large }()
+		defer leave()
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
 	var large *http.MaxBytesError
@@ -231,6 +230,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held, verb st
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(answer) // what fails here is the connection
 	return http.StatusOK, nil
+}
+
+// sizeOf returns how large the body of a request may be.
+func (s *Server) sizeOf(r *http.Request) int64 {
+	if r.ContentLength < 0 {
+		return s.o.MaxBody
+	}
+	return min(r.ContentLength, s.o.MaxBody)
 }
 
 // take takes one of the places unless none is free until ctx is done.

@@ -402,8 +402,8 @@ func TestLargeRequests(t *testing.T) {
 	dir := t.TempDir()
 	save(t, dir, logistic(1), flowers(false), 7)
 	s, _ := newServer(t, dir)
-	for range maxLarge {
-		s.large <- struct{}{}
+	for range roomPieces {
+		s.large.pieces <- struct{}{}
 	}
 	const rows = `{"instances": [[1, 2]]}`
 	if code, text := ask(s, "POST", predictPath, rows); code != http.StatusOK {

@@ -16,3 +16,27 @@ func Shown(name string) string {
 	}
 	return name
 }
+
+// Plain returns a text of several words or lines as a terminal may have it: with escapes, as Go
+// writes them, for what moves the cursor, changes colours or cannot be seen.
+func Plain(text string) string {
+	if !strings.ContainsFunc(text, isOddInText) {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		if part := text[:n]; isOddInText(r) {
+			quoted := strconv.Quote(part)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(part)
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+func isOddInText(r rune) bool {
+	return r != '\n' && r != '\t' && !unicode.IsPrint(r) || r == utf8.RuneError
+}

@@ -12,3 +12,13 @@ func TestShown(t *testing.T) {
 		}
 	}
 }
+
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "größe: \"x\"\n\tb": "größe: \"x\"\n\tb", "a\x1b[2Jb\r": `a\x1b[2Jb\r`, "old\xff.": `old\xff.`, "\u009b2J": `\u009b2J`, "\u202eabc": `\u202eabc`,
+	} {
+		if got := Plain(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -82,3 +82,12 @@ func homeHint(rest string) string {
 	}
 	return fmt.Sprintf("write %q", filepath.Join(home, rest))
 }
+
+// pathHint says what to do about a config that cannot be opened: systemd has escapes for what no
+// unit may have in its name, so a service looks for a file with these in its name.
+func pathHint(name string) string {
+	if base := filepath.Base(name); strings.Contains(base, `\x`) {
+		return fmt.Sprintf("the name of a systemd unit has escapes for all but letters, digits and :_.-, and so has that of its config: call it %s, or give the job a plain name", base)
+	}
+	return "give the path of a job's TOML file"
+}

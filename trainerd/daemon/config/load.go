@@ -22,7 +22,7 @@ func Load(name string, overrides []Override) (*Config, error) {
 	}
 	if err != nil {
 		problems := &Error{}
-		problems.add(&Problem{File: name, Reason: "cannot be read: " + fileerr.Cause(err), Hint: fileerr.Hint(name, err, "give the path of a job's TOML file")})
+		problems.add(&Problem{File: name, Reason: "cannot be read: " + fileerr.Cause(err), Hint: fileerr.Hint(name, err, pathHint(name))})
 		return nil, problems
 	}
 	return parse(name, text, overrides)
