@@ -514,6 +514,16 @@ func sErfc(d, x *float32, n int)
 //go:noescape
 func sSigmoid(d, x *float32, n int)
 
+// sSin sets d to the sines of x.
+//
+//go:noescape
+func sSin(d, x *float32, n int)
+
+// sCos sets d to the cosines of x.
+//
+//go:noescape
+func sCos(d, x *float32, n int)
+
 // sLanes adds element i of x to lane i%16.
 //
 //go:noescape

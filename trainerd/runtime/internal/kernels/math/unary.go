@@ -12,7 +12,7 @@ var unaryOps = exec.OpTable{
 	"Exp":   alsoComplex(exec.OpSpec{Types: exec.Floats, Build: buildExp}, elem.Unary(expOf[complex64]), elem.Unary(expOf[complex128])),
 	"Expm1": wideUnary(exps1m, math.Expm1), "Log": sliceUnary(vec.Log[float32], vec.Log[float64]), "Log1p": wideUnary(logs1p, math.Log1p),
 	"Sqrt": sliceUnary(vec.Sqrt[float32], vec.Sqrt[float64]), "Rsqrt": sliceUnary(vec.Rsqrt[float32], vec.Rsqrt[float64]),
-	"Sin": floatUnary(math.Sin), "Cos": floatUnary(math.Cos), "Tan": floatUnary(math.Tan),
+	"Sin": sliceUnary(vec.Sin[float32], vec.Sin[float64]), "Cos": sliceUnary(vec.Cos[float32], vec.Cos[float64]), "Tan": floatUnary(math.Tan),
 	"Asin": floatUnary(math.Asin), "Acos": floatUnary(math.Acos), "Atan": floatUnary(math.Atan),
 	"Sinh": floatUnary(math.Sinh), "Cosh": floatUnary(math.Cosh), "Tanh": sliceUnary(vec.Tanh[float32], vec.Tanh[float64]),
 	"Asinh": floatUnary(math.Asinh), "Acosh": floatUnary(math.Acosh), "Atanh": floatUnary(math.Atanh),
@@ -229,9 +229,9 @@ func buildLeaky(build func(b *exec.OpConstruction, alpha float64) (exec.Kernel, 
 		alpha := float32(b.Float("alpha"))
 		switch b.DType("T") {
 		case exec.Half:
-			alpha = exec.FromHalf(exec.ToHalf(alpha))
+			alpha = vec.FromHalf(vec.ToHalf(alpha))
 		case exec.Bfloat16:
-			alpha = exec.Widener(exec.Bfloat16)(exec.ToBfloat16(alpha))
+			alpha = vec.FromBfloat16(vec.ToBfloat16(alpha))
 		}
 		return exec.Widened("T", func(b *exec.OpConstruction) (exec.Kernel, error) { return build(b, float64(alpha)) })(b)
 	}
