@@ -33,7 +33,7 @@ func (c *compiler) findTotals(p *loopPlan) {
 	makers, uses := c.makers(), c.uses()
 	for k := range p.start {
 		i := makers[c.plan.fetches[1+k]]
-		if i < 0 {
+		if i < 0 || p.watched != nil && p.watched[k] {
 			continue
 		}
 		sum := &c.plan.steps[i]
