@@ -204,6 +204,16 @@ func sEluGrad(d *float32, grad *float32, y *float32, above float32, below float3
 //go:noescape
 func dEluGrad(d *float64, grad *float64, y *float64, above float64, below float64, none float64, n int)
 
+// sSign sets d to one where x is above none, to minus where it is below, else to none, or x if that is no number.
+//
+//go:noescape
+func sSign(d *float32, x *float32, one float32, minus float32, none float32, n int)
+
+// dSign sets d to one where x is above none, to minus where it is below, else to none, or x if that is no number.
+//
+//go:noescape
+func dSign(d *float64, x *float64, one float64, minus float64, none float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape

@@ -1094,6 +1094,66 @@ done:
 	VZEROUPPER
 	RET
 
+// func sSign(d *float32, x *float32, one float32, minus float32, none float32, n int)
+// Requires: AVX
+TEXT ·sSign(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS one+16(FP), Y0
+	VBROADCASTSS minus+20(FP), Y1
+	VBROADCASTSS none+24(FP), Y2
+	MOVQ         n+32(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y3
+	VCMPPS    $0x1e, Y3, Y2, Y4
+	VCMPPS    $0x00, Y3, Y3, Y5
+	VBLENDVPS Y5, Y2, Y3, Y5
+	VBLENDVPS Y4, Y1, Y5, Y4
+	VCMPPS    $0x1e, Y2, Y3, Y3
+	VBLENDVPS Y3, Y0, Y4, Y3
+	VMOVUPS   Y3, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dSign(d *float64, x *float64, one float64, minus float64, none float64, n int)
+// Requires: AVX
+TEXT ·dSign(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD one+16(FP), Y0
+	VBROADCASTSD minus+24(FP), Y1
+	VBROADCASTSD none+32(FP), Y2
+	MOVQ         n+40(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y3
+	VCMPPD    $0x1e, Y3, Y2, Y4
+	VCMPPD    $0x00, Y3, Y3, Y5
+	VBLENDVPD Y5, Y2, Y3, Y5
+	VBLENDVPD Y4, Y1, Y5, Y4
+	VCMPPD    $0x1e, Y2, Y3, Y3
+	VBLENDVPD Y3, Y0, Y4, Y3
+	VMOVUPS   Y3, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSquare(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSquare(SB), NOSPLIT, $0-24

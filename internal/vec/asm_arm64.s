@@ -2468,6 +2468,146 @@ single:
 done:
 	RET
 
+// func sSign(d, x *float32, one, minus, none float32, n int)
+TEXT ·sSign(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS one+16(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS minus+20(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS none+24(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	MOVD n+32(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R0)
+	FMOVQ 16(R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dSign(d, x *float64, one, minus, none float64, n int)
+TEXT ·dSign(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVD one+16(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD minus+24(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD none+32(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	MOVD n+40(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R0)
+	FMOVQ 16(R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
+	BGE single
+done:
+	RET
+
 // func sSquare(d, x *float32, n int)
 TEXT ·sSquare(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0

@@ -31,7 +31,7 @@ var unaryOps = exec.OpTable{
 	"LeakyRelu":  {Build: buildLeaky(buildLeakyRelu)},
 	"Neg":        alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(negate[float32], negate[float64], neg[int32], neg[int64])}, elem.Unary(negOf[complex64]), elem.Unary(negOf[complex128])),
 	"Abs":        {Types: exec.Numbers, Build: slicesOrEach(absolute[float32], absolute[float64], elem.Absolute[int32], elem.Absolute[int64])},
-	"Sign":       {Types: exec.Numbers, Build: buildUnary(elem.Sign[float32], elem.Sign[float64], elem.Sign[int32], elem.Sign[int64])},
+	"Sign":       {Types: exec.Numbers, Build: slicesOrEach(vec.Sign[float32], vec.Sign[float64], elem.Sign[int32], elem.Sign[int64])},
 	"Square":     alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(vec.Square[float32], vec.Square[float64], square[int32], square[int64])}, elem.Unary(squareOf[complex64]), elem.Unary(squareOf[complex128])),
 	"Round":      {Types: exec.Numbers, Build: buildUnary(round[float32], round[float64], none[int32], none[int64])},
 	"Invert":     {Types: exec.Indices, Build: buildUnary(nil, nil, invert[int32], invert[int64])},

@@ -3,6 +3,7 @@ package nn
 import (
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/vec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
 // outputs computes line oh of image n of the output.
@@ -149,4 +150,42 @@ func (e *extent) reached(i int) (lo, hi int) {
 		lo = (beyond + e.dilation - 1) / e.dilation
 	}
 	return lo, min(e.kernel, (i+e.before)/e.dilation+1)
+}
+
+// fewChannels are so few that pixels at the edges, which the kernel covers in part, would fill no
+// register: then zeros around what is read make whole lines of pixels that it covers.
+const fewChannels = 8
+
+// widen makes the lines that are read wider by zeros, where that is worth it.
+func (w *depthwiseWork[T]) widen(c *exec.KernelContext) {
+	e := &w.g.w
+	if w.g.cin >= fewChannels || e.stride > 1 || w.g.h.stride > 1 || w.pass == depthwiseFilterGrads {
+		return
+	}
+	reach := (e.kernel - 1) * e.dilation
+	if w.pass == depthwiseOutputs {
+		left, right := e.before, max(0, e.out-1+reach-e.before-(e.in-1))
+		w.images = wider(c, w.images, w.g.batch*w.g.h.in, e.in*w.g.cin, left*w.g.cin, right*w.g.cin)
+		e.in, e.before = left+e.in+right, 0
+		return
+	}
+	left, right := max(0, reach-e.before), max(0, e.in+e.before-e.out)
+	w.grads = wider(c, w.grads, w.g.batch*w.g.h.out, e.out*w.g.cin, left*w.g.cin, right*w.g.cin)
+	e.out, e.before = left+e.out+right, left+e.before
+}
+
+// wider returns lines with zeros on both sides, in scratch memory.
+func wider[T exec.Float](c *exec.KernelContext, x []T, lines, size, left, right int) []T {
+	if left+right == 0 {
+		return x
+	}
+	all := left + size + right
+	d := exec.Scratch[T](c, exec.ScratchC, lines*all)
+	for i := range lines {
+		line := d[i*all:][:all]
+		clear(line[:left])
+		copy(line[left:], x[i*size:][:size])
+		clear(line[left+size:])
+	}
+	return d
 }

@@ -50,6 +50,7 @@ func newDepthwiseWork[T exec.Float](c *exec.KernelContext, pass depthwisePass, g
 		w.blocks = max(1, min(depthwiseBlocks, g.batch))
 	}
 	w.lanes = exec.Scratch[T](c, exec.ScratchA, w.blocks*g.h.kernel*g.w.kernel*w.lane)
+	w.widen(c)
 	return w
 }
 
