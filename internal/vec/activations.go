@@ -260,3 +260,21 @@ func EluGrad[T Float](d, g, y []T, above, below T) {
 		d[i] = v
 	}
 }
+
+// Sign sets d to 1 where x is above zero, to -1 where it is below, else to zero; what is no
+// number stays so.
+func Sign[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := signWide(d, x, 1, -1, 0); i < len(d); i++ {
+		switch v := x[i]; {
+		case v > 0:
+			d[i] = 1
+		case v < 0:
+			d[i] = -1
+		case v == 0:
+			d[i] = 0
+		default:
+			d[i] = v
+		}
+	}
+}

@@ -27,3 +27,4 @@ func expm1Wide[T Float](d, x, u, l []T, one, minus T) int                    { r
 func log1pWide[T Float](d, x, u, l []T, one T) int                           { return 0 }
 func eluWide[T Float](d, x, e []T, above, below T) int                       { return 0 }
 func eluGradWide[T Float](d, g, y []T, above, below, none T) int             { return 0 }
+func signWide[T Float](d, x []T, one, minus, none T) int                     { return 0 }

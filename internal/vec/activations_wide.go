@@ -251,3 +251,13 @@ func eluGradWide[T Float](d, g, y []T, above, below, none T) int {
 	}
 	return n
 }
+
+func signWide[T Float](d, x []T, one, minus, none T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sSign(f32(d), f32(x), float32(one), float32(minus), float32(none), n)
+	} else {
+		dSign(f64(d), f64(x), float64(one), float64(minus), float64(none), n)
+	}
+	return n
+}

@@ -204,6 +204,16 @@ func sEluGrad(d *float32, grad *float32, y *float32, above float32, below float3
 //go:noescape
 func dEluGrad(d *float64, grad *float64, y *float64, above float64, below float64, none float64, n int)
 
+// sSign sets d to one where x is above none, to minus where it is below, else to none, or x if that is no number.
+//
+//go:noescape
+func sSign(d *float32, x *float32, one float32, minus float32, none float32, n int)
+
+// dSign sets d to one where x is above none, to minus where it is below, else to none, or x if that is no number.
+//
+//go:noescape
+func dSign(d *float64, x *float64, one float64, minus float64, none float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape
@@ -514,6 +524,16 @@ func sErfc(d *float32, x *float32, n int)
 //go:noescape
 func sSigmoid(d *float32, x *float32, n int)
 
+// sSin sets d to the sines of x.
+//
+//go:noescape
+func sSin(d *float32, x *float32, n int)
+
+// sCos sets d to the cosines of x.
+//
+//go:noescape
+func sCos(d *float32, x *float32, n int)
+
 // sLanes adds element i of x to lane i%16.
 //
 //go:noescape
@@ -678,3 +698,38 @@ func sLess(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
 //
 //go:noescape
 func sLessEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+
+// fromHalf sets d to the halves x.
+//
+//go:noescape
+func fromHalf(d *float32, x *uint16, n int)
+
+// toHalf rounds x to halves.
+//
+//go:noescape
+func toHalf(d *uint16, x *float32, n int)
+
+// roundHalf rounds x as halves are.
+//
+//go:noescape
+func roundHalf(d *float32, x *float32, n int)
+
+// fromBfloat16 sets d to the bfloat16s x.
+//
+//go:noescape
+func fromBfloat16(d *float32, x *uint16, n int)
+
+// toBfloat16 rounds x to bfloat16s.
+//
+//go:noescape
+func toBfloat16(d *uint16, x *float32, n int)
+
+// roundBfloat16 rounds x as bfloat16s are.
+//
+//go:noescape
+func roundBfloat16(d *float32, x *float32, n int)
+
+// sWindow adds to each element i of d the products of x[i+r*xRow+t*xTap] and w[i+r*wRow+t*wTap] for rows r and taps t, in their order; steps are in bytes, n is a multiple of 8.
+//
+//go:noescape
+func sWindow(d *float32, x *float32, w *float32, rows int, taps int, xRow int, xTap int, wRow int, wTap int, n int)

@@ -1094,6 +1094,66 @@ done:
 	VZEROUPPER
 	RET
 
+// func sSign(d *float32, x *float32, one float32, minus float32, none float32, n int)
+// Requires: AVX
+TEXT ·sSign(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS one+16(FP), Y0
+	VBROADCASTSS minus+20(FP), Y1
+	VBROADCASTSS none+24(FP), Y2
+	MOVQ         n+32(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y3
+	VCMPPS    $0x1e, Y3, Y2, Y4
+	VCMPPS    $0x00, Y3, Y3, Y5
+	VBLENDVPS Y5, Y2, Y3, Y5
+	VBLENDVPS Y4, Y1, Y5, Y4
+	VCMPPS    $0x1e, Y2, Y3, Y3
+	VBLENDVPS Y3, Y0, Y4, Y3
+	VMOVUPS   Y3, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dSign(d *float64, x *float64, one float64, minus float64, none float64, n int)
+// Requires: AVX
+TEXT ·dSign(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD one+16(FP), Y0
+	VBROADCASTSD minus+24(FP), Y1
+	VBROADCASTSD none+32(FP), Y2
+	MOVQ         n+40(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y3
+	VCMPPD    $0x1e, Y3, Y2, Y4
+	VCMPPD    $0x00, Y3, Y3, Y5
+	VBLENDVPD Y5, Y2, Y3, Y5
+	VBLENDVPD Y4, Y1, Y5, Y4
+	VCMPPD    $0x1e, Y2, Y3, Y3
+	VBLENDVPD Y3, Y0, Y4, Y3
+	VMOVUPS   Y3, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSquare(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSquare(SB), NOSPLIT, $0-24
@@ -3994,6 +4054,238 @@ done:
 	VZEROUPPER
 	RET
 
+// func sSin(d *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sSin(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS      (DX)(AX*1), Y0
+	VMULPS       word3f22f983<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VMOVAPS      Y0, Y2
+	VFNMADD231PS word3fc90fdb<>+0(SB), Y1, Y2
+	VFNMADD231PS wordb33bbd2e<>+0(SB), Y1, Y2
+	VFNMADD231PS worda6f72ced<>+0(SB), Y1, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      wordb94ca1f9<>+0(SB), Y4
+	VFMADD213PS  word3c08839e<>+0(SB), Y3, Y4
+	VFMADD213PS  wordbe2aaaa3<>+0(SB), Y3, Y4
+	VMOVUPS      word37ccf5ce<>+0(SB), Y5
+	VFMADD213PS  wordbab6061a<>+0(SB), Y3, Y5
+	VFMADD213PS  word3d2aaaa5<>+0(SB), Y3, Y5
+	VFMADD213PS  wordbf000000<>+0(SB), Y3, Y5
+	VFMADD213PS  word3f800000<>+0(SB), Y3, Y5
+	VMULPS       Y2, Y3, Y3
+	VFMADD213PS  Y2, Y3, Y4
+	VCVTPS2DQ    Y1, Y1
+	VPSLLD       $0x1f, Y1, Y2
+	VPAND        word00000002<>+0(SB), Y1, Y1
+	VPSLLD       $0x1e, Y1, Y1
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VXORPS       Y1, Y2, Y2
+	VANDPS       word7fffffff<>+0(SB), Y0, Y1
+	VCMPPS       $0x11, word399d4952<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VMOVUPS      Y0, (CX)(AX*1)
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word3f22f983<>+0(SB)/4, $0x3f22f983
+DATA word3f22f983<>+4(SB)/4, $0x3f22f983
+DATA word3f22f983<>+8(SB)/4, $0x3f22f983
+DATA word3f22f983<>+12(SB)/4, $0x3f22f983
+DATA word3f22f983<>+16(SB)/4, $0x3f22f983
+DATA word3f22f983<>+20(SB)/4, $0x3f22f983
+DATA word3f22f983<>+24(SB)/4, $0x3f22f983
+DATA word3f22f983<>+28(SB)/4, $0x3f22f983
+GLOBL word3f22f983<>(SB), RODATA|NOPTR, $32
+
+DATA word3fc90fdb<>+0(SB)/4, $0x3fc90fdb
+DATA word3fc90fdb<>+4(SB)/4, $0x3fc90fdb
+DATA word3fc90fdb<>+8(SB)/4, $0x3fc90fdb
+DATA word3fc90fdb<>+12(SB)/4, $0x3fc90fdb
+DATA word3fc90fdb<>+16(SB)/4, $0x3fc90fdb
+DATA word3fc90fdb<>+20(SB)/4, $0x3fc90fdb
+DATA word3fc90fdb<>+24(SB)/4, $0x3fc90fdb
+DATA word3fc90fdb<>+28(SB)/4, $0x3fc90fdb
+GLOBL word3fc90fdb<>(SB), RODATA|NOPTR, $32
+
+DATA wordb33bbd2e<>+0(SB)/4, $0xb33bbd2e
+DATA wordb33bbd2e<>+4(SB)/4, $0xb33bbd2e
+DATA wordb33bbd2e<>+8(SB)/4, $0xb33bbd2e
+DATA wordb33bbd2e<>+12(SB)/4, $0xb33bbd2e
+DATA wordb33bbd2e<>+16(SB)/4, $0xb33bbd2e
+DATA wordb33bbd2e<>+20(SB)/4, $0xb33bbd2e
+DATA wordb33bbd2e<>+24(SB)/4, $0xb33bbd2e
+DATA wordb33bbd2e<>+28(SB)/4, $0xb33bbd2e
+GLOBL wordb33bbd2e<>(SB), RODATA|NOPTR, $32
+
+DATA worda6f72ced<>+0(SB)/4, $0xa6f72ced
+DATA worda6f72ced<>+4(SB)/4, $0xa6f72ced
+DATA worda6f72ced<>+8(SB)/4, $0xa6f72ced
+DATA worda6f72ced<>+12(SB)/4, $0xa6f72ced
+DATA worda6f72ced<>+16(SB)/4, $0xa6f72ced
+DATA worda6f72ced<>+20(SB)/4, $0xa6f72ced
+DATA worda6f72ced<>+24(SB)/4, $0xa6f72ced
+DATA worda6f72ced<>+28(SB)/4, $0xa6f72ced
+GLOBL worda6f72ced<>(SB), RODATA|NOPTR, $32
+
+DATA wordb94ca1f9<>+0(SB)/4, $0xb94ca1f9
+DATA wordb94ca1f9<>+4(SB)/4, $0xb94ca1f9
+DATA wordb94ca1f9<>+8(SB)/4, $0xb94ca1f9
+DATA wordb94ca1f9<>+12(SB)/4, $0xb94ca1f9
+DATA wordb94ca1f9<>+16(SB)/4, $0xb94ca1f9
+DATA wordb94ca1f9<>+20(SB)/4, $0xb94ca1f9
+DATA wordb94ca1f9<>+24(SB)/4, $0xb94ca1f9
+DATA wordb94ca1f9<>+28(SB)/4, $0xb94ca1f9
+GLOBL wordb94ca1f9<>(SB), RODATA|NOPTR, $32
+
+DATA word3c08839e<>+0(SB)/4, $0x3c08839e
+DATA word3c08839e<>+4(SB)/4, $0x3c08839e
+DATA word3c08839e<>+8(SB)/4, $0x3c08839e
+DATA word3c08839e<>+12(SB)/4, $0x3c08839e
+DATA word3c08839e<>+16(SB)/4, $0x3c08839e
+DATA word3c08839e<>+20(SB)/4, $0x3c08839e
+DATA word3c08839e<>+24(SB)/4, $0x3c08839e
+DATA word3c08839e<>+28(SB)/4, $0x3c08839e
+GLOBL word3c08839e<>(SB), RODATA|NOPTR, $32
+
+DATA wordbe2aaaa3<>+0(SB)/4, $0xbe2aaaa3
+DATA wordbe2aaaa3<>+4(SB)/4, $0xbe2aaaa3
+DATA wordbe2aaaa3<>+8(SB)/4, $0xbe2aaaa3
+DATA wordbe2aaaa3<>+12(SB)/4, $0xbe2aaaa3
+DATA wordbe2aaaa3<>+16(SB)/4, $0xbe2aaaa3
+DATA wordbe2aaaa3<>+20(SB)/4, $0xbe2aaaa3
+DATA wordbe2aaaa3<>+24(SB)/4, $0xbe2aaaa3
+DATA wordbe2aaaa3<>+28(SB)/4, $0xbe2aaaa3
+GLOBL wordbe2aaaa3<>(SB), RODATA|NOPTR, $32
+
+DATA word37ccf5ce<>+0(SB)/4, $0x37ccf5ce
+DATA word37ccf5ce<>+4(SB)/4, $0x37ccf5ce
+DATA word37ccf5ce<>+8(SB)/4, $0x37ccf5ce
+DATA word37ccf5ce<>+12(SB)/4, $0x37ccf5ce
+DATA word37ccf5ce<>+16(SB)/4, $0x37ccf5ce
+DATA word37ccf5ce<>+20(SB)/4, $0x37ccf5ce
+DATA word37ccf5ce<>+24(SB)/4, $0x37ccf5ce
+DATA word37ccf5ce<>+28(SB)/4, $0x37ccf5ce
+GLOBL word37ccf5ce<>(SB), RODATA|NOPTR, $32
+
+DATA wordbab6061a<>+0(SB)/4, $0xbab6061a
+DATA wordbab6061a<>+4(SB)/4, $0xbab6061a
+DATA wordbab6061a<>+8(SB)/4, $0xbab6061a
+DATA wordbab6061a<>+12(SB)/4, $0xbab6061a
+DATA wordbab6061a<>+16(SB)/4, $0xbab6061a
+DATA wordbab6061a<>+20(SB)/4, $0xbab6061a
+DATA wordbab6061a<>+24(SB)/4, $0xbab6061a
+DATA wordbab6061a<>+28(SB)/4, $0xbab6061a
+GLOBL wordbab6061a<>(SB), RODATA|NOPTR, $32
+
+DATA word3d2aaaa5<>+0(SB)/4, $0x3d2aaaa5
+DATA word3d2aaaa5<>+4(SB)/4, $0x3d2aaaa5
+DATA word3d2aaaa5<>+8(SB)/4, $0x3d2aaaa5
+DATA word3d2aaaa5<>+12(SB)/4, $0x3d2aaaa5
+DATA word3d2aaaa5<>+16(SB)/4, $0x3d2aaaa5
+DATA word3d2aaaa5<>+20(SB)/4, $0x3d2aaaa5
+DATA word3d2aaaa5<>+24(SB)/4, $0x3d2aaaa5
+DATA word3d2aaaa5<>+28(SB)/4, $0x3d2aaaa5
+GLOBL word3d2aaaa5<>(SB), RODATA|NOPTR, $32
+
+DATA wordbf000000<>+0(SB)/4, $0xbf000000
+DATA wordbf000000<>+4(SB)/4, $0xbf000000
+DATA wordbf000000<>+8(SB)/4, $0xbf000000
+DATA wordbf000000<>+12(SB)/4, $0xbf000000
+DATA wordbf000000<>+16(SB)/4, $0xbf000000
+DATA wordbf000000<>+20(SB)/4, $0xbf000000
+DATA wordbf000000<>+24(SB)/4, $0xbf000000
+DATA wordbf000000<>+28(SB)/4, $0xbf000000
+GLOBL wordbf000000<>(SB), RODATA|NOPTR, $32
+
+DATA word00000002<>+0(SB)/4, $0x00000002
+DATA word00000002<>+4(SB)/4, $0x00000002
+DATA word00000002<>+8(SB)/4, $0x00000002
+DATA word00000002<>+12(SB)/4, $0x00000002
+DATA word00000002<>+16(SB)/4, $0x00000002
+DATA word00000002<>+20(SB)/4, $0x00000002
+DATA word00000002<>+24(SB)/4, $0x00000002
+DATA word00000002<>+28(SB)/4, $0x00000002
+GLOBL word00000002<>(SB), RODATA|NOPTR, $32
+
+DATA word399d4952<>+0(SB)/4, $0x399d4952
+DATA word399d4952<>+4(SB)/4, $0x399d4952
+DATA word399d4952<>+8(SB)/4, $0x399d4952
+DATA word399d4952<>+12(SB)/4, $0x399d4952
+DATA word399d4952<>+16(SB)/4, $0x399d4952
+DATA word399d4952<>+20(SB)/4, $0x399d4952
+DATA word399d4952<>+24(SB)/4, $0x399d4952
+DATA word399d4952<>+28(SB)/4, $0x399d4952
+GLOBL word399d4952<>(SB), RODATA|NOPTR, $32
+
+// func sCos(d *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sCos(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS      (DX)(AX*1), Y0
+	VMULPS       word3f22f983<>+0(SB), Y0, Y1
+	VROUNDPS     $0x00, Y1, Y1
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS word3fc90fdb<>+0(SB), Y1, Y0
+	VFNMADD231PS wordb33bbd2e<>+0(SB), Y1, Y0
+	VFNMADD231PS worda6f72ced<>+0(SB), Y1, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      wordb94ca1f9<>+0(SB), Y3
+	VFMADD213PS  word3c08839e<>+0(SB), Y2, Y3
+	VFMADD213PS  wordbe2aaaa3<>+0(SB), Y2, Y3
+	VMOVUPS      word37ccf5ce<>+0(SB), Y4
+	VFMADD213PS  wordbab6061a<>+0(SB), Y2, Y4
+	VFMADD213PS  word3d2aaaa5<>+0(SB), Y2, Y4
+	VFMADD213PS  wordbf000000<>+0(SB), Y2, Y4
+	VFMADD213PS  word3f800000<>+0(SB), Y2, Y4
+	VMULPS       Y0, Y2, Y2
+	VFMADD213PS  Y0, Y2, Y3
+	VCVTPS2DQ    Y1, Y0
+	VPADDD       word00000001<>+0(SB), Y0, Y0
+	VPSLLD       $0x1f, Y0, Y1
+	VPAND        word00000002<>+0(SB), Y0, Y0
+	VPSLLD       $0x1e, Y0, Y0
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VXORPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (CX)(AX*1)
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word00000001<>+0(SB)/4, $0x00000001
+DATA word00000001<>+4(SB)/4, $0x00000001
+DATA word00000001<>+8(SB)/4, $0x00000001
+DATA word00000001<>+12(SB)/4, $0x00000001
+DATA word00000001<>+16(SB)/4, $0x00000001
+DATA word00000001<>+20(SB)/4, $0x00000001
+DATA word00000001<>+24(SB)/4, $0x00000001
+DATA word00000001<>+28(SB)/4, $0x00000001
+GLOBL word00000001<>(SB), RODATA|NOPTR, $32
+
 // func sLanes(lanes *float64, x *float32, n int)
 // Requires: AVX
 TEXT ·sLanes(SB), NOSPLIT, $0-24
@@ -5978,5 +6270,428 @@ loop:
 	JGE          loop
 
 done:
+	VZEROUPPER
+	RET
+
+// func fromHalf(d *float32, x *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·fromHalf(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x08, DX
+	JLT  done
+
+loop:
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y1
+	VANDPS    word80000000<>+0(SB), Y1, Y1
+	VPSLLD    $0x0d, Y0, Y0
+	VANDPS    word0fffe000<>+0(SB), Y0, Y0
+	VPCMPGTD  word0f7fffff<>+0(SB), Y0, Y2
+	VANDPS    word38000000<>+0(SB), Y2, Y2
+	VPADDD    word38000000<>+0(SB), Y0, Y3
+	VPADDD    Y2, Y3, Y3
+	VPADDD    word38800000<>+0(SB), Y0, Y2
+	VSUBPS    word38800000<>+0(SB), Y2, Y2
+	VMOVUPS   word00800000<>+0(SB), Y4
+	VPCMPGTD  Y0, Y4, Y0
+	VBLENDVPS Y0, Y2, Y3, Y3
+	VORPS     Y1, Y3, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x10, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word0fffe000<>+0(SB)/4, $0x0fffe000
+DATA word0fffe000<>+4(SB)/4, $0x0fffe000
+DATA word0fffe000<>+8(SB)/4, $0x0fffe000
+DATA word0fffe000<>+12(SB)/4, $0x0fffe000
+DATA word0fffe000<>+16(SB)/4, $0x0fffe000
+DATA word0fffe000<>+20(SB)/4, $0x0fffe000
+DATA word0fffe000<>+24(SB)/4, $0x0fffe000
+DATA word0fffe000<>+28(SB)/4, $0x0fffe000
+GLOBL word0fffe000<>(SB), RODATA|NOPTR, $32
+
+DATA word0f7fffff<>+0(SB)/4, $0x0f7fffff
+DATA word0f7fffff<>+4(SB)/4, $0x0f7fffff
+DATA word0f7fffff<>+8(SB)/4, $0x0f7fffff
+DATA word0f7fffff<>+12(SB)/4, $0x0f7fffff
+DATA word0f7fffff<>+16(SB)/4, $0x0f7fffff
+DATA word0f7fffff<>+20(SB)/4, $0x0f7fffff
+DATA word0f7fffff<>+24(SB)/4, $0x0f7fffff
+DATA word0f7fffff<>+28(SB)/4, $0x0f7fffff
+GLOBL word0f7fffff<>(SB), RODATA|NOPTR, $32
+
+DATA word38000000<>+0(SB)/4, $0x38000000
+DATA word38000000<>+4(SB)/4, $0x38000000
+DATA word38000000<>+8(SB)/4, $0x38000000
+DATA word38000000<>+12(SB)/4, $0x38000000
+DATA word38000000<>+16(SB)/4, $0x38000000
+DATA word38000000<>+20(SB)/4, $0x38000000
+DATA word38000000<>+24(SB)/4, $0x38000000
+DATA word38000000<>+28(SB)/4, $0x38000000
+GLOBL word38000000<>(SB), RODATA|NOPTR, $32
+
+DATA word38800000<>+0(SB)/4, $0x38800000
+DATA word38800000<>+4(SB)/4, $0x38800000
+DATA word38800000<>+8(SB)/4, $0x38800000
+DATA word38800000<>+12(SB)/4, $0x38800000
+DATA word38800000<>+16(SB)/4, $0x38800000
+DATA word38800000<>+20(SB)/4, $0x38800000
+DATA word38800000<>+24(SB)/4, $0x38800000
+DATA word38800000<>+28(SB)/4, $0x38800000
+GLOBL word38800000<>(SB), RODATA|NOPTR, $32
+
+// func toHalf(d *uint16, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·toHalf(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x08, DX
+	JLT  done
+
+loop:
+	VMOVUPS      (CX), Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       word00008000<>+0(SB), Y1, Y1
+	VANDPS       word7fffffff<>+0(SB), Y0, Y0
+	VPSRLD       $0x0d, Y0, Y2
+	VANDPS       word00000001<>+0(SB), Y2, Y2
+	VPADDD       wordc8000fff<>+0(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y3
+	VPSRLD       $0x0d, Y3, Y2
+	VADDPS       word3f000000<>+0(SB), Y0, Y3
+	VPSUBD       word3f000000<>+0(SB), Y3, Y3
+	VMOVUPS      word38800000<>+0(SB), Y4
+	VPCMPGTD     Y0, Y4, Y4
+	VBLENDVPS    Y4, Y3, Y2, Y2
+	VPCMPGTD     word477fefff<>+0(SB), Y0, Y3
+	VBLENDVPS    Y3, word00007c00<>+0(SB), Y2, Y2
+	VPCMPGTD     word7f800000<>+0(SB), Y0, Y0
+	VBLENDVPS    Y0, word00007e00<>+0(SB), Y2, Y0
+	VORPS        Y1, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x10, AX
+	SUBQ         $0x08, DX
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word00008000<>+0(SB)/4, $0x00008000
+DATA word00008000<>+4(SB)/4, $0x00008000
+DATA word00008000<>+8(SB)/4, $0x00008000
+DATA word00008000<>+12(SB)/4, $0x00008000
+DATA word00008000<>+16(SB)/4, $0x00008000
+DATA word00008000<>+20(SB)/4, $0x00008000
+DATA word00008000<>+24(SB)/4, $0x00008000
+DATA word00008000<>+28(SB)/4, $0x00008000
+GLOBL word00008000<>(SB), RODATA|NOPTR, $32
+
+DATA wordc8000fff<>+0(SB)/4, $0xc8000fff
+DATA wordc8000fff<>+4(SB)/4, $0xc8000fff
+DATA wordc8000fff<>+8(SB)/4, $0xc8000fff
+DATA wordc8000fff<>+12(SB)/4, $0xc8000fff
+DATA wordc8000fff<>+16(SB)/4, $0xc8000fff
+DATA wordc8000fff<>+20(SB)/4, $0xc8000fff
+DATA wordc8000fff<>+24(SB)/4, $0xc8000fff
+DATA wordc8000fff<>+28(SB)/4, $0xc8000fff
+GLOBL wordc8000fff<>(SB), RODATA|NOPTR, $32
+
+DATA word477fefff<>+0(SB)/4, $0x477fefff
+DATA word477fefff<>+4(SB)/4, $0x477fefff
+DATA word477fefff<>+8(SB)/4, $0x477fefff
+DATA word477fefff<>+12(SB)/4, $0x477fefff
+DATA word477fefff<>+16(SB)/4, $0x477fefff
+DATA word477fefff<>+20(SB)/4, $0x477fefff
+DATA word477fefff<>+24(SB)/4, $0x477fefff
+DATA word477fefff<>+28(SB)/4, $0x477fefff
+GLOBL word477fefff<>(SB), RODATA|NOPTR, $32
+
+DATA word00007c00<>+0(SB)/4, $0x00007c00
+DATA word00007c00<>+4(SB)/4, $0x00007c00
+DATA word00007c00<>+8(SB)/4, $0x00007c00
+DATA word00007c00<>+12(SB)/4, $0x00007c00
+DATA word00007c00<>+16(SB)/4, $0x00007c00
+DATA word00007c00<>+20(SB)/4, $0x00007c00
+DATA word00007c00<>+24(SB)/4, $0x00007c00
+DATA word00007c00<>+28(SB)/4, $0x00007c00
+GLOBL word00007c00<>(SB), RODATA|NOPTR, $32
+
+DATA word00007e00<>+0(SB)/4, $0x00007e00
+DATA word00007e00<>+4(SB)/4, $0x00007e00
+DATA word00007e00<>+8(SB)/4, $0x00007e00
+DATA word00007e00<>+12(SB)/4, $0x00007e00
+DATA word00007e00<>+16(SB)/4, $0x00007e00
+DATA word00007e00<>+20(SB)/4, $0x00007e00
+DATA word00007e00<>+24(SB)/4, $0x00007e00
+DATA word00007e00<>+28(SB)/4, $0x00007e00
+GLOBL word00007e00<>(SB), RODATA|NOPTR, $32
+
+// func roundHalf(d *float32, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·roundHalf(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x08, DX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VANDPS    word00008000<>+0(SB), Y1, Y1
+	VANDPS    word7fffffff<>+0(SB), Y0, Y0
+	VPSRLD    $0x0d, Y0, Y2
+	VANDPS    word00000001<>+0(SB), Y2, Y2
+	VPADDD    wordc8000fff<>+0(SB), Y0, Y3
+	VPADDD    Y2, Y3, Y3
+	VPSRLD    $0x0d, Y3, Y2
+	VADDPS    word3f000000<>+0(SB), Y0, Y3
+	VPSUBD    word3f000000<>+0(SB), Y3, Y3
+	VMOVUPS   word38800000<>+0(SB), Y4
+	VPCMPGTD  Y0, Y4, Y4
+	VBLENDVPS Y4, Y3, Y2, Y2
+	VPCMPGTD  word477fefff<>+0(SB), Y0, Y3
+	VBLENDVPS Y3, word00007c00<>+0(SB), Y2, Y2
+	VPCMPGTD  word7f800000<>+0(SB), Y0, Y0
+	VBLENDVPS Y0, word00007e00<>+0(SB), Y2, Y0
+	VORPS     Y1, Y0, Y0
+	VPSLLD    $0x10, Y0, Y1
+	VANDPS    word80000000<>+0(SB), Y1, Y1
+	VPSLLD    $0x0d, Y0, Y0
+	VANDPS    word0fffe000<>+0(SB), Y0, Y0
+	VPCMPGTD  word0f7fffff<>+0(SB), Y0, Y2
+	VANDPS    word38000000<>+0(SB), Y2, Y2
+	VPADDD    word38000000<>+0(SB), Y0, Y3
+	VPADDD    Y2, Y3, Y3
+	VPADDD    word38800000<>+0(SB), Y0, Y2
+	VSUBPS    word38800000<>+0(SB), Y2, Y2
+	VMOVUPS   word00800000<>+0(SB), Y4
+	VPCMPGTD  Y0, Y4, Y0
+	VBLENDVPS Y0, Y2, Y3, Y3
+	VORPS     Y1, Y3, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func fromBfloat16(d *float32, x *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·fromBfloat16(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x08, DX
+	JLT  done
+
+loop:
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x10, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func toBfloat16(d *uint16, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·toBfloat16(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x08, DX
+	JLT  done
+
+loop:
+	VMOVUPS      (CX), Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       word00000001<>+0(SB), Y1, Y1
+	VPADDD       word00007fff<>+0(SB), Y0, Y2
+	VPADDD       Y1, Y2, Y2
+	VPSRLD       $0x10, Y2, Y1
+	VANDPS       word7fffffff<>+0(SB), Y0, Y0
+	VPCMPGTD     word7f800000<>+0(SB), Y0, Y0
+	VBLENDVPS    Y0, word00007fc0<>+0(SB), Y1, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x10, AX
+	SUBQ         $0x08, DX
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word00007fff<>+0(SB)/4, $0x00007fff
+DATA word00007fff<>+4(SB)/4, $0x00007fff
+DATA word00007fff<>+8(SB)/4, $0x00007fff
+DATA word00007fff<>+12(SB)/4, $0x00007fff
+DATA word00007fff<>+16(SB)/4, $0x00007fff
+DATA word00007fff<>+20(SB)/4, $0x00007fff
+DATA word00007fff<>+24(SB)/4, $0x00007fff
+DATA word00007fff<>+28(SB)/4, $0x00007fff
+GLOBL word00007fff<>(SB), RODATA|NOPTR, $32
+
+DATA word00007fc0<>+0(SB)/4, $0x00007fc0
+DATA word00007fc0<>+4(SB)/4, $0x00007fc0
+DATA word00007fc0<>+8(SB)/4, $0x00007fc0
+DATA word00007fc0<>+12(SB)/4, $0x00007fc0
+DATA word00007fc0<>+16(SB)/4, $0x00007fc0
+DATA word00007fc0<>+20(SB)/4, $0x00007fc0
+DATA word00007fc0<>+24(SB)/4, $0x00007fc0
+DATA word00007fc0<>+28(SB)/4, $0x00007fc0
+GLOBL word00007fc0<>(SB), RODATA|NOPTR, $32
+
+// func roundBfloat16(d *float32, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·roundBfloat16(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x08, DX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VANDPS    word00000001<>+0(SB), Y1, Y1
+	VPADDD    word00007fff<>+0(SB), Y0, Y2
+	VPADDD    Y1, Y2, Y2
+	VPSRLD    $0x10, Y2, Y1
+	VANDPS    word7fffffff<>+0(SB), Y0, Y0
+	VPCMPGTD  word7f800000<>+0(SB), Y0, Y0
+	VBLENDVPS Y0, word00007fc0<>+0(SB), Y1, Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sWindow(d *float32, x *float32, w *float32, rows int, taps int, xRow int, xTap int, wRow int, wTap int, n int)
+// Requires: AVX
+TEXT ·sWindow(SB), NOSPLIT, $0-80
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ w+16(FP), DX
+	MOVQ n+72(FP), BX
+	MOVQ xTap+48(FP), SI
+	MOVQ wTap+64(FP), DI
+	SUBQ $0x00000020, BX
+	JLT  leftturn4
+
+turn4:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	MOVQ    CX, R8
+	MOVQ    DX, R9
+	MOVQ    rows+24(FP), R10
+
+turn4Row:
+	MOVQ R8, R11
+	MOVQ R9, R12
+	MOVQ taps+32(FP), R13
+
+turn4Tap:
+	VMOVUPS (R11), Y4
+	VMULPS  (R12), Y4, Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(R11), Y4
+	VMULPS  32(R12), Y4, Y4
+	VADDPS  Y4, Y1, Y1
+	VMOVUPS 64(R11), Y4
+	VMULPS  64(R12), Y4, Y4
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 96(R11), Y4
+	VMULPS  96(R12), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	ADDQ    SI, R11
+	ADDQ    DI, R12
+	DECQ    R13
+	JNE     turn4Tap
+	MOVQ    xRow+40(FP), R11
+	ADDQ    R11, R8
+	MOVQ    wRow+56(FP), R11
+	ADDQ    R11, R9
+	DECQ    R10
+	JNE     turn4Row
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, BX
+	JGE     turn4
+
+leftturn4:
+	ADDQ $0x00000020, BX
+	SUBQ $0x00000008, BX
+	JLT  leftturn1
+
+turn1:
+	VMOVUPS (AX), Y0
+	MOVQ    CX, R8
+	MOVQ    DX, R9
+	MOVQ    rows+24(FP), R10
+
+turn1Row:
+	MOVQ R8, R11
+	MOVQ R9, R12
+	MOVQ taps+32(FP), R13
+
+turn1Tap:
+	VMOVUPS (R11), Y1
+	VMULPS  (R12), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	ADDQ    SI, R11
+	ADDQ    DI, R12
+	DECQ    R13
+	JNE     turn1Tap
+	MOVQ    xRow+40(FP), R11
+	ADDQ    R11, R8
+	MOVQ    wRow+56(FP), R11
+	ADDQ    R11, R9
+	DECQ    R10
+	JNE     turn1Row
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, BX
+	JGE     turn1
+
+leftturn1:
+	ADDQ $0x00000008, BX
 	VZEROUPPER
 	RET

@@ -204,6 +204,16 @@ func sEluGrad(d, grad, y *float32, above, below, none float32, n int)
 //go:noescape
 func dEluGrad(d, grad, y *float64, above, below, none float64, n int)
 
+// sSign sets d to one where x is above none, to minus where it is below, else to none, or x if that is no number.
+//
+//go:noescape
+func sSign(d, x *float32, one, minus, none float32, n int)
+
+// dSign sets d to one where x is above none, to minus where it is below, else to none, or x if that is no number.
+//
+//go:noescape
+func dSign(d, x *float64, one, minus, none float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape
@@ -513,6 +523,16 @@ func sErfc(d, x *float32, n int)
 //
 //go:noescape
 func sSigmoid(d, x *float32, n int)
+
+// sSin sets d to the sines of x.
+//
+//go:noescape
+func sSin(d, x *float32, n int)
+
+// sCos sets d to the cosines of x.
+//
+//go:noescape
+func sCos(d, x *float32, n int)
 
 // sLanes adds element i of x to lane i%16.
 //

@@ -2468,6 +2468,146 @@ single:
 done:
 	RET
 
+// func sSign(d, x *float32, one, minus, none float32, n int)
+TEXT ·sSign(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS one+16(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS minus+20(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS none+24(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	MOVD n+32(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R0)
+	FMOVQ 16(R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F3
+	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ea2e463 // fcmgt v3.4s, v3.4s, v2.4s
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dSign(d, x *float64, one, minus, none float64, n int)
+TEXT ·dSign(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVD one+16(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD minus+24(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD none+32(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	MOVD n+40(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R0)
+	FMOVQ 16(R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F3
+	WORD $0x6ee3e444 // fcmgt v4.2d, v2.2d, v3.2d
+	WORD $0x4e63e465 // fcmeq v5.2d, v3.2d, v3.2d
+	WORD $0x6e631c45 // bsl v5.16b, v2.16b, v3.16b
+	WORD $0x6e651c24 // bsl v4.16b, v1.16b, v5.16b
+	WORD $0x6ee2e463 // fcmgt v3.2d, v3.2d, v2.2d
+	WORD $0x6e641c03 // bsl v3.16b, v0.16b, v4.16b
+	FMOVQ F3, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
+	BGE single
+done:
+	RET
+
 // func sSquare(d, x *float32, n int)
 TEXT ·sSquare(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0
@@ -7635,6 +7775,120 @@ single:
 done:
 	RET
 
+// func sSin(d, x *float32, n int)
+TEXT ·sSin(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD $constants<>(SB), R3
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F0
+	FMOVQ 1136(R3), F1
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ea01c02 // orr v2.16b, v0.16b, v0.16b
+	FMOVQ 1152(R3), F3
+	WORD $0x4ea3cc22 // fmls v2.4s, v1.4s, v3.4s
+	FMOVQ 1168(R3), F3
+	WORD $0x4ea3cc22 // fmls v2.4s, v1.4s, v3.4s
+	FMOVQ 1184(R3), F3
+	WORD $0x4ea3cc22 // fmls v2.4s, v1.4s, v3.4s
+	WORD $0x6e22dc43 // fmul v3.4s, v2.4s, v2.4s
+	FMOVQ 1200(R3), F4
+	FMOVQ 1216(R3), F5
+	WORD $0x4e24cc65 // fmla v5.4s, v3.4s, v4.4s
+	FMOVQ 1232(R3), F4
+	WORD $0x4e25cc64 // fmla v4.4s, v3.4s, v5.4s
+	FMOVQ 1248(R3), F5
+	FMOVQ 1264(R3), F6
+	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
+	FMOVQ 1280(R3), F5
+	WORD $0x4e26cc65 // fmla v5.4s, v3.4s, v6.4s
+	FMOVQ 1296(R3), F6
+	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
+	FMOVQ 176(R3), F5
+	WORD $0x4e26cc65 // fmla v5.4s, v3.4s, v6.4s
+	WORD $0x4ea21c46 // orr v6.16b, v2.16b, v2.16b
+	WORD $0x6e22dc62 // fmul v2.4s, v3.4s, v2.4s
+	WORD $0x4e24cc46 // fmla v6.4s, v2.4s, v4.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f5422 // shl v2.4s, v1.4s, #31
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 1312(R3), F3
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x4f3e5421 // shl v1.4s, v1.4s, #30
+	WORD $0x6e661ca2 // bsl v2.16b, v5.16b, v6.16b
+	WORD $0x6e211c41 // eor v1.16b, v2.16b, v1.16b
+	FMOVQ 1328(R3), F2
+	WORD $0x4ea0f803 // fabs v3.4s, v0.4s
+	WORD $0x6ea3e442 // fcmgt v2.4s, v2.4s, v3.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func sCos(d, x *float32, n int)
+TEXT ·sCos(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD $constants<>(SB), R3
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F0
+	FMOVQ 1136(R3), F1
+	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
+	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	WORD $0x4ea01c00 // orr v0.16b, v0.16b, v0.16b
+	FMOVQ 1152(R3), F2
+	WORD $0x4ea2cc20 // fmls v0.4s, v1.4s, v2.4s
+	FMOVQ 1168(R3), F2
+	WORD $0x4ea2cc20 // fmls v0.4s, v1.4s, v2.4s
+	FMOVQ 1184(R3), F2
+	WORD $0x4ea2cc20 // fmls v0.4s, v1.4s, v2.4s
+	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
+	FMOVQ 1200(R3), F3
+	FMOVQ 1216(R3), F4
+	WORD $0x4e23cc44 // fmla v4.4s, v2.4s, v3.4s
+	FMOVQ 1232(R3), F3
+	WORD $0x4e24cc43 // fmla v3.4s, v2.4s, v4.4s
+	FMOVQ 1248(R3), F4
+	FMOVQ 1264(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	FMOVQ 1280(R3), F4
+	WORD $0x4e25cc44 // fmla v4.4s, v2.4s, v5.4s
+	FMOVQ 1296(R3), F5
+	WORD $0x4e24cc45 // fmla v5.4s, v2.4s, v4.4s
+	FMOVQ 176(R3), F4
+	WORD $0x4e25cc44 // fmla v4.4s, v2.4s, v5.4s
+	WORD $0x4ea01c05 // orr v5.16b, v0.16b, v0.16b
+	WORD $0x6e20dc40 // fmul v0.4s, v2.4s, v0.4s
+	WORD $0x4e23cc05 // fmla v5.4s, v0.4s, v3.4s
+	WORD $0x4e21a820 // fcvtns v0.4s, v1.4s
+	FMOVQ 1344(R3), F1
+	WORD $0x4ea18400 // add v0.4s, v0.4s, v1.4s
+	WORD $0x4f3f5401 // shl v1.4s, v0.4s, #31
+	WORD $0x4f210421 // sshr v1.4s, v1.4s, #31
+	FMOVQ 1312(R3), F2
+	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
+	WORD $0x4f3e5400 // shl v0.4s, v0.4s, #30
+	WORD $0x6e651c81 // bsl v1.16b, v4.16b, v5.16b
+	WORD $0x6e201c20 // eor v0.16b, v1.16b, v0.16b
+	FMOVQ F0, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
 // func sLanes(lanes *float64, x *float32, n int)
 TEXT ·sLanes(SB), NOSPLIT, $0-24
 	MOVD lanes+0(FP), R0
@@ -9132,4 +9386,32 @@ DATA constants<>+1104(SB)/8, $0x8000000080000000
 DATA constants<>+1112(SB)/8, $0x8000000080000000
 DATA constants<>+1120(SB)/8, $0x4000000040000000
 DATA constants<>+1128(SB)/8, $0x4000000040000000
-GLOBL constants<>(SB), RODATA|NOPTR, $1136
+DATA constants<>+1136(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1144(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1152(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1160(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1168(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1176(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1184(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1192(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1200(SB)/8, $0xb94ca1f9b94ca1f9
+DATA constants<>+1208(SB)/8, $0xb94ca1f9b94ca1f9
+DATA constants<>+1216(SB)/8, $0x3c08839e3c08839e
+DATA constants<>+1224(SB)/8, $0x3c08839e3c08839e
+DATA constants<>+1232(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA constants<>+1240(SB)/8, $0xbe2aaaa3be2aaaa3
+DATA constants<>+1248(SB)/8, $0x37ccf5ce37ccf5ce
+DATA constants<>+1256(SB)/8, $0x37ccf5ce37ccf5ce
+DATA constants<>+1264(SB)/8, $0xbab6061abab6061a
+DATA constants<>+1272(SB)/8, $0xbab6061abab6061a
+DATA constants<>+1280(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA constants<>+1288(SB)/8, $0x3d2aaaa53d2aaaa5
+DATA constants<>+1296(SB)/8, $0xbf000000bf000000
+DATA constants<>+1304(SB)/8, $0xbf000000bf000000
+DATA constants<>+1312(SB)/8, $0x0000000200000002
+DATA constants<>+1320(SB)/8, $0x0000000200000002
+DATA constants<>+1328(SB)/8, $0x399d4952399d4952
+DATA constants<>+1336(SB)/8, $0x399d4952399d4952
+DATA constants<>+1344(SB)/8, $0x0000000100000001
+DATA constants<>+1352(SB)/8, $0x0000000100000001
+GLOBL constants<>(SB), RODATA|NOPTR, $1360

@@ -34,6 +34,7 @@ func TestFunctions(t *testing.T) {
 	}{
 		{"exp", Exp[float32], math.Exp, 2}, {"log", Log[float32], math.Log, 2}, {"tanh", Tanh[float32], math.Tanh, 4},
 		{"erf", Erf[float32], math.Erf, 6}, {"erfc", Erfc[float32], math.Erfc, 6}, {"sigmoid", Sigmoid[float32], logistic, 4},
+		{"sin", Sin[float32], math.Sin, 2}, {"cos", Cos[float32], math.Cos, 2},
 	} {
 		d := make([]float32, len(x))
 		f.run(d, x)
@@ -65,6 +66,7 @@ func TestBitsOfFunctions(t *testing.T) {
 		sum  uint32
 	}{
 		{"exp", Exp[float32], 0x5a9af3da}, {"log", Log[float32], 0x4ef6674b}, {"tanh", Tanh[float32], 0x975cf792}, {"erf", Erf[float32], 0xcf866344}, {"erfc", Erfc[float32], 0x33cfbb5d}, {"sigmoid", Sigmoid[float32], 0x7830de6c},
+		{"sin", Sin[float32], 0x10b8a1a}, {"cos", Cos[float32], 0xff1cc71},
 	} {
 		d, sum := make([]float32, len(x)), crc32.NewIEEE()
 		f.run(d, x)

@@ -13,6 +13,8 @@ const (
 	erfFunction
 	erfcFunction
 	sigmoidFunction
+	sinFunction
+	cosFunction
 )
 
 func (f function) call(d, x *float32, n int) {
@@ -29,6 +31,10 @@ func (f function) call(d, x *float32, n int) {
 		sErfc(d, x, n)
 	case sigmoidFunction:
 		sSigmoid(d, x, n)
+	case sinFunction:
+		sSin(d, x, n)
+	case cosFunction:
+		sCos(d, x, n)
 	}
 }
 
@@ -58,3 +64,5 @@ func tanhWide[T Float](d, x []T) int    { return whole(d, x, tanhFunction) }
 func erfWide[T Float](d, x []T) int     { return whole(d, x, erfFunction) }
 func erfcWide[T Float](d, x []T) int    { return whole(d, x, erfcFunction) }
 func sigmoidWide[T Float](d, x []T) int { return whole(d, x, sigmoidFunction) }
+func sinWide[T Float](d, x []T) int     { return whole(d, x, sinFunction) }
+func cosWide[T Float](d, x []T) int     { return whole(d, x, cosFunction) }

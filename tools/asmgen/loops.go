@@ -98,6 +98,11 @@ var loops = []loop{
 		g, y := v.load("grad"), v.load("y")
 		v.store("d", v.where(v.above(v.scalar("none"), y), v.mul(g, v.add(y, v.scalar("below"))), v.mul(g, v.scalar("above"))))
 	}},
+	{"sign", "sets d to one where x is above none, to minus where it is below, else to none, or x if that is no number", "d x", "one minus none", func(v arithmetic) {
+		x, none := v.load("x"), v.scalar("none")
+		sign := v.where(v.above(none, x), v.scalar("minus"), v.where(v.equal(x, x), none, x))
+		v.store("d", v.where(v.above(x, none), v.scalar("one"), sign))
+	}},
 	{"square", "sets d to x*x", "d x", "", func(v arithmetic) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
 	{"floor", "sets d to x rounded down", "d x", "", func(v arithmetic) { v.store("d", v.floor(v.load("x"))) }},
 	{"addScaled", "adds x*s to d", "d x", "s", func(v arithmetic) { v.store("d", v.add(v.load("d"), v.mul(v.load("x"), v.scalar("s")))) }},

@@ -7,6 +7,7 @@ import "math"
 func emitNEONFunctions(f *neonFile) {
 	bodies := map[string]func(v *neonVectors, x vreg) vreg{
 		"exp": (*neonVectors).exp, "log": (*neonVectors).log, "tanh": (*neonVectors).tanh, "erf": (*neonVectors).erf, "erfc": (*neonVectors).erfc, "sigmoid": (*neonVectors).sigmoid,
+		"sin": (*neonVectors).sin, "cos": func(v *neonVectors, x vreg) vreg { return v.wave(x, 1) },
 	}
 	for _, l := range functions {
 		body := bodies[l.name]

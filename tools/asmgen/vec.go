@@ -24,12 +24,15 @@ func emitVec(c *build.Context) {
 		emitLoop(c, l, body, false)
 		emitLoop(c, l, body, true)
 	}
-	emitFunctions(c)
+	k := newConstants(c)
+	emitFunctions(c, k)
 	emitFolds(c)
 	emitRows(c)
 	emitWinograd(c)
 	emitToLargest(c)
 	emitChoices(c)
+	emitHalves(c, k)
+	emitWindow(c)
 }
 
 func emitLoop(c *build.Context, l loop, body func(v *vectors), double bool) {

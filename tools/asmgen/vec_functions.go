@@ -18,10 +18,12 @@ var functions = []loop{
 	{name: "erf", doc: "sets d to the error functions of x", slices: "d x"},
 	{name: "erfc", doc: "sets d to one minus the error functions of x", slices: "d x"},
 	{name: "sigmoid", doc: "sets d to the logistic functions of x", slices: "d x"},
+	{name: "sin", doc: "sets d to the sines of x", slices: "d x"},
+	{name: "cos", doc: "sets d to the cosines of x", slices: "d x"},
 }
 
 // Coefficients of polynomials, from the highest power down: of the Cephes library
-// (exp, log), of Eigen (tanh, erf) and of Numerical Recipes (erfc).
+// (exp, log, sin, cos), of Eigen (tanh, erf) and of Numerical Recipes (erfc).
 var (
 	expTerms = []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1}
 	logTerms = []float32{7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
@@ -33,6 +35,11 @@ var (
 		-7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02}
 	erfDivisor = []float32{-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03, -1.42647390514189e-02}
 	erfcTerms  = []float32{.17087277, -.82215223, 1.48851587, -1.13520398, .27886807, -.18628806, .09678418, .37409196, 1.00002368, -1.26551223}
+	sinTerms   = []float32{-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1}
+	cosTerms   = []float32{2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -.5, 1}
+	// A quarter of the circle is the sum of these. The first one times a whole number is
+	// taken from x without rounding.
+	quarterParts = []float32{1.57079637, -4.37113883e-08, -1.71512451e-15}
 )
 
 const (
@@ -45,15 +52,16 @@ const (
 	infinity        = 0x7f800000
 	minusInfinity   = 0xff800000
 	fractionBits    = 0x007fffff
+	sinTiny         = .0003      // below it, sin(x) is x
 	twelveBits      = 0xfffff000 // of a fraction; the square is exact
 	signBit         = 0x80000000
 )
 
 // emitFunctions emits the functions.
-func emitFunctions(c *build.Context) {
-	k := constants{c: c, made: map[uint32]operand.Mem{}}
+func emitFunctions(c *build.Context, k *constants) {
 	bodies := map[string]func(v *vectors){
 		"exp": func(v *vectors) { v.store("d", k.exp(v, v.load("x"))) }, "log": k.log, "tanh": k.tanh, "erf": k.erf, "erfc": k.erfc, "sigmoid": k.sigmoid,
+		"sin": k.sin, "cos": func(v *vectors) { v.store("d", k.wave(v, v.load("x"), 1)) },
 	}
 	for _, l := range functions {
 		emitLoop(c, l, bodies[l.name], false)
@@ -64,6 +72,10 @@ func emitFunctions(c *build.Context) {
 type constants struct {
 	c    *build.Context
 	made map[uint32]operand.Mem
+}
+
+func newConstants(c *build.Context) *constants {
+	return &constants{c: c, made: map[uint32]operand.Mem{}}
 }
 
 func (k *constants) bits(bits uint32) operand.Mem {

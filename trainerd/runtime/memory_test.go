@@ -184,3 +184,25 @@ func TestMemoryOfWidened(t *testing.T) {
 		}
 	}
 }
+
+// The items of a list that are equal to the one before, such as the weights that the gradient of
+// a loop keeps for each iteration, are in memory once.
+func TestMemoryOfEqualItems(t *testing.T) {
+	p := newPipe(t)
+	const f32 = tfpb.DataType_DT_FLOAT
+	x := p.node("Placeholder", nil, "dtype", f32)
+	list := p.node("EmptyTensorList", []string{p.scalar(-1), p.scalar(-1)}, "element_dtype", f32, "shape_type", tfpb.DataType_DT_INT32)
+	for range 100 {
+		list = p.node("TensorListPushBack", []string{list, x}, "element_dtype", f32)
+	}
+	length := p.node("TensorListLength", []string{list})
+	s, err := runtime.New(p.def, &runtime.Options{MaxMemory: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	fed := &ckptfmt.Tensor{DType: f32, Shape: []int64{1 << 20}, Data: make([]byte, 4<<20)}
+	if _, err := s.Run(t.Context(), map[string]*ckptfmt.Tensor{x: fed}, []string{length}, nil); err != nil {
+		t.Error(err)
+	}
+}

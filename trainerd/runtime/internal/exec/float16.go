@@ -1,64 +1,72 @@
 package exec
 
 import (
-	"math"
-
+	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
-
-// ToBfloat16 rounds to nearest, ties to even.
-func ToBfloat16(v float32) uint16 {
-	if v != v {
-		return 0x7fc0
-	}
-	bits := math.Float32bits(v)
-	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
-}
-
-// ToHalf rounds to nearest, ties to even.
-func ToHalf(v float32) uint16 {
-	bits := math.Float32bits(v)
-	sign := uint16(bits >> 16 & 0x8000)
-	switch a := math.Float32frombits(bits & 0x7fffffff); {
-	case a != a:
-		return sign | 0x7e00
-	case a >= 65520:
-		return sign | 0x7c00
-	case a < 1.0/(1<<14):
-		// Below the normal range the unit is 2^-24.
-		return sign | uint16(math.RoundToEven(float64(a)*(1<<24)))
-	default:
-		b := math.Float32bits(a) - (127-15)<<23
-		return sign | uint16((b+0xfff+b>>13&1)>>13)
-	}
-}
-
-// FromHalf returns a half as a float32.
-func FromHalf(v uint16) float32 {
-	sign := uint32(v&0x8000) << 16
-	exponent, fraction := uint32(v>>10&31), uint32(v&0x3ff)
-	switch exponent {
-	case 0:
-		f := math.Float32bits(float32(fraction) / (1 << 24))
-		return math.Float32frombits(sign | f)
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
-}
 
 // Narrower returns the function that rounds a float32 to a 16-bit type.
 func Narrower(dt tfpb.DataType) func(float32) uint16 {
 	if dt == Bfloat16 {
-		return ToBfloat16
+		return vec.ToBfloat16
 	}
-	return ToHalf
+	return vec.ToHalf
 }
 
 // Widener returns the function that makes a 16-bit type a float32.
 func Widener(dt tfpb.DataType) func(uint16) float32 {
 	if dt == Bfloat16 {
-		return func(v uint16) float32 { return math.Float32frombits(uint32(v) << 16) }
+		return vec.FromBfloat16
 	}
-	return FromHalf
+	return vec.FromHalf
+}
+
+// NarrowerOfSlices is [Narrower] for whole slices.
+func NarrowerOfSlices(dt tfpb.DataType) func(d []uint16, x []float32) {
+	if dt == Bfloat16 {
+		return vec.ToBfloat16s
+	}
+	return vec.ToHalves
+}
+
+// WidenerOfSlices is [Widener] for whole slices.
+func WidenerOfSlices(dt tfpb.DataType) func(d []float32, x []uint16) {
+	if dt == Bfloat16 {
+		return vec.FromBfloat16s
+	}
+	return vec.FromHalves
+}
+
+// conversion is a function of slices at work on several processors.
+type conversion[D, S Element] struct {
+	f func(d []D, x []S)
+	d []D
+	x []S
+}
+
+// The fewest elements whose conversion is worth a second processor, and how many of them
+// fill whole cache lines.
+const (
+	sharedConversion = 1 << 16
+	conversionStep   = 64
+)
+
+// Part implements [parallel.Job].
+func (w *conversion[D, S]) Part(i, n int) {
+	from, to := parallel.Span(len(w.d), conversionStep, i, n)
+	w.f(w.d[from:to], w.x[from:to])
+}
+
+// ConvertSlices calls f for d and x, or for parts of them, on several processors when they
+// are long.
+func ConvertSlices[D, S Element](c *KernelContext, f func(d []D, x []S), d []D, x []S) {
+	if len(d) < sharedConversion {
+		f(d, x[:len(d)])
+		return
+	}
+	w := InFrame[conversion[D, S]](c)
+	*w = conversion[D, S]{f, d, x}
+	parallel.Run(MaxParts, w)
+	*w = conversion[D, S]{}
 }

@@ -153,6 +153,13 @@ const tooDeep = "functions are nested deeper than %d: %s"
 // FunctionNamed compiles a function that the builder's node calls, and lets the
 // node's step have the access to state that the function needs.
 func (b *OpConstruction) FunctionNamed(name string) *Plan {
+	return b.functionNamedBy(name, func(f *body) (*Plan, error) {
+		return b.sess.compileAt(f.g, b.path+"/", b.depth+1, b.budget, f.args, f.results, f.effects)
+	})
+}
+
+// functionNamedBy is FunctionNamed with a way to compile the body.
+func (b *OpConstruction) functionNamedBy(name string, compile func(f *body) (*Plan, error)) *Plan {
 	if b.err != nil {
 		return nil
 	}
@@ -172,7 +179,7 @@ func (b *OpConstruction) FunctionNamed(name string) *Plan {
 		b.err = err
 		return nil
 	}
-	p, err := b.sess.compileAt(f.g, b.path+"/", b.depth+1, b.budget, f.args, f.results, f.effects)
+	p, err := compile(f)
 	if err != nil {
 		b.err = err
 		return nil
@@ -191,12 +198,27 @@ func (b *OpConstruction) FunctionNamed(name string) *Plan {
 
 // Function compiles the function in an attribute.
 func (b *OpConstruction) Function(attr string) *Plan {
+	if name, ok := b.functionName(attr); ok {
+		return b.FunctionNamed(name)
+	}
+	return nil
+}
+
+// functionBy is Function with a way to compile the body.
+func (b *OpConstruction) functionBy(attr string, compile func(f *body) (*Plan, error)) *Plan {
+	if name, ok := b.functionName(attr); ok {
+		return b.functionNamedBy(name, compile)
+	}
+	return nil
+}
+
+func (b *OpConstruction) functionName(attr string) (string, bool) {
 	v, ok := b.Attr(attr).GetValue().(*tfpb.AttrValue_Func)
 	if !ok {
 		b.malformed("attribute %s (a function) is missing", attr)
-		return nil
+		return "", false
 	}
-	return b.FunctionNamed(v.Func.GetName())
+	return v.Func.GetName(), true
 }
 
 // DetachedFunction compiles the function in an attribute for [KernelContext.Detached], so that

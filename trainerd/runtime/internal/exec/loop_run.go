@@ -4,11 +4,12 @@ import "unsafe"
 
 // loopPlan runs a loop.
 type loopPlan struct {
-	body   *Plan    // feeds: two for each variable, then the fixed inputs
-	start  []int    // by variable: the input that it starts from
-	fixed  []int    // the inputs that are the same in every iteration
-	turns  []step   // what is done with them before the first iteration
-	totals []*total // the variables that are sums of products
+	body    *Plan    // feeds: two for each variable, then the fixed inputs
+	start   []int    // by variable: the input that it starts from
+	fixed   []int    // the inputs that are the same in every iteration
+	turns   []step   // what is done with them before the first iteration
+	totals  []*total // the variables that are sums of products
+	watched []bool   // by variable: whether the condition of a While takes it; nil for loops in the graph
 }
 
 // loopState is the memory of a running loop.
@@ -101,11 +102,16 @@ func (p *loopPlan) run(c *KernelContext) error {
 			return err
 		}
 	}
+	p.addTotals(c, f)
+	return p.leave(c, f)
+}
+
+// addTotals adds what was collected when the loop ends.
+func (p *loopPlan) addTotals(c *KernelContext, f *frame) {
 	inner := KernelContext{ctx: c.ctx, run: c.run, f: f, step: c.step, lane: &f.lane}
 	for _, t := range p.totals {
 		inner.addPending(t)
 	}
-	return p.leave(c, f)
 }
 
 // advance makes what an iteration computed the variables of the next one.

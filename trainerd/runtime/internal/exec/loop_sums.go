@@ -24,8 +24,12 @@ type pending struct {
 	factors [2]buffer
 }
 
-// mostPending bounds the rows of factors that are collected.
-const mostPending = 512
+// mostPending bounds the rows of factors that are collected; more elements than fewPending are
+// to be no more than four times those of the total.
+const (
+	mostPending = 512
+	fewPending  = 1 << 18
+)
 
 // findTotals finds the variables that are sums of products. Their products are not
 // computed by their steps, and what adds them to the variable does nothing.
@@ -33,7 +37,7 @@ func (c *compiler) findTotals(p *loopPlan) {
 	makers, uses := c.makers(), c.uses()
 	for k := range p.start {
 		i := makers[c.plan.fetches[1+k]]
-		if i < 0 {
+		if i < 0 || p.watched != nil && p.watched[k] {
 			continue
 		}
 		sum := &c.plan.steps[i]
@@ -124,7 +128,7 @@ func (c *KernelContext) collect(t *total, adds bool, dt tfpb.DataType, shape []i
 		c.addPending(t)
 		return false
 	}
-	if q.rows != x.Shape[0] || q.count*q.rows >= mostPending {
+	if rows := x.Shape[0]; q.rows != rows || q.count*rows >= mostPending || (q.count+1)*rows*(shape[0]+shape[1]) > max(fewPending, 4*NumElements(shape)) {
 		c.addPending(t)
 	}
 	q.rows = x.Shape[0]

@@ -133,32 +133,37 @@ func (s *Session) compileAt(g *graph, prefix string, depth int, b *budget, feeds
 	if err := c.addFeeds(feeds); err != nil {
 		return nil, err
 	}
-	outs, roots, err := c.roots(fetches, targets)
-	if err != nil {
-		return nil, err
-	}
-	needed := c.prune(slices.Clone(roots))
-	c.idle = c.idleNodes(roots, needed)
-	// Functions are checked with the graph that calls them.
-	if depth == 0 {
-		if err := c.checkOps(needed); err != nil {
-			return nil, err
-		}
-		if err := c.checkSize(&expansion{sess: s, of: map[string]expanded{}}, needed); err != nil {
-			return nil, err
-		}
-	}
-	if c.g, needed, err = cutLoops(g, needed); err != nil {
-		return nil, err
-	}
-	if err := c.addNodes(needed); err != nil {
-		return nil, err
-	}
-	if err := c.addFetches(fetches, outs); err != nil {
+	if err := c.addFunction(fetches, targets); err != nil {
 		return nil, err
 	}
 	c.finish()
 	return c.plan, nil
+}
+
+// addFunction appends the steps that the fetches and targets need.
+func (c *compiler) addFunction(fetches, targets []string) error {
+	outs, roots, err := c.roots(fetches, targets)
+	if err != nil {
+		return err
+	}
+	needed := c.prune(slices.Clone(roots))
+	c.idle = c.idleNodes(roots, needed)
+	// Functions are checked with the graph that calls them.
+	if c.depth == 0 {
+		if err := c.checkOps(needed); err != nil {
+			return err
+		}
+		if err := c.checkSize(&expansion{sess: c.sess, of: map[string]expanded{}}, needed); err != nil {
+			return err
+		}
+	}
+	if c.g, needed, err = cutLoops(c.g, needed); err != nil {
+		return err
+	}
+	if err := c.addNodes(needed); err != nil {
+		return err
+	}
+	return c.addFetches(fetches, outs)
 }
 
 func newCompiler(s *Session, g *graph, prefix string, depth int, b *budget) *compiler {

@@ -2,13 +2,13 @@ package exec
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/internal/opdef"
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -30,9 +30,9 @@ type Rounding func(float32) float32
 // RoundingTo returns the rounding to a type of 16 bits.
 func RoundingTo(dt tfpb.DataType) Rounding {
 	if dt == Bfloat16 {
-		return func(v float32) float32 { return math.Float32frombits(uint32(ToBfloat16(v)) << 16) }
+		return func(v float32) float32 { return vec.FromBfloat16(vec.ToBfloat16(v)) }
 	}
-	return func(v float32) float32 { return FromHalf(ToHalf(v)) }
+	return func(v float32) float32 { return vec.FromHalf(vec.ToHalf(v)) }
 }
 
 // Stepwise is [Widened] for an op that TensorFlow composes of several: each of these
@@ -179,7 +179,7 @@ func (w *widening) run(c *KernelContext) error {
 		n, b := c.CheckSize(t.Shape, ElemSize(w.wide))*ElemSize(w.wide), &f.frame.bufs[i]
 		c.account(n - b.size())
 		to.Data = b.bytes(n)
-		convertElems(to, t)
+		convertElems(c, to, t)
 	}
 	if err := w.kernel(inner); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (w *widening) run(c *KernelContext) error {
 // store makes a result the node's output.
 func (w *widening) store(c *KernelContext, i int, t *Tensor) {
 	if w.outputs && t.DType == w.wide && i < len(w.declared) && w.declared[i].Type == w.narrow {
-		convertElems(c.OutLike(i, w.narrow, t), t)
+		convertElems(c, c.OutLike(i, w.narrow, t), t)
 		return
 	}
 	d := c.OutLike(i, t.DType, t)
@@ -203,18 +203,12 @@ func (w *widening) store(c *KernelContext, i int, t *Tensor) {
 
 // convertElems converts the elements of src to the type of dst: float32 and the
 // types of 16 bits, int16 and int32, or int64 and the shorter integers.
-func convertElems(dst, src *Tensor) {
+func convertElems(c *KernelContext, dst, src *Tensor) {
 	switch {
 	case Halves.Has(src.DType):
-		widen, from := Widener(src.DType), Elems[uint16](src)
-		for i := range Elems[float32](dst) {
-			Elems[float32](dst)[i] = widen(from[i])
-		}
+		ConvertSlices(c, WidenerOfSlices(src.DType), Elems[float32](dst), Elems[uint16](src))
 	case Halves.Has(dst.DType):
-		round, to := Narrower(dst.DType), Elems[uint16](dst)
-		for i, v := range Elems[float32](src) {
-			to[i] = round(v)
-		}
+		ConvertSlices(c, NarrowerOfSlices(dst.DType), Elems[uint16](dst), Elems[float32](src))
 	case dst.DType == Int32 && src.DType == Int16:
 		convertInts(Elems[int32](dst), Elems[int16](src))
 	case dst.DType == Int64:

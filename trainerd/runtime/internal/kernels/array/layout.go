@@ -3,6 +3,7 @@ package array
 import (
 	"fmt"
 
+	"github.com/trainerd/trainerd/internal/blas"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -102,20 +103,13 @@ func transposed(c *exec.KernelContext) error {
 	}
 	d := c.Out(0, x.DType, shape...)
 	if x.DType == exec.Float32 && len(perm) == 2 && perm[0] == 1 {
-		transpose32(exec.Elems[float32](d), exec.Elems[float32](x), x.Shape[0], x.Shape[1])
+		if m, n := x.Shape[0], x.Shape[1]; m*n > 0 {
+			blas.Transpose(exec.Elems[float32](d), m, exec.Elems[float32](x), m, n)
+		}
 		return nil
 	}
 	elem.GatherStrided(d, x, moved, 0)
 	return nil
-}
-
-func transpose32(d, x []float32, m, n int) {
-	for i := range m {
-		row := x[i*n : (i+1)*n]
-		for j, v := range row {
-			d[j*m+i] = v
-		}
-	}
 }
 
 func buildSpaceDepth(toDepth bool) func(*exec.OpConstruction) (exec.Kernel, error) {
@@ -146,20 +140,22 @@ func spaceDepth(c *exec.KernelContext, size int, toDepth bool) error {
 		ch /= size * size
 		d = c.Out(0, x.DType, n, h*size, w*size, ch)
 	}
-	for i := range n * h * w * size * size {
-		q := i % size
-		p := i / size % size
-		j := i / (size * size) % w
-		r := i / (size * size * w) // row of blocks over the batch
-		deep := ((r*w+j)*size*size + p*size + q) * ch
-		flat := ((r*size+p)*w*size + j*size + q) * ch
-		if toDepth {
-			exec.CopyElems(d, deep, x, flat, ch)
-		} else {
-			exec.CopyElems(d, flat, x, deep, ch)
-		}
+	// A row of a block is a run of elements in both.
+	run := size * ch
+	blocks, stride := []int{n * h, size, w, run}, []int{w * size * run, run, size * run, 1}
+	if toDepth {
+		elem.ScatterStrided(d, shaped(x, blocks), stride, 0)
+	} else {
+		elem.GatherStrided(shaped(d, blocks), x, stride, 0)
 	}
 	return nil
+}
+
+// shaped returns a view of a tensor.
+func shaped(t *exec.Tensor, shape []int) *exec.Tensor {
+	view := *t
+	view.Shape = shape
+	return &view
 }
 
 func buildConjTranspose(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -182,34 +178,4 @@ func each[T any](x []T, f func(T) T) {
 	for i, v := range x {
 		x[i] = f(v)
 	}
-}
-
-func roll(c *exec.KernelContext) error {
-	x := c.In(0)
-	shifts, axes := c.IntsOf(0, c.In(1)), c.IntsOf(1, c.In(2))
-	if !exec.SameShape(c.In(1).Shape, c.In(2).Shape) || len(c.In(1).Shape) > 1 || len(x.Shape) == 0 {
-		return c.Invalid("shifts %s along axes %s of %s", exec.ShapeString(shifts), exec.ShapeString(axes), x.Describe())
-	}
-	total := elem.Zeros(c, 2, len(x.Shape))
-	for i, a := range axes {
-		if a < -len(x.Shape) || a >= len(x.Shape) {
-			return c.Invalid("axis %d is outside %s", a, x.Describe())
-		}
-		if a < 0 {
-			a += len(x.Shape)
-		}
-		if n := x.Shape[a]; n > 0 {
-			total[a] = ((total[a]+shifts[i]%n)%n + n) % n
-		}
-	}
-	d := c.OutLike(0, x.DType, x)
-	stride := elem.RowMajor(c, 3, x.Shape)
-	for o := range x.NumElements() {
-		to := 0
-		for a, n := range x.Shape {
-			to += (o/stride[a]%n + total[a]) % n * stride[a]
-		}
-		exec.CopyElems(d, to, x, o, 1)
-	}
-	return nil
 }

@@ -83,19 +83,46 @@ func buildReverseSequence(b *exec.OpConstruction) (exec.Kernel, error) {
 		if seq < 0 || batch < 0 || seq >= r || batch >= r || seq == batch || len(lens.Shape) != 1 || lens.Shape[0] != x.Shape[batch] {
 			return c.Invalid("lengths %s do not fit dimensions %d and %d of %s", lens.Describe(), seq, batch, x.Describe())
 		}
-		stride := elem.RowMajor(c, 0, x.Shape)
 		d := c.OutLike(0, x.DType, x)
-		for o := range x.NumElements() {
-			i, n := o/stride[seq]%x.Shape[seq], lens.IntAt(o/stride[batch]%x.Shape[batch])
-			if n < 0 || n > x.Shape[seq] {
+		if x.NumElements() == 0 {
+			return nil
+		}
+		for i := range lens.Shape[0] {
+			if n := lens.IntAt(i); n < 0 || n > x.Shape[seq] {
 				return c.Invalid("a length is %d, outside [0, %d]", n, x.Shape[seq])
 			}
-			from := o
-			if i < n {
-				from += (n - 1 - 2*i) * stride[seq]
-			}
-			exec.CopyElems(d, o, x, from, 1)
 		}
+		reverseSequences(d, x, lens, seq, batch)
 		return nil
 	}, nil
+}
+
+// reverseSequences moves runs of the elements after the two dimensions.
+func reverseSequences(d, x, lens *exec.Tensor, seq, batch int) {
+	first, second := min(seq, batch), max(seq, batch)
+	size := exec.NumElements
+	run, between := size(x.Shape[second+1:]), size(x.Shape[first+1:second])
+	step := run // from one place in a sequence to the next
+	if seq == first {
+		step = between * x.Shape[second] * run
+	}
+	o := 0
+	for range size(x.Shape[:first]) {
+		for i := range x.Shape[first] {
+			for range between {
+				for k := range x.Shape[second] {
+					at, b := i, k
+					if seq == second {
+						at, b = k, i
+					}
+					from := o
+					if n := lens.IntAt(b); at < n {
+						from += (n - 1 - 2*at) * step
+					}
+					exec.CopyElems(d, o, x, from, run)
+					o += run
+				}
+			}
+		}
+	}
 }

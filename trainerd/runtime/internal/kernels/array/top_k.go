@@ -1,8 +1,12 @@
 package array
 
 import (
+	"slices"
+
+	"github.com/trainerd/trainerd/internal/parallel"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 func buildTopK(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -46,10 +50,10 @@ func topK[T exec.Number](dt tfpb.DataType) exec.Kernel {
 		} else {
 			idx = exec.Scratch[int32](c, exec.ScratchA, places.NumElements())
 		}
-		xs := exec.Elems[T](x)
-		for r := range exec.NumElements(x.Shape[:len(x.Shape)-1]) {
-			topRow(xs[r*n:(r+1)*n], values[r*k:(r+1)*k], idx[r*k:(r+1)*k])
-		}
+		w := exec.InFrame[topRows[T]](c)
+		*w = topRows[T]{n: n, k: k, count: exec.NumElements(x.Shape[:len(x.Shape)-1]), x: exec.Elems[T](x), best: values, at: idx}
+		w.run()
+		*w = topRows[T]{}
 		for i := 0; i < len(idx) && dt != exec.Int32; i++ {
 			exec.SetInt(places, i, int(idx[i]))
 		}
@@ -57,8 +61,40 @@ func topK[T exec.Number](dt tfpb.DataType) exec.Kernel {
 	}
 }
 
-// topRow inserts the elements of a row into a sorted list of the best so far.
-func topRow[T exec.Number](row, best []T, at []int32) {
+// topRows is rows, of which each has its best elements and their places.
+type topRows[T exec.Number] struct {
+	n, k, count int
+	x, best     []T
+	at          []int32
+}
+
+// run finds them, on several processors when there are many elements.
+func (w *topRows[T]) run() {
+	if w.count < 2 || len(w.x) < elem.ParallelElements {
+		w.Part(0, 1)
+		return
+	}
+	parallel.Run(min(w.count, exec.MaxParts), w)
+}
+
+// Part implements [parallel.Job].
+func (w *topRows[T]) Part(i, n int) {
+	from, to := parallel.Span(w.count, 1, i, n)
+	for r := from; r < to; r++ {
+		row, best, at := w.x[r*w.n:(r+1)*w.n], w.best[r*w.k:(r+1)*w.k], w.at[r*w.k:(r+1)*w.k]
+		if w.k <= fewBest {
+			insertBest(row, best, at)
+		} else {
+			sortBest(row, best, at)
+		}
+	}
+}
+
+// fewBest is how many elements are found sooner by inserting each into a list than by a heap.
+const fewBest = 16
+
+// insertBest inserts the elements of a row into a sorted list of the best so far.
+func insertBest[T exec.Number](row, best []T, at []int32) {
 	have := 0
 	for i, v := range row {
 		j := have
@@ -72,5 +108,69 @@ func topRow[T exec.Number](row, best []T, at []int32) {
 		copy(best[j+1:have], best[j:have-1])
 		copy(at[j+1:have], at[j:have-1])
 		best[j], at[j] = v, int32(i)
+	}
+}
+
+// sortBest sorts the places of the best, which a heap has found if there are others.
+func sortBest[T exec.Number](row, best []T, at []int32) {
+	for i := range at {
+		at[i] = int32(i)
+	}
+	if len(at) < len(row) {
+		h := worstFirst[T]{row, at}
+		for i := len(at)/2 - 1; i >= 0; i-- {
+			h.sink(i)
+		}
+		for i := len(at); i < len(row); i++ {
+			if below(row[at[0]], row[i]) {
+				at[0] = int32(i)
+				h.sink(0)
+			}
+		}
+	}
+	slices.SortFunc(at, func(i, j int32) int {
+		switch {
+		case below(row[j], row[i]):
+			return -1
+		case below(row[i], row[j]):
+			return 1
+		}
+		return int(i) - int(j)
+	})
+	for i, k := range at {
+		best[i] = row[k]
+	}
+}
+
+// worstFirst is a heap of places in a row, the smallest element and of equals the last one at
+// its top.
+type worstFirst[T exec.Number] struct {
+	row []T
+	at  []int32
+}
+
+func (h *worstFirst[T]) worse(i, j int) bool {
+	x, y := h.row[h.at[i]], h.row[h.at[j]]
+	return below(x, y) || !below(y, x) && h.at[i] > h.at[j]
+}
+
+// below orders numbers; what is none is below all others.
+func below[T exec.Number](x, y T) bool { return x < y || x != x && y == y }
+
+// sink moves a place below those that are worse.
+func (h *worstFirst[T]) sink(i int) {
+	for {
+		next := 2*i + 1
+		if next >= len(h.at) {
+			return
+		}
+		if next+1 < len(h.at) && h.worse(next+1, next) {
+			next++
+		}
+		if !h.worse(next, i) {
+			return
+		}
+		h.at[i], h.at[next] = h.at[next], h.at[i]
+		i = next
 	}
 }

@@ -56,40 +56,6 @@ func buildCase(b *exec.OpConstruction) (exec.Kernel, error) {
 }
 
 func buildWhile(b *exec.OpConstruction) (exec.Kernel, error) {
-	cond, step := b.Function("cond"), b.Function("body")
-	return func(c *exec.KernelContext) error { return loop(c, cond, step) }, nil
-}
-
-// loop runs step on its own results as long as cond holds.
-func loop(c *exec.KernelContext, cond, step *exec.Plan) error {
-	n := c.NumInputs()
-	if cond.NumResults() != 1 || step.NumResults() != n {
-		return c.Invalid("the condition has %d results, the body %d for %d variables", cond.NumResults(), step.NumResults(), n)
-	}
-	state, next := make([]*exec.Tensor, n), make([]*exec.Tensor, n)
-	for i := range state {
-		state[i] = c.In(i)
-	}
-	arg := func(i int) *exec.Tensor { return state[i] }
-	for {
-		var ok bool
-		var bad error
-		if err := c.Invoke(cond, arg, n, func(_ int, t *exec.Tensor) { ok, bad = elem.Truth(c, t) }); err != nil {
-			return err
-		}
-		if bad != nil {
-			return bad
-		}
-		if !ok {
-			break
-		}
-		if err := c.Invoke(step, arg, n, func(i int, t *exec.Tensor) { next[i] = c.Keep(t) }); err != nil {
-			return err
-		}
-		copy(state, next)
-	}
-	for i, t := range state {
-		c.CopyOut(i, t)
-	}
-	return nil
+	w := b.While()
+	return func(c *exec.KernelContext) error { return w.Run(c, elem.Truth) }, nil
 }

@@ -202,7 +202,7 @@ func Combine[T, R exec.Element](f *Loops[T, R]) exec.Kernel {
 			return c.Invalid("%v", err)
 		}
 		z := c.Out(0, dt, b.Shape()...)
-		Zip(&b, exec.Elems[R](z), exec.Elems[T](x), exec.Elems[T](y), f)
+		zipShared(c, &b, exec.Elems[R](z), exec.Elems[T](x), exec.Elems[T](y), f)
 		return nil
 	}
 }

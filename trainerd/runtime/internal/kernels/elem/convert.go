@@ -2,6 +2,7 @@ package elem
 
 import (
 	"github.com/trainerd/trainerd/internal/parallel"
+	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
@@ -57,4 +58,13 @@ func OneIf[T exec.Number](v bool) T {
 		return 1
 	}
 	return 0
+}
+
+// ConvertSlices is the kernel of a function of slices that makes elements another type.
+func ConvertSlices[S, D exec.Element](dt tfpb.DataType, f func(d []D, x []S)) exec.Kernel {
+	return func(c *exec.KernelContext) error {
+		x := c.In(0)
+		exec.ConvertSlices(c, f, exec.Elems[D](c.OutLike(0, dt, x)), exec.Elems[S](x))
+		return nil
+	}
 }

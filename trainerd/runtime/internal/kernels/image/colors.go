@@ -126,17 +126,33 @@ func adjustContrast(c *exec.KernelContext) error {
 	channels := x.Shape[r-1]
 	size := x.Shape[r-3] * x.Shape[r-2] * channels
 	xs, d := exec.Elems[float32](x), exec.Elems[float32](c.OutLike(0, x.DType, x))
-	for at := 0; at < len(xs); at += size {
-		for k := range channels {
-			sum := 0.0
-			for i := at + k; i < at+size; i += channels {
-				sum += float64(xs[i])
-			}
-			mean := sum / float64(size/channels)
-			for i := at + k; i < at+size; i += channels {
-				d[i] = float32((float64(xs[i])-mean)*factor + mean)
-			}
+	if size == 0 {
+		return nil
+	}
+	inSpans(len(xs)/size, len(xs), func(from, to int) {
+		means := make([]float64, channels)
+		for n := from; n < to; n++ {
+			changeContrast(d[n*size:(n+1)*size], xs[n*size:(n+1)*size], means, factor)
+		}
+	})
+	return nil
+}
+
+// changeContrast changes one image, which has so many channels as there are places for means.
+func changeContrast(d, x []float32, means []float64, factor float64) {
+	n := len(means)
+	clear(means)
+	for at := 0; at < len(x); at += n {
+		for k, v := range x[at:][:n] {
+			means[k] += float64(v)
 		}
 	}
-	return nil
+	for k := range means {
+		means[k] /= float64(len(x) / n)
+	}
+	for at := 0; at < len(x); at += n {
+		for k, v := range x[at:][:n] {
+			d[at+k] = float32((float64(v)-means[k])*factor + means[k])
+		}
+	}
 }

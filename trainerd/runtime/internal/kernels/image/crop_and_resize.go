@@ -96,9 +96,9 @@ func (p place) closest() int {
 	return p.lo
 }
 
-// each calls f with every pixel of every result, its number, and its place.
-func (b *boxes) each(f func(box, out int, y, x place)) {
-	for i := range b.image {
+// eachIn calls f with every pixel of the results of some boxes, its number, and its place.
+func (b *boxes) eachIn(from, to int, f func(box, out int, y, x place)) {
+	for i := from; i < to; i++ {
 		corners := b.at[4*i : 4*i+4]
 		for oy := range b.h {
 			y := along(corners[0], corners[2], oy, b.h, b.in[1])
@@ -123,25 +123,45 @@ func cropAndResize(c *exec.KernelContext, p *cropping) error {
 	if err != nil {
 		return err
 	}
+	xs, d := float32sOf(c, x), exec.Elems[float32](c.Out(0, exec.Float32, len(b.image), b.h, b.w, b.in[3]))
+	inSpans(len(b.image), len(d), func(from, to int) { b.crop(p, d, xs, from, to) })
+	return nil
+}
+
+// crop computes the results of some boxes.
+func (b *boxes) crop(p *cropping, d, x []float32, from, to int) {
 	ch := b.in[3]
-	d := exec.Elems[float32](c.Out(0, exec.Float32, len(b.image), b.h, b.w, ch))
-	b.each(func(box, out int, py, px place) {
-		to := d[out*ch : (out+1)*ch]
-		value := func(y, x0, k int) float32 { return float32(elem.RealAt(x, b.pixel(box, y, x0)+k)) }
-		for k := range to {
-			switch {
-			case !py.inside || !px.inside:
-				to[k] = p.outside
-			case p.nearest:
-				to[k] = value(py.closest(), px.closest(), k)
-			default:
-				top := value(py.lo, px.lo, k) + float32((value(py.lo, px.hi, k)-value(py.lo, px.lo, k))*px.weight)
-				bottom := value(py.hi, px.lo, k) + float32((value(py.hi, px.hi, k)-value(py.hi, px.lo, k))*px.weight)
-				to[k] = top + float32((bottom-top)*py.weight)
+	b.eachIn(from, to, func(box, out int, py, px place) {
+		pixel := d[out*ch : (out+1)*ch]
+		switch {
+		case !py.inside || !px.inside:
+			for k := range pixel {
+				pixel[k] = p.outside
 			}
+		case p.nearest:
+			copy(pixel, x[b.pixel(box, py.closest(), px.closest()):])
+		default:
+			b.around(x, box, py, px).mix(pixel, py.weight, px.weight)
 		}
 	})
-	return nil
+}
+
+// corners are the four pixels around a place.
+type corners struct{ topLeft, topRight, bottomLeft, bottomRight []float32 }
+
+func (b *boxes) around(x []float32, box int, py, px place) corners {
+	at := func(y, x0 int) []float32 { return x[b.pixel(box, y, x0):][:b.in[3]] }
+	return corners{at(py.lo, px.lo), at(py.lo, px.hi), at(py.hi, px.lo), at(py.hi, px.hi)}
+}
+
+// mix fills d with what lies between the pixels.
+func (c corners) mix(d []float32, down, across float32) {
+	tl, tr, bl, br := c.topLeft[:len(d)], c.topRight[:len(d)], c.bottomLeft[:len(d)], c.bottomRight[:len(d)]
+	for k := range d {
+		top := tl[k] + float32((tr[k]-tl[k])*across)
+		bottom := bl[k] + float32((br[k]-bl[k])*across)
+		d[k] = top + float32((bottom-top)*down)
+	}
 }
 
 // cropGradient checks the gradient of the crops against their boxes.
@@ -178,20 +198,26 @@ func cropGradImage(c *exec.KernelContext, p *cropping) error {
 // addCrops adds the gradients of crops to the pixels that they were made of.
 func addCrops[T exec.Float](b *boxes, p *cropping, gs []float32, ds []T) {
 	ch := b.in[3]
-	b.each(func(box, out int, y, x place) {
+	b.eachIn(0, len(b.image), func(box, out int, y, x place) {
 		if !y.inside || !x.inside {
 			return
 		}
-		for k, g := range gs[out*ch : (out+1)*ch] {
-			if p.nearest {
-				ds[b.pixel(box, y.closest(), x.closest())+k] += T(g)
-				continue
+		grad := gs[out*ch : (out+1)*ch]
+		at := func(y, x int) []T { return ds[b.pixel(box, y, x):][:ch] }
+		if p.nearest {
+			to := at(y.closest(), x.closest())
+			for k, g := range grad {
+				to[k] += T(g)
 			}
+			return
+		}
+		topLeft, topRight, bottomLeft, bottomRight := at(y.lo, x.lo), at(y.lo, x.hi), at(y.hi, x.lo), at(y.hi, x.hi)
+		for k, g := range grad {
 			top, bottom := (1-y.weight)*g, y.weight*g
-			ds[b.pixel(box, y.lo, x.lo)+k] += T((1 - x.weight) * top)
-			ds[b.pixel(box, y.lo, x.hi)+k] += T(x.weight * top)
-			ds[b.pixel(box, y.hi, x.lo)+k] += T((1 - x.weight) * bottom)
-			ds[b.pixel(box, y.hi, x.hi)+k] += T(x.weight * bottom)
+			topLeft[k] += T((1 - x.weight) * top)
+			topRight[k] += T(x.weight * top)
+			bottomLeft[k] += T((1 - x.weight) * bottom)
+			bottomRight[k] += T(x.weight * bottom)
 		}
 	})
 }
@@ -210,15 +236,21 @@ func cropGradBoxes(c *exec.KernelContext, p *cropping) error {
 	}
 	d := c.Out(0, exec.Float32, len(b.image), 4)
 	elem.Zero(d)
-	gs, ds, ch := exec.Elems[float32](g), exec.Elems[float32](d), b.in[3]
-	b.each(func(box, out int, y, x place) {
+	gs, ds, pixels := exec.Elems[float32](g), exec.Elems[float32](d), float32sOf(c, image)
+	inSpans(len(b.image), len(gs), func(from, to int) { b.boxGradients(ds, gs, pixels, from, to) })
+	return nil
+}
+
+// boxGradients adds up those of some boxes.
+func (b *boxes) boxGradients(ds, gs, pixels []float32, from, to int) {
+	ch := b.in[3]
+	b.eachIn(from, to, func(box, out int, y, x place) {
 		if !y.inside || !x.inside {
 			return
 		}
-		to := ds[4*box : 4*box+4]
+		to, at := ds[4*box:4*box+4], b.around(pixels, box, y, x)
 		for k, g := range gs[out*ch : (out+1)*ch] {
-			value := func(y, x int) float32 { return float32(elem.RealAt(image, b.pixel(box, y, x)+k)) }
-			tl, tr, bl, br := value(y.lo, x.lo), value(y.lo, x.hi), value(y.hi, x.lo), value(y.hi, x.hi)
+			tl, tr, bl, br := at.topLeft[k], at.topRight[k], at.bottomLeft[k], at.bottomRight[k]
 			dy := (float32((1-x.weight)*(bl-tl)) + float32(x.weight*(br-tr))) * g * float32(b.in[1]-1)
 			dx := (float32((1-y.weight)*(tr-tl)) + float32(y.weight*(br-bl))) * g * float32(b.in[2]-1)
 			y1, x1 := 1-y.part, 1-x.part
@@ -228,5 +260,4 @@ func cropGradBoxes(c *exec.KernelContext, p *cropping) error {
 			to[3] += float32(dx * x.part)
 		}
 	})
-	return nil
 }

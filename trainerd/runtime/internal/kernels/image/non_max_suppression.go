@@ -105,7 +105,7 @@ func (s *suppression) read(c *exec.KernelContext) (most int, err error) {
 		if t.DType == exec.Float32 {
 			*to = exec.Elems[float32](t)[0]
 		} else {
-			*to = exec.FromHalf(exec.Elems[uint16](t)[0])
+			*to = exec.Widener(exec.Half)(exec.Elems[uint16](t)[0])
 		}
 	}
 	if !(s.overlap >= 0 && s.overlap <= 1) || most < 0 || s.sigma < 0 {

@@ -173,25 +173,14 @@ func resizeBilinearGrad[T exec.Float](r resizing) exec.Kernel {
 		if err != nil {
 			return err
 		}
-		ih, iw, ch := x.Shape[1], x.Shape[2], x.Shape[3]
+		b := bilinearGrads[T]{wide: x.Shape[2], channels: x.Shape[3], rows: r.table(x.Shape[1], g.Shape[1]), cols: r.table(x.Shape[2], g.Shape[2])}
 		gs, ds := exec.Elems[float32](g), exec.Elems[T](d)
-		rows, cols := r.table(ih, g.Shape[1]), r.table(iw, g.Shape[2])
-		o := 0
-		for n := range g.Shape[0] {
-			for _, y := range rows {
-				top, bottom := (n*ih+y.lo)*iw, (n*ih+y.hi)*iw
-				for _, p := range cols {
-					for k := range ch {
-						v := gs[o]
-						o++
-						ds[(top+p.lo)*ch+k] += T(v * (1 - y.weight) * (1 - p.weight))
-						ds[(top+p.hi)*ch+k] += T(v * (1 - y.weight) * p.weight)
-						ds[(bottom+p.lo)*ch+k] += T(v * y.weight * (1 - p.weight))
-						ds[(bottom+p.hi)*ch+k] += T(v * y.weight * p.weight)
-					}
-				}
+		image, grads := x.Shape[1]*b.wide*b.channels, len(b.rows)*len(b.cols)*b.channels
+		inSpans(g.Shape[0], len(gs), func(from, to int) {
+			for n := from; n < to; n++ {
+				b.add(ds[n*image:(n+1)*image], gs[n*grads:(n+1)*grads])
 			}
-		}
+		})
 		return nil
 	}
 }

@@ -3,8 +3,8 @@ package image
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
-	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 // Images resized by cubic convolution, and by the mean of areas.
@@ -86,30 +86,45 @@ func buildBicubic(b *exec.OpConstruction) (exec.Kernel, error) {
 			return err
 		}
 		x := c.In(0)
-		ih, iw, ch := x.Shape[1], x.Shape[2], x.Shape[3]
-		d := exec.Elems[float32](c.Out(0, exec.Float32, x.Shape[0], h, w, ch))
-		rows, cols := r.fours(ih, h), r.fours(iw, w)
-		o := 0
-		for n := range x.Shape[0] {
-			for _, y := range rows {
-				for _, p := range cols {
-					for k := range ch {
-						var sum float32
-						for j, col := range p.at {
-							var v float32
-							for i, row := range y.at {
-								v += float32(float32(elem.RealAt(x, ((n*ih+row)*iw+col)*ch+k)) * y.weight[i])
-							}
-							sum += float32(v * p.weight[j])
-						}
-						d[o] = sum
-						o++
-					}
-				}
-			}
-		}
+		k := bicubic{x: float32sOf(c, x), high: x.Shape[1], wide: x.Shape[2], channels: x.Shape[3], rows: r.fours(x.Shape[1], h), cols: r.fours(x.Shape[2], w)}
+		k.d = exec.Elems[float32](c.Out(0, exec.Float32, x.Shape[0], h, w, k.channels))
+		inSpans(x.Shape[0]*h, len(k.d), k.lines)
 		return nil
 	}, nil
+}
+
+// bicubic is images on the way from x to d.
+type bicubic struct {
+	x, d                 []float32
+	high, wide, channels int
+	rows, cols           []four
+}
+
+// lines computes some of all new lines: each from one that four old lines make.
+func (b *bicubic) lines(from, to int) {
+	wide := b.wide * b.channels
+	line := make([]float32, wide)
+	for o := from; o < to; o++ {
+		first, y := o/len(b.rows)*b.high, &b.rows[o%len(b.rows)]
+		clear(line)
+		for i, row := range y.at {
+			vec.AddScaled(line, b.x[(first+row)*wide:][:wide], y.weight[i])
+		}
+		b.across(b.d[o*len(b.cols)*b.channels:], line)
+	}
+}
+
+func (b *bicubic) across(d, line []float32) {
+	for i := range b.cols {
+		p := &b.cols[i]
+		for k := range b.channels {
+			var sum float32
+			for j, col := range p.at {
+				sum += float32(line[col*b.channels+k] * p.weight[j])
+			}
+			d[i*b.channels+k] = sum
+		}
+	}
 }
 
 func buildBicubicGrad(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -126,23 +141,33 @@ func bicubicGrad[T exec.Float](r resizing) exec.Kernel {
 		ih, iw, ch := x.Shape[1], x.Shape[2], x.Shape[3]
 		gs, ds := exec.Elems[float32](g), exec.Elems[T](d)
 		rows, cols := r.fours(ih, g.Shape[1]), r.fours(iw, g.Shape[2])
-		o := 0
-		for n := range g.Shape[0] {
-			for _, y := range rows {
-				for _, p := range cols {
-					for i, row := range y.at {
-						for j, col := range p.at {
-							to := ((n*ih+row)*iw + col) * ch
-							for k := range ch {
-								ds[to+k] += T(T(gs[o+k]) * T(y.weight[i]) * T(p.weight[j]))
-							}
-						}
+		image, grads := ih*iw*ch, g.Shape[1]*g.Shape[2]*ch
+		inSpans(g.Shape[0], len(gs), func(from, to int) {
+			for n := from; n < to; n++ {
+				addFours(ds[n*image:(n+1)*image], gs[n*grads:(n+1)*grads], rows, cols, iw, ch)
+			}
+		})
+		return nil
+	}
+}
+
+// addFours adds the gradient of one image to the pixels that each pixel was made of.
+func addFours[T exec.Float](d []T, g []float32, rows, cols []four, wide, channels int) {
+	for a := range rows {
+		y := &rows[a]
+		for b := range cols {
+			p := &cols[b]
+			for i, row := range y.at {
+				for j, col := range p.at {
+					to := d[(row*wide+col)*channels:][:channels]
+					wy, wx := T(y.weight[i]), T(p.weight[j])
+					for k := range to {
+						to[k] += T(T(g[k]) * wy * wx)
 					}
-					o += ch
 				}
 			}
+			g = g[channels:]
 		}
-		return nil
 	}
 }
 
@@ -175,28 +200,42 @@ func buildResizeArea(b *exec.OpConstruction) (exec.Kernel, error) {
 			return err
 		}
 		x := c.In(0)
-		ih, iw, ch := x.Shape[1], x.Shape[2], x.Shape[3]
-		d := exec.Elems[float32](c.Out(0, exec.Float32, x.Shape[0], h, w, ch))
-		clear(d)
-		rows, cols := r.areas(ih, h), r.areas(iw, w)
-		whole := 1 / (r.scale(ih, h) * r.scale(iw, w))
-		o := 0
-		for n := range x.Shape[0] {
-			for _, y := range rows {
-				for _, p := range cols {
-					for i, wy := range y.weight {
-						row := n*ih + min(y.from+i, ih-1)
-						for j, wx := range p.weight {
-							from := (row*iw + min(p.from+j, iw-1)) * ch
-							for k := range ch {
-								d[o+k] += float32(elem.RealAt(x, from+k)) * wy * wx * whole
-							}
-						}
-					}
-					o += ch
-				}
-			}
-		}
+		a := areas{x: float32sOf(c, x), high: x.Shape[1], wide: x.Shape[2], channels: x.Shape[3], rows: r.areas(x.Shape[1], h), cols: r.areas(x.Shape[2], w)}
+		a.whole = 1 / (r.scale(a.high, h) * r.scale(a.wide, w))
+		a.d = exec.Elems[float32](c.Out(0, exec.Float32, x.Shape[0], h, w, a.channels))
+		inSpans(x.Shape[0]*h, len(a.x), a.lines)
 		return nil
 	}, nil
+}
+
+// areas is images on the way from x to d.
+type areas struct {
+	x, d                 []float32
+	high, wide, channels int
+	rows, cols           []area
+	whole                float32 // one by the size of an area
+}
+
+// lines computes some of all new lines.
+func (a *areas) lines(from, to int) {
+	for o := from; o < to; o++ {
+		first, y := o/len(a.rows)*a.high, &a.rows[o%len(a.rows)]
+		for i := range a.cols {
+			d := a.d[(o*len(a.cols)+i)*a.channels:][:a.channels]
+			clear(d)
+			for k, weight := range y.weight {
+				a.add(d, first+min(y.from+k, a.high-1), weight, &a.cols[i])
+			}
+		}
+	}
+}
+
+// add adds what an area covers of an old row.
+func (a *areas) add(d []float32, row int, wy float32, p *area) {
+	for j, wx := range p.weight {
+		x := a.x[(row*a.wide+min(p.from+j, a.wide-1))*a.channels:][:len(d)]
+		for k := range d {
+			d[k] += float32(x[k] * wy * wx * a.whole)
+		}
+	}
 }

@@ -111,3 +111,37 @@ func resizeColours[T uint8 | float32](line []float32, src []T, cols []between) {
 		to[2] = b + float32((float32(hi[2])-b)*w)
 	}
 }
+
+// bilinearGrads adds the gradient of resized images to the pixels that they are made of.
+type bilinearGrads[T exec.Float] struct {
+	wide, channels int // of the old images
+	rows, cols     []between
+}
+
+// add adds that of one image.
+func (b *bilinearGrads[T]) add(d []T, g []float32) {
+	line := len(b.cols) * b.channels
+	upper, lower := make([]float32, line), make([]float32, line)
+	for i, y := range b.rows {
+		row := g[i*line:][:line]
+		vec.MulScalar(upper, row, 1-y.weight)
+		vec.MulScalar(lower, row, y.weight)
+		b.addLines(d[y.lo*b.wide*b.channels:], d[y.hi*b.wide*b.channels:], upper, lower)
+	}
+}
+
+// addLines adds to two lines, which may be one. The order of the sums is TensorFlow's.
+func (b *bilinearGrads[T]) addLines(top, bottom []T, upper, lower []float32) {
+	n := b.channels
+	for i, p := range b.cols {
+		topLo, topHi := top[p.lo*n:][:n], top[p.hi*n:][:n]
+		bottomLo, bottomHi := bottom[p.lo*n:][:n], bottom[p.hi*n:][:n]
+		rest, down := 1-p.weight, lower[i*n:][:n]
+		for k, up := range upper[i*n:][:n] {
+			topLo[k] += T(up * rest)
+			topHi[k] += T(up * p.weight)
+			bottomLo[k] += T(down[k] * rest)
+			bottomHi[k] += T(down[k] * p.weight)
+		}
+	}
+}

@@ -283,20 +283,29 @@ func einsumRun[T exec.Arithmetic](c *exec.KernelContext, p *einsumPlan, operands
 	if err != nil {
 		return err
 	}
-	product := x
-	if c.NumInputs() == 2 {
-		y, tb, err := einsumMatrices[T](c, exec.ScratchB, p, &operands[1], p.alone[1], p.inner, p.right)
-		if err != nil {
-			return err
-		}
-		m, n, k := p.size(p.left), p.size(p.right), p.size(p.inner)
-		product = exec.Scratch[T](c, exec.ScratchC, p.size(p.batch)*m*n)
-		for i := range p.size(p.batch) {
-			mul(ta, tb, m, n, k, x[i*m*k:(i+1)*m*k], y[i*k*n:(i+1)*k*n], 0, product[i*m*n:(i+1)*m*n])
-		}
+	d := exec.Elems[T](c.Out(0, operands[0].t.DType, shape...))
+	from, stride, err := p.places(shape, labels)
+	if err != nil {
+		return err
 	}
-	d := c.Out(0, operands[0].t.DType, shape...)
-	return einsumUnpack(p, exec.Elems[T](d), shape, labels, product)
+	if c.NumInputs() == 1 {
+		einsumUnpack(d, x, from, stride)
+		return nil
+	}
+	y, tb, err := einsumMatrices[T](c, exec.ScratchB, p, &operands[1], p.alone[1], p.inner, p.right)
+	if err != nil {
+		return err
+	}
+	product, size := d, p.size(p.batch, p.left, p.right)
+	inPlace := size == len(d) && isRowMajor(from, stride)
+	if !inPlace {
+		product = exec.Scratch[T](c, exec.ScratchC, size)
+	}
+	einsumMultiply(c, p, matrixPairs[T]{mul: mul, tx: ta, ty: tb, x: x, y: y, d: product})
+	if !inPlace {
+		einsumUnpack(d, product, from, stride)
+	}
+	return nil
 }
 
 // einsumMatrices returns an operand as matrices, one for each value of the batch labels,
@@ -315,22 +324,34 @@ func einsumMatrices[T exec.Arithmetic](c *exec.KernelContext, k int, p *einsumPl
 	return m, false, err
 }
 
-// einsumUnpack moves the product to the places that the result's labels give
-// it. Where a label is repeated the rest of the result is zero.
-func einsumUnpack[T exec.Arithmetic](p *einsumPlan, d []T, shape, labels []int, product []T) error {
+// einsumMultiply multiplies the matrices of each value of the batch labels.
+func einsumMultiply[T exec.Arithmetic](c *exec.KernelContext, p *einsumPlan, pairs matrixPairs[T]) {
+	pairs.m, pairs.n, pairs.k = p.size(p.left), p.size(p.right), p.size(p.inner)
+	batch := []int{p.size(p.batch)}
+	_ = pairs.batch.Init(batch, batch) // equal shapes fit
+	w := exec.InFrame[matrixPairs[T]](c)
+	*w = pairs
+	w.do(batch[0])
+	*w = matrixPairs[T]{}
+}
+
+// places returns the sizes of the product's dimensions, and the strides that they have in the
+// result.
+func (p *einsumPlan) places(shape, labels []int) (size, stride []int, err error) {
 	var by [einsumLabels]int
 	step := 1
 	for i := len(labels) - 1; i >= 0; i-- {
 		by[labels[i]] += step
 		step *= shape[i]
 	}
-	from, stride, err := p.strided(&by, p.batch, p.left, p.right)
-	if err != nil {
-		return err
-	}
+	return p.strided(&by, p.batch, p.left, p.right)
+}
+
+// einsumUnpack moves the product to its places. Where a label is repeated the rest of the
+// result is zero.
+func einsumUnpack[T exec.Arithmetic](d, product []T, size, stride []int) {
 	if len(product) != len(d) {
 		clear(d)
 	}
-	elem.Scatter(d, product, from, stride)
-	return nil
+	elem.Scatter(d, product, size, stride)
 }

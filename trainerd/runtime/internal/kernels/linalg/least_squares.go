@@ -67,10 +67,14 @@ func noSingularValues(c *exec.KernelContext, m, n int, full bool) {
 	}
 	for i, size := range []int{m, n} {
 		outBatch(c, i+1, size, size)
-		d := c.Slot(i + 1)
-		for k := range d.NumElements() {
-			elem.SetNumber(d, k, elem.OneIf[float64](k%(size*size)%(size+1) == 0))
-		}
+		makeIdentities(c.Slot(i+1), size)
+	}
+}
+
+// makeIdentities makes each matrix of a batch the identity.
+func makeIdentities(t *exec.Tensor, size int) {
+	for k := range t.NumElements() {
+		elem.SetNumber(t, k, elem.OneIf[float64](k%(size*size)%(size+1) == 0))
 	}
 }
 

@@ -1,6 +1,8 @@
 package lists
 
 import (
+	"bytes"
+
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -59,8 +61,21 @@ func pushBack(c *exec.KernelContext) error {
 	if err != nil {
 		return err
 	}
-	c.SetVariant(0, l.With(append(l.Items, c.Keep(c.In(1)))))
+	c.SetVariant(0, l.With(append(l.Items, nextItem(c, l, c.In(1)))))
 	return nil
+}
+
+// nextItem returns a copy of a tensor, or the last item of the list if that is one already, for
+// items do not change. The gradient of a loop has a list of each weight that the loop uses: the
+// same value for every iteration.
+func nextItem(c *exec.KernelContext, l *variant.TensorList, t *exec.Tensor) *exec.Tensor {
+	if n := len(l.Items); n > 0 && len(t.Data) > 0 {
+		last := l.Items[n-1]
+		if last != nil && last.DType == t.DType && exec.SameShape(last.Shape, t.Shape) && bytes.Equal(last.Data, t.Data) {
+			return last
+		}
+	}
+	return c.Keep(t)
 }
 
 func buildPopBack(b *exec.OpConstruction) (exec.Kernel, error) {

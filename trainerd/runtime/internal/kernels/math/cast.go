@@ -3,6 +3,7 @@ package math
 import (
 	"fmt"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -136,6 +137,12 @@ func isNotZero[S exec.Number](c *exec.KernelContext) error {
 // castHalf returns the kernel of a cast in which src or dst is a 16-bit
 // floating-point type, nil where there is none.
 func castHalf(src, dst tfpb.DataType) exec.Kernel {
+	switch {
+	case exec.Halves.Has(src) && dst == exec.Float32:
+		return elem.ConvertSlices(dst, exec.WidenerOfSlices(src))
+	case src == exec.Float32 && exec.Halves.Has(dst):
+		return elem.ConvertSlices(dst, exec.NarrowerOfSlices(dst))
+	}
 	get := func(x *exec.Tensor, i int) float64 { return elem.RealAt(x, i) }
 	switch {
 	case exec.Halves.Has(src):
@@ -148,9 +155,9 @@ func castHalf(src, dst tfpb.DataType) exec.Kernel {
 	}
 	switch dst {
 	case exec.Half:
-		return castEach(dst, get, func(v float64) uint16 { return exec.ToHalf(float32(v)) })
+		return castEach(dst, get, func(v float64) uint16 { return vec.ToHalf(float32(v)) })
 	case exec.Bfloat16:
-		return castEach(dst, get, func(v float64) uint16 { return exec.ToBfloat16(float32(v)) })
+		return castEach(dst, get, func(v float64) uint16 { return vec.ToBfloat16(float32(v)) })
 	case exec.Float32:
 		return castEach(dst, get, func(v float64) float32 { return float32(v) })
 	case exec.Float64:

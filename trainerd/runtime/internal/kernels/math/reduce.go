@@ -17,8 +17,8 @@ var reduceOps = exec.OpTable{
 	"All":           {Build: buildAll},
 	"Any":           {Build: buildAny},
 	"EuclideanNorm": {Types: exec.Floats, Build: buildNorm},
-	"ArgMax":        {Types: exec.Numbers | exec.SetOf(exec.Bool), Build: buildArg(math.Inf(-1), math.MinInt64, func(x, best float64) bool { return x > best }, func(x, best int64) bool { return x > best })},
-	"ArgMin":        {Types: exec.Numbers | exec.SetOf(exec.Bool), Build: buildArg(math.Inf(1), math.MaxInt64, func(x, best float64) bool { return x < best }, func(x, best int64) bool { return x < best })},
+	"ArgMax":        {Types: exec.Numbers | exec.SetOf(exec.Bool), Build: buildArg(true)},
+	"ArgMin":        {Types: exec.Numbers | exec.SetOf(exec.Bool), Build: buildArg(false)},
 	"L2Loss": {Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
 		return exec.ByFloat(b.DType("T"), l2Loss[float32], l2Loss[float64])
 	}},
@@ -50,6 +50,8 @@ func reduceInto[T exec.Element](c *exec.KernelContext, r *elem.Reduction, d, x [
 		foldEach(c, d, x, f)
 	case r.Loops == 2 && r.So[0] == 0 && len(x) > len(d):
 		foldRows(c, d, x, f)
+	case long && r.So[0] != 0 && r.Dim[0] > 1:
+		foldOuter(c, r, d, x, f)
 	default:
 		foldRuns(r, d, x, f)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 // Reductions of long tensors, shared between processors.
@@ -70,4 +71,27 @@ func (w *blockSums[T]) Part(i, n int) {
 // wholeSum is the sum of all elements in double precision, rounded once.
 func wholeSum(c *exec.KernelContext, x []float32) float32 {
 	return float32(sumOfBlocks(c, x, vec.Sum[float32]))
+}
+
+// outerRuns folds the runs of x, in parts of the outermost dimension, which is kept.
+type outerRuns[T exec.Element] struct {
+	r    elem.Reduction
+	d, x []T
+	f    *reducer[T]
+}
+
+// foldOuter is foldRuns on several processors.
+func foldOuter[T exec.Element](c *exec.KernelContext, r *elem.Reduction, d, x []T, f *reducer[T]) {
+	w := exec.InFrame[outerRuns[T]](c)
+	*w = outerRuns[T]{*r, d, x, f}
+	parallel.Run(min(r.Dim[0], exec.MaxParts), w)
+	*w = outerRuns[T]{}
+}
+
+// Part implements [parallel.Job].
+func (w *outerRuns[T]) Part(i, n int) {
+	from, to := parallel.Span(w.r.Dim[0], 1, i, n)
+	part, run, step := w.r, len(w.x)/w.r.Dim[0], w.r.So[0]
+	part.Dim[0] = to - from
+	foldRuns(&part, w.d[from*step:], w.x[from*run:to*run], w.f)
 }

@@ -12,7 +12,7 @@ var unaryOps = exec.OpTable{
 	"Exp":   alsoComplex(exec.OpSpec{Types: exec.Floats, Build: buildExp}, elem.Unary(expOf[complex64]), elem.Unary(expOf[complex128])),
 	"Expm1": wideUnary(exps1m, math.Expm1), "Log": sliceUnary(vec.Log[float32], vec.Log[float64]), "Log1p": wideUnary(logs1p, math.Log1p),
 	"Sqrt": sliceUnary(vec.Sqrt[float32], vec.Sqrt[float64]), "Rsqrt": sliceUnary(vec.Rsqrt[float32], vec.Rsqrt[float64]),
-	"Sin": floatUnary(math.Sin), "Cos": floatUnary(math.Cos), "Tan": floatUnary(math.Tan),
+	"Sin": sliceUnary(vec.Sin[float32], vec.Sin[float64]), "Cos": sliceUnary(vec.Cos[float32], vec.Cos[float64]), "Tan": floatUnary(math.Tan),
 	"Asin": floatUnary(math.Asin), "Acos": floatUnary(math.Acos), "Atan": floatUnary(math.Atan),
 	"Sinh": floatUnary(math.Sinh), "Cosh": floatUnary(math.Cosh), "Tanh": sliceUnary(vec.Tanh[float32], vec.Tanh[float64]),
 	"Asinh": floatUnary(math.Asinh), "Acosh": floatUnary(math.Acosh), "Atanh": floatUnary(math.Atanh),
@@ -31,7 +31,7 @@ var unaryOps = exec.OpTable{
 	"LeakyRelu":  {Build: buildLeaky(buildLeakyRelu)},
 	"Neg":        alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(negate[float32], negate[float64], neg[int32], neg[int64])}, elem.Unary(negOf[complex64]), elem.Unary(negOf[complex128])),
 	"Abs":        {Types: exec.Numbers, Build: slicesOrEach(absolute[float32], absolute[float64], elem.Absolute[int32], elem.Absolute[int64])},
-	"Sign":       {Types: exec.Numbers, Build: buildUnary(elem.Sign[float32], elem.Sign[float64], elem.Sign[int32], elem.Sign[int64])},
+	"Sign":       {Types: exec.Numbers, Build: slicesOrEach(vec.Sign[float32], vec.Sign[float64], elem.Sign[int32], elem.Sign[int64])},
 	"Square":     alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(vec.Square[float32], vec.Square[float64], square[int32], square[int64])}, elem.Unary(squareOf[complex64]), elem.Unary(squareOf[complex128])),
 	"Round":      {Types: exec.Numbers, Build: buildUnary(round[float32], round[float64], none[int32], none[int64])},
 	"Invert":     {Types: exec.Indices, Build: buildUnary(nil, nil, invert[int32], invert[int64])},
@@ -229,9 +229,9 @@ func buildLeaky(build func(b *exec.OpConstruction, alpha float64) (exec.Kernel, 
 		alpha := float32(b.Float("alpha"))
 		switch b.DType("T") {
 		case exec.Half:
-			alpha = exec.FromHalf(exec.ToHalf(alpha))
+			alpha = vec.FromHalf(vec.ToHalf(alpha))
 		case exec.Bfloat16:
-			alpha = exec.Widener(exec.Bfloat16)(exec.ToBfloat16(alpha))
+			alpha = vec.FromBfloat16(vec.ToBfloat16(alpha))
 		}
 		return exec.Widened("T", func(b *exec.OpConstruction) (exec.Kernel, error) { return build(b, float64(alpha)) })(b)
 	}

@@ -17,8 +17,8 @@ const (
 )
 
 // depthwiseWork is a depthwise convolution with one filter for each channel, or
-// one of its gradients. It goes over the lines of the images, and for each
-// position of the kernel over the pixels of a line that it covers; with stride 1
+// one of its gradients. It goes over the lines of the images, and sums over the window of
+// each pixel; where the whole kernel is inside and its stride is 1, of many at a time, as
 // they follow each other in the input too. A filter's values are repeated along
 // lanes of several pixels, so that few channels fill vectors too.
 //
@@ -44,13 +44,23 @@ func newDepthwiseWork[T exec.Float](c *exec.KernelContext, pass depthwisePass, g
 	w := exec.InFrame[depthwiseWork[T]](c)
 	*w = depthwiseWork[T]{pass: pass, g: *g, images: images, grads: grads, lane: g.cin, blocks: 1}
 	if g.w.stride == 1 {
-		w.lane *= max(1, depthwiseLanes/max(1, g.cin))
+		w.lane *= lanePixels(g.cin)
 	}
 	if pass == depthwiseFilterGrads {
 		w.blocks = max(1, min(depthwiseBlocks, g.batch))
 	}
 	w.lanes = exec.Scratch[T](c, exec.ScratchA, w.blocks*g.h.kernel*g.w.kernel*w.lane)
+	w.widen(c)
 	return w
+}
+
+// lanePixels returns how many pixels fill a lane: if possible a whole number of registers.
+func lanePixels(channels int) int {
+	pixels := max(1, depthwiseLanes/max(1, channels))
+	if pixels > 8 {
+		pixels &^= 7
+	}
+	return pixels
 }
 
 // spread repeats the values of each position of the filter along its lanes.
@@ -118,93 +128,4 @@ func (w *depthwiseWork[T]) Part(i, n int) {
 			w.filterGrads(u)
 		}
 	}
-}
-
-// outputs computes line oh of image n of the output.
-func (w *depthwiseWork[T]) outputs(n, oh int) {
-	g := &w.g
-	line := g.w.out * g.cin
-	clear(w.grads[(n*g.h.out+oh)*line:][:line])
-	lo, hi, base := g.h.span(oh)
-	for kh := lo; kh < hi; kh++ {
-		w.taps(0, n, oh, base+kh*g.h.dilation, kh)
-	}
-}
-
-// inputGrads computes line ih of image n of the images' gradient.
-func (w *depthwiseWork[T]) inputGrads(n, ih int) {
-	g := &w.g
-	line := g.w.in * g.cin
-	clear(w.images[(n*g.h.in+ih)*line:][:line])
-	for kh := range g.h.kernel {
-		at := ih + g.h.before - kh*g.h.dilation
-		if at >= 0 && at%g.h.stride == 0 && at/g.h.stride < g.h.out {
-			w.taps(0, n, at/g.h.stride, ih, kh)
-		}
-	}
-}
-
-// filterGrads computes a block's part of the filter's gradient.
-func (w *depthwiseWork[T]) filterGrads(block int) {
-	g := &w.g
-	for k := range g.h.kernel * g.w.kernel {
-		clear(w.lanesOf(block, k))
-	}
-	from, to := parallel.Span(g.batch, 1, block, w.blocks)
-	for n := from; n < to; n++ {
-		for oh := range g.h.out {
-			lo, hi, base := g.h.span(oh)
-			for kh := lo; kh < hi; kh++ {
-				w.taps(block, n, oh, base+kh*g.h.dilation, kh)
-			}
-		}
-	}
-}
-
-// taps goes over row kh of the kernel for one line of the output and one of the
-// images.
-func (w *depthwiseWork[T]) taps(block, n, oh, ih, kh int) {
-	g := &w.g
-	for kw := range g.w.kernel {
-		lo, hi := g.w.covered(kw)
-		if lo >= hi {
-			continue
-		}
-		out := ((n*g.h.out+oh)*g.w.out + lo) * g.cin
-		in := ((n*g.h.in+ih)*g.w.in + lo*g.w.stride - g.w.before + kw*g.w.dilation) * g.cin
-		lanes := w.lanesOf(block, kh*g.w.kernel+kw)
-		length, step := (hi-lo)*g.cin, w.lane
-		if g.w.stride > 1 {
-			step = g.cin
-		}
-		for done := 0; done < length; done += step {
-			m := min(step, length-done)
-			w.multiply(w.images[in:in+m], w.grads[out+done:out+done+m], lanes[:m])
-			in += step * g.w.stride
-		}
-	}
-}
-
-func (w *depthwiseWork[T]) multiply(image, grad, lanes []T) {
-	switch w.pass {
-	case depthwiseOutputs:
-		vec.AddProduct(grad, image, lanes)
-	case depthwiseInputGrads:
-		vec.AddProduct(image, grad, lanes)
-	default:
-		vec.AddProduct(lanes, image, grad)
-	}
-}
-
-// covered returns the range of output positions at which kernel position k falls
-// into the input.
-func (e *extent) covered(k int) (lo, hi int) {
-	first := e.before - k*e.dilation // the input position of an output is its own times the stride, less first
-	if first > 0 {
-		lo = (first + e.stride - 1) / e.stride
-	}
-	if last := e.in - 1 + first; last >= 0 {
-		hi = min(e.out, last/e.stride+1)
-	}
-	return lo, hi
 }

@@ -2,6 +2,7 @@ package random
 
 import (
 	"math"
+	"sort"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -84,11 +85,7 @@ func sample(d *exec.Tensor, at, n int, cdf []float64, words *philox.Words) {
 	for i := range n {
 		x0 := words.Next()
 		u := philox.Float64(x0, words.Next()) * total
-		k := 0
-		for k < len(cdf)-1 && cdf[k] <= u {
-			k++
-		}
-		exec.SetInt(d, at+i, k)
+		exec.SetInt(d, at+i, sort.Search(len(cdf)-1, func(k int) bool { return cdf[k] > u }))
 	}
 }
 

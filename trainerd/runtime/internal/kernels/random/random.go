@@ -34,11 +34,7 @@ func uniform(g *philox.Generator, t *exec.Tensor) {
 // uniformHalves fills a tensor of a 16-bit type, whose last bits are
 // the fraction, with numbers in [0, 1).
 func uniformHalves(g *philox.Generator, t *exec.Tensor, fraction int) {
-	round := exec.ToHalf
-	if t.DType == exec.Bfloat16 {
-		round = exec.ToBfloat16
-	}
-	scale := float32(int(1) << fraction)
+	round, scale := exec.Narrower(t.DType), float32(int(1)<<fraction)
 	d := exec.Elems[uint16](t)
 	for i := 0; i < len(d); i += 4 {
 		for j, word := range g.Next() {
