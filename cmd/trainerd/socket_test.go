@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/trainerd/control"
 )
@@ -121,5 +122,15 @@ func TestSocketOfMovedLogdir(t *testing.T) {
 	k.look()
 	if !isAnswered(dir + "2") {
 		t.Error("it is not answered at its new place")
+	}
+}
+
+// A run that cannot write its logdir ends with the reason for that, and says nothing of its socket before.
+func TestSocketOfARunThatFails(t *testing.T) {
+	k, log := keptSocket(t, filepath.Join(t.TempDir(), "none"), "")
+	k.every = time.Hour
+	k.start()()
+	if log.Len() > 0 || k.now != nil {
+		t.Errorf("socket %v; the log has:\n%s", k.now, log)
 	}
 }
