@@ -1,6 +1,6 @@
 //go:build !linux
 
-package logdir
+package machine
 
-// bootID is not known here.
-func bootID() string { return "" }
+// BootID is not known here.
+func BootID() string { return "" }
