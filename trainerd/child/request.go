@@ -175,7 +175,7 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 		switch {
 		case !r.attempt.isRunning() && r.paused:
 			return r.untold()
-		case r.attempt.over: // on other nodes it comes to its end: the start after that waits
+		case r.attempt.process != nil && r.attempt.over: // on other nodes it comes to its end: the start after that waits
 			r.paused = true
 			return nil
 		case r.attempt.process == nil: // the next start is due
