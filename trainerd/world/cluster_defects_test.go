@@ -53,21 +53,21 @@ var clusterDefects = []*clusterDefect{
 	{name: "the lock does not hold", seed: 7, found: "a second chief ends with", unlock: true},
 }
 
-// untagged notes which sessions have set no tag yet. It is for one goroutine at a time.
-type untagged map[*tfSession]bool // those that have
+// tagging notes which sessions have set a tag. It is for one goroutine at a time.
+type tagging map[*tfSession]bool
 
 // sees takes a request, and reports whether a chief looks with it for its own model.
-func (u untagged) sees(o *tfSession, req *tfpb.RunStepRequest) bool {
+func (s tagging) sees(o *tfSession, req *tfpb.RunStepRequest) bool {
 	if _, sets := tagOf(req); sets {
-		u[o] = true
+		s[o] = true
 	}
-	return o.task() == 0 && !u[o] && slices.Equal(req.GetFetch(), []string{runTag + "read:0"})
+	return o.task() == 0 && !s[o] && slices.Equal(req.GetFetch(), []string{runTag + "read:0"})
 }
 
 // neverAlive hides from a chief that its own model is alive.
 func neverAlive(c *simCluster) {
 	var mu sync.Mutex
-	sessions := untagged{}
+	sessions := tagging{}
 	c.spoil = func(o *tfSession, req *tfpb.RunStepRequest, resp *tfpb.RunStepResponse, err error) (*tfpb.RunStepResponse, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -82,7 +82,7 @@ func neverAlive(c *simCluster) {
 // variable has no value.
 func notReadyOnce(c *simCluster) {
 	var mu sync.Mutex
-	finds, sessions := map[*tfSession]bool{}, untagged{}
+	finds, sessions := map[*tfSession]bool{}, tagging{}
 	c.spoil = func(o *tfSession, req *tfpb.RunStepRequest, resp *tfpb.RunStepResponse, err error) (*tfpb.RunStepResponse, error) {
 		mu.Lock()
 		defer mu.Unlock()
