@@ -55,6 +55,7 @@ func (announcer) Reported(*child.Report)                {}
 func (announcer) Saved(c child.Checkpoint)              { fmt.Printf("saved %d\n", c.Step) }
 func (announcer) Ended(child.Exit, bool, time.Duration) {}
 func (announcer) Paused(bool)                           {}
+func (announcer) Waits(string)                          {}
 
 // TestProgram is the program: it continues from its checkpoint, and saves after each
 // step.

@@ -73,13 +73,22 @@ func checkZip(f io.ReaderAt, size int64) error {
 	return nil
 }
 
+// entryPiece is read at once: io.Discard by itself takes 8 KiB.
+const entryPiece = 128 << 10
+
+// onlyReader and onlyWriter have no other method by which io.CopyBuffer would do without its buffer.
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)
+
 func readEntry(e *zip.File) error {
 	r, err := e.Open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	_, err = io.Copy(io.Discard, r) // holds the checksum against the bytes
+	_, err = io.CopyBuffer(onlyWriter{io.Discard}, onlyReader{r}, make([]byte, min(e.UncompressedSize64+1, entryPiece))) // holds the checksum against the bytes
 	return err
 }
 

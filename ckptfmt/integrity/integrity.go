@@ -26,6 +26,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -49,8 +50,9 @@ var (
 
 // checker looks into the checkpoints below a folder.
 type checker struct {
-	ctx  context.Context
-	root *os.Root
+	ctx     context.Context
+	root    *os.Root
+	through func(name string, f *os.File) io.ReaderAt // nil for the file itself
 }
 
 // Check returns an error if a checkpoint is damaged or incomplete. names are its
@@ -58,6 +60,12 @@ type checker struct {
 // that an intact one of the same program has, by its [Markers]. A system error,
 // see [ckptdir.IsUnreadable], is not damage.
 func Check(ctx context.Context, root *os.Root, names, markers []string) error {
+	return CheckThrough(ctx, root, names, markers, nil)
+}
+
+// CheckThrough is Check that reads files through what a function returns, so that others see their
+// bytes, too: all but those of bundles, and of torch.distributed.checkpoint.
+func CheckThrough(ctx context.Context, root *os.Root, names, markers []string, through func(name string, f *os.File) io.ReaderAt) error {
 	files, err := Files(root, names)
 	if err != nil {
 		return err
@@ -65,7 +73,7 @@ func Check(ctx context.Context, root *os.Root, names, markers []string) error {
 	if len(files) == 0 {
 		return errEmpty
 	}
-	x := &checker{ctx, root}
+	x := &checker{ctx, root, through}
 	for _, name := range files {
 		if bundleFile().MatchString(name) {
 			continue // of a bundle, which is looked into as a whole
@@ -175,7 +183,11 @@ func (x *checker) checkFile(name string) error {
 		}
 		return errEmpty
 	}
-	return checkContent(f, info.Size(), strings.ToLower(path.Ext(name)))
+	from := io.ReaderAt(f)
+	if x.through != nil {
+		from = x.through(name, f)
+	}
+	return checkContent(from, info.Size(), strings.ToLower(path.Ext(name)))
 }
 
 // emptyMarkers are names that say something by being there.

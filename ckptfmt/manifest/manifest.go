@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"iter"
 	"math"
@@ -202,28 +203,37 @@ func hashFile(ctx context.Context, fsys ckptfmt.FS, prefix, suffix string) (File
 		return File{}, err
 	}
 	defer f.Close()
-	size, sum, err := hash(ctx, f)
+	size, sum, err := hashOf(ctx, f)
 	return File{suffix, size, sum}, err
 }
 
-// hash reads a file to its end.
-func hash(ctx context.Context, f io.Reader) (size int64, sum string, err error) {
+// hashOf reads a file to its end.
+func hashOf(ctx context.Context, f io.Reader) (size int64, sum string, err error) {
 	h := sha256.New()
+	size, err = hashInto(ctx, h, f)
+	if err != nil {
+		return 0, "", err
+	}
+	return size, hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hashInto reads a file to its end, and returns how much that was.
+func hashInto(ctx context.Context, h hash.Hash, f io.Reader) (size int64, err error) {
 	piece := make([]byte, hashPiece)
 	var turns parallel.Turns
 	for {
 		if err := ctx.Err(); err != nil {
-			return 0, "", err
+			return 0, err
 		}
 		n, err := f.Read(piece)
 		h.Write(piece[:n])
 		size += int64(n)
 		turns.GiveWay()
 		if err == io.EOF {
-			return size, hex.EncodeToString(h.Sum(nil)), nil
+			return size, nil
 		}
 		if err != nil {
-			return 0, "", err
+			return 0, err
 		}
 	}
 }

@@ -66,6 +66,8 @@ type Record struct {
 	// WallTime is when it was last written, Verified when it was found intact.
 	WallTime time.Time `json:"wall_time"`
 	Verified time.Time `json:"verified"`
+	// Boot names the run of the machine, from its start to its end, in which it was; "" if that is not known.
+	Boot string `json:"boot,omitempty"`
 
 	Metrics  map[string]Metric      `json:"metrics,omitempty"` // as in [Manifest]
 	Measured map[string]Measurement `json:"measured,omitempty"`
@@ -83,7 +85,9 @@ type RecordFile struct {
 	Name     string    `json:"name"`
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
-	SHA256   string    `json:"sha256"`
+	// Changed is when the kernel had noted the last change when the file was read, zero where that is not known.
+	Changed time.Time `json:"changed,omitzero"`
+	SHA256  string    `json:"sha256"`
 }
 
 // storedRecord is a record as its file has it.
@@ -117,21 +121,7 @@ func RecordName(name string, step int64) string {
 // Describe reads files below a root, and returns their entries for a record.
 // Links and anything that is not a regular file are left out.
 func Describe(ctx context.Context, root *os.Root, names []string) (files []RecordFile, err error) {
-	for _, name := range names {
-		info, err := root.Lstat(filepath.FromSlash(name))
-		if err != nil {
-			return nil, err
-		}
-		if !info.Mode().IsRegular() {
-			continue
-		}
-		size, sum, err := hashIn(ctx, root, name)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, RecordFile{Name: name, Bytes: size, Modified: info.ModTime().UTC(), SHA256: sum})
-	}
-	return files, nil
+	return new(Tees).Describe(ctx, root, names)
 }
 
 func hashIn(ctx context.Context, root *os.Root, name string) (size int64, sum string, err error) {
@@ -140,7 +130,7 @@ func hashIn(ctx context.Context, root *os.Root, name string) (size int64, sum st
 		return 0, "", err
 	}
 	defer f.Close()
-	return hash(ctx, f)
+	return hashOf(ctx, f)
 }
 
 // Write publishes a record in a logdir, in place of the previous one.

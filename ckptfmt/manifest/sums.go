@@ -208,7 +208,7 @@ func (s *Sum) Verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	size, sum, err := hash(ctx, f)
+	size, sum, err := hashOf(ctx, f)
 	same := strings.EqualFold(sum, s.SHA256) && (s.Bytes < 0 || size == s.Bytes)
 	switch {
 	case err != nil || same:

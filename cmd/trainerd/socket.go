@@ -16,6 +16,10 @@ import (
 // socketEvery is the time between two looks at the control socket.
 const socketEvery = 5 * time.Second
 
+// failsLogged is how many looks must fail before the log has it: a run that cannot write its logdir,
+// or whose logdir another run has, ends before the second, and says why.
+const failsLogged = 2
+
 // socketKeeper makes the control socket, and makes it again when it is gone: with a logdir
 // that was deleted, or because another run had it that has ended.
 type socketKeeper struct {
@@ -24,8 +28,8 @@ type socketKeeper struct {
 	log    *slog.Logger
 	every  time.Duration
 
-	now    *control.Socket // nil for none
-	failed bool            // and that is logged
+	now   *control.Socket // nil for none
+	fails int             // looks in a row that could not make it
 }
 
 // keepSocket answers at the control socket until end is called.
@@ -62,16 +66,15 @@ func (k *socketKeeper) look() {
 	}
 	ln, err := k.listen()
 	if err != nil {
-		if k.now == nil && !k.failed {
+		if k.fails++; k.now == nil && k.fails == failsLogged {
 			k.log.Warn("no control socket; until there is one, the run can only be stopped by a signal", "err", err)
-			k.failed = true
 		}
 		return
 	}
-	if k.failed {
+	if k.now == nil && k.fails >= failsLogged {
 		k.log.Info("the control socket is made", "socket", ln.Addr().String())
-		k.failed = false
 	}
+	k.fails = 0
 	if k.now != nil {
 		k.now.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/trainerd/control"
 )
@@ -137,5 +138,15 @@ func TestFirstFolder(t *testing.T) {
 		if got := firstFolder(list); got != want {
 			t.Errorf("%q: %q, want %q", list, got, want)
 		}
+	}
+}
+
+// A run that cannot write its logdir ends with the reason for that, and says nothing of its socket before.
+func TestSocketOfARunThatFails(t *testing.T) {
+	k, log := keptSocket(t, filepath.Join(t.TempDir(), "none"), "")
+	k.every = time.Hour
+	k.start()()
+	if log.Len() > 0 || k.now != nil {
+		t.Errorf("socket %v; the log has:\n%s", k.now, log)
 	}
 }

@@ -3,6 +3,7 @@ package child
 import (
 	"math"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/found"
@@ -113,7 +114,7 @@ func (r *run) goesBack(report *Report) bool {
 func (r *run) beginAgain(first queued) {
 	step := first.report.Step
 	r.log.Warn("the program has begun again without having ended; its curves continue from there", "step", r.attempt.step, "first", step)
-	since := r.attempt.lastProgress
+	since := r.attempt.grewAt
 	r.attempt.step, r.attempt.furthest, r.attempt.lastProgress = max(step-1, 0), r.maxStep, first.at
 	r.attempt.meter = rateMeter{}
 	for _, t := range r.attempt.told {
@@ -121,19 +122,44 @@ func (r *run) beginAgain(first queued) {
 	}
 	r.attempt.highestTold = -1
 	r.prompter.begin()
-	for i := range r.savers {
-		r.savers[i].step = min(r.savers[i].step, step)
-	}
+	r.continueFromNewest(since)
+	r.askAgain(step)
 	r.attempt.eventFiles = r.eventFilesBefore(since)
 	r.purgeFrom(step, r.loadedBefore(step))
 	r.beginCurves(step)
+	r.observer.Started(r.attempts, r.attempt.given)
+}
+
+// continueFromNewest takes the newest checkpoint from before a time, when it last got further, for what the
+// program has loaded, as a start would have: that the loss was finite once says nothing of what was saved since.
+func (r *run) continueFromNewest(since time.Time) {
+	r.attempt.given = nil
+	for _, c := range slices.Backward(r.store.Known()) {
+		if before := !c.Saved.After(since); before || r.attempt.given == nil {
+			if r.attempt.given = &c; before {
+				break
+			}
+		}
+	}
+	r.rewinds.begin(r.attempt.given)
+}
+
+// askAgain asks the program once more for what somebody waits for: it was asked before it began again with
+// a step.
+func (r *run) askAgain(step int64) {
+	for i := range r.savers {
+		r.savers[i].step = min(r.savers[i].step, step)
+	}
+	if len(r.savers) > 0 {
+		r.checkSaveSignal(r.askToSave())
+	}
 }
 
 // loadedBefore returns the checkpoint that the program has loaded which has begun again with a step,
 // nil if that is not known.
 func (r *run) loadedBefore(step int64) *Checkpoint {
-	if c, ok := r.store.Newest(noCeiling); ok && c.At() == step-1 {
-		return &c
+	if c := r.attempt.given; c != nil && c.At() == step-1 {
+		return c
 	}
 	return nil
 }

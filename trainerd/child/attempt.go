@@ -17,6 +17,7 @@ type attempt struct {
 	furthest     int64       // step of all starts before, -1 for none
 	lastProgress time.Time   // when the step last grew
 	beforeLast   time.Time   // when it grew the time before
+	grewAt       time.Time   // when it last grew, by the clock of the program
 	progressed   bool        // it got further than all before
 	saves        bool        // it has written a checkpoint
 	paused       bool        // its processes are stopped
@@ -29,6 +30,7 @@ type attempt struct {
 	broken       *nodeState         // of the node that has ended it, nil for none
 	save         saveRequest        // the newest of the chief's
 	saveDue      <-chan time.Time   // when SaveSignal is sent, nil for never
+	over         bool               // the program has ended on this node
 	abandoned    bool               // what it has left when it failed has been ended
 	deaf         bool               // the log has that nothing handles SaveSignal
 	speaker      *int               // the node whose reports count, nil while none has reported
@@ -43,6 +45,9 @@ type attempt struct {
 	highestTold  int64            // since the program has begun, or begun again
 	held         []queued         // of one step, which may be the first since the program has begun again
 }
+
+// isRunning reports whether the program runs on this node.
+func (a *attempt) isRunning() bool { return a.process != nil && !a.over }
 
 // once starts the program and goes with it until it has ended.
 func (r *run) once(ctx context.Context) (Exit, error) {
@@ -63,6 +68,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.attempt.process, r.attempt.started, r.attempt.unsaved = a, true, nil
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
 	stopped := r.loop(ctx)
+	r.attempt.over = true
 	r.tellNodesOfEnd(&a.exit)
 	if a.exit.Code != 0 || r.attempt.ending != nil {
 		r.endRest(ctx, a)

@@ -117,6 +117,7 @@ func (*seesEndsThen) Started(int, *Checkpoint)          {}
 func (*seesEndsThen) Reported(*Report)                  {}
 func (*seesEndsThen) Saved(Checkpoint)                  {}
 func (*seesEndsThen) Paused(bool)                       {}
+func (*seesEndsThen) Waits(string)                      {}
 func (s *seesEndsThen) Ended(Exit, bool, time.Duration) { s.do() }
 
 // TestFailuresWithACheckpoint has ends in a row of a program that was given its newest

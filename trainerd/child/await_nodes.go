@@ -45,11 +45,17 @@ func (r *run) awaitEarlier(ctx context.Context) {
 		r.nodes.dropReports()
 	}
 	r.refresh(true)
+	if r.paused { // meanwhile
+		r.wait(ctx, 0)
+	}
 }
 
 // endTime is how long it may take until all nodes have ended a start: they learn that they
 // are to, give the program the grace, and kill what is left of it.
 func (r *run) endTime() time.Duration { return r.grace() + newsTime + leftoverGrace }
+
+// othersEnd is what a chief waits for between two starts.
+const othersEnd = "the program to end on the other nodes"
 
 // awaitNodes waits until the program of a start has ended on the nodes that had begun
 // it. The limit counts from when they know that it is to end: the disk may not have taken
@@ -58,7 +64,8 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know
 	if r.nodes == nil {
 		return
 	}
-	defer logging.Waiting(r.log.Warn, "the program to end on the other nodes")()
+	defer logging.Waiting(r.log.Warn, othersEnd)()
+	defer r.saysWaiting(othersEnd)()
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	poll := time.NewTicker(nodesPoll)
@@ -74,6 +81,8 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know
 		select {
 		case <-ctx.Done():
 			return
+		case q := <-r.inbox.requests:
+			q.answer <- q.do(r)
 		case <-over.C:
 			take(true)
 			r.log.Warn("a node has not ended the program in time; continuing without it", "node", node, "waited", limit)

@@ -135,6 +135,7 @@ func (f *follower) sayIdle() {
 		f.idle = time.Time{}
 	case f.idle.IsZero():
 		f.idle, f.said = now, now
+		f.observer.Waits("the chief to start the program")
 	case now.Sub(f.said) >= sayEvery:
 		f.said = now
 		f.log.Info("still waiting", "for", "the chief to start the program", "since", now.Sub(f.idle).Round(time.Second))

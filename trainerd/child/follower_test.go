@@ -431,7 +431,7 @@ func nodesOf(t *testing.T, state nodeState) *run {
 	t.Helper()
 	n := &nodes{dir: t.TempDir(), count: 2, own: 1}
 	tellState(t, n, 0, state)
-	r := &run{Supervisor: &Supervisor{Grace: 100 * time.Second}, log: discard, nodes: n, logdir: n.dir}
+	r := &run{Supervisor: &Supervisor{Grace: 100 * time.Second}, log: discard, observer: nobody{}, nodes: n, logdir: n.dir}
 	r.ectx = t.Context()
 	return r
 }

@@ -18,7 +18,7 @@ func (r *run) takeReport(report *Report, at time.Time) {
 		r.beginPoints(report.Step)
 	}
 	if report.Step > r.attempt.step {
-		r.attempt.beforeLast, r.attempt.lastProgress = r.attempt.lastProgress, at
+		r.attempt.beforeLast, r.attempt.lastProgress, r.attempt.grewAt = r.attempt.lastProgress, at, report.saidAt(at)
 		r.counts.trained(r.attempt.step, report.Step, r.attempt.furthest, r.attempt.given)
 	}
 	r.attempt.step = max(r.attempt.step, report.Step)

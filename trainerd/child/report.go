@@ -27,6 +27,15 @@ type Report struct {
 	Values []Value
 }
 
+// saidAt returns the time of a report by the clock of the program, where it has that; else that of its
+// arrival.
+func (r *Report) saidAt(arrived time.Time) time.Time {
+	if r.Time.IsZero() {
+		return arrived
+	}
+	return r.Time
+}
+
 // Value is one number of a [Report].
 type Value struct {
 	Tag   string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,7 +38,20 @@ type request struct {
 // not hear them yet.
 type inbox struct {
 	requests chan request
-	closed   chan struct{} // closed
+	closed   chan struct{}          // closed
+	waits    atomic.Pointer[string] // what the run waits for, nil for nothing that is known
+}
+
+// hearing is how long a request waits to be heard. A look for checkpoints may take seconds.
+const hearing = 10 * time.Second
+
+// busy says why nobody hears a request.
+func (h *inbox) busy() error {
+	what := "the disk of the logdir"
+	if known := h.waits.Load(); known != nil {
+		what = *known
+	}
+	return fmt.Errorf("the run waits for %s, and hears no requests meanwhile; try again later", what)
 }
 
 // setInbox says where requests are heard, nil for nowhere.
@@ -62,6 +76,8 @@ func (sv *Supervisor) ask(ctx context.Context, do func(r *run) error) error {
 	select {
 	case h.requests <- request{do, answer}:
 		return <-answer
+	case <-time.After(hearing):
+		return h.busy()
 	case <-h.closed:
 		return ErrNotRunning
 	case <-ctx.Done():
@@ -77,7 +93,7 @@ func (sv *Supervisor) Save(ctx context.Context) (Checkpoint, error) {
 	saved := make(chan Checkpoint, 1)
 	err := sv.ask(ctx, func(r *run) error {
 		switch {
-		case r.attempt.process == nil:
+		case !r.attempt.isRunning():
 			return ErrNotRunning
 		case r.attempt.paused:
 			return errPaused
@@ -157,8 +173,11 @@ func (r *run) namesReports() bool {
 func (sv *Supervisor) Pause(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		switch {
-		case r.attempt.process == nil && r.paused:
+		case !r.attempt.isRunning() && r.paused:
 			return r.untold()
+		case r.attempt.process != nil && r.attempt.over: // on other nodes it comes to its end: the start after that waits
+			r.paused = true
+			return nil
 		case r.attempt.process == nil: // the next start is due
 			r.holdStart()
 			return r.untold()
@@ -177,12 +196,12 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 // disk does not take that for the other nodes.
 func (sv *Supervisor) Resume(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
-		if r.attempt.process == nil && !r.paused {
+		if !r.attempt.isRunning() && !r.paused {
 			return cmp.Or(r.untold(), ErrNotRunning)
 		}
 		r.attempt.lastProgress = time.Now()
 		r.setPaused(false)
-		if r.attempt.process == nil {
+		if !r.attempt.isRunning() {
 			return r.untold()
 		}
 		return errors.Join(r.sendAll(system.SigCont), r.untold())

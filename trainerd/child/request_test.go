@@ -138,19 +138,24 @@ type slowObserver struct{ nobody }
 
 func (slowObserver) Ended(Exit, bool, time.Duration) { time.Sleep(time.Hour) }
 
-// TestRequestsAtTheEnd has requests while the run is busy: it ends before it hears one, or
-// the caller does not wait for that.
+// TestRequestsAtTheEnd has requests while the run is busy: it ends before it hears one, the caller
+// does not wait for that, or is told so.
 func TestRequestsAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, _ := simulate(t, func(*simProgram) int { return 0 })
 		sv.Observer = slowObserver{}
+		began := time.Now()
 		begin(t, sv)
 		time.Sleep(time.Minute)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), hearing/2)
 		defer cancel()
 		if err := sv.Note(ctx, "note", "x"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it is busy: %v", err)
 		}
+		if err := sv.Note(t.Context(), "note", "x"); err == nil || !strings.Contains(err.Error(), "waits for") {
+			t.Errorf("it is busy for long: %v", err)
+		}
+		time.Sleep(time.Until(began.Add(time.Hour - hearing/2)))
 		if err := sv.Note(t.Context(), "note", "x"); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("it ends: %v", err)
 		}

@@ -44,17 +44,23 @@ func (b *rewinds) trusts(c *Checkpoint) bool {
 	return c.Reported() < b.good || !c.Saved.After(b.goodAt)
 }
 
+// isOdd reports whether a checkpoint was saved after the newest finite loss, though it is of an earlier step:
+// in the background, or by a program that has begun again and has reported nothing since.
+func (b *rewinds) isOdd(c *Checkpoint) bool {
+	return c.CountsSteps() && c.Path != b.given && c.At() < b.good && c.Saved.After(b.goodAt)
+}
+
 // spared returns the checkpoints that a rewind may need: the newest after which the loss was
-// finite, and until it was in this start, the one before. The program may have been killed
-// before it had reported that the loss was NaN.
+// finite, and until it was in this start, the one before: the program may have been killed
+// before it had reported that the loss was NaN. If all of them are odd, there is one more.
 func (r *run) spared() (paths []string) {
-	n := 2
+	n, sure := 2, false
 	if r.rewinds.proven {
 		n = 1
 	}
 	for _, c := range slices.Backward(r.store.Known()) {
-		if len(paths) < n && !c.OnTrial && r.rewinds.trusts(&c) {
-			paths = append(paths, c.Path)
+		if odd := r.rewinds.isOdd(&c); !c.OnTrial && r.rewinds.trusts(&c) && (len(paths) < n || !sure && !odd) {
+			paths, sure = append(paths, c.Path), sure || !odd
 		}
 	}
 	return paths

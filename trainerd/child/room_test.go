@@ -207,7 +207,7 @@ func TestRoomOfACheckpoint(t *testing.T) {
 	dir, size, free := t.TempDir(), int64(len(childtest.TensorsOf(10))), int64(0)
 	childtest.Write(t, filepath.Join(dir, "ckpt-10.safetensors"), childtest.TensorsOf(10))
 	disk := smallDisk{atomicfile.OrOS(nil), func() int64 { return free }}
-	r := &run{Supervisor: &Supervisor{}, log: discard, store: storeOn(t, disk, dir, "ckpt-*")}
+	r := &run{Supervisor: &Supervisor{}, log: discard, observer: nobody{}, store: storeOn(t, disk, dir, "ckpt-*")}
 	if r.isDiskFull(&Exit{Step: -1}) {
 		t.Error("it is full, though nobody knows how much a checkpoint takes")
 	}

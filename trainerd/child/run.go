@@ -97,7 +97,7 @@ func (sv *Supervisor) newRun(ctx context.Context) *run {
 	r := &run{
 		Supervisor: sv, log: logging.OrDiscard(sv.Log), observer: sv.Observer, ectx: context.WithoutCancel(ctx),
 		out: newOutput(sv.Stdout, sv.Stderr), budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{make(chan request), make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
+		inbox: inbox{requests: make(chan request), closed: make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
 	}
 	if r.observer == nil {
 		r.observer = nobody{}

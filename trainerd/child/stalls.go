@@ -10,7 +10,22 @@ import (
 // await calls f, and the log says what it waits for while that takes long.
 func (r *run) await(what string, f func()) {
 	defer logging.Waiting(r.log.Warn, what)()
+	defer r.saysWaiting(what)()
 	f()
+}
+
+// saysWaiting has the observer, and those whose requests are not heard, know what is waited for, until end
+// is called.
+func (r *run) saysWaiting(what string) (end func()) {
+	before := r.inbox.waits.Swap(&what)
+	r.observer.Waits(what)
+	return func() {
+		r.inbox.waits.Store(before)
+		if before == nil {
+			before = new(string)
+		}
+		r.observer.Waits(*before)
+	}
 }
 
 // stallEvery is how often it is seen whether the loop still turns, which it does with each

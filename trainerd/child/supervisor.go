@@ -117,12 +117,15 @@ type Checkpoint = found.Checkpoint
 
 // Observer follows a run. It is called in the goroutine of Run, which waits for it.
 type Observer interface {
-	// Started is called before a start; c is nil without a checkpoint.
+	// Started is called before a start, and where the program has begun again within one; c is nil
+	// without a checkpoint.
 	Started(attempt int, c *Checkpoint)
 	Reported(r *Report)
 	Saved(c Checkpoint)
 	// Paused is called when a pause begins, and when it ends.
 	Paused(on bool)
+	// Waits is called with what is waited for between two starts, and with "" once it has come.
+	Waits(what string)
 	// Ended is called after a start. If another one follows, it does so after
 	// pause.
 	Ended(e Exit, again bool, pause time.Duration)
@@ -183,4 +186,5 @@ func (nobody) Started(int, *Checkpoint)        {}
 func (nobody) Reported(*Report)                {}
 func (nobody) Saved(Checkpoint)                {}
 func (nobody) Paused(bool)                     {}
+func (nobody) Waits(string)                    {}
 func (nobody) Ended(Exit, bool, time.Duration) {}

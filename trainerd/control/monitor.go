@@ -125,6 +125,19 @@ func (m *Monitor) Begin(job Job, step, steps int64, restored string) {
 	m.wakeUp()
 }
 
+// Leave ends what Begin has begun for a job whose session is lost: requests are refused, with the
+// reason, until there is another.
+func (m *Monitor) Leave(job Job) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.job == job {
+		m.job = nil
+	}
+}
+
 // OnStop sets the function that ends the run: after the current step, with a last checkpoint, or
 // at once before the first step. It may be called more than once.
 func (m *Monitor) OnStop(stop func()) {
@@ -275,7 +288,21 @@ func (m *Monitor) Job() (Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.job == nil {
-		return nil, Refusef("the job is %s; ask again when it trains", m.status.Phase)
+		return nil, m.refusal()
 	}
 	return m.job, nil
+}
+
+// refusal says why there is no job to control. The caller holds mu.
+func (m *Monitor) refusal() error {
+	s := &m.status
+	switch {
+	case s.Phase == Ended:
+		return Refusef("the job has ended")
+	case s.Phase == Stopping:
+		return Refusef("the job is %s", s.Phase)
+	case s.Waiting != "":
+		return Refusef("the job is %s, and waits for %s; ask again when it trains", s.Phase, s.Waiting)
+	}
+	return Refusef("the job is %s; ask again when it trains", s.Phase)
 }

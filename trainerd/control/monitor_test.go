@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -176,4 +177,30 @@ func TestJobOfPhase(t *testing.T) {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
+}
+
+// A request that no job can fulfil is refused at once, with what the run waits for.
+func TestMonitorRefuses(t *testing.T) {
+	m, job := NewMonitor("j", "", 1), &fakeJob{}
+	refuses := func(words string) {
+		t.Helper()
+		_, err := m.Job()
+		if _, ok := errors.AsType[*RefusedError](err); !ok || err.Error() != words {
+			t.Errorf("got %v, want %q", err, words)
+		}
+	}
+	refuses("the job is preparing; ask again when it trains")
+	m.Wait("another run")
+	refuses("the job is preparing, and waits for another run; ask again when it trains")
+	m.Begin(job, 0, 0, "")
+	m.Leave(&fakeJob{}) // of an earlier session
+	if got, err := m.Job(); got != job || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	m.Enter(Preparing)
+	m.Leave(job)
+	refuses("the job is preparing; ask again when it trains")
+	m.Enter(Ended)
+	refuses("the job has ended")
+	(*Monitor)(nil).Leave(job)
 }

@@ -143,6 +143,9 @@ func (w *childWatch) Paused(on bool) {
 	}
 }
 
+// Waits shows what is waited for between two starts.
+func (w *childWatch) Waits(what string) { w.monitor.Wait(what) }
+
 // Ended ends the display until the next start.
 func (w *childWatch) Ended(e child.Exit, again bool, _ time.Duration) {
 	w.end()

@@ -47,19 +47,49 @@ func newSteering(t *training, sess session.Session) *steering {
 	return &steering{t: t, sess: sess, requests: make(chan *request), closed: make(chan struct{})}
 }
 
-var errEnded = control.Refusef("the training has ended")
+var (
+	errEnded    = control.Refusef("the training has ended")
+	errReplaced = control.Refusef("the session was lost meanwhile, and there is another; ask again")
+)
 
 // betweenSteps has the training call f between two steps.
 func (s *steering) betweenSteps(ctx context.Context, f func(ctx context.Context) error) error {
 	r := &request{f, make(chan error, 1)}
-	select {
-	case s.requests <- r:
-		return <-r.done
-	case <-s.closed:
-		return errEnded
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case s.requests <- r:
+			return <-r.done
+		case <-s.closed:
+			return s.gone()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-look.C:
+			if why := s.waitsFor(); why != "" {
+				return control.Refusef("the training waits for %s; ask again when it makes steps", why)
+			}
+		}
 	}
+}
+
+// waitsFor says for whom or what a step waits, perhaps for long, "" for nobody.
+func (s *steering) waitsFor() string {
+	if s.t.watch == nil {
+		return ""
+	}
+	return s.t.watch.Status().Waiting
+}
+
+// gone says why a request came too late: the training has ended, or its session is lost.
+func (s *steering) gone() error {
+	if s.t.watch == nil {
+		return errEnded
+	}
+	if _, err := s.t.watch.Job(); err != nil {
+		return err
+	}
+	return errReplaced
 }
 
 func (s *steering) hasEnded() bool {
@@ -157,7 +187,7 @@ func (s *steering) Note(ctx context.Context, text string) error {
 		err = s.t.sv.Writer().Flush(ctx)
 	}
 	if err != nil && s.hasEnded() {
-		return errEnded
+		return s.gone()
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func (t *training) run(ctx context.Context, sess session.Session) error {
 	t.show.begin(step, t.job.steps, restored)
 	defer t.show.end()
 	t.steer = newSteering(t, sess)
-	defer close(t.steer.closed)
+	defer t.endSteering()
 	t.beginWatch(step, restored)
 	if err := t.train(ctx, sess); err != nil {
 		t.watch.Enter(control.Preparing) // another session, if not the end
@@ -105,6 +105,12 @@ func (t *training) complete(ctx context.Context) error {
 		return t.endHParams(ctx)
 	}
 	return nil
+}
+
+// endSteering has requests refused that come while there is no session.
+func (t *training) endSteering() {
+	t.watch.Leave(t.steer)
+	close(t.steer.closed)
 }
 
 // beginWatch shows the session, which is paused if an earlier one was: somebody has to resume it.

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/internal/logging"
+	"github.com/trainerd/trainerd/internal/machine"
 )
 
 // LockFile is the file in a logdir that says which chief writes there. Its
@@ -86,7 +87,7 @@ type Lock struct {
 
 func thisProcess() (Holder, error) {
 	host, err := os.Hostname()
-	return Holder{Host: host, PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Millisecond), Boot: bootID()}, err
+	return Holder{Host: host, PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Millisecond), Boot: machine.BootID()}, err
 }
 
 // Acquire locks a folder for this process. A Supervisor does so automatically.

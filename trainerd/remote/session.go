@@ -115,8 +115,9 @@ func (s *Session) RunWithOptions(ctx context.Context, o *tfpb.RunOptions, feeds 
 	return s.runStep(ctx, &tfpb.RunStepRequest{Options: o}, feeds, fetches, targets)
 }
 
-// runWhileHeld is Run for the calls of one who holds the steps.
-func (s *Session) runWhileHeld(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
+// RunWhileHeld is Run without waiting while steps are held: for who holds them, and for steps that
+// change nothing of the model.
+func (s *Session) RunWhileHeld(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
 	out, _, err := s.runStep(ctx, &tfpb.RunStepRequest{}, feeds, fetches, targets)
 	return out, err
 }

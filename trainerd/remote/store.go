@@ -102,7 +102,7 @@ func (st *Store) Snapshot(ctx context.Context, names []string) (*session.Snapsho
 	snap := &session.Snapshot{}
 	for len(fetches) > 0 {
 		n := st.chunk(names[len(snap.Tensors):])
-		tensors, err := st.runWhileHeld(ctx, nil, fetches[:n], nil)
+		tensors, err := st.RunWhileHeld(ctx, nil, fetches[:n], nil)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (st *Store) Restore(ctx context.Context, values []ckptfmt.NamedTensor) erro
 			feeds[v.feed] = nv.Tensor
 			targets = append(targets, v.assign)
 		}
-		if _, err := st.runWhileHeld(ctx, feeds, nil, targets); err != nil {
+		if _, err := st.RunWhileHeld(ctx, feeds, nil, targets); err != nil {
 			return err
 		}
 		own = own[n:]

@@ -31,14 +31,7 @@ type clusterDefect struct {
 }
 
 var clusterDefects = []*clusterDefect{
-	{name: "a chief does not find its own model alive", seed: 3, found: "on servers that have lost nothing", servers: func(c *simCluster) {
-		c.spoil = func(o *tfSession, req *tfpb.RunStepRequest, resp *tfpb.RunStepResponse, err error) (*tfpb.RunStepResponse, error) {
-			if o.task() == 0 && err == nil && slices.Equal(req.GetFetch(), []string{runTag + "read:0"}) {
-				resp.Tensor[0].Tensor.StringVal = [][]byte{nil}
-			}
-			return resp, err
-		}
-	}},
+	{name: "a chief does not find its own model alive", seed: 3, found: "on servers that have lost nothing", servers: neverAlive},
 	{name: "a model that is not ready for a moment is none", seed: 1, found: "on servers that have lost nothing", servers: notReadyOnce},
 	{name: "a worker does not wait for the chief", seed: 15, found: "that the chief has not made ready", servers: func(c *simCluster) { c.spoil = alwaysReady }},
 	{name: "a restore without a new generation", seed: 4, found: "without a new generation", servers: func(c *simCluster) {
@@ -60,19 +53,45 @@ var clusterDefects = []*clusterDefect{
 	{name: "the lock does not hold", seed: 7, found: "a second chief ends with", unlock: true},
 }
 
+// tagging notes which sessions have set a tag. It is for one goroutine at a time.
+type tagging map[*tfSession]bool
+
+// sees takes a request, and reports whether a chief looks with it for its own model.
+func (s tagging) sees(o *tfSession, req *tfpb.RunStepRequest) bool {
+	if _, sets := tagOf(req); sets {
+		s[o] = true
+	}
+	return o.task() == 0 && !s[o] && slices.Equal(req.GetFetch(), []string{runTag + "read:0"})
+}
+
+// neverAlive hides from a chief that its own model is alive.
+func neverAlive(c *simCluster) {
+	var mu sync.Mutex
+	sessions := tagging{}
+	c.spoil = func(o *tfSession, req *tfpb.RunStepRequest, resp *tfpb.RunStepResponse, err error) (*tfpb.RunStepResponse, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if sessions.sees(o, req) && err == nil {
+			resp.Tensor[0].Tensor.StringVal = [][]byte{nil}
+		}
+		return resp, err
+	}
+}
+
 // notReadyOnce says once in each session of a chief that finds its model alive that a
 // variable has no value.
 func notReadyOnce(c *simCluster) {
 	var mu sync.Mutex
-	finds := map[*tfSession]bool{}
+	finds, sessions := map[*tfSession]bool{}, tagging{}
 	c.spoil = func(o *tfSession, req *tfpb.RunStepRequest, resp *tfpb.RunStepResponse, err error) (*tfpb.RunStepResponse, error) {
 		mu.Lock()
 		defer mu.Unlock()
+		looks := sessions.sees(o, req)
 		if o.task() != 0 || err != nil || len(req.GetFetch()) != 1 {
 			return resp, err
 		}
 		switch fetch := req.GetFetch()[0]; {
-		case fetch == runTag+"read:0":
+		case looks:
 			finds[o] = len(resp.Tensor[0].Tensor.StringVal[0]) > 0
 		case strings.Contains(fetch, "report_uninitialized") && finds[o]:
 			finds[o] = false

@@ -3,6 +3,7 @@
 package world
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -85,14 +86,14 @@ func (h *clusterHistory) judgeReady(tag string, step int64) {
 	h.ready, h.tagged[tag] = true, true
 }
 
-// tagOf returns the tag that a request sets.
+// tagOf returns the tag that a request sets, "" for the claim of a chief that is about to.
 func tagOf(req *tfpb.RunStepRequest) (tag string, sets bool) {
 	for _, f := range req.GetFeed() {
 		if f.GetName() != runTag+"value:0" {
 			continue
 		}
 		t, err := ckptfmt.TensorFromProto(f.GetTensor())
-		if err != nil || len(t.Strings) != 1 {
+		if err != nil || len(t.Strings) != 1 || bytes.HasPrefix(t.Strings[0], []byte("claimed by ")) {
 			return "", true
 		}
 		return string(t.Strings[0]), true

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -46,15 +47,29 @@ func (s *Store) copyAside(ctx context.Context, c Checkpoint, r *manifest.Record)
 	for i, part := range c.files {
 		parts[i] = path.Join(name, part)
 	}
-	if err := integrity.Check(ctx, s.root, parts, nil); err != nil {
-		return "", err
-	}
-	with := *r
-	with.Copy = name
-	if err := with.VerifyCopy(ctx, s.root); err != nil {
+	if err := s.verifyNewCopy(ctx, name, parts, r); err != nil {
 		return "", err
 	}
 	return name, nil
+}
+
+// verifyNewCopy reads a copy once: it is intact, and has the bytes of which the record is.
+func (s *Store) verifyNewCopy(ctx context.Context, name string, parts []string, r *manifest.Record) error {
+	var sums manifest.Tees
+	if err := integrity.CheckThrough(ctx, s.root, parts, nil, sums.Reader); err != nil {
+		return err
+	}
+	for _, file := range r.Files {
+		place := path.Join(name, file.Name)
+		got, err := sums.Describe(ctx, s.root, []string{place})
+		if err != nil {
+			return err
+		}
+		if len(got) != 1 || got[0].Bytes != file.Bytes || got[0].SHA256 != file.SHA256 {
+			return &ckptfmt.CorruptError{Name: place, Part: "copy", Err: errors.New("it differs from the checkpoint, which the program may have overwritten meanwhile")}
+		}
+	}
+	return nil
 }
 
 // copyFile copies a regular file, and makes the copy durable.

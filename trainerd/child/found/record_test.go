@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/machine"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
@@ -198,5 +200,35 @@ func TestFolderThatWasCutBetweenFiles(t *testing.T) {
 	s.Refresh(true)
 	if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 30 {
 		t.Errorf("once two have no optimizer: the newest is %v", c)
+	}
+}
+
+// TestUntouchedIsNotReadAgain has a newest checkpoint that was verified by a run before, a moment ago or
+// long ago: only the latter is read before the program gets it.
+func TestUntouchedIsNotReadAgain(t *testing.T) {
+	if machine.BootID() == "" {
+		t.Skip("this system does not say when files were changed")
+	}
+	dir := childtest.Logdir(t, "ckpt-1.bin")
+	isDated := func() bool {
+		openStore(t, dir, "ckpt-*").Refresh(true)
+		records, _ := manifest.Records(dir)
+		return len(records) == 1 && !records[0].Files[0].Changed.IsZero()
+	}
+	for !isDated() { // it might change once more without another time
+		time.Sleep(10 * time.Millisecond)
+	}
+	for age, reads := range map[time.Duration]bool{time.Minute: false, 24 * time.Hour: true} {
+		records, _ := manifest.Records(dir)
+		r := records[0]
+		r.Verified = time.Now().Add(-age)
+		r.Files[0].SHA256 = strings.Repeat("0", 64) // which a look at the bytes would find
+		childtest.Must(t, r.Write(nil, dir))
+		s := openStore(t, dir, "ckpt-*")
+		s.ReadRecords()
+		s.Refresh(true)
+		if _, ok, bad := s.NewestRead(t.Context(), math.MaxInt64); ok == reads || (len(s.NewestDamaged()) > 0) != reads {
+			t.Errorf("verified %v ago: it is there: %v, bad %v", age, ok, bad)
+		}
 	}
 }

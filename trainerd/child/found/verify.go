@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/machine"
 )
 
 // Verdict is what was found out about a checkpoint; a nil error is a verified and
@@ -27,7 +28,8 @@ type Verdict struct {
 // Verify looks into checkpoints. It may last as long as reading them does, and
 // changes nothing of the store, so that another goroutine may do it.
 //
-// The newest one that is intact is read whole. Older ones are not if they have a
+// The newest one that is intact is read whole, unless it is untouched since that was done: see
+// [manifest.Record.IsUntouched]. Older ones are not if they have a
 // record of the same files, by size and time: those were read when that was
 // written.
 func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdict) {
@@ -101,8 +103,8 @@ func (s *Store) mayName(dir string) bool {
 	return bad != nil || slices.ContainsFunc(records, func(r *manifest.Record) bool { return r.Copy == dir })
 }
 
-// verifyOne makes a checkpoint durable, looks for damage, and records that there is
-// none, in this order: only then is there anything to rely on.
+// verifyOne makes a checkpoint durable and looks for damage. Only once both have succeeded is there
+// anything to rely on, and to record.
 func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, quick bool) (r *manifest.Record, unread bool, err error) {
 	if c.Size == 0 {
 		return nil, false, errEmpty
@@ -115,23 +117,33 @@ func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, q
 		switch err := r.Compare(s.root, files); {
 		case err == nil && quick:
 			return r, true, nil
+		case err == nil && r.IsUntouched(s.root):
+			return r, false, nil
 		case err == nil:
 			return r, false, r.Verify(ctx, s.root)
 		case !errors.Is(err, manifest.ErrOutdated):
 			return nil, false, err
 		}
 	}
-	if err := s.sync(c, files); err != nil {
+	synced := make(chan error, 1)
+	go func() { synced <- s.sync(c, files) }() // the disk writes while the processor computes
+	r, err = s.check(ctx, c, files, markers)
+	if err := <-synced; err != nil {
 		return nil, false, &notDurableError{err}
 	}
-	if err := integrity.Check(ctx, s.root, c.files, markers); err != nil {
-		return nil, false, err
+	return r, false, err
+}
+
+// check looks for damage, and returns what is to be recorded of a checkpoint that has none.
+func (s *Store) check(ctx context.Context, c Checkpoint, files, markers []string) (*manifest.Record, error) {
+	var sums manifest.Tees // of what the check reads
+	if err := integrity.CheckThrough(ctx, s.root, c.files, markers, sums.Reader); err != nil {
+		return nil, err
 	}
 	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c), s.isShort(c)); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	r, err = s.describe(ctx, c, files)
-	return r, false, err
+	return s.describe(ctx, c, files, &sums)
 }
 
 var errEmpty = errors.New("it is empty")
@@ -139,17 +151,17 @@ var errEmpty = errors.New("it is empty")
 // describe returns what is to be recorded of an intact checkpoint. Where its files
 // are those of its record but for their times, as in a logdir that was copied, the
 // record's metrics and time stay.
-func (s *Store) describe(ctx context.Context, c Checkpoint, files []string) (*manifest.Record, error) {
+func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums *manifest.Tees) (*manifest.Record, error) {
 	rel, err := filepath.Rel(s.root.Name(), c.Path)
 	if err != nil {
 		return nil, err
 	}
-	described, err := manifest.Describe(ctx, s.root, files)
+	described, err := sums.Describe(ctx, s.root, files)
 	if err != nil {
 		return nil, err
 	}
 	r := &manifest.Record{Name: filepath.ToSlash(rel), Format: integrity.Format(files), Step: c.Step, WallTime: c.Saved.UTC(),
-		Verified: time.Now().UTC(), Parts: c.files, Files: described}
+		Verified: time.Now().UTC(), Boot: machine.BootID(), Parts: c.files, Files: described}
 	if !c.NamesStep() {
 		r.Reported, r.Counted = c.first.Step, c.counts
 	}

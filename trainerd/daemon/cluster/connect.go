@@ -41,6 +41,12 @@ func (s remoteSession) Run(ctx context.Context, feeds program.Feed, fetches, tar
 	return out, err
 }
 
+// Close ends the signs of life, too.
+func (s remoteSession) Close() error {
+	s.watch.endLife()
+	return s.Session.Close()
+}
+
 func (s remoteSession) silent(ctx context.Context) string {
 	who, _ := s.watch.reason(ctx)
 	return who
@@ -71,6 +77,12 @@ func (s remoteStore) Restore(ctx context.Context, values []ckptfmt.NamedTensor) 
 	return s.watch.guard(ctx, "restoring the variables", func(ctx context.Context) error {
 		return s.Store.Restore(ctx, values)
 	})
+}
+
+// Close ends the signs of life, too.
+func (s remoteStore) Close() error {
+	s.watch.endLife()
+	return s.Store.Close()
 }
 
 func (s remoteStore) silent(ctx context.Context) string {

@@ -24,7 +24,7 @@ import (
 // The second line of the tag is the generation: a random word that the chief
 // draws whenever it has put values into the model, and where workers wait for each
 // other also when it has a new session, for the updates under way were lost with
-// the old one. While it restores the tag is empty. A worker reads the tag
+// the old one. While it restores the tag is a claim. A worker reads the tag
 // repeatedly: once it differs from that with which its session began, the worker
 // would wait for steps that are no longer made, and makes a new session.
 //
@@ -182,14 +182,10 @@ func (t *Task) tagModel(ctx context.Context, sess session.Session, adopted bool)
 		}
 	}
 	t.id.Store(id)
-	watchOf(sess).own(id)
+	w := watchOf(sess)
+	w.own(id)
+	w.beginLife()
 	return nil
-}
-
-// UntagModel ends the generation: the model is about to be replaced.
-func (t *Task) UntagModel(ctx context.Context, sess session.Session) error {
-	watchOf(sess).own("")
-	return setTag(ctx, sess, "")
 }
 
 func setTag(ctx context.Context, sess session.Session, text string) error {

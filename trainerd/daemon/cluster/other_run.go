@@ -15,35 +15,44 @@ import (
 
 // Servers have one variable of a name, which all runs share: two that use the same servers at
 // a time would train one model, and save it as two. So a chief puts its model there only
-// once that of another run has stood still, and saves none that is not its own.
+// once that of another run has given no sign of life, and saves none that is not its own.
 const (
-	otherIdle = 10 * time.Second // without a step: the other run has ended, or was killed
+	otherIdle = 10 * time.Second // without a step or a sign: the other run has ended, or was killed
 	otherPoll = time.Second
 	// longRest is how long a chief may have begun no call before it looks whose model is
 	// there: it was paused, or frozen, perhaps in a call.
 	longRest = otherIdle / 2
 )
 
-// awaitOther waits while another run trains its model on the servers.
+// sighting is what a look shows of another run. The zero sighting is that of none.
+type sighting struct {
+	tag        string
+	step, life int64
+}
+
+// awaitOther waits while another run trains its model on the servers, or begins to.
 func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 	defer t.ReportWait("")
 	p := t.newPatience()
-	last, moved, said := int64(session.NoStep), time.Now(), false
-	for time.Since(moved) < otherIdle {
-		step, err := t.otherStep(ctx, sess)
-		if step == session.NoStep || err != nil {
+	var last sighting
+	for moved, said, first := time.Now(), false, true; ; first = false {
+		now, err := t.lookForOther(ctx, sess)
+		switch {
+		case err != nil:
 			return err
+		case now == (sighting{}) && (!t.awaited || time.Since(moved) >= otherIdle): // else it may have lost its servers, and comes back
+			t.awaited = false
+			return nil
+		case time.Since(moved) >= otherIdle:
+			t.awaited = false
+			t.log.Warn("the servers have the model of another run, which has made no step lately; it is replaced", "its_step", last.step, "watched", otherIdle)
+			return nil
+		case !first && now != last && now != (sighting{}):
+			moved, t.awaited = time.Now(), true
+			t.sayOther(now, &said, p.limit)
 		}
-		if step != last && last != session.NoStep {
-			moved = time.Now()
-			t.ReportWait(fmt.Sprintf("another run, which trains its model on the same servers and is at step %d", step))
-			if !said {
-				t.log.Warn("waiting for another run that trains its model on the same servers; give each run servers of its own", "its_step", step, "patience", p.limit)
-			}
-			said = true
-		}
-		last = step
-		if _, over := p.remaining(); over {
+		last = now
+		if _, over := p.remaining(); over && said {
 			return &session.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED,
 				Message: fmt.Sprintf("another run trains its model on the servers, after %v still; give each run servers of its own, or set cluster.patience_secs", p.limit)}
 		}
@@ -51,25 +60,37 @@ func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 			return context.Cause(ctx)
 		}
 	}
-	t.log.Warn("the servers have the model of another run, which has made no step lately; it is replaced", "its_step", last, "watched", otherIdle)
-	return nil
 }
 
-// otherStep returns the step of the model that another run has on the servers, NoStep for none
-// that is complete and like this run's.
-func (t *Task) otherStep(ctx context.Context, sess session.Session) (int64, error) {
-	tag, err := readTag(ctx, sess)
-	if tag == "" || err != nil {
-		return session.NoStep, err
+// sayOther reports for which run this one waits; the log has it once.
+func (t *Task) sayOther(other sighting, said *bool, limit time.Duration) {
+	t.ReportWait(fmt.Sprintf("another run, which trains its model on the same servers and is at step %d", max(other.step, 0)))
+	if !*said {
+		t.log.Warn("waiting for another run that trains its model on the same servers; give each run servers of its own", "its_step", other.step, "patience", limit)
 	}
-	step, err := t.program.ReadStep(ctx, sess)
+	*said = true
+}
+
+// lookForOther looks whose model the servers have, or are to get.
+func (t *Task) lookForOther(ctx context.Context, sess session.Session) (seen sighting, err error) {
+	if seen.tag, err = readTag(ctx, sess); err != nil || seen.tag == "" {
+		return sighting{}, err
+	}
+	own, err := t.readID()
+	if err != nil || own != "" && strings.HasPrefix(seen.tag, claimMark+own) { // before it was killed
+		return sighting{}, err
+	}
+	if seen.life, err = readLife(ctx, sess); err != nil {
+		return sighting{}, err
+	}
+	seen.step, err = t.program.ReadStep(ctx, sess)
 	if IsLost(err) || ctx.Err() != nil {
-		return session.NoStep, err
+		return sighting{}, err
 	}
 	if err != nil {
-		return session.NoStep, nil
+		seen.step = session.NoStep // it is not complete yet, or not like this run's
 	}
-	return step, nil
+	return seen, nil
 }
 
 // CheckModel returns [ErrReplaced] if the servers no longer have the model of this run, as a
@@ -92,6 +113,8 @@ type owner struct {
 	id     atomic.Value // of the run, a string with which the tag begins; "" or none while the model is not there
 	taken  atomic.Bool  // another's model is there: the session is of no use
 	called atomic.Int64 // when the last call began, by the clock
+	claim  string       // the tag while the model is being made, "" for none
+	life   life
 }
 
 // own notes that the model is there, or for "" that it is not.

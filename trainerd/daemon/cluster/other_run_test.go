@@ -88,6 +88,7 @@ func TestAwaitsAnotherRun(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			sess.Close() // as its process ends
 		}()
 		second, other := connect(t.TempDir(), nil)
 		began := time.Now()

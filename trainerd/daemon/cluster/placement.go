@@ -46,6 +46,7 @@ func (t *Task) placed() (*tfpb.GraphDef, error) {
 	t.marked = t.addMarks(def)
 	t.writers = addWriterNodes(def)
 	addTag(def, program.NodeOf(t.program.GlobalStep))
+	addLife(def, program.NodeOf(t.program.GlobalStep))
 	if t.tracksWorkers() {
 		addProgress(def, program.NodeOf(t.program.GlobalStep), t.program.ApplyGrads, c.Cluster)
 	}

@@ -24,6 +24,7 @@ type Task struct {
 	layout  string              // of the variables of that graph, see layoutOf
 	writers []writerNodes       // of the summary writers, in the graph of the session
 	signed  time.Time           // when GiveSign last did
+	awaited bool                // another run, which was alive
 	id      atomic.Value        // the run's ID, a string; none before the model has it
 
 	// FS is what the run's ID is written through; nil for the operating system's.
@@ -59,6 +60,11 @@ func (t *Task) LocalInit() []string {
 
 // Publish is what the chief's session begins with: from its end on workers train.
 func (t *Task) Publish(ctx context.Context, sess session.Session, r *Replicas, step int64, adopted bool) error {
+	if !adopted {
+		if err := watchOf(sess).checkClaim(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.reset(ctx, sess, adopted); err != nil {
 		return err
 	}

@@ -263,6 +263,9 @@ func (w *witness) Saved(child.Checkpoint) {}
 // Paused does not come: nobody asks for it.
 func (w *witness) Paused(bool) {}
 
+// Waits implements [child.Observer].
+func (w *witness) Waits(string) {}
+
 // Ended does nothing.
 func (w *witness) Ended(child.Exit, bool, time.Duration) {}
 

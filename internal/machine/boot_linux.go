@@ -1,12 +1,12 @@
-package logdir
+package machine
 
 import (
 	"os"
 	"strings"
 )
 
-// bootID names the time from a start of this machine to its end, "" if it is not known.
-func bootID() string {
+// BootID names the time from a start of this machine to its end, "" if it is not known.
+func BootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""

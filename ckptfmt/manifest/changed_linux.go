@@ -1,0 +1,17 @@
+package manifest
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// changedAt returns when the kernel has noted the last change of a file, be it of its times, which
+// nobody can set; zero if that is not known.
+func changedAt(info fs.FileInfo) time.Time {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(stat.Ctim.Unix()).UTC()
+}

@@ -1,0 +1,170 @@
+package manifest
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/trainerd/trainerd/internal/machine"
+)
+
+// archiveOf makes a zip archive as torch does, with entries that are not compressed.
+func archiveOf(t *testing.T, name string, entries, size int) {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := range entries {
+		e, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint("data/", i), Method: zip.Store})
+		if err == nil {
+			_, err = e.Write(bytes.Repeat([]byte{byte(i + 1)}, size))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readArchive reads all of an archive through tees, and returns how far the sum has come.
+func readArchive(t *testing.T, sums *Tees, root *os.Root, name string) (taken int64) {
+	t.Helper()
+	f, err := root.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := zip.NewReader(sums.Reader(name, f), info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range archive.File {
+		r, err := e.Open()
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sums.files[name].next
+}
+
+// A file that was read is not read again for its sum, but for its end; one that was written to
+// meanwhile is.
+func TestTees(t *testing.T) {
+	for _, size := range []int{0, 10, 1 << 20} {
+		for change, what := range map[string]func(name string) error{
+			"":           func(string) error { return nil },
+			"overwrites": func(name string) error { return os.WriteFile(name, bytes.Repeat([]byte{7}, 100), 0o666) },
+			"appends": func(name string) error {
+				f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				_, err = f.WriteString("more")
+				return err
+			},
+		} {
+			dir := t.TempDir()
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { root.Close() })
+			name := filepath.Join(dir, "ckpt.pt")
+			archiveOf(t, name, 5, size)
+			var sums Tees
+			if taken := readArchive(t, &sums, root, "ckpt.pt"); taken < int64(5*size) {
+				t.Errorf("entries of %d bytes: the sum has come to %d", size, taken)
+			}
+			if err := what(name); err != nil {
+				t.Fatal(err)
+			}
+			want, err := Describe(t.Context(), root, []string{"ckpt.pt"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := sums.Describe(t.Context(), root, []string{"ckpt.pt"})
+			want[0].Changed = time.Time{}
+			if err == nil {
+				got[0].Changed = time.Time{}
+			}
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("entries of %d bytes, %s: %v\n%s", size, change, err, diff)
+			}
+		}
+	}
+}
+
+// Only files that nobody has written to since, not even with the same length and times, are
+// untouched, and those for a short time.
+func TestIsUntouched(t *testing.T) {
+	if machine.BootID() == "" {
+		t.Skip("this system does not say when files were changed")
+	}
+	name := filepath.Join(t.TempDir(), "ckpt.pt")
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	describe := func() *Record {
+		t.Helper()
+		files, err := Describe(t.Context(), root, []string{"ckpt.pt"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Record{Files: files, Verified: time.Now(), Boot: machine.BootID()}
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("weights")
+	r := describe()
+	for r.Files[0].Changed.IsZero() { // it might change once more without another time
+		time.Sleep(tick / 10)
+		r = describe()
+	}
+	if !r.IsUntouched(root) {
+		t.Error("it was touched")
+	}
+	for what, change := range map[string]func(r *Record){
+		"verified long ago":           func(r *Record) { r.Verified = time.Now().Add(-2 * untouchedFor) },
+		"verified in times to come":   func(r *Record) { r.Verified = time.Now().Add(time.Minute) },
+		"verified before a reboot":    func(r *Record) { r.Boot = "another" },
+		"without a time of changes":   func(r *Record) { r.Files = []RecordFile{{Name: "ckpt.pt"}} },
+		"of a file that is not there": func(r *Record) { r.Files = []RecordFile{{Name: "none", Changed: r.Files[0].Changed}} },
+	} {
+		other := *r
+		if change(&other); other.IsUntouched(root) {
+			t.Errorf("%s: it is untouched", what)
+		}
+	}
+	write("WEIGHTS")
+	if err := os.Chtimes(name, r.Files[0].Modified, r.Files[0].Modified); err != nil {
+		t.Fatal(err)
+	}
+	if r.Compare(root, []string{"ckpt.pt"}) != nil || r.IsUntouched(root) {
+		t.Error("it is untouched, with other bytes of the same length and time")
+	}
+}

@@ -1,0 +1,40 @@
+package manifest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/trainerd/trainerd/internal/machine"
+)
+
+const (
+	// untouchedFor is how long what the kernel says is taken for what a look would show: bytes also change on
+	// a disk that nobody writes to.
+	untouchedFor = time.Hour
+	// tick is longer than one of the clock by which the kernel dates changes: two within one are not told apart.
+	tick = 100 * time.Millisecond
+)
+
+// IsUntouched reports whether reading the files would show nothing new: they were read for the record a
+// short time ago, in this run of the machine, and the kernel has noted no change of them since.
+func (r *Record) IsUntouched(root *os.Root) bool {
+	if age := time.Since(r.Verified); age < 0 || age > untouchedFor || r.Boot == "" || r.Boot != machine.BootID() {
+		return false
+	}
+	return !slices.ContainsFunc(r.Files, func(f RecordFile) bool {
+		info, err := root.Lstat(filepath.FromSlash(f.Name))
+		return err != nil || f.Changed.IsZero() || !changedAt(info).Equal(f.Changed)
+	})
+}
+
+// stampOf returns when a file was changed last, zero where it may change again without another stamp.
+func stampOf(info fs.FileInfo) time.Time {
+	at := changedAt(info)
+	if time.Since(at) < tick {
+		return time.Time{}
+	}
+	return at
+}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package logdir
-
-// bootID is not known here.
-func bootID() string { return "" }
