@@ -85,9 +85,10 @@ func noteSteps(name string, first map[int64]float64) bool {
 			return false
 		}
 		last = at
-		if before, seen := first[e.GetStep()]; !seen || at < before {
-			first[e.GetStep()] = at
+		if before, seen := first[e.GetStep()]; seen {
+			at = min(at, before)
 		}
+		first[e.GetStep()] = at
 	}
 	return true
 }
