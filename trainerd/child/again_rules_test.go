@@ -53,6 +53,10 @@ func TestBeginsAgainByItsReports(t *testing.T) {
 	const saved, latest = "save ckpt-10", "save ckpt-last"
 	ten := through("loss", 1, 10, "1")
 	twenty := slices.Concat(ten, []string{saved}, through("loss", 11, 20, "1"))
+	var loops []string
+	for life := range 6 {
+		loops = append(loops, through("loss", 0, 1, fmt.Sprint(life))...)
+	}
 	type curves map[string][]int64
 	for name, tc := range map[string]struct {
 		lines []string
@@ -65,7 +69,7 @@ func TestBeginsAgainByItsReports(t *testing.T) {
 		},
 		"a curve of three steps": {slices.Concat(through("loss", 1, 3, "1"), through("loss", 1, 5, "2")), 1, curves{"loss": count(1, 5)}},
 		"a curve of two steps":   {slices.Concat(through("loss", 1, 2, "1"), through("loss", 1, 5, "2")), 0, nil},
-		"a loop of two steps":    {slices.Concat(through("loss", 0, 2, "1"), slices.Repeat(through("loss", 0, 1, "2"), 6), through("loss", 2, 4, "2")), 6, curves{"loss": count(0, 4)}},
+		"a loop of two steps":    {slices.Concat(through("loss", 0, 2, "1"), loops, through("loss", 2, 4, "2")), 6, curves{"loss": count(0, 4)}},
 		"each line twice": {
 			slices.Concat(alternately(ten, ten), []string{saved}, alternately(through("loss", 11, 20, "1"), through("loss", 11, 20, "1")),
 				alternately(through("loss", 11, 24, "2"), through("loss", 11, 24, "2"))), 1, nil,
@@ -79,6 +83,9 @@ func TestBeginsAgainByItsReports(t *testing.T) {
 		"ranks, of which one is late once": {
 			slices.Concat(alternately(ten, through("loss", 1, 10, "2")), []string{saved}, alternately(through("loss", 11, 20, "1"), through("loss", 11, 20, "2")),
 				through("loss", 21, 23, "1"), through("loss", 21, 23, "2")), 0, nil,
+		},
+		"ranks, one of which reports half of the steps, and is late once": {
+			slices.Concat(ten, []string{saved}, alternately(through("loss", 11, 20, "1"), through("loss", 11, 20, "2")), through("loss", 18, 19, "2")), 0, nil,
 		},
 		"an evaluator, and one name": {
 			slices.Concat(ten, []string{latest}, through("loss", 11, 20, "1"), []string{"step=5 accuracy=1", "step=10 accuracy=1", "step=15 accuracy=1", "step=7 accuracy=1", "step=9 accuracy=1"},

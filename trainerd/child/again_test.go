@@ -202,10 +202,15 @@ func TestLastReportGoesBack(t *testing.T) {
 			p.say("step=7 loss=3 final=1")
 			return 0
 		})
+		reports := 0
+		sv.Observer = whenReported{nobody{}, func(*Report) { reports++ }}
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantShown(t, sv.Logdir, "final", 7)
+		if reports != 11 {
+			t.Errorf("%d reports are taken, want 11", reports)
+		}
 	})
 }
 

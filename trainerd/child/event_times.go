@@ -133,7 +133,7 @@ func countBefore(steps []written, saved float64) int {
 	if n < 0 {
 		return len(steps)
 	}
-	took := math.Inf(1)
+	took := math.MaxFloat64
 	for i := n - 1; i > 0 && i >= n-several; i-- {
 		took = min(took, steps[i].at-steps[i-1].at)
 	}
