@@ -234,3 +234,33 @@ func TestGroupOfStoppedProgram(t *testing.T) {
 		}
 	})
 }
+
+// TestOneSignalForTheGroup has a stop end a program that leaves processes which are found: they get
+// SIGTERM, and their group does not get it once more, which many take for the wish to end without
+// a save.
+func TestOneSignalForTheGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var program *simProgram
+		sv, log := simulate(t, func(p *simProgram) int {
+			program = p
+			p.say("step=7 loss=1")
+			p.sleep(time.Hour)
+			p.leave(5 * time.Second)
+			return 143
+		})
+		stop, end := begin(t, sv)
+		pass(10 * time.Second)
+		on := sv.System.(*simulated)
+		on.leave(7)
+		stop()
+		pass(3 * time.Second)
+		program.mu.Lock()
+		late := slices.Clone(program.late)
+		program.mu.Unlock()
+		if slices.Contains(late, system.SigTerm) || !slices.Contains(on.ended, system.SigTerm) {
+			t.Errorf("its group got %v, what was found %v; log:\n%s", late, on.ended, log)
+		}
+		on.leave()
+		end()
+	})
+}

@@ -185,6 +185,10 @@ func TestSaysThatItHasLoaded(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantShown(t, sv.Logdir, "loss", count(1, 14)...)
+			starts := slices.DeleteFunc(marks(t, sv.Logdir), func(mark string) bool { return !strings.HasPrefix(mark, "START") })
+			if want := 2 + 11 - tc.first; len(starts) != want {
+				t.Errorf("the curves have %v, want %d", starts, want)
+			}
 		})
 	}
 }
