@@ -52,33 +52,62 @@ func (b *binary) runTests(ctx context.Context, limit time.Duration, mutant int, 
 }
 
 // measure runs each test alone without a mutant, and finds how long it takes and
-// which mutants it reaches. Those that take too long judge none.
+// which mutants it reaches.
 func (b *binary) measure(ctx context.Context, mutants []*mutant, o options) error {
-	for _, t := range b.tests {
-		if !o.tests.MatchString(t.name) {
-			continue
+	reached, errs := make([][]int, len(b.tests)), make([]error, len(b.tests))
+	each(o.jobs, len(b.tests), func(i int) {
+		if t := b.tests[i]; o.tests.MatchString(t.name) && ctx.Err() == nil {
+			reached[i], errs[i] = b.measureTest(ctx, t, len(mutants), o.longest)
 		}
-		out, err := b.runTests(ctx, 10*time.Minute, 0, t)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil { // some count allocations, for instance
-			fmt.Fprintf(os.Stderr, "mutate: left out: %s, which fails without a mutant: %v\n%s", t.name, err, out.output)
-			continue
-		}
-		if t.took = testTime(out.output); t.took > o.longest {
-			fmt.Fprintf(os.Stderr, "mutate: left out: %s, which takes %v\n", t.name, t.took.Round(time.Second))
-			continue
-		}
-		for id := range strings.FieldsSeq(out.reached) {
-			n, err := strconv.Atoi(id)
-			if err != nil || n < 1 || n > len(mutants) {
-				return fmt.Errorf("%s: reached mutant %q, of %d", t.name, id, len(mutants))
-			}
-			mutants[n-1].tests = append(mutants[n-1].tests, t)
+	})
+	for i, t := range b.tests {
+		for _, id := range reached[i] {
+			mutants[id-1].tests = append(mutants[id-1].tests, t)
 		}
 	}
-	return nil
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// measureTest returns the mutants that a test reaches, none if it takes too long to judge.
+func (b *binary) measureTest(ctx context.Context, t *test, mutants int, longest time.Duration) (reached []int, err error) {
+	out, err := b.runTests(ctx, 10*time.Minute, 0, t)
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	if err != nil { // some count allocations, for instance
+		fmt.Fprintf(os.Stderr, "mutate: left out: %s, which fails without a mutant: %v\n%s", t.name, err, out.output)
+		return nil, nil
+	}
+	if t.took = testTime(out.output); t.took > longest {
+		fmt.Fprintf(os.Stderr, "mutate: left out: %s, which takes %v\n", t.name, t.took.Round(time.Second))
+		return nil, nil
+	}
+	for text := range strings.FieldsSeq(out.reached) {
+		id, err := strconv.Atoi(text)
+		if err != nil || id < 1 || id > mutants {
+			return nil, fmt.Errorf("%s: reached mutant %q, of %d", t.name, text, mutants)
+		}
+		reached = append(reached, id)
+	}
+	return reached, nil
+}
+
+// each calls do with the numbers below n, jobs of them at a time.
+func each(jobs, n int, do func(i int)) {
+	next := make(chan int)
+	var done sync.WaitGroup
+	for range max(1, jobs) {
+		done.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	done.Wait()
 }
 
 var (
@@ -151,7 +180,7 @@ func (p *pkg) judgeAll(ctx context.Context, o options, excuses *excuse.List) {
 		if ctx.Err() != nil {
 			break
 		}
-		if m.verdict == pending && (o.only == nil || o.only.MatchString(m.String())) {
+		if m.verdict == pending && o.judges(m) {
 			work <- m
 		}
 		if time.Since(last) > 10*time.Second {

@@ -1,7 +1,7 @@
 // Command mutate tests the tests of a package: it plants small mistakes, one at
 // a time, and reports those that no test of the package notices.
 //
-// Usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...
+// Usage: mutate [-jobs N] [-run REGEXP] [-list] [-new LIST] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...
 //
 // The mistakes are: a condition negated; < for <=, and the reverse; && for ||;
 // + for -, * for /; an integer one nearer to 0, and 0 one more; true for false; an
@@ -59,8 +59,9 @@ type options struct {
 	verbose bool
 	with    []string // folders of other packages with tests
 	longest time.Duration
-	only    *regexp.Regexp // of the descriptions of mutants; nil means all
-	tests   *regexp.Regexp // of the names of tests that judge
+	only    *regexp.Regexp  // of the descriptions of mutants; nil means all
+	earlier map[string]bool // mutants that are not judged again, by their keys
+	tests   *regexp.Regexp  // of the names of tests that judge
 }
 
 // run reports whether every mutant is killed or excused.
@@ -73,12 +74,13 @@ func run(ctx context.Context, args []string) (bool, error) {
 	flags.DurationVar(&o.longest, "longest", time.Minute, "leave out tests that take longer")
 	with := flags.String("with", "", "folders of packages whose tests judge too, separated by commas")
 	only := flags.String("run", "", "only mutants whose description matches this")
+	earlier := flags.String("new", "", "only mutants that are not in this file, which -list wrote of an earlier commit")
 	tests := flags.String("tests", "", "judge by tests of these names only, as by those of a slow package that are new")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
 	if flags.NArg() < 2 {
-		return false, fmt.Errorf("usage: mutate [-jobs N] [-run REGEXP] [-list] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...")
+		return false, fmt.Errorf("usage: mutate [-jobs N] [-run REGEXP] [-list] [-new LIST] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...")
 	}
 	var err error
 	if o.root, err = filepath.Abs(flags.Arg(0)); err != nil {
@@ -95,6 +97,9 @@ func run(ctx context.Context, args []string) (bool, error) {
 		}
 	}
 	if o.tests, err = regexp.Compile(*tests); err != nil {
+		return false, err
+	}
+	if o.earlier, err = readKeys(*earlier); err != nil {
 		return false, err
 	}
 	excused, err := excuse.Read(filepath.Join(o.root, "tools", "mutate", "excused.txt"))

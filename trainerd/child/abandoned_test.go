@@ -133,10 +133,13 @@ func TestDeafRanksOfStoppedLauncher(t *testing.T) {
 		if on.ended.Sub(over) < leftoverGrace {
 			t.Errorf("the rank had %v", on.ended.Sub(over))
 		}
-		for _, want := range []string{"waiting for processes that it has left", "killed processes that the program has left", "pids=[7]"} {
-			if !strings.Contains(log.String(), want) || strings.Contains(log.String(), "earlier start") {
-				t.Errorf("the log lacks %q:\n%s", want, log)
+		for _, want := range []string{"waiting for processes that it has left", "killed processes that the program has left"} {
+			if strings.Count(log.String(), want) != 1 || strings.Contains(log.String(), "earlier start") {
+				t.Errorf("the log has %q not just once:\n%s", want, log)
 			}
+		}
+		if !strings.Contains(log.String(), "pids=[7]") {
+			t.Errorf("the log does not name the rank:\n%s", log)
 		}
 	})
 }
@@ -209,5 +212,55 @@ func TestRankSavesAfterItsLauncher(t *testing.T) {
 		if got := slices.DeleteFunc(on.got, func(sig syscall.Signal) bool { return sig == system.SigCont }); !slices.Equal(got, []syscall.Signal{system.SigTerm}) {
 			t.Errorf("the rank got %v", got)
 		}
+	})
+}
+
+// TestGroupOfStoppedProgram has a stop end a program whose group ends some seconds later, without
+// processes that anybody finds: there are none to name.
+func TestGroupOfStoppedProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.say("step=7 loss=1")
+			p.sleep(time.Hour)
+			p.leave(5 * time.Second)
+			return 143
+		})
+		stop, end := begin(t, sv)
+		pass(10 * time.Second)
+		stop()
+		stopped := time.Now()
+		if exit, err := end(); exit.Cause != Stopped || time.Since(stopped) < 5*time.Second || strings.Contains(log.String(), "processes") {
+			t.Errorf("Run = %+v, %v after %v; log:\n%s", exit, err, time.Since(stopped), log)
+		}
+	})
+}
+
+// TestOneSignalForTheGroup has a stop end a program that leaves processes which are found: they get
+// SIGTERM, and their group does not get it once more, which many take for the wish to end without
+// a save.
+func TestOneSignalForTheGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var program *simProgram
+		sv, log := simulate(t, func(p *simProgram) int {
+			program = p
+			p.say("step=7 loss=1")
+			p.sleep(time.Hour)
+			p.leave(5 * time.Second)
+			return 143
+		})
+		stop, end := begin(t, sv)
+		pass(10 * time.Second)
+		on := sv.System.(*simulated)
+		on.leave(7)
+		stop()
+		pass(3 * time.Second)
+		program.mu.Lock()
+		late := slices.Clone(program.late)
+		program.mu.Unlock()
+		if slices.Contains(late, system.SigTerm) || !slices.Contains(on.ended, system.SigTerm) {
+			t.Errorf("its group got %v, what was found %v; log:\n%s", late, on.ended, log)
+		}
+		on.leave()
+		end()
 	})
 }

@@ -42,7 +42,14 @@ func (a *attempt) noteTold(report *Report) {
 			t.double++
 		}
 	}
-	a.highestTold = max(a.highestTold, report.Step)
+}
+
+// highestTold returns the highest step of a curve since the program has begun, or begun again.
+func (a *attempt) highestTold() (step int64) {
+	for _, t := range a.told {
+		step = max(step, t.step)
+	}
+	return step
 }
 
 // mostHeld bounds the reports of one step that wait for the next.
@@ -99,7 +106,7 @@ func (r *run) goesBack(report *Report) bool {
 	case !ok && report.Step > r.attempt.firstTold:
 		return false
 	default:
-		least = r.attempt.highestTold
+		least = r.attempt.highestTold()
 	}
 	for _, v := range report.Values {
 		t := r.attempt.told[v.Tag]
@@ -120,7 +127,6 @@ func (r *run) beginAgain(first queued) {
 	for _, t := range r.attempt.told {
 		t.step = -1
 	}
-	r.attempt.highestTold = -1
 	r.prompter.begin()
 	r.continueFromNewest(since)
 	r.askAgain(step)

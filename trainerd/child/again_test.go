@@ -185,6 +185,10 @@ func TestSaysThatItHasLoaded(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantShown(t, sv.Logdir, "loss", count(1, 14)...)
+			starts := slices.DeleteFunc(marks(t, sv.Logdir), func(mark string) bool { return !strings.HasPrefix(mark, "START") })
+			if want := 2 + 11 - tc.first; len(starts) != want {
+				t.Errorf("the curves have %v, want %d", starts, want)
+			}
 		})
 	}
 }
@@ -202,10 +206,15 @@ func TestLastReportGoesBack(t *testing.T) {
 			p.say("step=7 loss=3 final=1")
 			return 0
 		})
+		reports := 0
+		sv.Observer = whenReported{nobody{}, func(*Report) { reports++ }}
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantShown(t, sv.Logdir, "final", 7)
+		if reports != 11 {
+			t.Errorf("%d reports are taken, want 11", reports)
+		}
 	})
 }
 

@@ -42,7 +42,6 @@ type attempt struct {
 	curvesFrom   int64            // the step of the newest START
 	told         map[string]*told // by curve; nil before the first report with numbers
 	firstTold    int64            // the step of that
-	highestTold  int64            // since the program has begun, or begun again
 	held         []queued         // of one step, which may be the first since the program has begun again
 }
 

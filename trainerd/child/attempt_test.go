@@ -372,7 +372,7 @@ func TestLeftoversOfAFailure(t *testing.T) {
 			want = []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}
 		}
 		synctest.Test(t, func(t *testing.T) {
-			sv, _ := simulate(t, nil)
+			sv, log := simulate(t, nil)
 			left := &leftover{simulated: sv.System.(*simulated), endsOn: syscall.SIGKILL}
 			left.program = func(p *simProgram) int { left.alive.Store(true); return ends(p) }
 			sv.System, sv.Restarts.Max = left, -1
@@ -382,6 +382,9 @@ func TestLeftoversOfAFailure(t *testing.T) {
 			got := slices.DeleteFunc(left.got, func(sig syscall.Signal) bool { return sig == syscall.SIGCONT }) // of the stop
 			if (err == nil) != (what == "is stopped") || !slices.Equal(got, want) || len(exit.Left) > 0 {
 				t.Errorf("%s: Run = %+v, %v; the process got %v", what, exit, err, got)
+			}
+			if said := strings.Count(log.String(), "killing processes that the program has left"); (said == 1) != (what != "is stopped") {
+				t.Errorf("%s: it is said %d times that they are killed:\n%s", what, said, log)
 			}
 		})
 	}

@@ -85,9 +85,10 @@ func noteSteps(name string, first map[int64]float64) bool {
 			return false
 		}
 		last = at
-		if before, seen := first[e.GetStep()]; !seen || at < before {
-			first[e.GetStep()] = at
+		if before, seen := first[e.GetStep()]; seen {
+			at = min(at, before)
 		}
+		first[e.GetStep()] = at
 	}
 	return true
 }
@@ -132,7 +133,7 @@ func countBefore(steps []written, saved float64) int {
 	if n < 0 {
 		return len(steps)
 	}
-	took := math.Inf(1)
+	took := math.MaxFloat64
 	for i := n - 1; i > 0 && i >= n-several; i-- {
 		took = min(took, steps[i].at-steps[i-1].at)
 	}

@@ -127,3 +127,56 @@ func TestOwnSaveIsNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestOlderSaveIsTheAnswer has a program that has ended a save of its own, which no look has found
+// yet, and is asked to save then: that is the answer if it has the steps that had been reported, but
+// for one that may be counted ahead.
+func TestOlderSaveIsTheAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		reported int
+		name     string
+		want     bool
+	}{{0, "ckpt-step0", true}, {5, "ckpt-step4", true}, {6, "ckpt-step4", false}} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				p.say("step=%d", tc.reported)
+				p.save(t, tc.name)
+				p.sleep(time.Minute)
+				return 0
+			})
+			sv.SaveSignal, sv.LookEvery = syscall.SIGUSR1, 20*time.Second
+			begin(t, sv)
+			pass(5 * time.Second)
+			if c, err := sv.Save(t.Context()); (err == nil) != tc.want || tc.want && filepath.Base(c.Path) != tc.name {
+				t.Errorf("after step %d: %v, %v; log:\n%s", tc.reported, c, err, log)
+			}
+		})
+	}
+}
+
+// TestSaveDuringAStop asks for a save while a program is being stopped, which has saved since and
+// trains on: that save is the answer.
+func TestSaveDuringAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.say("step=1")
+			for step := 2; step <= 40; step++ {
+				p.sleepDeaf(time.Second)
+				if p.say("step=%d", step); step == 32 {
+					p.save(t, "ckpt-last")
+				}
+			}
+			p.sleepDeaf(time.Minute)
+			return 0
+		})
+		sv.SaveSignal, sv.LookEvery, sv.Grace = syscall.SIGUSR1, 20*time.Second, time.Hour
+		stop, end := begin(t, sv)
+		pass(30*time.Second + time.Millisecond)
+		stop()
+		pass(8 * time.Second)
+		if c, err := sv.Save(t.Context()); err != nil || filepath.Base(c.Path) != "ckpt-last" {
+			t.Errorf("Save = %v, %v; log:\n%s", c, err, log)
+		}
+		end()
+	})
+}

@@ -295,6 +295,9 @@ func TestForwardedReportsAreDurable(t *testing.T) {
 			}
 		}
 		wantDurable()
+		if strings.Contains(log.String(), "cannot make the reports") {
+			t.Errorf("the log has:\n%s", log)
+		}
 		time.Sleep(20 * time.Second)
 		if strings.Count(log.String(), "msg=saved") != 2 || !strings.Contains(log.String(), "reports on another node") {
 			t.Errorf("it is too early for the second checkpoint; log:\n%s", log)

@@ -292,3 +292,31 @@ func TestPauseOnFullDisk(t *testing.T) {
 		}
 	})
 }
+
+// TestPauseOfRunningProgramOnFullDisk pauses and resumes a program that runs while the disk takes
+// nothing for the other nodes: the answers say that they do not know.
+func TestPauseOfRunningProgramOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full atomic.Bool
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.sleep(time.Hour)
+			return 0
+		})
+		picky(sv, func(op, below string) bool {
+			return full.Load() && op == "create" && strings.HasPrefix(below, nodesDir)
+		})
+		sv.Nodes = 2
+		begin(t, sv)
+		pass(5 * time.Second)
+		full.Store(true)
+		for _, paused := range []bool{true, false} {
+			do := sv.Resume
+			if paused {
+				do = sv.Pause
+			}
+			if untold, ok := errors.AsType[*UntoldError](do(t.Context())); !ok || untold.Paused != paused {
+				t.Errorf("answer to pause %v on the full disk: %v; log:\n%s", paused, untold, log)
+			}
+		}
+	})
+}

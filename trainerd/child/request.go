@@ -159,12 +159,9 @@ func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
 // the program may have counted ahead.
 func lacksByName(c Checkpoint, step int64) bool { return c.NamesStep() && c.Step < step-1 }
 
-// namesReports reports whether a checkpoint has shown that the names have the steps of the reports:
-// these may count batches, and a step take several.
+// namesReports reports whether a checkpoint has shown that the names have the steps of the reports.
 func (r *run) namesReports() bool {
-	return slices.ContainsFunc(r.store.Known(), func(c Checkpoint) bool {
-		return c.Step > 1 && c.NamesStep() && c.Reported() > 0 && c.Reported() <= c.Step+1
-	})
+	return slices.ContainsFunc(r.store.Known(), func(c Checkpoint) bool { return c.ShowsStep() })
 }
 
 // Pause suspends the program and its processes, on all nodes, until Resume. If the program

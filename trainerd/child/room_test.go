@@ -222,3 +222,31 @@ func TestRoomOfACheckpoint(t *testing.T) {
 		}
 	}
 }
+
+// TestNoStartOnFullDisk has a machine that cannot start the program, for hours, while its disk takes
+// no file: that does not count as failures of the program.
+func TestNoStartOnFullDisk(t *testing.T) {
+	for _, isFull := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			begun, wait := time.Now(), 6*time.Hour
+			sv, log := simulate(t, func(*simProgram) int { return 0 })
+			on := sv.System.(*simulated)
+			on.fails = syscall.EAGAIN
+			sv.Observer = &seesEndsThen{func() {
+				if time.Since(begun) > wait {
+					on.fails = nil
+				}
+			}}
+			sv.FS = exhausted{atomicfile.OrOS(nil), func() error {
+				if passed := time.Since(begun); isFull && passed > 0 && passed < wait {
+					return syscall.ENOSPC
+				}
+				return nil
+			}}
+			exit, err := sv.Run(t.Context())
+			if (err == nil) != isFull || isFull != (time.Since(begun) >= wait) {
+				t.Errorf("full %v: Run = %+v, %v after %v\n%s", isFull, exit, err, time.Since(begun), log)
+			}
+		})
+	}
+}

@@ -9,7 +9,9 @@ package excuse
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -63,6 +65,16 @@ func (l *List) Unused(pkg string) []string {
 		}
 	}
 	return unused
+}
+
+// Packages returns the packages that have excuses, sorted.
+func (l *List) Packages() []string {
+	packages := map[string]bool{}
+	for key := range l.reasons {
+		name, _, _ := strings.Cut(key, " ")
+		packages[name] = true
+	}
+	return slices.Sorted(maps.Keys(packages))
 }
 
 // Text returns code as reports and excuses have it: short, on one line.

@@ -41,6 +41,12 @@ func (c *Checkpoint) NamesStep() bool {
 	return says || c.Reported() < 2*(c.Step+1)
 }
 
+// ShowsStep reports whether what had been reported when it was found shows that its name has a step
+// of the reports: these may count batches, and a step take several.
+func (c *Checkpoint) ShowsStep() bool {
+	return c.Step > 1 && c.NamesStep() && c.Reported() > 0 && c.Reported() <= c.Step+1
+}
+
 // learnNumbers finds out whether the numbers in the names count something else than the
 // reports do: from one checkpoint to the next these rise much more than the numbers. The
 // metrics of checkpoints are then those of other steps, and their records say so.

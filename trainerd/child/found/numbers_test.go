@@ -33,6 +33,23 @@ func TestNamesStep(t *testing.T) {
 	}
 }
 
+// TestShowsStep has what a look found when the program had come to a step.
+func TestShowsStep(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		step, reported int64
+		want           bool
+	}{
+		{"w-10", 10, 10, true}, {"w-10", 10, 11, true}, {"w-10", 10, 12, false}, {"w-10", 10, 1, true}, {"w-10", 10, 0, false},
+		{"w-2", 2, 3, true}, {"w-1", 1, 1, false}, {"w-1", 1, 2, false}, {"epoch_10", 10, 10, false}, {"last", NoStep, 3, false},
+	} {
+		c := &Checkpoint{Step: tc.step, files: []string{tc.name}, first: Moment{Step: tc.reported}}
+		if got := c.ShowsStep(); got != tc.want {
+			t.Errorf("%s, found at step %d: %v", tc.name, tc.reported, got)
+		}
+	}
+}
+
 // TestLearnsNumbers has checkpoints, one after the other, with what had been reported when each was
 // found: their numbers count something else than steps where the reports rise much more.
 func TestLearnsNumbers(t *testing.T) {
