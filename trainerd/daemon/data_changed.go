@@ -230,10 +230,10 @@ func valuesChange(g *graph.Graph, name string, was []float64, schema *dataset.Sc
 }
 
 func statisticName(name string, i int, schema *dataset.Schema) string {
-	if strings.HasPrefix(name, "label/") {
+	if strings.HasPrefix(name, "label/") || strings.HasPrefix(name, "tfidf/") {
 		return name
 	}
-	numbers := slices.DeleteFunc(slices.Clone(schema.Features), func(f dataset.Feature) bool { return f.Kind == dataset.KindCategory })
+	numbers := slices.DeleteFunc(slices.Clone(schema.Features), func(f dataset.Feature) bool { return f.HasWords() })
 	if i >= len(numbers) {
 		return name
 	}

@@ -93,7 +93,7 @@ func (p *Profile) severalWords(label bool) []string {
 		if joined == 0 || 2*repeated <= len(parts) {
 			continue // texts with commas, as in names of places
 		}
-		what := "each combination is a word of its own"
+		what := "each combination is a word of its own; in texts of [data] instead of categories, each word is an input"
 		if label {
 			what = "each combination is a class of its own"
 		}
@@ -129,7 +129,7 @@ func (p *Profile) farOff() []string {
 	if !(off > far) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: a value is %.0f standard deviations from the mean; such rows decide what is learnt from squared errors: correct them, leave them out, or predict the logarithm", p.Name, off)}
+	return []string{fmt.Sprintf(`%s: a value is %.0f standard deviations from the mean; such rows decide what is learnt from squared errors: correct them, leave them out, predict the logarithm, or set loss = "huber_loss" in [model]`, p.Name, off)}
 }
 
 // orderNotes finds rows that belong together, so that a random test part is no fair

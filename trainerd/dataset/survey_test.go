@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 		{"PassengerId", func(i int) string { return fmt.Sprint(5000 - 3*i) }, "number left out: identifies the rows"},
 		{"", func(i int) string { return fmt.Sprint("r", i) }, "category left out: the index, without a name"},
 		{"name", func(i int) string { return fmt.Sprint("Mr. ", i) }, "category left out: different in every row"},
-		{"review", func(i int) string { return fmt.Sprintf("it is my chair number %d", i) }, "category left out: texts, which are not learnt from"},
+		{"review", func(i int) string { return fmt.Sprintf("it is my chair number %d", i) }, "text texts, an input for each frequent word"},
 		{"name", func(i int) string { return fmt.Sprint("Braund Mr. Owen ", i) }, "category left out: different in every row"},
 		{"ticket", func(i int) string { return fmt.Sprint("A/", i*2/3) }, "category left out: too many different words"},
 		{"town", func(i int) string { return fmt.Sprint("T", i%30) }, "category words, one input each"},

@@ -16,7 +16,7 @@ const (
 	// larger ones without learning rows by heart.
 	mostRows = 10_000
 	// mostFeatures bounds what a row takes, words included.
-	mostFeatures = 5000
+	mostFeatures = 8000
 	// mostClasses bounds the time, which is that of each class.
 	mostClasses = 50
 	// fewestClassified is the smallest table of classes for which hidden layers are
