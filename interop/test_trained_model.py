@@ -22,7 +22,7 @@ tf1 = tf.compat.v1
 
 COLOURS = ["blue", "green", "red"]
 CITIES = [f"city {i}" for i in range(150)]  # more than are given as zeros and a one
-NOTES = ["Sehr GUT, danke!", "good; really good", "nicht gut: schlecht", "東京 was good", "ΟΔΟΣ gut, ΟΔΟΣ", "", "don't know"]
+NOTES = ["Sehr GUT, danke!", "one two three four five six seven eight nine gut", "good; really good", "nicht gut: schlecht", "東京 was good", "ΟΔΟΣ gut, ΟΔΟΣ", "", "don't know"]
 WORDS = ("colour", "city", "note")  # the columns that are given as strings
 ROWS = 160
 

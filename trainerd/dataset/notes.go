@@ -274,3 +274,18 @@ func (d *times) ordered() bool {
 	const fewest = 10
 	return !d.bad && d.later >= fewest && 2*d.later >= d.rows
 }
+
+// Balance returns how evenly the rows are divided among the classes of a column: 1 for equal
+// numbers, and near 0 if nearly all are of one class.
+func (s *Survey) Balance(column int) float64 {
+	p := s.Columns[column]
+	if p.values == nil || p.Distinct < 2 {
+		return 1
+	}
+	squares := 0.0
+	for _, n := range p.values {
+		share := float64(n) / float64(p.present())
+		squares += share * share
+	}
+	return (1 - squares) / (1 - 1/float64(p.Distinct))
+}

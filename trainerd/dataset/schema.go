@@ -137,6 +137,14 @@ func (s *Schema) featureAt(number int) *Feature {
 	return &s.Label
 }
 
+// IsList reports whether the texts are lists of a few words, such as the tags of a picture,
+// each of which counts as much as that of a category; of longer texts, a word counts the
+// less the more there are.
+func (f *Feature) IsList() bool {
+	const most = 8 // words
+	return f.Kind == KindText && f.Length <= most
+}
+
 // Width returns how many numbers a raw row has.
 func (s *Schema) Width() (width int) {
 	for i := range s.Features {

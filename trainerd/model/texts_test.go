@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -40,8 +41,10 @@ func textModel(t *testing.T, vocabulary []string, length int) *model.Model {
 // TestTextFeatures holds what a model learns of a text: tf-idf of the words that it has,
 // however often, and zeros of one without words.
 func TestTextFeatures(t *testing.T) {
-	m := textModel(t, []string{"good", "bad", "phone"}, 3)
-	rows := floatTensor([]int64{3, 5}, 7, 0, 2, 0, 1, 8, -1, -1, -1, 0, 9, 1, -1, -1, -1)
+	m := textModel(t, []string{"good", "bad", "phone"}, 9)
+	no := []float64{-1, -1, -1, -1, -1, -1}
+	raw := slices.Concat([]float64{7, 0, 2, 0}, no, []float64{1, 8, -1, -1, -1}, no, []float64{0, 9, 1, -1, -1}, no, []float64{-1})
+	rows := floatTensor([]int64{3, 11}, raw...)
 	got := fetch(t, startModel(t, m), map[string]*ckptfmt.Tensor{"x:0": rows}, "features/concat:0")
 	good, phone := 1.0, 1+math.Log(10.0/8)
 	length := math.Hypot(good, phone)
@@ -53,6 +56,16 @@ func TestTextFeatures(t *testing.T) {
 		if math.Abs(float64(got[i])-want[i]) > 1e-6 {
 			t.Fatalf("got %v, want %v", got, want)
 		}
+	}
+}
+
+// TestListFeatures holds that each word of a list counts as that of a category.
+func TestListFeatures(t *testing.T) {
+	m := textModel(t, []string{"good", "bad", "phone"}, 3)
+	rows := floatTensor([]int64{2, 5}, 7, 0, 2, 0, 1, 8, -1, -1, -1, 0)
+	got := fetch(t, startModel(t, m), map[string]*ckptfmt.Tensor{"x:0": rows}, "features/concat:0")
+	if want := []float32{7, 1, 0, 1, 0, 1, 8, 0, 0, 0, 1, 0}; !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
 	}
 }
 

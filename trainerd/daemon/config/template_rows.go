@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -83,7 +84,7 @@ func setRow(row []float64, raw []float32, features []dataset.Feature, s *dataset
 	at := 0
 	for i, f := range features {
 		if f.Kind == dataset.KindText {
-			setText(row, raw[at:at+f.Length], s.IDF(i))
+			setText(row, raw[at:at+f.Length], wordWeights(f, s, i), f.IsList())
 		} else {
 			setFeature(row, float64(raw[at]), f, s.Features[at])
 		}
@@ -91,18 +92,27 @@ func setRow(row []float64, raw []float32, features []dataset.Feature, s *dataset
 	}
 }
 
-// setText sets the weights of the words of a text, scaled to length 1.
-func setText(row []float64, words []float32, idf []float64) {
+// wordWeights returns how much each word of a column of texts counts.
+func wordWeights(f dataset.Feature, s *dataset.Statistics, feature int) []float64 {
+	if f.IsList() {
+		return slices.Repeat([]float64{1}, len(f.Vocabulary))
+	}
+	return s.IDF(feature)
+}
+
+// setText sets the weights of the words of a text, which is scaled to length 1 unless it is a
+// list.
+func setText(row []float64, words []float32, weights []float64, list bool) {
 	squares := 0.0
 	for _, id := range words {
 		if at := int(id); id >= 0 && row[at] == 0 {
-			row[at] = idf[at]
-			squares += idf[at] * idf[at]
+			row[at] = weights[at]
+			squares += weights[at] * weights[at]
 		}
 	}
 	for _, id := range words {
-		if at := int(id); id >= 0 && squares > 0 {
-			row[at] = idf[at] / math.Sqrt(squares)
+		if at := int(id); id >= 0 && !list {
+			row[at] = weights[at] / math.Sqrt(squares)
 		}
 	}
 }
