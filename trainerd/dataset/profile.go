@@ -32,6 +32,7 @@ type Profile struct {
 	codes    int // numbers that begin with a needless zero, such as 007
 	unit     string
 	units    int             // fields that are a number with the unit
+	foreign  int             // fields that are numbers with a comma for the decimal mark, or points between thousands
 	bounds   int             // fields that are a number known from one side, such as >=90
 	odd      map[string]bool // fields that are neither, as long as they are few
 	texts    bool            // some are too long for words
@@ -85,6 +86,9 @@ func (p *Profile) add(field string) {
 		p.counts = false
 		p.dates(field)
 		p.unitOf(field)
+		if table.HasDecimalComma(field) {
+			p.foreign++
+		}
 		return
 	}
 	p.numbers++

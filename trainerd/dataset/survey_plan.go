@@ -255,6 +255,8 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 		return "constant", true
 	case kind == KindCategory && 2*p.numbers > p.present() && len(p.odd) > 0 && (p.unique() || p.tooManyWords()):
 		return fmt.Sprintf("numbers, but also %d words such as %s", p.words-p.units-p.bounds, quoteNames(slices.Sorted(maps.Keys(p.odd))[:1])), true
+	case kind == KindCategory && p.foreign == p.present() && (p.unique() || p.tooManyWords()):
+		return "numbers with decimal commas, but other columns have points: write them alike", true
 	case p.isText(): // learnt from
 	case kind == KindCategory && p.unique():
 		return "different in every row", true

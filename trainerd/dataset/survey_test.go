@@ -228,3 +228,14 @@ func TestBalance(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedDecimalMarks says why numbers are no numbers where a table has two decimal marks.
+func TestMixedDecimalMarks(t *testing.T) {
+	s := survey(t, strings.ReplaceAll(tableText("turnover;margin;class", 40, func(i int) string {
+		return fmt.Sprintf("%d.%03d,50 €;%d.25 %%;%c", 1+i, i, i, 'a'+i%2)
+	}), "\n", "\r\n"))
+	p, err := s.Plan(t.Context(), 2, AnyTask)
+	if err != nil || p.Uses[0].Rule != "left out: numbers with decimal commas, but other columns have points: write them alike" || p.Uses[1].Kind != KindNumber {
+		t.Errorf("%+v, %v", p.Uses, err)
+	}
+}
