@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import urllib.error
@@ -24,6 +25,8 @@ tf1 = tf.compat.v1
 
 COLOURS = ["blue", "green", "red"]
 CITIES = [f"city {i}" for i in range(150)]  # more than are given as zeros and a one
+NOTES = ["Sehr GUT, danke!", "one two three four five six seven eight nine gut", "good; really good", "nicht gut: schlecht", "東京 was good", "ΟΔΟΣ gut, ΟΔΟΣ", "", "don't know"]
+WORDS = ("colour", "city", "note")  # the columns that are given as strings
 ROWS = 160
 
 JOB = """
@@ -49,14 +52,17 @@ epochs = 30
 """
 
 PARTS = "data.date_parts={ day = ['weekday', 'month', 'day'] }"
+TEXTS = "data.texts=['note']"
 
 # Each: the label, the columns of words, those left out, and the rest of [model].
 MODELS = {
-    "softmax, words": ("kind", ["colour", "kind"], ["price", "city"], "softmax", "standard", []),
-    "mlp, embedding": ("kind", ["colour", "city", "kind"], ["price"], "mlp", "standard", ["model.hidden=[8]", PARTS]),
-    "logistic, numbers": ("big", [], ["colour", "city", "kind", "price"], "logistic", "minmax", []),
-    "linear, numbers": ("price", [], ["colour", "city", "kind", "big"], "linear", "standard", [PARTS]),
-    "linear, words": ("price", ["colour"], ["city", "kind", "big"], "linear", "", []),
+    "softmax, words": ("kind", ["colour", "kind"], ["price", "city", "note"], "softmax", "standard", []),
+    "mlp, embedding": ("kind", ["colour", "city", "kind"], ["price", "note"], "mlp", "standard", ["model.hidden=[8]", PARTS]),
+    "logistic, numbers": ("big", [], ["colour", "city", "kind", "price", "note"], "logistic", "minmax", []),
+    "linear, numbers": ("price", [], ["colour", "city", "kind", "big", "note"], "linear", "standard", [PARTS]),
+    "linear, words": ("price", ["colour"], ["city", "kind", "big", "note"], "linear", "", []),
+    "softmax, texts": ("kind", ["colour", "kind"], ["price", "city"], "softmax", "standard", [TEXTS]),
+    "linear, texts, huber": ("price", [], ["colour", "city", "kind", "big"], "linear", "minmax", [TEXTS, "model.loss=huber_loss"]),
 }
 
 
@@ -70,6 +76,7 @@ def make_rows():
             "city": CITIES[i % len(CITIES)], "big": str(int(width > 50)),
             "kind": ["small", "large"][int(width > 50)] if colour != "red" else "other",
             "price": f"{3000 * width + 100000 * COLOURS.index(colour):.0f}",
+            "note": NOTES[rng.integers(len(NOTES))],
         })
     return rows
 
@@ -100,13 +107,13 @@ def trained(request, bin_dir, tmp_path_factory):
     trainerd("export", "logs", "saved/1")
     features = [n for n in rows[0] if n != label and n not in drop]
     new = [dict(r) for r in rows[:40]]
-    new[3]["colour"], new[4]["city"], new[5]["colour"] = "pink", "Rome", ""
+    new[3]["colour"], new[4]["city"], new[5]["colour"], new[6]["note"] = "pink", "Rome", "", "GUT unknown"
     if normalize != "":
         new[6]["width"] = ""
     write_csv(folder / "new.csv", [{k: r[k] for k in reversed(list(r)) if k != label} for r in new])
     lines = list(csv.reader(trainerd("predict", "logs", "new.csv").splitlines()))
     return {"folder": folder, "label": label, "features": features, "new": new, "header": lines[0],
-            "lines": lines[1:], "parts": PARTS in settings, "words": bool(set(categories) - {label}), "trainerd": trainerd}
+            "lines": lines[1:], "parts": PARTS in settings, "words": bool(set(categories) - {label}) or TEXTS in settings, "trainerd": trainerd}
 
 
 def days(text):
@@ -114,7 +121,7 @@ def days(text):
 
 
 def value(name, text):
-    if name in ("colour", "city"):
+    if name in WORDS:
         return text
     if text == "":
         return float("nan")
@@ -139,7 +146,7 @@ def inputs_of(trained):
     """The inputs of the signature, as arrays."""
     if not trained["words"]:
         return {"x": np.array([[value(n, r[n]) for n in trained["features"]] for r in trained["new"]], np.float32)}
-    return {n: np.array([value(n, r[n]) for r in trained["new"]], object if n in ("colour", "city") else np.float32)
+    return {n: np.array([value(n, r[n]) for r in trained["new"]], object if n in WORDS else np.float32)
             for n in trained["features"]}
 
 
@@ -186,13 +193,27 @@ def test_checkpoint(trained):
     compare(trained, out)
 
 
+def collection(prefix, key):
+    return tf1.MetaGraphDef.FromString(pathlib.Path(prefix + ".meta").read_bytes()).collection_def[key].bytes_list.value[0]
+
+
+def tf_idf(texts, words, weights):
+    """The words that each text has, weighted, with length 1."""
+    has = np.zeros((len(texts), len(words)))
+    for row, text in enumerate(texts):
+        for word in re.findall(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+", text.lower().replace("ς", "σ")):
+            if word in words:
+                has[row, words.index(word)] = weights[words.index(word)]
+    return has / np.maximum(np.linalg.norm(has, axis=1, keepdims=True), 1e-6)
+
+
 def test_numpy(trained):
     """The formulas, from the variables of the checkpoint alone."""
     prefix = tf.train.latest_checkpoint(str(trained["folder"] / "logs"))
     r = tf.train.load_checkpoint(prefix)
     has = r.get_variable_to_shape_map()
     get = r.get_tensor
-    numbers = [n for n in trained["features"] if n not in ("colour", "city")]
+    numbers = [n for n in trained["features"] if n not in WORDS]
     x = np.array([[value(n, row[n]) for n in numbers] for row in trained["new"]], np.float64)
     if "normalization/variance" in has:
         z = (x - get("normalization/mean")) / np.sqrt(get("normalization/variance"))
@@ -212,13 +233,18 @@ def test_numpy(trained):
         at = [words.index(row[name]) if row[name] in words else -1 for row in trained["new"]]
         table = get(f"embedding/{name}") if f"embedding/{name}" in has else np.eye(len(words))
         parts.append(np.array([table[i] if i >= 0 else np.zeros(table.shape[1]) for i in at]))
+    if "tfidf/note" in has:
+        schema = json.loads(collection(prefix, "trainerd_schema"))
+        words = next(f["vocabulary"] for f in schema["features"] if f["name"] == "note")
+        parts.append(tf_idf([row["note"] for row in trained["new"]], words, get("tfidf/note")))
     h = np.concatenate(parts, axis=1)
     if "hidden/kernel" in has:
         h = np.maximum(h @ get("hidden/kernel") + get("hidden/bias"), 0)
     last = "linear" if "linear/kernel" in has else "logits"
     out = h @ get(last + "/kernel") + get(last + "/bias")
     if last == "linear":
-        compare(trained, {"prediction": out[:, 0] * np.sqrt(get("label/variance")) + get("label/mean")})
+        deviation, middle = np.sqrt(get("label/variance")) if "label/variance" in has else get("label/deviation"), get("label/mean" if "label/mean" in has else "label/median")
+        compare(trained, {"prediction": out[:, 0] * deviation + middle})
         return
     if out.shape[1] == 1:
         out = np.concatenate([np.zeros_like(out), out], axis=1)

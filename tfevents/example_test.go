@@ -155,3 +155,35 @@ func ExampleReadRuns() {
 	// train/loss/b, step 1: NaN
 	// inf, step 1: -Inf
 }
+
+// The scalars of a run that are there, and those that are written until a step.
+func ExampleFollow() {
+	logdir, err := os.MkdirTemp("", "run")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(logdir)
+	if err := trainFrom(logdir, 2); err != nil {
+		log.Fatal(err)
+	}
+
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	for e, err := range tfevents.Follow(ctx, tfevents.DirFS(logdir), ".", nil) {
+		if err != nil {
+			log.Println(err) // what is damaged; the events after it follow
+			continue
+		}
+		for _, v := range decode.Modern(e) {
+			if x, ok := decode.Scalar(v); ok {
+				fmt.Printf("step %d: %s = %.1f\n", e.GetStep(), v.GetTag(), x)
+			}
+		}
+		if e.GetStep() == 3 {
+			stop()
+		}
+	}
+	// Output:
+	// step 2: loss = 0.2
+	// step 3: loss = 0.2
+}

@@ -25,9 +25,9 @@ type FollowOptions struct {
 	MaxSize int64         // largest record accepted; 0 means DefaultMaxSize
 }
 
-// Follow returns the events of the files in dir, in the order of the files'
-// names, and then those that are added, also in files that appear later, until
-// ctx ends. It polls, and reads each file through one open handle, so it works
+// Follow returns the events of the files in dir, a directory of fsys such as the Name of
+// a [Run] in that of [DirFS], in the order of the files' names, and then those that are
+// added, also in files that appear later, until ctx ends. It polls, and reads each file through one open handle, so it works
 // on network file systems, which do not report changes. It waits for the rest
 // of an incomplete record; damage is yielded as an error, and the events after
 // it follow. dir need not exist yet.

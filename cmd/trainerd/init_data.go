@@ -49,7 +49,7 @@ func newTableTemplate(c *cli.Context, file string, task dataset.Task) (*config.T
 	if c.IsSet("label") {
 		var ok bool
 		if label, ok = survey.Column(c.String("label")); !ok {
-			return nil, usagef("init: there is no column %q; there are %s", c.String("label"), columnNames(survey))
+			return nil, usagef("init: there is no column %q; there are %s", c.String("label"), columnNames(survey, -1))
 		}
 		why = "as --label says"
 	}
@@ -74,9 +74,9 @@ func useColumns(c *cli.Context, p *config.Template) error {
 		if name == "" {
 			continue
 		}
-		column, ok := p.Survey.Column(name)
-		if !ok || column == p.Plan.Label {
-			return usagef("init: --%s: there is no column %q besides the label; there are %s", flag, name, columnNames(p.Survey))
+		column, err := columnBesidesLabel(p, flag, name)
+		if err != nil {
+			return err
 		}
 		if flag == "group" {
 			p.Plan.GroupBy(column)
@@ -85,25 +85,38 @@ func useColumns(c *cli.Context, p *config.Template) error {
 		}
 	}
 	for _, name := range c.StringSlice("drop") {
-		column, ok := p.Survey.Column(name)
-		if !ok || column == p.Plan.Label {
-			return usagef("init: --drop: there is no column %q besides the label; there are %s", name, columnNames(p.Survey))
+		column, err := columnBesidesLabel(p, "drop", name)
+		if err != nil {
+			return err
 		}
 		p.Plan.Leave(column)
 	}
 	return nil
 }
 
-// columnNames lists the first columns for a message.
-func columnNames(s *dataset.Survey) string {
+// columnBesidesLabel returns the column that a flag names.
+func columnBesidesLabel(p *config.Template, flag, name string) (int, error) {
+	column, ok := p.Survey.Column(name)
+	switch {
+	case !ok:
+		return 0, usagef("init: --%s: there is no column %q besides the label; there are %s", flag, name, columnNames(p.Survey, p.Plan.Label))
+	case column == p.Plan.Label:
+		return 0, usagef("init: --%s: %q is the label; --label chooses another one", flag, name)
+	}
+	return column, nil
+}
+
+// columnNames lists the first columns for a message, without one of them: -1 for none.
+func columnNames(s *dataset.Survey, without int) string {
 	const most = 20
 	var names []string
 	for i, p := range s.Columns {
-		if i == most {
-			names = append(names, fmt.Sprintf("%d more", len(s.Columns)-most))
-			break
+		if i != without {
+			names = append(names, p.Name)
 		}
-		names = append(names, p.Name)
+	}
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
 }

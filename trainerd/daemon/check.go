@@ -127,7 +127,7 @@ func (j *job) describe(w io.Writer, s *resumePoint) error {
 			rows += fmt.Sprintf("; %d without a label are left out", n)
 		}
 		row("rows", "%s", rows)
-		row("features", "%d", j.data.Features)
+		row("features", "%d", len(j.data.Schema.Features))
 	}
 	if j.data != nil && j.data.Classes > 0 {
 		row("classes", "%d", j.data.Classes)

@@ -155,6 +155,8 @@ func schemaChange(was, is *dataset.Schema) string {
 			return fmt.Sprintf("%s was in %s, and is in %s", columnName(b, i), a.Unit, b.Unit)
 		case !slices.Equal(a.Parts, b.Parts):
 			return fmt.Sprintf("the parts of the dates in %s were %q, and are %q", columnName(b, i), a.Parts, b.Parts)
+		case a.IsList() != b.IsList():
+			return fmt.Sprintf("the texts of %s had up to %d words, and have up to %d", columnName(b, i), a.Length, b.Length)
 		case !slices.Equal(a.Vocabulary, b.Vocabulary):
 			return fmt.Sprintf("the words of %s were %s, and are %s", columnName(b, i), someWords(a.Vocabulary), someWords(b.Vocabulary))
 		}
@@ -230,10 +232,10 @@ func valuesChange(g *graph.Graph, name string, was []float64, schema *dataset.Sc
 }
 
 func statisticName(name string, i int, schema *dataset.Schema) string {
-	if strings.HasPrefix(name, "label/") {
+	if strings.HasPrefix(name, "label/") || strings.HasPrefix(name, "tfidf/") {
 		return name
 	}
-	numbers := slices.DeleteFunc(slices.Clone(schema.Features), func(f dataset.Feature) bool { return f.Kind == dataset.KindCategory })
+	numbers := slices.DeleteFunc(slices.Clone(schema.Features), func(f dataset.Feature) bool { return f.HasWords() })
 	if i >= len(numbers) {
 		return name
 	}

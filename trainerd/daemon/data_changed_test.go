@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
+	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
 // TestResumeWithOtherData resumes a job whose data have changed: other
@@ -178,5 +179,19 @@ func TestResumeWithOtherSplit(t *testing.T) {
 				t.Errorf("with data.keep_statistics: %v", err)
 			}
 		})
+	}
+}
+
+// TestLongerTexts takes texts that are no lists any more for other data: their words have other
+// weights.
+func TestLongerTexts(t *testing.T) {
+	schema := func(length int) *dataset.Schema {
+		return &dataset.Schema{Features: []dataset.Feature{{Name: "tags", Kind: dataset.KindText, Vocabulary: []string{"a", "b"}, Length: length}}}
+	}
+	if got := schemaChange(schema(2), schema(8)); got != "" {
+		t.Errorf("lists of 2 and 8 words: %s", got)
+	}
+	if got, want := schemaChange(schema(8), schema(9)), `the texts of the column "tags" had up to 8 words, and have up to 9`; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

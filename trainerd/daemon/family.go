@@ -44,6 +44,11 @@ func buildFamily(c *config.Config, m model.Config, data *dataset.Dataset) (*mode
 		if spec.Data.Statistics, err = data.Statistics(); err != nil {
 			return nil, err
 		}
+		if m.Loss == "huber_loss" {
+			if spec.Data.LabelSpread, err = data.LabelSpread(); err != nil {
+				return nil, err
+			}
+		}
 		if err := data.CheckScale(c.Data.File, c.Data.Normalize); err != nil {
 			return nil, err
 		}

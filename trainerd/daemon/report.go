@@ -95,6 +95,7 @@ func (j *job) reportNumbers(e *evaluation, o RunOptions) {
 	if !ok {
 		mse, _ = e.value("loss")
 	}
+	j.reportHuber(e, o)
 	fmt.Fprintf(o.Stdout, "test mean squared error: %.4g\n", mse)
 	training, err := j.data.Statistics()
 	if err != nil {
@@ -148,22 +149,12 @@ const testPart = 1024
 // number, and their variance.
 func testSpread(data *dataset.Dataset, from float64) (square, variance float64, err error) {
 	sum, squares, n := 0.0, 0.0, float64(data.TestRows)
-	for row := 0; row < data.TestRows; row += testPart {
-		_, y, err := data.Test(row, testPart)
-		if err != nil {
-			return 0, 0, err
-		}
-		labels, err := ckptfmt.Values[float32](y)
-		if err != nil {
-			return 0, 0, err
-		}
-		for _, v := range labels {
-			d := float64(v) - from
-			sum += d
-			squares += d * d
-		}
-	}
-	return squares / n, squares/n - (sum/n)*(sum/n), nil
+	err = eachTestLabel(data, func(v float64) {
+		d := v - from
+		sum += d
+		squares += d * d
+	})
+	return squares / n, squares/n - (sum/n)*(sum/n), err
 }
 
 // reportEnd says how a run came to its end.

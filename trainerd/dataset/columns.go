@@ -21,6 +21,7 @@ type columnPlan struct {
 
 // newColumnPlan finds the columns that o names.
 func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
+	o = o.asFitted()
 	p := &columnPlan{columns: columns, named: o.hasNames()}
 	var e *Error
 	if p.label, e = p.find(o.Label, "label"); e != nil {
@@ -34,6 +35,9 @@ func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
 	}
 	if len(columns) == 1 {
 		return nil, &Error{Reason: "has a single column", Hint: fmt.Sprintf("a row needs a label and at least one feature, separated by %q; check data.separator", o.separator())}
+	}
+	if e := p.lacks(o.Fit); e != nil {
+		return nil, e
 	}
 	used, e := p.used(o)
 	if e != nil {
@@ -65,11 +69,40 @@ func newColumnPlan(columns []string, o Options) (*columnPlan, *Error) {
 	return p, nil
 }
 
+// asFitted names the columns of a test file by those of the training file, if they have names:
+// they may be in another order, and among others.
+func (o Options) asFitted() Options {
+	if o.Fit == nil || !o.hasNames() || !o.Fit.HasNames() {
+		return o
+	}
+	o.Features, o.Drop = nil, nil
+	for _, f := range o.Fit.Features {
+		o.Features = append(o.Features, f.Name)
+	}
+	if o.Fit.Label.Name != "" {
+		o.Label = Column{Name: o.Fit.Label.Name}
+	}
+	return o
+}
+
 func (o Options) separator() rune {
 	if o.Comma == 0 {
 		return ','
 	}
 	return o.Comma
+}
+
+// lacks returns an error for a column of the training file that a test file does not have.
+func (p *columnPlan) lacks(known *Schema) *Error {
+	if known == nil || !p.named || !known.HasNames() {
+		return nil
+	}
+	for _, f := range known.Features {
+		if !slices.Contains(p.columns, f.Name) {
+			return &Error{Reason: fmt.Sprintf("there is no column %s, which data.file has; the columns are %s", clip(f.Name), quoteNames(p.columns)), Hint: "add it, or put it into data.drop"}
+		}
+	}
+	return nil
 }
 
 // fit takes the words that another file has shown.
@@ -78,7 +111,7 @@ func (p *columnPlan) fit(known *Schema) {
 		return
 	}
 	for i := range p.features {
-		p.features[i].Vocabulary = known.Features[i].Vocabulary
+		p.features[i].Vocabulary, p.features[i].Length = known.Features[i].Vocabulary, known.Features[i].Length
 	}
 	p.classNames = known.Label.Vocabulary
 }
@@ -164,6 +197,16 @@ func (p *columnPlan) kinds(o Options) (map[int]Kind, *Error) {
 			return nil, e
 		}
 		kinds[c] = KindCategory
+	}
+	for _, name := range o.Texts {
+		c, e := p.find(Column{Name: name}, "texts")
+		if e != nil {
+			return nil, e
+		}
+		if c == p.label {
+			return nil, &Error{Reason: fmt.Sprintf("data.texts has the column %s, which is the label", clip(name)), Hint: "remove it there"}
+		}
+		kinds[c] = KindText
 	}
 	for name := range o.Dates {
 		c, e := p.find(Column{Name: name}, "dates")

@@ -136,3 +136,42 @@ func TestDateLayout(t *testing.T) {
 		}
 	}
 }
+
+// TestTestFileByName finds the columns of a test file by their names: in another order, and
+// among others.
+func TestTestFileByName(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		format      Format
+		train, test string
+		want        string
+	}{
+		{FormatCSV, "id,a,c,b,y\n1,1,red,10,0\n2,2,blue,20,1\n", "y,b,more,c,a\n1,30,x,red,3\n", ""},
+		{FormatJSON, `{"id":1,"a":1,"c":"red","b":10,"y":0}` + "\n" + `{"id":2,"a":2,"c":"blue","b":20,"y":1}`, `{"b":30,"y":1,"c":"red","a":3}`, ""},
+		{FormatCSV, "id,a,c,b,y\n1,1,red,10,0\n2,2,blue,20,1\n", "id,a,c,y\n3,3,red,1\n", `there is no column "b", which data.file has; the columns are "id", "a", "c", "y"`},
+	} {
+		train, test := filepath.Join(dir, "train"), filepath.Join(dir, "test")
+		for name, text := range map[string]string{train: c.train, test: c.test} {
+			if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, label := range []Column{{Name: "y"}, {Index: -1}} {
+			d, err := Load(t.Context(), train, Options{Format: c.format, Header: true, Label: label, Drop: []string{"id"}, Categories: []string{"c"}, TestFile: test})
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %s", err, c.want)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, y, err := d.Test(0, 1)
+			if err != nil || cmp.Diff([]float32{3, 1, 30}, floats(x)) != "" || cmp.Diff([]int64{1}, ints(y)) != "" {
+				t.Errorf("%s, label %v: test row %v, label %v, %v", c.format, label, floats(x), ints(y), err)
+			}
+			d.Close()
+		}
+	}
+}

@@ -82,6 +82,8 @@ type Options struct {
 	// Categories names the columns of a table that hold words from a small
 	// set. The label is one if the classes have names.
 	Categories []string
+	// Texts names the columns of a table that hold texts, see [KindText].
+	Texts []string
 	// Dates has the layouts, as in package time, of the columns of a table that
 	// hold dates; "" is RFC 3339, or its date alone.
 	Dates map[string]string

@@ -16,6 +16,7 @@
 // # Memory
 //
 //	tables       4 bytes a feature, twice while loading
+//	texts        4 bytes a word
 //	IDX          the file's elements: a byte a pixel for MNIST
 //	images       a byte for each pixel and channel; beyond Options.MemoryLimit
 //	             only the names, and images are decoded for each batch

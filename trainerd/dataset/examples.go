@@ -139,7 +139,7 @@ func (e *Examples) format() (Format, error) {
 // are only checked, so that one call reports more than one fault; the error is
 // an [*Errors]. An error of f ends it.
 func (e *Examples) Each(f func(*Example) error) error {
-	one := &Example{X: make([]float32, 0, len(e.schema.Features))}
+	one := &Example{X: make([]float32, 0, e.schema.Width())}
 	rows := 0
 	for {
 		one.X, one.Label, one.File = one.X[:0], math.NaN(), ""
@@ -172,8 +172,8 @@ func (e *Examples) Each(f func(*Example) error) error {
 
 // check is for what all formats have in common.
 func (e *Examples) check(one *Example) *Error {
-	if len(one.X) != len(e.schema.Features) {
-		return &Error{File: one.File, Reason: fmt.Sprintf("an example has %d features, but the model takes %d", len(one.X), len(e.schema.Features)),
+	if width := e.schema.Width(); len(one.X) != width {
+		return &Error{File: one.File, Reason: fmt.Sprintf("an example has %d features, but the model takes %d", len(one.X), width),
 			Hint: "give data of the kind that the model was trained with"}
 	}
 	return nil

@@ -192,6 +192,10 @@ func (t *tableExamples) read(one *Example) error {
 		return &Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", len(row.Fields), width), Hint: "make all rows equally long"}
 	}
 	for i, c := range t.columns {
+		if f := &t.schema.Features[i]; f.Kind == KindText {
+			one.X = f.appendText(one.X, t.words[i], row.Fields[c])
+			continue
+		}
 		v, fault := t.value(row, i, c)
 		if fault != nil {
 			return fault

@@ -93,7 +93,7 @@ func (p *Profile) severalWords(label bool) []string {
 		if joined == 0 || 2*repeated <= len(parts) {
 			continue // texts with commas, as in names of places
 		}
-		what := "each combination is a word of its own"
+		what := "each combination is a word of its own; in texts of [data] instead of categories, each word is an input"
 		if label {
 			what = "each combination is a class of its own"
 		}
@@ -129,7 +129,7 @@ func (p *Profile) farOff() []string {
 	if !(off > far) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: a value is %.0f standard deviations from the mean; such rows decide what is learnt from squared errors: correct them, leave them out, or predict the logarithm", p.Name, off)}
+	return []string{fmt.Sprintf(`%s: a value is %.0f standard deviations from the mean; such rows decide what is learnt from squared errors: correct them, leave them out, predict the logarithm, or set loss = "huber_loss" in [model]`, p.Name, off)}
 }
 
 // orderNotes finds rows that belong together, so that a random test part is no fair
@@ -273,4 +273,19 @@ func (d *times) add(text string) {
 func (d *times) ordered() bool {
 	const fewest = 10
 	return !d.bad && d.later >= fewest && 2*d.later >= d.rows
+}
+
+// Balance returns how evenly the rows are divided among the classes of a column: 1 for equal
+// numbers, and near 0 if nearly all are of one class.
+func (s *Survey) Balance(column int) float64 {
+	p := s.Columns[column]
+	if p.values == nil || p.Distinct < 2 {
+		return 1
+	}
+	squares := 0.0
+	for _, n := range p.values {
+		share := float64(n) / float64(p.present())
+		squares += share * share
+	}
+	return (1 - squares) / (1 - 1/float64(p.Distinct))
 }

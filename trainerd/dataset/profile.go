@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"crypto/sha256"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,6 +32,7 @@ type Profile struct {
 	codes    int // numbers that begin with a needless zero, such as 007
 	unit     string
 	units    int             // fields that are a number with the unit
+	foreign  int             // fields that are numbers with a comma for the decimal mark, or points between thousands
 	bounds   int             // fields that are a number known from one side, such as >=90
 	odd      map[string]bool // fields that are neither, as long as they are few
 	texts    bool            // some are too long for words
@@ -84,6 +86,9 @@ func (p *Profile) add(field string) {
 		p.counts = false
 		p.dates(field)
 		p.unitOf(field)
+		if table.HasDecimalComma(field) {
+			p.foreign++
+		}
 		return
 	}
 	p.numbers++
@@ -128,9 +133,17 @@ func (p *Profile) namesTime() bool {
 		slices.ContainsFunc([]string{"time", "date", "epoch", "unix"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
+// longestValue bounds what is kept of a value. Longer ones, as documents are, are told apart by
+// their hashes.
+const longestValue = 256
+
 func (p *Profile) distinct(field string) {
 	if p.values == nil {
 		return
+	}
+	if len(field) > longestValue {
+		sum := sha256.Sum256([]byte(field))
+		field = string(sum[:])
 	}
 	if _, seen := p.values[field]; !seen {
 		if p.Distinct == maxDistinct {
@@ -237,6 +250,12 @@ func (p *Profile) present() int { return p.Rows - p.Missing }
 func (p *Profile) isProse() bool {
 	const most = 4 // words of a name, such as Mr. Owen Harris Braund
 	return p.blanks >= most*p.present()
+}
+
+// isText reports whether the values are texts, with words that other texts may have too.
+func (p *Profile) isText() bool {
+	mostlyNumbers := 2*p.numbers > p.present()
+	return p.kind() == KindCategory && !mostlyNumbers && (p.unique() || p.tooManyWords()) && p.isProse()
 }
 
 // unique reports whether no value is there twice.

@@ -33,6 +33,7 @@ type rowsReader struct {
 	weights []float32     // none unless a column has them
 	groups  *grouping     // nil unless a column has them
 	words   []*vocabulary // of the features, nil for those that are not categories
+	texts   []*texts      // of the features, nil for those that are not texts
 	classes *vocabulary   // of the label, nil unless they are words
 }
 
@@ -142,6 +143,11 @@ func (r *rowsReader) size() int64 {
 	if r.groups != nil {
 		size += r.groups.bytes()
 	}
+	for _, t := range r.texts {
+		if t != nil {
+			size += t.bytes()
+		}
+	}
 	return size
 }
 
@@ -162,10 +168,13 @@ func (r *rowsReader) begin() error {
 	if plan.group >= 0 {
 		r.groups = newGrouping()
 	}
-	r.words = make([]*vocabulary, len(plan.features))
-	for i, f := range plan.features {
-		if f.Kind == KindCategory {
+	r.words, r.texts = make([]*vocabulary, len(plan.features)), make([]*texts, len(plan.features))
+	for i := range plan.features {
+		switch f := &plan.features[i]; f.Kind {
+		case KindCategory:
 			r.words[i] = newVocabulary(f.Vocabulary, maxWords)
+		case KindText:
+			r.texts[i] = newTexts(f)
 		}
 	}
 	if plan.classes {
@@ -196,6 +205,10 @@ func (r *rowsReader) row(row *table.Row) {
 	r.weight(row)
 	for i := range r.columns.features {
 		f := &r.columns.features[i]
+		if f.Kind == KindText {
+			r.texts[i].add(row.Fields[f.Column])
+			continue
+		}
 		field := strings.TrimSpace(row.Fields[f.Column])
 		v, reason, hint := r.feature(i, f, field)
 		if reason != "" {
@@ -305,16 +318,8 @@ func (r *rowsReader) orHeader(field, hint string) string {
 // source checks what only the whole file shows, and returns the examples.
 func (r *rowsReader) source() (*source, error) {
 	p := r.columns
-	for i, v := range r.words {
-		if v == nil {
-			continue
-		}
-		p.features[i].Vocabulary = v.sort()
-		for at := i; at < len(r.values); at += len(p.features) {
-			if word := int(r.values[at]); word >= 0 {
-				r.values[at] = float32(v.order[word])
-			}
-		}
+	if e := r.finishWords(); e != nil {
+		return nil, r.stop(e)
 	}
 	classes, classNames := 0, []string(nil)
 	if r.classes != nil {
@@ -327,11 +332,11 @@ func (r *rowsReader) source() (*source, error) {
 	if e != nil {
 		return nil, r.stop(p.locate(p.label, e))
 	}
+	schema := p.schema(r.opts, classes, classNames)
 	return &source{
-		rows: &floatRows{values: r.values, width: len(p.features), labels: r.labels},
-		name: r.name, width: len(p.features), classes: classes, columns: p.names(), classNames: classNames,
-		schema: p.schema(r.opts, classes, classNames), unlabelled: r.skipped, weights: r.weights, groups: r.groups, close: noClose,
-		place: func(_, feature int) *Error { return p.locate(p.features[feature].Column, &Error{File: r.name}) },
+		rows: r.rows(), name: r.name, width: schema.Width(), classes: classes, columns: p.names(), classNames: classNames,
+		schema: schema, unlabelled: r.skipped, weights: r.weights, groups: r.groups, close: noClose,
+		place: func(_, feature int) *Error { return p.locate(schema.featureAt(feature).Column, &Error{File: r.name}) },
 	}, nil
 }
 

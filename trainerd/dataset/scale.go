@@ -58,13 +58,17 @@ func (d *Dataset) CheckScale(name string, n Normalize) error {
 	if err != nil {
 		return err
 	}
-	for i := range s.Features {
-		if n == NormalizeNone || d.Schema.Features[i].Kind == KindCategory {
+	at := 0
+	for i := range d.Schema.Features {
+		f := &d.Schema.Features[i]
+		m := &s.Features[at]
+		at += f.Size()
+		if n == NormalizeNone || f.HasWords() {
 			continue
 		}
-		if e := s.Features[i].checkScale(n); e != nil {
+		if e := m.checkScale(n); e != nil {
 			e.Hint += ", or leave it out (data.drop)"
-			return d.Schema.Features[i].locate(name, e)
+			return f.locate(name, e)
 		}
 	}
 	if !d.opts.Numbers {

@@ -27,6 +27,9 @@ const (
 	KindDate Kind = "date"
 	// KindID is an id in a bag, negative for none.
 	KindID Kind = "id"
+	// KindText is a text, given as the indices in the vocabulary of up to Length of its words,
+	// then -1; words that are not in the vocabulary are left out.
+	KindText Kind = "text"
 )
 
 // Feature describes one column of the examples, or the label.
@@ -34,9 +37,11 @@ type Feature struct {
 	// Name is the column's name; "" in a file without a header.
 	Name string `json:"name,omitempty"`
 	Kind Kind   `json:"kind"`
-	// Vocabulary has the words of a category, or the names of a label's classes,
-	// in the order of their indices.
+	// Vocabulary has the words of a category or of texts, or the names of a label's
+	// classes, in the order of their indices.
 	Vocabulary []string `json:"vocabulary,omitempty"`
+	// Length is how many numbers of a raw row a text takes.
+	Length int `json:"length,omitempty"`
 	// Layout is how dates are written, as in package time. "" means RFC 3339, or
 	// its date alone.
 	Layout string `json:"layout,omitempty"`
@@ -52,8 +57,8 @@ type Feature struct {
 	Column int `json:"column"`
 }
 
-// Schema describes the examples. A raw row has one float32 for each feature,
-// as described at its Kind; nothing is scaled or filled in.
+// Schema describes the examples. A raw row has one float32 for each feature, and
+// Length of them for a text, as described at its Kind; nothing is scaled or filled in.
 type Schema struct {
 	// Format is that of the training file.
 	Format Format `json:"format,omitempty"`
@@ -106,9 +111,46 @@ func splitOf(rows, tests int, o Options) *Split {
 	return s
 }
 
-// HasWords reports whether some feature is a category.
+// HasWords reports whether some feature is a category or a text.
 func (s *Schema) HasWords() bool {
-	return slices.ContainsFunc(s.Features, func(f Feature) bool { return f.Kind == KindCategory })
+	return slices.ContainsFunc(s.Features, func(f Feature) bool { return f.HasWords() })
+}
+
+// HasWords reports whether the feature is a category or a text.
+func (f *Feature) HasWords() bool { return f.Kind == KindCategory || f.Kind == KindText }
+
+// Size returns how many numbers of a raw row the feature takes.
+func (f *Feature) Size() int {
+	if f.Kind == KindText {
+		return f.Length
+	}
+	return 1
+}
+
+// featureAt returns the feature that a number of a raw row is of.
+func (s *Schema) featureAt(number int) *Feature {
+	for i := range s.Features {
+		if number -= s.Features[i].Size(); number < 0 {
+			return &s.Features[i]
+		}
+	}
+	return &s.Label
+}
+
+// IsList reports whether the texts are lists of a few words, such as the tags of a picture,
+// each of which counts as much as that of a category; of longer texts, a word counts the
+// less the more there are.
+func (f *Feature) IsList() bool {
+	const most = 8 // words
+	return f.Kind == KindText && f.Length <= most
+}
+
+// Width returns how many numbers a raw row has.
+func (s *Schema) Width() (width int) {
+	for i := range s.Features {
+		width += s.Features[i].Size()
+	}
+	return width
 }
 
 // MayMiss reports whether the format can omit a number.
@@ -157,7 +199,7 @@ func (s *Schema) Vocabularies() Vocabularies {
 }
 
 func (f *Feature) index() map[string]int {
-	if f.Kind != KindCategory {
+	if !f.HasWords() {
 		return nil
 	}
 	words := make(map[string]int, len(f.Vocabulary))
@@ -167,8 +209,8 @@ func (f *Feature) index() map[string]int {
 	return words
 }
 
-// Parse returns the raw value of a field of feature i, or what is wrong with it
-// and what to do. Blanks around the field are ignored.
+// Parse returns the raw value of a field of feature i, which is no text, or what is wrong
+// with it and what to do. Blanks around the field are ignored.
 func (s *Schema) Parse(v Vocabularies, i int, field string) (raw float32, reason, hint string) {
 	field = strings.TrimSpace(field)
 	switch f := &s.Features[i]; f.Kind {

@@ -49,6 +49,11 @@ func (s *Schema) UnmarshalJSON(text []byte) error {
 	if in.Width < 0 || in.Width > maxFeatures {
 		return fmt.Errorf("schema: %d features; want 0 to %d", in.Width, maxFeatures)
 	}
+	for _, f := range s.Features {
+		if f.Kind == KindText && (f.Length < 1 || f.Length > maxTextLength) {
+			return fmt.Errorf("schema: a text of %d words; want 1 to %d", f.Length, maxTextLength)
+		}
+	}
 	if in.Width > 0 {
 		s.Features = make([]Feature, in.Width)
 		for i := range s.Features {

@@ -14,7 +14,10 @@ type Moments struct {
 
 // Statistics describe the training rows.
 type Statistics struct {
-	Features []Moments
+	Features []Moments // of each number of a raw row
+	// Words has, of each feature that is a text, the number of rows with each word of its
+	// vocabulary; nil if there are no texts.
+	Words [][]int64
 	// Label has the statistics of labels that are numbers.
 	Label Moments
 }
@@ -25,9 +28,13 @@ func (d *Dataset) Statistics() (*Statistics, error) {
 		return d.statistics, nil
 	}
 	s := &Statistics{Features: make([]Moments, d.Features)}
+	words := newWordCounter(d.Schema.Features)
 	err := d.eachTrain(func(x []float32, label int64) {
 		for i, v := range x {
 			s.Features[i].add(float64(v))
+		}
+		if words != nil {
+			words.add(x)
 		}
 		if d.opts.Numbers {
 			s.Label.add(float64(math.Float32frombits(uint32(label))))
@@ -40,6 +47,9 @@ func (d *Dataset) Statistics() (*Statistics, error) {
 		s.Features[i].finish()
 	}
 	s.Label.finish()
+	if words != nil {
+		s.Words = words.rows
+	}
 	d.statistics = s
 	return s, nil
 }

@@ -113,6 +113,9 @@ func (s *Survey) ChooseLabel() (column int, why string) {
 			}
 		}
 	}
+	if s.firstHasClasses() {
+		return 0, "as the only column of classes, in a table without names"
+	}
 	for i, p := range slices.Backward(s.Columns) {
 		if p.Distinct > 1 && p.kind() != KindDate && !p.counts && !p.looksLikeID() && (p.kind() == KindNumber || !p.tooManyWords()) {
 			if i == len(s.Columns)-1 {
@@ -122,6 +125,15 @@ func (s *Survey) ChooseLabel() (column int, why string) {
 		}
 	}
 	return len(s.Columns) - 1, "as the last column"
+}
+
+// firstHasClasses reports whether the classes are in the first column, as files without names
+// have them: whole numbers of which there are few, while the last column has many.
+func (s *Survey) firstHasClasses() bool {
+	if s.Options.Header || s.Options.Format != table.CSV || s.Columns[0].kind() != KindNumber {
+		return false
+	}
+	return s.Columns[0].Distinct > 1 && !slices.ContainsFunc(s.Columns[1:], func(p *Profile) bool { return p.isClasses(false) }) && s.Columns[0].isClasses(false)
 }
 
 // isLabelName reports whether a column is called like one to predict.

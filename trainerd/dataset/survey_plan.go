@@ -182,26 +182,12 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 		u.Rule = "left out: " + u.Rule
 		return u
 	}
+	if p.isText() {
+		u.Kind = KindText
+	}
 	var rules []string
-	switch {
-	case u.Kind == KindCategory && p.isCode():
-		rules = append(rules, "codes, one input each")
-	case u.Kind == KindCategory && p.numbers > 0:
-		rules = append(rules, "words among numbers, one input each")
-	case u.Kind == KindCategory:
-		rules = append(rules, "words, one input each")
-	case u.Form == UnixSeconds:
-		rules = append(rules, "seconds since 1970")
-	case u.Form == UnixMillis:
-		rules = append(rules, "milliseconds since 1970")
-	case u.Form == Duration:
-		rules = append(rules, "days, written hours:minutes:seconds")
-	case u.Kind == KindDate && !strings.Contains(u.Form, "%d") && !strings.Contains(u.Form, "%Y") && u.Form != ISODate:
-		rules = append(rules, "time of day, written "+u.Form)
-	case u.Kind == KindDate:
-		rules = append(rules, "days since 1970, written "+u.Form)
-	case p.Distinct == 1:
-		rules = append(rules, "constant, so without effect")
+	if rule := p.kindRule(u); rule != "" {
+		rules = append(rules, rule)
 	}
 	if u.Unit != "" {
 		rules = append(rules, "in "+u.Unit)
@@ -212,13 +198,43 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 	if len(u.NA) > 0 {
 		rules = append(rules, quoteNames(u.NA)+" missing")
 	}
-	if p.Missing > 0 && u.Kind == KindCategory {
+	switch {
+	case p.Missing > 0 && u.Kind == KindText:
+		rules = append(rules, "missing has no words")
+	case p.Missing > 0 && u.Kind == KindCategory:
 		rules = append(rules, "missing is none of them")
-	} else if u.Missing > 0 {
+	case u.Missing > 0:
 		rules = append(rules, "missing becomes the mean")
 	}
 	u.Rule = strings.Join(rules, "; ")
 	return u
+}
+
+// kindRule says what is done because of the kind of a column; "" for what goes without saying.
+func (p *Profile) kindRule(u Use) string {
+	switch {
+	case u.Kind == KindText:
+		return "texts, an input for each frequent word"
+	case u.Kind == KindCategory && p.isCode():
+		return "codes, one input each"
+	case u.Kind == KindCategory && p.numbers > 0:
+		return "words among numbers, one input each"
+	case u.Kind == KindCategory:
+		return "words, one input each"
+	case u.Form == UnixSeconds:
+		return "seconds since 1970"
+	case u.Form == UnixMillis:
+		return "milliseconds since 1970"
+	case u.Form == Duration:
+		return "days, written hours:minutes:seconds"
+	case u.Kind == KindDate && !strings.Contains(u.Form, "%d") && !strings.Contains(u.Form, "%Y") && u.Form != ISODate:
+		return "time of day, written " + u.Form
+	case u.Kind == KindDate:
+		return "days since 1970, written " + u.Form
+	case p.Distinct == 1:
+		return "constant, so without effect"
+	}
+	return ""
 }
 
 // whyNot returns why a column is left out.
@@ -239,8 +255,9 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 		return "constant", true
 	case kind == KindCategory && 2*p.numbers > p.present() && len(p.odd) > 0 && (p.unique() || p.tooManyWords()):
 		return fmt.Sprintf("numbers, but also %d words such as %s", p.words-p.units-p.bounds, quoteNames(slices.Sorted(maps.Keys(p.odd))[:1])), true
-	case kind == KindCategory && (p.unique() || p.tooManyWords()) && p.isProse():
-		return "texts, which are not learnt from", true
+	case kind == KindCategory && p.foreign == p.present() && (p.unique() || p.tooManyWords()):
+		return "numbers with decimal commas, but other columns have points: write them alike", true
+	case p.isText(): // learnt from
 	case kind == KindCategory && p.unique():
 		return "different in every row", true
 	case kind == KindCategory && p.tooManyWords():

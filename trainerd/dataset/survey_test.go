@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +47,7 @@ func TestPlan(t *testing.T) {
 		{"PassengerId", func(i int) string { return fmt.Sprint(5000 - 3*i) }, "number left out: identifies the rows"},
 		{"", func(i int) string { return fmt.Sprint("r", i) }, "category left out: the index, without a name"},
 		{"name", func(i int) string { return fmt.Sprint("Mr. ", i) }, "category left out: different in every row"},
-		{"review", func(i int) string { return fmt.Sprintf("it is my chair number %d", i) }, "category left out: texts, which are not learnt from"},
+		{"review", func(i int) string { return fmt.Sprintf("it is my chair number %d", i) }, "text texts, an input for each frequent word"},
 		{"name", func(i int) string { return fmt.Sprint("Braund Mr. Owen ", i) }, "category left out: different in every row"},
 		{"ticket", func(i int) string { return fmt.Sprint("A/", i*2/3) }, "category left out: too many different words"},
 		{"town", func(i int) string { return fmt.Sprint("T", i%30) }, "category words, one input each"},
@@ -194,5 +195,47 @@ func TestManyWords(t *testing.T) {
 		if err != nil || p.Uses[0].Rule != want {
 			t.Errorf("%d words: %v, want %q", words, err, want)
 		}
+	}
+}
+
+// TestChooseFirstColumn predicts the classes in the first column of a table without names if
+// there are no others.
+func TestChooseFirstColumn(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		row  func(i int) string
+		want int
+	}{
+		{"classes first", func(i int) string { return fmt.Sprintf("%d,%d.5,%d.25", 1+i%3, i*7, i*13) }, 0},
+		{"classes last", func(i int) string { return fmt.Sprintf("%d.5,%d.25,%d", i*7, i*13, 1+i%3) }, 2},
+		{"classes first and last", func(i int) string { return fmt.Sprintf("%d,%d.5,%d", i%2, i*7, 1+i%3) }, 2},
+		{"words first", func(i int) string { return fmt.Sprintf("%c,%d.5,%d", 'a'+i%3, i*7, i*13%90) }, 2},
+		{"numbers alone", func(i int) string { return fmt.Sprintf("%d.1,%d.5,%d.5", i, i*7, i*13) }, 2},
+	} {
+		s := survey(t, strings.TrimPrefix(tableText("", 120, c.row), "\n"))
+		if got, why := s.ChooseLabel(); got != c.want {
+			t.Errorf("%s: column %d %s, want %d", c.name, got, why, c.want)
+		}
+	}
+}
+
+// TestBalance measures how rare some classes are.
+func TestBalance(t *testing.T) {
+	for rare, want := range map[int]float64{100: 1, 2: 0.0396} {
+		s := survey(t, tableText("a,y", 200, func(i int) string { return fmt.Sprintf("%d,%t", i*i, i < rare) }))
+		if got := s.Balance(1); math.Abs(got-want) > 1e-4 {
+			t.Errorf("%d of 200: %v, want %v", rare, got, want)
+		}
+	}
+}
+
+// TestMixedDecimalMarks says why numbers are no numbers where a table has two decimal marks.
+func TestMixedDecimalMarks(t *testing.T) {
+	s := survey(t, strings.ReplaceAll(tableText("turnover;margin;class", 40, func(i int) string {
+		return fmt.Sprintf("%d.%03d,50 €;%d.25 %%;%c", 1+i, i, i, 'a'+i%2)
+	}), "\n", "\r\n"))
+	p, err := s.Plan(t.Context(), 2, AnyTask)
+	if err != nil || p.Uses[0].Rule != "left out: numbers with decimal commas, but other columns have points: write them alike" || p.Uses[1].Kind != KindNumber {
+		t.Errorf("%+v, %v", p.Uses, err)
 	}
 }

@@ -56,6 +56,7 @@ func (c Config) checkParts(v *checker) {
 	v.require(layers || c.Dropout == 0, "dropout", c.Dropout, noHidden)
 	v.require(c.isPerceptron() || !c.Wide, "wide", c.Wide, "none: only the families mlp and mlp_regressor have it")
 	v.require(c.isPerceptron() || c.Family == "convnet" || !c.BatchNorm, "batch_norm", c.BatchNorm, "none: only the families mlp, mlp_regressor and convnet have it")
+	c.checkLoss(v)
 	if c.Family == "convnet" {
 		c.checkImages(v)
 	} else {
@@ -69,6 +70,17 @@ func (c Config) checkParts(v *checker) {
 	v.size("vocabulary", c.Vocabulary)
 	v.size("embedding", c.Embedding)
 	v.oneOf("combiner", c.Combiner, Combiners)
+}
+
+// checkLoss checks what only families that predict a number have.
+func (c Config) checkLoss(v *checker) {
+	if !c.IsRegression() {
+		v.require(c.Loss == "", "loss", c.Loss, "none: only the families linear and mlp_regressor have a choice")
+	} else {
+		v.oneOf("loss", c.Loss, Losses)
+	}
+	v.require(c.Loss == "huber_loss" || c.HuberDelta == 0, "huber_delta", c.HuberDelta, `none, or loss = "huber_loss"`)
+	v.number("huber_delta", c.HuberDelta, c.HuberDelta >= 0, "more than 0, or 0 for the default")
 }
 
 func (c Config) checkImages(v *checker) {

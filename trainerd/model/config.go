@@ -70,6 +70,14 @@ type Config struct {
 	// sum.
 	Combiner string `toml:"combiner"`
 
+	// Loss of a number to predict: mean_squared_error (default), or huber_loss, which a few labels
+	// far from all others hardly move: half the square of an error of up to huber_delta, and of a
+	// larger one its size times huber_delta, less half the square of huber_delta.
+	Loss string `toml:"loss"`
+	// HuberDelta is the delta of huber_loss, in units of the label; default: the deviation that
+	// most training labels have from their median (1.4826 times the median one).
+	HuberDelta float64 `toml:"huber_delta"`
+
 	// Optimizer is sgd (default), momentum, nesterov (momentum that looks
 	// ahead), adagrad, adadelta, adam, rmsprop or ftrl.
 	Optimizer string `toml:"optimizer"`
@@ -139,6 +147,7 @@ var (
 	Families     = []string{"linear", "mlp_regressor", "logistic", "softmax", "mlp", "convnet", "embedding_bag"}
 	Activations  = []string{"relu", "tanh", "sigmoid"}
 	Initializers = []string{"glorot_uniform", "glorot_normal", "truncated_normal", "zeros"}
+	Losses       = []string{"mean_squared_error", "huber_loss"}
 	Combiners    = []string{"mean", "sum"}
 	Optimizers   = []string{"sgd", "momentum", "nesterov", "adagrad", "adadelta", "adam", "rmsprop", "ftrl"}
 	Schedules    = []string{"constant", "exponential", "polynomial", "piecewise", "cosine", "inverse_time"}
@@ -176,6 +185,9 @@ func (c Config) withDefaults() Config {
 	c.Activation = cmp.Or(c.Activation, "relu")
 	c.Initializer = cmp.Or(c.Initializer, "glorot_uniform")
 	c.Combiner = cmp.Or(c.Combiner, "mean")
+	if c.IsRegression() {
+		c.Loss = cmp.Or(c.Loss, "mean_squared_error")
+	}
 	c.Embedding = cmp.Or(c.Embedding, 16)
 	c.KernelSize = cmp.Or(c.KernelSize, 3)
 	c.Pool = cmp.Or(c.Pool, 2)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -20,6 +21,8 @@ import (
 //	                    any in the training rows and nothing is normalised
 //	label/mean, label/variance   scalars, of a number to predict: the label is
 //	                    learnt with mean 0 and deviation 1
+//	label/median, label/deviation   the same for model.loss = "huber_loss"
+//	tfidf/NAME          [words], the weights of the words of a column of texts
 //	embedding/NAME      [words, size], trained, of a category of many words
 //
 // Variables of statistics have the shape of x, or of its columns of numbers.
@@ -28,6 +31,8 @@ type Data struct {
 	Statistics *dataset.Statistics // nil if nothing here needs them
 	Normalize  dataset.Normalize
 	Scale      float64 // divides all numbers if nothing is normalised; 0 means 1
+	// LabelSpread is that of the labels, for the loss huber_loss.
+	LabelSpread dataset.Spread
 	// Weighted says that each example has a weight.
 	Weighted bool
 	// Constant puts the statistics into the graph as constants, and does not
@@ -44,6 +49,9 @@ func (d *Data) NeedsStatistics(c Config) bool {
 	return d.Normalize != dataset.NormalizeNone || c.IsRegression() || d.Schema.MayMiss()
 }
 
+// statisticScopes begin the names of variables that are statistics.
+var statisticScopes = []string{"normalization", "imputation", "label", "tfidf"}
+
 // StatisticVariables returns the names of the variables of a model that are
 // statistics of its training rows.
 func StatisticVariables(meta *tfpb.MetaGraphDef) ([]string, error) {
@@ -54,7 +62,7 @@ func StatisticVariables(meta *tfpb.MetaGraphDef) ([]string, error) {
 	var names []string
 	for _, v := range vars {
 		name := strings.TrimSuffix(v.GetVariableName(), ":0")
-		if scope, _, _ := strings.Cut(name, "/"); scope == "normalization" || scope == "imputation" || scope == "label" {
+		if scope, _, _ := strings.Cut(name, "/"); slices.Contains(statisticScopes, scope) {
 			names = append(names, name)
 		}
 	}

@@ -9,14 +9,14 @@ import (
 
 // dateParts returns the parts of the dates of a column: for each a row with a one among
 // zeros, or with zeros alone if the date is missing.
-func (m *maker) dateParts(column int32) (parts []graph.Output) {
-	b, f := m.b, m.data.Schema.Features[column]
-	if len(f.Parts) == 0 {
+func (m *maker) dateParts(column rawColumn) (parts []graph.Output) {
+	b := m.b
+	if len(column.Parts) == 0 {
 		return nil
 	}
-	b.Scope("features/"+nodeName(f, int(column)), func() {
-		c := newCalendar(b, b.Reshape("days", b.Columns("column", m.x, column), graph.MakeShape(-1)))
-		for _, part := range f.Parts {
+	b.Scope("features/"+column.name(), func() {
+		c := newCalendar(b, b.Reshape("days", b.Columns("column", m.x, column.at), graph.MakeShape(-1)))
+		for _, part := range column.Parts {
 			b.Scope(string(part), func() { parts = append(parts, c.oneHot(part)) })
 		}
 	})

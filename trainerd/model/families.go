@@ -179,7 +179,7 @@ func (m *maker) perceptronRegressor() {
 	m.regress(func() graph.Output { return m.widened(m.dense("output", m.hidden(m.x), 1)) })
 }
 
-// regress adds the loss of a number: the mean squared error.
+// regress adds the loss of a number: the mean squared error, or the Huber loss.
 func (m *maker) regress(predict func() graph.Output) {
 	b := m.b
 	y, inUnits, lossInUnits := m.scaleLabel()
@@ -187,10 +187,13 @@ func (m *maker) regress(predict func() graph.Output) {
 	predicted := inUnits("predictions/prediction", values)
 	m.out.Predictions = predicted.Name()
 	m.gives = map[string]graph.Output{OutputPrediction: predicted}
-	m.addLoss(func() graph.Output { return b.Square("Square", b.Sub("sub", values, y)) })
+	m.addLoss(func() graph.Output { return m.errorLoss(b.Sub("sub", values, y)) })
 	m.minimized = m.loss
 	m.loss = lossInUnits("loss_in_units", m.minimized)
 	m.out.MSE = m.loss.Name()
+	if m.isHuber() {
+		b.Scope("squared_error", func() { m.fit = b.Mean("Mean", b.Square("Square", b.Sub("sub", values, y))) })
+	}
 	if m.fit != m.minimized {
 		m.out.MSE = lossInUnits("mean_squared_error", m.fit).Name()
 	}

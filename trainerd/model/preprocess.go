@@ -10,21 +10,35 @@ import (
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
 )
 
+// rawColumn is a feature, with its number and its place in a raw row.
+type rawColumn struct {
+	dataset.Feature
+	number int
+	at     int32
+}
+
+// name returns a name for the nodes of the column.
+func (c rawColumn) name() string { return nodeName(c.Feature, c.number) }
+
 // preprocess makes the features that are learnt from of raw rows.
 func (m *maker) preprocess() {
 	d := m.data
 	if d == nil || m.x.DType() != tfpb.DataType_DT_FLOAT {
 		return
 	}
-	var numbers, words []int32
+	var numbers []int32
+	var words []rawColumn
 	var dates []graph.Output
+	at := int32(0)
 	for i, f := range d.Schema.Features {
-		if f.Kind == dataset.KindCategory {
-			words = append(words, int32(i))
+		c := rawColumn{f, i, at}
+		at += int32(f.Size())
+		if f.HasWords() {
+			words = append(words, c)
 			continue
 		}
-		numbers = append(numbers, int32(i))
-		dates = append(dates, m.dateParts(int32(i))...)
+		numbers = append(numbers, c.at)
+		dates = append(dates, m.dateParts(c)...)
 	}
 	if len(words) == 0 && len(dates) == 0 {
 		m.x = m.scale(m.x, d.moments(numbers))
@@ -35,8 +49,12 @@ func (m *maker) preprocess() {
 		parts = append(parts, m.scale(m.b.Columns("features/numbers", m.x, numbers...), d.moments(numbers)))
 	}
 	parts = append(parts, dates...)
-	for _, i := range words {
-		parts = append(parts, m.category(i))
+	for _, c := range words {
+		if c.Kind == dataset.KindText {
+			parts = append(parts, m.text(c))
+		} else {
+			parts = append(parts, m.category(c))
+		}
 	}
 	m.x = m.b.ConcatColumns("features/concat", parts...)
 }
@@ -105,17 +123,16 @@ func (m *maker) divide(x graph.Output) graph.Output {
 
 // category adds the encoded word of a column: a one among zeros, or a
 // learnt vector; zeros for a word that is not in the vocabulary.
-func (m *maker) category(column int32) (out graph.Output) {
-	b, f := m.b, m.data.Schema.Features[column]
-	words := len(f.Vocabulary)
-	b.Scope("features/"+nodeName(f, int(column)), func() {
-		index := b.Reshape("index", b.Columns("column", m.x, column), graph.MakeShape(-1))
+func (m *maker) category(c rawColumn) (out graph.Output) {
+	b, words := m.b, len(c.Vocabulary)
+	b.Scope("features/"+c.name(), func() {
+		index := b.Reshape("index", b.Columns("column", m.x, c.at), graph.MakeShape(-1))
 		index = b.Cast("Cast", index, tfpb.DataType_DT_INT64)
 		if words <= oneHotWords {
 			out = b.OneHot("one_hot", index, int32(words))
 			return
 		}
-		table := m.variable("embedding/"+nodeName(f, int(column)), m.initializer(), int64(words), embeddingSize(words))
+		table := m.variable("embedding/"+c.name(), m.initializer(), int64(words), embeddingSize(words))
 		m.seeds++
 		zero := b.Const("zero", literal.Int64(0))
 		known := b.Cast("known", b.GreaterEqual("GreaterEqual", index, zero), tfpb.DataType_DT_FLOAT)
@@ -145,15 +162,12 @@ func nodeName(f dataset.Feature, column int) string {
 func (m *maker) scaleLabel() (y graph.Output, predict, loss func(name string, x graph.Output) graph.Output) {
 	b := m.b
 	asItIs := func(_ string, x graph.Output) graph.Output { return x }
-	if m.data == nil || m.data.Constant || m.data.Statistics == nil {
+	if !m.scalesLabel() {
 		return m.y, asItIs, asItIs
 	}
-	label := []dataset.Moments{m.data.Statistics.Label}
 	var mu, v, deviation graph.Output
 	b.Scope("label", func() {
-		mu = m.statistic("label/mean", graph.Shape{}, floats(label, mean))
-		v = m.statistic("label/variance", graph.Shape{}, floats(label, variance))
-		deviation = b.Sqrt("Sqrt", v)
+		mu, v, deviation = m.labelScale()
 		y = b.RealDiv("truediv", b.Sub("sub", m.y, mu), deviation)
 	})
 	predict = func(name string, x graph.Output) graph.Output {
@@ -161,4 +175,32 @@ func (m *maker) scaleLabel() (y graph.Output, predict, loss func(name string, x 
 	}
 	loss = func(name string, x graph.Output) graph.Output { return b.Mul(name, x, v) }
 	return y, predict, loss
+}
+
+// labelSpread returns that of the data; of data that do not say it, the label is learnt as it is.
+func (m *maker) labelSpread() dataset.Spread {
+	if m.data.LabelSpread.Deviation == 0 {
+		return dataset.Spread{Deviation: 1}
+	}
+	return m.data.LabelSpread
+}
+
+// scalesLabel reports whether the label is learnt in deviations from its middle.
+func (m *maker) scalesLabel() bool {
+	return m.data != nil && !m.data.Constant && m.data.Statistics != nil
+}
+
+// labelScale adds the middle of the labels, and their usual deviation from it with its square.
+func (m *maker) labelScale() (middle, squared, deviation graph.Output) {
+	b := m.b
+	if m.isHuber() {
+		spread := m.labelSpread()
+		middle = m.statistic("label/median", graph.Shape{}, []float32{float32(spread.Median)})
+		deviation = m.statistic("label/deviation", graph.Shape{}, []float32{float32(spread.Deviation)})
+		return middle, b.Square("Square", deviation), deviation
+	}
+	label := []dataset.Moments{m.data.Statistics.Label}
+	middle = m.statistic("label/mean", graph.Shape{}, floats(label, mean))
+	squared = m.statistic("label/variance", graph.Shape{}, floats(label, variance))
+	return middle, squared, b.Sqrt("Sqrt", squared)
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"slices"
 
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/dataset"
@@ -62,25 +63,42 @@ func (m *maker) input(t tfpb.DataType, shape graph.Shape) graph.Output {
 		for i, f := range m.data.Schema.Features {
 			columns[i] = m.column(names[i], f, i)
 		}
-		rows = b.StackColumns("stack", columns...)
+		rows = m.join(columns)
 	})
 	return b.PlaceholderWithDefault("x", rows, shape)
+}
+
+// join makes rows of columns: of one number in each row, or of several as texts have.
+func (m *maker) join(columns []graph.Output) graph.Output {
+	b := m.b
+	if !slices.ContainsFunc(columns, func(c graph.Output) bool { return c.Shape().Rank() > 1 }) {
+		return b.StackColumns("stack", columns...)
+	}
+	for i, c := range columns {
+		if c.Shape().Rank() == 1 {
+			columns[i] = b.ExpandLast("column", c)
+		}
+	}
+	return b.ConcatColumns("rows", columns...)
 }
 
 // column adds the input of one column, and returns it as a raw row has it.
 func (m *maker) column(key string, f dataset.Feature, i int) graph.Output {
 	b, t := m.b, tfpb.DataType_DT_FLOAT
-	if f.Kind == dataset.KindCategory {
+	if f.HasWords() {
 		t = tfpb.DataType_DT_STRING
 	}
 	name := nodeName(f, i)
 	in := b.Placeholder(name, t, graph.MakeShape(-1))
 	m.takes[key] = in
-	if t == tfpb.DataType_DT_FLOAT {
-		return in
+	switch f.Kind {
+	case dataset.KindText:
+		return m.findWords(name, f, in)
+	case dataset.KindCategory:
+		table, _ := b.Vocabulary(name+"_vocabulary", f.Vocabulary)
+		return b.Cast(name+"_index", b.Find(name+"_lookup", table, in), tfpb.DataType_DT_FLOAT)
 	}
-	table, _ := b.Vocabulary(name+"_vocabulary", f.Vocabulary)
-	return b.Cast(name+"_index", b.Find(name+"_lookup", table, in), tfpb.DataType_DT_FLOAT)
+	return in
 }
 
 // answerClasses adds what the signature answers about classes.

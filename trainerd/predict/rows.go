@@ -25,7 +25,7 @@ type Predictions struct {
 // Predict predicts raw rows, concatenated in x, as the Schema describes them.
 // The model must have a Schema.
 func (m *Model) Predict(ctx context.Context, x []float32) (*Predictions, error) {
-	width := len(m.Schema.Features)
+	width := m.Schema.Width()
 	if width == 0 || len(x)%width != 0 {
 		return nil, fmt.Errorf("%d numbers are not rows of %d features", len(x), width)
 	}
@@ -47,7 +47,7 @@ const rowsInput = "x:0"
 func (m *Model) rowTensor(x []float32, rows int) (name string, t *ckptfmt.Tensor, err error) {
 	info := m.Signature.GetInputs()["x"]
 	if m.Schema.HasWords() || info == nil {
-		t, err = ckptfmt.FromValues([]int64{int64(rows), int64(len(m.Schema.Features))}, x)
+		t, err = ckptfmt.FromValues([]int64{int64(rows), int64(m.Schema.Width())}, x)
 		return rowsInput, t, err
 	}
 	shape := slices.Clone(graph.ShapeFromProto(info.GetTensorShape()).Dims)

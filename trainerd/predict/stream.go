@@ -37,7 +37,7 @@ func (m *Model) FillsMissing() bool {
 
 // Stream predicts the rows of examples in order, many at a time.
 func (m *Model) Stream(ctx context.Context, in *dataset.Examples, f func(*Row) error) error {
-	b := m.newBatch(len(m.Schema.Features), f)
+	b := m.newBatch(m.Schema.Width(), f)
 	err := in.Each(func(e *dataset.Example) error {
 		b.x = append(b.x, e.X...)
 		b.rows = append(b.rows, dataset.Example{Label: e.Label, File: e.File})

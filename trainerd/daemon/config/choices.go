@@ -16,7 +16,7 @@ func choices() map[string][]string {
 		"data.format": texts(formats), "data.missing": {missingError, missingFill},
 		"data.normalize": texts([]dataset.Normalize{dataset.NormalizeStandard, dataset.NormalizeMinMax}),
 		"model.family":   model.Families, "model.activation": model.Activations, "model.initializer": model.Initializers,
-		"model.combiner": model.Combiners, "model.optimizer": model.Optimizers, "model.schedule": model.Schedules,
+		"model.combiner": model.Combiners, "model.loss": model.Losses, "model.optimizer": model.Optimizers, "model.schedule": model.Schedules,
 		"eval.mode": modes, "child.mode": modes, "child.recipe": recipe.Names(),
 		"warm_start.missing": {unmatchedError, unmatchedInit}, "supervisor.write_version": {writeV2, writeV1},
 		"cluster.checkpoint_via": {viaServer, viaClient}, "cluster.listen_files": {filesLogdir, filesAll}, "master": {masterLocal},

@@ -262,7 +262,7 @@ is_chief = false
 			`job.toml:25: supervisor.keep_checkpoint_every_n_hours: want 0 (none) to 876000 hours, got -0.5`}},
 		{name: "settings that exclude each other", text: smallest + "epochs = 1\n[data.x]\n", want: []string{
 			`job.toml:8: train.epochs: is set together with train.steps; remove one of the two`,
-			`job.toml:9: unknown table data.x; the keys of [data] most like it are file, drop, seed, quote, label; doc/config.md lists all 37`}},
+			`job.toml:9: unknown table data.x; the keys of [data] most like it are file, drop, texts, seed, quote; doc/config.md lists all 38`}},
 		{name: "split twice, scaled twice", text: strings.Replace(smallest, "[model]", "scale = 2\nnormalize = 'minmax'\ntest_rows = 5\ntest_fraction = 0.5\n[model]", 1), want: []string{
 			`job.toml:4: data.scale: has no effect together with data.normalize; remove one of the two`,
 			`job.toml:6: data.test_rows: is set together with data.test_fraction; remove one of the two`}},

@@ -65,6 +65,12 @@ type Data struct {
 	// model: 1 if the field has it, otherwise 0. The words are those of the file;
 	// any other word, as in a test file, counts as none of them.
 	Categories Columns `toml:"categories"`
+	// Texts lists the columns of texts, such as reviews, or of several words, as in "red, blue".
+	// Each of the 5,000 words that most texts have becomes an input of the model: 1 if the text
+	// has it, otherwise 0. Where texts have more than eight words, it is how rare the word is,
+	// and the inputs are scaled to a sum of squares of 1 (tf-idf). A word is a run of letters and digits, whatever their case; of Chinese, Japanese and Thai each
+	// character is one.
+	Texts Columns `toml:"texts"`
 	// Dates are the columns with dates, and their format: "iso", "unix" or "unix_ms"
 	// (seconds or milliseconds since 1970), "duration" (hours:minutes:seconds), or that of
 	// strftime, as in { born = "%d.%m.%Y" }. A date becomes the days since 1970-01-01.
@@ -151,7 +157,7 @@ func (c *Config) DatasetOptions() dataset.Options {
 	d, m := c.Data, c.Model
 	o := dataset.Options{
 		Format: d.Format, Comma: comma, Header: d.Header, Label: dataset.Column(d.Label), Features: d.Features,
-		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Dates: d.Dates.layouts(), DateParts: d.DateParts, Units: d.Units, NAValues: d.NAValues, Missing: d.Missing == missingFill,
+		Dialect: d.dialect(), Drop: d.Drop, Categories: d.Categories, Texts: d.Texts, Dates: d.Dates.layouts(), DateParts: d.DateParts, Units: d.Units, NAValues: d.NAValues, Missing: d.Missing == missingFill,
 		Weight: string(d.Weight), Group: string(d.Group), ClassWeights: d.ClassWeights.Each, Balance: d.ClassWeights.Balanced,
 		LabelFile: d.Labels, Image: d.Image,
 		Numbers: m.IsRegression(), IDs: m.Family == "embedding_bag", Classes: m.Classes,
@@ -288,6 +294,16 @@ func (v *Validator) columns(d Data) {
 	for _, c := range d.Categories {
 		v.Require(!slices.Contains(dates, c), "data.dates", fmt.Sprintf("has the column %q, as has data.categories", c), "remove it from one of the two")
 	}
+	v.texts(d)
+}
+
+// texts checks which columns hold texts.
+func (v *Validator) texts(d Data) {
+	for _, c := range d.Texts {
+		v.Require(!slices.Contains(d.Categories, c), "data.texts", fmt.Sprintf("has the column %q, as has data.categories", c), "remove it from one of the two")
+		v.Require(d.Dates[c] == "", "data.texts", fmt.Sprintf("has the column %q, as has data.dates", c), "remove it from one of the two")
+	}
+	v.Require(len(d.Texts) == 0 || v.config.Model.Family != "embedding_bag", "data.texts", "has no effect on the family embedding_bag, which takes ids", "choose another family, or remove it")
 }
 
 // maxHeaderRows bounds data.header_rows.
@@ -296,7 +312,7 @@ const maxHeaderRows = 8
 // tableKeys are the keys that have an effect on tables alone, and textKeys those
 // that have one on CSV alone.
 var (
-	tableKeys = []string{"drop", "categories", "dates", "date_parts", "units", "na_values", "group", "missing"}
+	tableKeys = []string{"drop", "categories", "texts", "dates", "date_parts", "units", "na_values", "group", "missing"}
 	textKeys  = []string{"separator", "header", "header_rows", "quote", "comment", "skip_lines", "decimal", "thousands"}
 )
 

@@ -32,7 +32,7 @@ func TestKeys(t *testing.T) {
 // of one that nobody knows.
 func TestChoices(t *testing.T) {
 	const text = "logdir = \"logs\"\n[data]\nfile = \"data.csv\"\n[model]\nfamily = \"softmax\"\n[train]\nsteps = 1\n"
-	needed := map[string]string{"model.combiner": "model.family=embedding_bag", "warm_start.missing": "warm_start.from=model.npz"}
+	needed := map[string]string{"model.combiner": "model.family=embedding_bag", "model.loss": "model.family=linear", "warm_start.missing": "warm_start.from=model.npz"}
 	problem := func(key, value string) string {
 		set := []Override{{Flag: "--set", Assignment: key + "=" + value}}
 		if needs := needed[key]; needs != "" {

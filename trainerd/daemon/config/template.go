@@ -30,6 +30,7 @@ type Template struct {
 	Weight string
 
 	judged *crossval.Judgement // of numbers to predict; nil before Judge, and where it found nothing
+	huber  bool                // whether Judge has found that labels far from all others hide the rest
 }
 
 // configTemplate is the text of a Template.

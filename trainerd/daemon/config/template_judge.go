@@ -16,7 +16,7 @@ const (
 	// larger ones without learning rows by heart.
 	mostRows = 10_000
 	// mostFeatures bounds what a row takes, words included.
-	mostFeatures = 5000
+	mostFeatures = 8000
 	// mostClasses bounds the time, which is that of each class.
 	mostClasses = 50
 	// fewestClassified is the smallest table of classes for which hidden layers are
@@ -65,7 +65,6 @@ func (p *Template) Judge(d *dataset.Dataset) (found string, err error) {
 	if j == nil || err != nil {
 		return parts, err // rows without anything to learn, or too many: any model will do
 	}
-	p.judged = j
 	leftOut := "one at a time"
 	if p.Plan.Group() != "" {
 		leftOut = "with all others of their " + p.Plan.Group()
@@ -74,6 +73,11 @@ func (p *Template) Judge(d *dataset.Dataset) (found string, err error) {
 	if parts != "" {
 		parts = "; " + parts
 	}
+	var huber string
+	if p.judged, huber, err = p.judgeHuber(d, j); err != nil {
+		return "", err
+	}
+	parts += huber
 	if p.isWeightedSum() {
 		family := "linear"
 		if !p.isNumber() {
@@ -109,7 +113,7 @@ func (p *Template) isWeightedSum() bool {
 // weightedNumber returns the lines of a linear regression. Its l2 is the one with
 // which rows that were left out were predicted best.
 func (p *Template) weightedNumber() []string {
-	l2 := 2 * p.judged.Ridge / float64(p.trainRows()) // of half the squares, and the mean of errors
+	l2 := p.lossScale() * 2 * p.judged.Ridge / float64(p.trainRows()) // of half the squares, and the mean of errors
 	lines := []string{`family = "linear"   # a weighted sum of the features; "mlp_regressor" has hidden layers`, smallWeights(l2)}
-	return append(lines, rateLines("0.03")...)
+	return p.withLoss(append(lines, rateLines("0.03")...))
 }

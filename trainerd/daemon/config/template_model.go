@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,16 @@ func (p *Template) model() []string {
 	case p.isSmall(fewestClassified), p.isWeightedSum():
 		return p.weightedSum()
 	}
-	return p.hiddenLayers("mlp", "a multilayer perceptron", "[64]", min(0.01, 5/float64(p.trainRows())), "0.003")
+	return p.hiddenLayers("mlp", "a multilayer perceptron", "[64]", min(0.01, 5/float64(p.trainRows())/math.Sqrt(p.balance())), "0.003")
+}
+
+// balance returns 1 for classes that are equally frequent, and less the rarer some are: there are
+// fewer rows to learn from than it seems.
+func (p *Template) balance() float64 {
+	if p.Sample != nil {
+		return 1
+	}
+	return p.Survey.Balance(p.Plan.Label)
 }
 
 // regressor returns the lines of hidden layers that predict a number.
@@ -35,7 +45,7 @@ func (p *Template) regressor() []string {
 	if rows < 1000 {
 		l2, rate = min(0.03, 12/rows), "0.03"
 	}
-	return p.hiddenLayers("mlp_regressor", "hidden layers predict a number", "[64, 32]", l2*p.damping(), rate)
+	return p.withLoss(p.hiddenLayers("mlp_regressor", "hidden layers predict a number", "[64, 32]", l2*p.damping()*p.lossScale(), rate))
 }
 
 // damping returns by how much l2 is to be larger than for labels with little noise.

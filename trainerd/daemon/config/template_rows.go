@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -19,10 +20,9 @@ func judgedRows(d *dataset.Dataset) (rows crossval.Rows, err error) {
 		return rows, err
 	}
 	n := min(d.TrainRows, mostJudged)
-	places, width := make([]int, d.Features), 0
-	for i := range places {
-		places[i] = width
-		width += widthOf(featureOf(d, i))
+	width := 0
+	for i := range d.Schema.Features {
+		width += widthOf(d.Schema.Features[i])
 	}
 	if width > mostFeatures || n == 0 || width == 0 {
 		return crossval.Rows{Features: mat.NewDense(1, 1, nil), Labels: []float64{0}}, nil
@@ -35,10 +35,7 @@ func judgedRows(d *dataset.Dataset) (rows crossval.Rows, err error) {
 		}
 		take := min(len(numbers), n-len(rows.Labels))
 		for r, number := range numbers[:take] {
-			row := rows.Features.RawRowView(len(rows.Labels))
-			for i, v := range values[r*d.Features : (r+1)*d.Features] {
-				setFeature(row[places[i]:], float64(v), featureOf(d, i), s.Features[i])
-			}
+			setRow(rows.Features.RawRowView(len(rows.Labels)), values[r*d.Features:(r+1)*d.Features], d.Schema.Features, s)
 			rows.Labels = append(rows.Labels, number)
 		}
 		for _, w := range weights[:min(take, len(weights))] {
@@ -82,11 +79,42 @@ func labelsOf(y *ckptfmt.Tensor) (labels []float64, err error) {
 	return labels, err
 }
 
-func featureOf(d *dataset.Dataset, i int) dataset.Feature {
-	if i < len(d.Schema.Features) {
-		return d.Schema.Features[i]
+// setRow sets what a raw row is to a model.
+func setRow(row []float64, raw []float32, features []dataset.Feature, s *dataset.Statistics) {
+	at := 0
+	for i, f := range features {
+		if f.Kind == dataset.KindText {
+			setText(row, raw[at:at+f.Length], wordWeights(f, s, i), f.IsList())
+		} else {
+			setFeature(row, float64(raw[at]), f, s.Features[at])
+		}
+		at, row = at+f.Size(), row[widthOf(f):]
 	}
-	return dataset.Feature{Kind: dataset.KindNumber}
+}
+
+// wordWeights returns how much each word of a column of texts counts.
+func wordWeights(f dataset.Feature, s *dataset.Statistics, feature int) []float64 {
+	if f.IsList() {
+		return slices.Repeat([]float64{1}, len(f.Vocabulary))
+	}
+	return s.IDF(feature)
+}
+
+// setText sets the weights of the words of a text, which is scaled to length 1 unless it is a
+// list.
+func setText(row []float64, words []float32, weights []float64, list bool) {
+	squares := 0.0
+	for _, id := range words {
+		if at := int(id); id >= 0 && row[at] == 0 {
+			row[at] = weights[at]
+			squares += weights[at] * weights[at]
+		}
+	}
+	for _, id := range words {
+		if at := int(id); id >= 0 && !list {
+			row[at] = weights[at] / math.Sqrt(squares)
+		}
+	}
 }
 
 // setFeature sets what a value is to a model. A missing number is the mean.

@@ -52,7 +52,7 @@ func (p *Template) dialect() (lines []string) {
 
 // columns returns the lines that say what the columns hold.
 func (p *Template) columns() (lines []string) {
-	var drop, categories, dates, parts, units, na []string
+	var drop, categories, texts, dates, parts, units, na []string
 	missing := false
 	for _, u := range p.Plan.Uses {
 		switch {
@@ -63,6 +63,8 @@ func (p *Template) columns() (lines []string) {
 			continue
 		case u.Kind == dataset.KindCategory && (u.Words || u.Name != p.Survey.Columns[p.Plan.Label].Name):
 			categories = append(categories, p.columnName(u.Name))
+		case u.Kind == dataset.KindText:
+			texts = append(texts, p.columnName(u.Name))
 		case u.Kind == dataset.KindDate:
 			dates = append(dates, tomlString(u.Name)+" = "+tomlString(u.Form))
 			if len(u.Parts) > 0 {
@@ -75,13 +77,16 @@ func (p *Template) columns() (lines []string) {
 		if len(u.NA) > 0 {
 			na = append(na, tomlString(u.Name)+" = "+tomlWords(u.NA))
 		}
-		missing = missing || u.Missing > 0
+		missing = missing || u.Missing > 0 && u.Kind != dataset.KindText
 	}
 	if len(drop) > 0 {
 		lines = append(lines, "drop = "+tomlList(drop)+"   # columns that are left out")
 	}
 	if len(categories) > 0 {
 		lines = append(lines, "categories = "+tomlList(categories)+"   # columns of words")
+	}
+	if len(texts) > 0 {
+		lines = append(lines, "texts = "+tomlList(texts)+"   # columns of texts")
 	}
 	inline := func(key string, entries []string, comment string) {
 		if len(entries) > 0 {

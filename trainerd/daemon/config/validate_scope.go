@@ -42,6 +42,8 @@ func (c *Config) uselessForGraph(table, key string) (why, hint string) {
 		return "is set together with graph.meta", "remove [model] to train the graph, or [graph] to train the family"
 	case table == "data" && noData:
 		return "needs data.file", "set that, or remove [data] for a graph that has its own input"
+	case key == "data.texts":
+		return "is for model families: a graph makes its own features", "remove it, or put the columns into data.drop"
 	case key == "data.date_parts":
 		return "is for model families: a graph makes its own features", "remove it; a date is its days"
 	case key == "data.keep_statistics":

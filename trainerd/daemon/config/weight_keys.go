@@ -8,7 +8,7 @@ import (
 // weightKeys are the keys that say what the weights of a model mean, or what shapes they
 // have: with another value of one, the weights of a checkpoint are those of another model.
 var weightKeys = []string{
-	"model.family", "model.hidden", "model.wide", "model.activation", "model.batch_norm",
+	"model.family", "model.hidden", "model.wide", "model.activation", "model.batch_norm", "model.loss",
 	"model.image", "model.filters", "model.kernel_size", "model.pool",
 	"model.vocabulary", "model.embedding", "model.combiner",
 	"data.image", "data.scale", "data.normalize",

@@ -15,10 +15,10 @@ func TestWeightKeysAreComplete(t *testing.T) {
 	learns := strings.Fields(`model.inputs model.classes model.initializer model.dropout model.batch_norm_momentum model.l2 model.seed
 		model.optimizer model.learning_rate model.schedule model.decay_steps model.decay_rate model.staircase model.end_learning_rate
 		model.power model.boundaries model.rates model.warmup_steps model.momentum model.nesterov model.beta1 model.beta2 model.rho
-		model.epsilon model.initial_accumulator model.learning_rate_power model.ftrl_l1 model.ftrl_l2
+		model.epsilon model.initial_accumulator model.learning_rate_power model.ftrl_l1 model.ftrl_l2 model.huber_delta
 		data.class_weights data.weight data.shuffle data.shuffle_buffer data.memory_mb data.seed data.batch_size data.keep_statistics`)
 	compared := strings.Fields(`data.file data.format data.separator data.header data.header_rows data.quote data.comment data.skip_lines
-		data.encoding data.decimal data.thousands data.label data.labels data.features data.drop data.categories data.dates data.date_parts data.units
+		data.encoding data.decimal data.thousands data.label data.labels data.features data.drop data.categories data.texts data.dates data.date_parts data.units
 		data.na_values data.group data.missing data.test_file data.test_labels data.test_fraction data.test_rows`)
 	known := slices.Concat(weightKeys, learns, compared)
 	for _, key := range Keys() {

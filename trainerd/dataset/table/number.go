@@ -197,3 +197,16 @@ var missing = map[string]bool{
 // IsMissing reports whether a field, without surrounding blanks, means a
 // missing value.
 func IsMissing(field string) bool { return missing[field] || isSheetError(field) }
+
+// HasDecimalComma reports whether a field, of a table whose decimal mark is a point, is a number
+// with a comma instead, or with points between thousands, as in 1.234,50 €.
+func HasDecimalComma(field string) bool {
+	if !strings.ContainsAny(field, ",.") {
+		return false
+	}
+	if _, number, _, ok := measured(field); ok {
+		field = number
+	}
+	_, ok := plainNumber(field, ',', '.')
+	return ok
+}

@@ -98,7 +98,14 @@ func buildRegexReplace(static bool) func(*exec.OpConstruction) (exec.Kernel, err
 		global := b.Bool("replace_global")
 		pattern, rewrite := b.String("pattern"), b.String("rewrite")
 		if static {
-			return func(c *exec.KernelContext) error { return replace(c, pattern, rewriteTemplate(rewrite), global) }, nil
+			re, err := regexp.Compile(pattern)
+			template := rewriteTemplate(rewrite)
+			return func(c *exec.KernelContext) error {
+				if err != nil {
+					return c.Invalid("%v", err)
+				}
+				return replace(c, re, template, global)
+			}, nil
 		}
 		return func(c *exec.KernelContext) error {
 			pattern, err := c.StringScalar(1, "the pattern")
@@ -109,16 +116,16 @@ func buildRegexReplace(static bool) func(*exec.OpConstruction) (exec.Kernel, err
 			if err != nil {
 				return err
 			}
-			return replace(c, pattern, rewriteTemplate(rewrite), global)
+			re, err := regexp.Compile(pattern)
+			if err != nil {
+				return c.Invalid("%v", err)
+			}
+			return replace(c, re, rewriteTemplate(rewrite), global)
 		}, nil
 	}
 }
 
-func replace(c *exec.KernelContext, pattern, template string, global bool) error {
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return c.Invalid("%v", err)
-	}
+func replace(c *exec.KernelContext, re *regexp.Regexp, template string, global bool) error {
 	x := c.In(0)
 	d := c.OutLike(0, exec.String, x)
 	for i, s := range x.Strings {
