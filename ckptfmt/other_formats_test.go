@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -262,10 +263,7 @@ func TestIntactPartsOfAnotherFormat(t *testing.T) {
 	if err != nil || len(got) != len(parts) || damaged != nil {
 		t.Errorf("%d parts, %v, %v", len(got), damaged, err)
 	}
-	verdicts := map[string]error{}
-	for name, err := range VerifyParts(t.Context(), parts) {
-		verdicts[name] = err
-	}
+	verdicts := maps.Collect(VerifyParts(t.Context(), parts))
 	for name, want := range map[string]error{"lost": damage, "damaged": damage, "unopened": damage, "odd": ErrType, "scalar": nil, "deep": nil, "whole": nil} {
 		if err, some := verdicts[name]; !some || !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,9 +55,7 @@ func v1Table(t *testing.T, name string, add map[string][]byte, metas ...*tfpb.Sa
 	t.Helper()
 	m := &tfpb.SavedTensorSlices{Meta: &tfpb.SavedTensorSliceMeta{Tensor: metas}}
 	entries := map[string][]byte{headerKey: tfproto.Marshal(m)}
-	for key, value := range add {
-		entries[key] = value
-	}
+	maps.Copy(entries, add)
 	writeTable(t, name, entries)
 }
 
@@ -119,10 +118,7 @@ func TestV1WaysToReadDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, part := parts[0].Load()
-		verdicts := map[string]error{}
-		for name, err := range r.Verify(t.Context()) {
-			verdicts[name] = err
-		}
+		verdicts := maps.Collect(r.Verify(t.Context()))
 		for way, err := range map[string]error{"Lookup": lookup, "LookupSlice": slice, "OpenTensor": stream, "Part": part, "Verify": verdicts["x"]} {
 			var corrupt *CorruptError
 			if !errors.As(err, &corrupt) || corrupt.Name != name || !strings.Contains(err.Error(), `slice "-" of tensor "x"`) {

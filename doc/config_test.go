@@ -141,7 +141,7 @@ func about(doc, name string) string {
 func wrap(text string) string {
 	var b strings.Builder
 	column := 0
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case column == 0:
 		case column+1+len(word) > maxColumns:

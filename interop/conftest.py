@@ -56,6 +56,18 @@ def bin_dir():
 
 
 @pytest.fixture(scope="session")
+def ckpt(bin_dir):
+    """Runs ckpt, which must end with the exit code, unless that is None."""
+
+    def run(*args, code=0, text=True):
+        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, text=text, timeout=120)
+        assert code in (None, done.returncode), f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def commands(bin_dir, tmp_path_factory):
     return cmd.Commands(bin_dir, tmp_path_factory.mktemp("commands"))
 

@@ -1,7 +1,6 @@
 """What the ckpt command rewrites - copies in part, averages, moving averages, other types - TensorFlow loads."""
 
 import json
-import subprocess
 
 import ml_dtypes
 import numpy as np
@@ -10,16 +9,6 @@ import tensorflow as tf
 
 tf1 = tf.compat.v1
 FLOATS = [tf.float32, tf.float64, tf.half, tf.bfloat16]
-
-
-@pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, code=0):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, timeout=120)
-        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    return run
 
 
 def save(prefix, tensors):
@@ -243,7 +232,7 @@ def test_keras_names_in_tree(ckpt, tmp_path):
 
     model = trained(keras.optimizers.Adam(0.1))
     path = tf.train.Checkpoint(model=model, optimizer=model.optimizer).save(str(tmp_path / "m"))
-    shown = ckpt("tree", path).stdout.decode()
+    shown = ckpt("tree", path).stdout
     assert "sequential/hidden/kernel" in shown and "adam/learning_rate" in shown and "adam/sequential_hidden_kernel_momentum" in shown
 
 

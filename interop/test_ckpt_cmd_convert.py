@@ -1,6 +1,5 @@
 """`ckpt convert`: NumPy, the safetensors library and TensorFlow load what it writes, and it reads what they write."""
 
-import subprocess
 
 import ml_dtypes
 import numpy as np
@@ -14,16 +13,6 @@ SHAPES = [(), (1,), (3, 4), (0, 2), (2, 1, 5)]
 NUMPY = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128"]
 EIGHT_BITS = ["float8_e5m2", "float8_e4m3fn"]
 FOUR_BITS = ["int4", "uint4"]
-
-
-@pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, code=0):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, timeout=120)
-        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    return run
 
 
 def np_type(name):
@@ -101,9 +90,9 @@ def test_reads_what_numpy_saves(ckpt, tmp_path, numpy_save):
 
 def test_npz_refuses_what_it_cannot_take(ckpt, tmp_path):
     np.savez(tmp_path / "o.npz", a=np.array([{}], dtype=object))
-    assert b"pickled" in ckpt("convert", tmp_path / "o.npz", tmp_path / "o", code=1).stderr
+    assert "pickled" in ckpt("convert", tmp_path / "o.npz", tmp_path / "o", code=1).stderr
     np.savez(tmp_path / "f.npz", a=np.zeros(2, ml_dtypes.float8_e4m3fn))
-    assert b"unspecified type" in ckpt("convert", tmp_path / "f.npz", tmp_path / "f", code=1).stderr
+    assert "unspecified type" in ckpt("convert", tmp_path / "f.npz", tmp_path / "f", code=1).stderr
 
 
 ZEROS = {"one": [b"a\x00"], "scalar": b"graph\x00\x00", "same": [[b"a\x00"], [b"bc"]], "ragged": [b"", b"a\x00", b"\x00", b"long\x00\x00x\x00"]}
@@ -125,7 +114,7 @@ def test_strings_that_end_in_zeros(ckpt, tmp_path):
         assert got.shape == value.shape and bool(tf.reduce_all(got == value)), name
     for suffix in (".index", ".data-00000-of-00001"):
         assert (tmp_path / ("back" + suffix)).read_bytes() == (tmp_path / ("z" + suffix)).read_bytes()
-    assert ckpt("cat", tmp_path / "z", "same", "--npy").stdout[-4:] == b"a\x00bc"
+    assert ckpt("cat", tmp_path / "z", "same", "--npy", text=False).stdout[-4:] == b"a\x00bc"
 
 
 def test_object_graph_of_a_saved_model(ckpt, tmp_path):
@@ -187,7 +176,7 @@ def test_safetensors_there_and_back(ckpt, tmp_path):
 def test_safetensors_refuses(ckpt, tmp_path, name):
     value = np.array([b"a"], dtype=object) if name == "string" else arrays([name])[f"{name}/3x4"]
     path = save(tmp_path / "m", {"bad": value, "good": np.float32([1])})
-    assert b"--exclude" in ckpt("convert", path, tmp_path / "m.safetensors", code=1).stderr
+    assert "--exclude" in ckpt("convert", path, tmp_path / "m.safetensors", code=1).stderr
     assert not (tmp_path / "m.safetensors").exists()
     ckpt("convert", path, tmp_path / "m.safetensors", "--exclude", "bad")
     assert list(st_numpy.load_file(tmp_path / "m.safetensors")) == ["good"]

@@ -2,21 +2,10 @@
 
 import json
 import struct
-import subprocess
 
 import numpy as np
 import pytest
 import tensorflow as tf
-
-
-@pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, code=None):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, text=True, timeout=120)
-        assert code is None or done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    return run
 
 
 def crc32c_table():
@@ -120,7 +109,7 @@ RESTARTS = {
 @pytest.mark.parametrize("kind", RESTARTS)
 def test_restarts(ckpt, tmp_path, kind):
     write(tmp_path / "m", [(PAIRS, RESTARTS[kind])], data=ONE * 4)
-    done = ckpt("verify", tmp_path / "m")
+    done = ckpt("verify", tmp_path / "m", code=None)
     if tensorflow_reads(tmp_path / "m") == ["a", "b", "c", "d"]:
         assert done.returncode == 0, done
     else:
@@ -149,7 +138,7 @@ def test_one_bad_entry(ckpt, tmp_path, bad):
     assert [x["name"] for x in json.loads(ckpt("stat", "--json", tmp_path / "m", code=3).stdout)] == ["a", "c", "d"]
     assert [(x["name"], x["kind"]) for x in json.loads(ckpt("diff", "--json", tmp_path / "m", tmp_path / "good", code=3).stdout)] == [("b", "damaged")]
     ckpt("cp", tmp_path / "m", tmp_path / "x", code=3)
-    ckpt("cp", tmp_path / "m", tmp_path / "x", "--exclude", "^b$", code=0)
+    ckpt("cp", tmp_path / "m", tmp_path / "x", "--exclude", "^b$")
     ckpt("cp", tmp_path / "m", tmp_path / "y", "--salvage", code=3)
     for copy in ("x", "y"):
         assert tensorflow_reads(tmp_path / copy) == ["a", "c", "d"]
@@ -161,7 +150,7 @@ def test_missing_part(ckpt, tmp_path):
     for name, specs in {"m": ["4 2 0,2:-", "4 2 2,2:-"], "part": ["4 2 0,2:-"]}.items():
         tf.raw_ops.SaveV2(prefix=str(tmp_path / name), tensor_names=["t"] * len(specs), shape_and_slices=specs, tensors=[table[:2], table[2:]][: len(specs)])
     assert tensorflow_reads(tmp_path / "m") == ["t"] and tensorflow_reads(tmp_path / "part") == []
-    ckpt("cp", tmp_path / "m", tmp_path / "copy", code=0)
+    ckpt("cp", tmp_path / "m", tmp_path / "copy")
     done = ckpt("cp", tmp_path / "part", tmp_path / "x", code=3)
     assert "missing: 2,2:0,2" in done.stderr
     assert "all intact" not in ckpt("verify", tmp_path / "part", code=3).stderr
@@ -173,7 +162,7 @@ def test_merge_of_parts(ckpt, tmp_path):
     table = tf.reshape(tf.range(8.0), [4, 2])
     for name, spec, value in (("p", "4 2 0,2:-", table[:2]), ("q", "4 2 2,2:-", table[2:])):
         tf.raw_ops.SaveV2(prefix=str(tmp_path / name), tensor_names=["t"], shape_and_slices=[spec], tensors=[value])
-    ckpt("merge", tmp_path / "p", tmp_path / "q", tmp_path / "m", code=0)
+    ckpt("merge", tmp_path / "p", tmp_path / "q", tmp_path / "m")
     assert tensorflow_reads(tmp_path / "m") == ["t"]
 
 
@@ -182,7 +171,7 @@ def test_cp_has_the_same_bytes(ckpt, tmp_path):
     for i in range(3):
         tf.raw_ops.SaveV2(prefix=str(tmp_path / f"p{i}"), tensor_names=[f"t{i}"], shape_and_slices=[""], tensors=[tf.range(i, i + 4)])
     tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=[str(tmp_path / f"p{i}") for i in range(3)], destination_prefix=str(tmp_path / "m"))
-    ckpt("cp", tmp_path / "m", tmp_path / "copy", code=0)
+    ckpt("cp", tmp_path / "m", tmp_path / "copy")
     files = [".index"] + [f".data-0000{i}-of-00003" for i in range(3)]
     for suffix in files:
         assert (tmp_path / f"copy{suffix}").read_bytes() == (tmp_path / f"m{suffix}").read_bytes()

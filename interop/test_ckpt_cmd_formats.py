@@ -17,16 +17,6 @@ st_numpy = pytest.importorskip("safetensors.numpy")
 
 
 @pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, code=0):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, text=True, timeout=120)
-        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    return run
-
-
-@pytest.fixture(scope="module")
 def model():
     m = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(4, name="d1"), keras.layers.Dense(2, name="d2")])
     m.compile("adam", "mse")

@@ -1,22 +1,11 @@
 """ckpt cp --drop-optimizer and --drop-slots: TensorFlow and Keras say what belongs to an optimizer."""
 
-import subprocess
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 tf1 = tf.compat.v1
-
-
-@pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, code=0):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, timeout=120)
-        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    return run
 
 
 def names(prefix):
@@ -51,7 +40,7 @@ def test_tf1_savers(ckpt, tmp_path, kind):
     assert names(prefix) > weights
     ckpt("cp", prefix, tmp_path / "bare", "--drop-optimizer")
     assert names(tmp_path / "bare") == weights
-    said = ckpt("cp", prefix, tmp_path / "slots", "--drop-slots").stderr.decode()
+    said = ckpt("cp", prefix, tmp_path / "slots", "--drop-slots").stderr
     left = names(tmp_path / "slots") - weights
     assert all(n in said for n in left) and ("--drop-optimizer" in said) == bool(left), said
     assert bool(left) == (kind in ("adam", "named"))

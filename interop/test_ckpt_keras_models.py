@@ -1,7 +1,6 @@
 """Models of Keras that nobody had in mind: what `ckpt` makes of their files is loaded by Keras, equal to the bit."""
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
@@ -9,16 +8,6 @@ import tensorflow as tf
 
 keras = pytest.importorskip("keras")
 layers = keras.layers
-
-
-@pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, code=0):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, text=True, timeout=120)
-        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    return run
 
 
 def compiled(model, optimizer):

@@ -1,6 +1,5 @@
 """Maps of names and layouts: what Keras and TensorFlow make of the results."""
 
-import subprocess
 
 import numpy as np
 import pytest
@@ -10,16 +9,6 @@ from harness.commands import REPO
 keras = pytest.importorskip("keras")
 safe = pytest.importorskip("safetensors.numpy")
 k = keras.layers
-
-
-@pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, code=0):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, text=True, timeout=120)
-        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    return run
 
 
 def model(seed):

@@ -1,23 +1,12 @@
 """`ckpt` shows and takes the names that Keras and TensorFlow gave to variables."""
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 keras = pytest.importorskip("keras")
-
-
-@pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, code=0):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, text=True, timeout=120)
-        assert done.returncode == code, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    return run
 
 
 def sequential():
@@ -75,7 +64,7 @@ def test_names_are_those_of_keras(ckpt, tmp_path, make, scope, optimizer, how):
     else:
         saver = tf.train.Checkpoint(model) if how == "model" else tf.train.Checkpoint(model=model, optimizer=model.optimizer)
         prefix = saver.write(str(prefix))
-    listed = {row.split()[0] for row in ckpt("ls", prefix).splitlines()[1:]} - {"_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter"}
+    listed = {row.split()[0] for row in ckpt("ls", prefix).stdout.splitlines()[1:]} - {"_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter"}
     slots = {"adam": ["momentum", "velocity"], "rmsprop": ["velocity"]}[optimizer]
     short = {v.path.removeprefix(scope): v for v in model.weights}
     want = set(short) | {"optimizer/iteration", "optimizer/learning_rate"}
@@ -83,7 +72,7 @@ def test_names_are_those_of_keras(ckpt, tmp_path, make, scope, optimizer, how):
     assert listed == want
     for name, v in short.items():
         for given in {name, v.path}:
-            got = np.array(json.loads(ckpt("cat", "--json", prefix, given)), np.float32)
+            got = np.array(json.loads(ckpt("cat", "--json", prefix, given).stdout), np.float32)
             np.testing.assert_array_equal(got, v.numpy(), err_msg=given)
 
 
@@ -93,25 +82,25 @@ def test_slot_has_the_values_of_its_variable(ckpt, tmp_path):
     for i, v in enumerate(model.trainable_variables):
         short = v.path.removeprefix("net/")
         for slot, values in {"momentum": model.optimizer._momentums, "velocity": model.optimizer._velocities}.items():
-            got = np.array(json.loads(ckpt("cat", "--json", prefix, f"optimizer/{short}/{slot}")), np.float32)
+            got = np.array(json.loads(ckpt("cat", "--json", prefix, f"optimizer/{short}/{slot}").stdout), np.float32)
             np.testing.assert_array_equal(got, values[i].numpy())
 
 
 def test_shared_names_are_paths(ckpt, tmp_path):
     model = trained(Shared, "sgd")
     prefix = tf.train.Checkpoint(model=model, optimizer=model.optimizer).write(str(tmp_path / "c"))
-    got = np.array(json.loads(ckpt("cat", "--json", prefix, "model/first/kernel")), np.float32)
+    got = np.array(json.loads(ckpt("cat", "--json", prefix, "model/first/kernel").stdout), np.float32)
     np.testing.assert_array_equal(got, model.first.kernel.numpy())
-    assert "model/second/bias " in ckpt("ls", prefix)
+    assert "model/second/bias " in ckpt("ls", prefix).stdout
 
 
 def test_export_and_checkpoint_have_one_name(ckpt, tmp_path):
     model = trained(sequential, "sgd")
     prefix = tf.train.Checkpoint(model).write(str(tmp_path / "c"))
     model.export(tmp_path / "sm", verbose=False)
-    said = ckpt("diff", prefix, tmp_path / "sm", code=4)
+    said = ckpt("diff", prefix, tmp_path / "sm", code=4).stdout
     assert "kernel" not in said and "bn" not in said, said
-    assert "d1/kernel " in ckpt("ls", tmp_path / "sm")
+    assert "d1/kernel " in ckpt("ls", tmp_path / "sm").stdout
 
 
 def test_converted_under_names(ckpt, tmp_path):

@@ -1,7 +1,6 @@
 """Checkpoints of every kind, between TensorFlow and the ckpt command: what one writes, the other reads."""
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
@@ -53,17 +52,6 @@ def saved(tensors, tmp_path_factory):
     return prefix
 
 
-@pytest.fixture(scope="module")
-def ckpt(bin_dir):
-    def run(*args, check=True):
-        done = subprocess.run([bin_dir / "ckpt", *map(str, args)], capture_output=True, timeout=60)
-        if check:
-            assert done.returncode == 0, f"ckpt {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    return run
-
-
 def raw(tensor):
     """The bytes that `ckpt cat --raw` prints."""
     if tensor.dtype == tf.string:
@@ -83,12 +71,12 @@ def test_lists_what_tensorflow_wrote(ckpt, saved, tensors):
 
 def test_reads_every_type(ckpt, saved, tensors):
     for name, value in list(tensors.items())[::4] + [("text", tensors["text"])]:
-        assert ckpt("cat", "--raw", saved, name).stdout == raw(value), name
+        assert ckpt("cat", "--raw", saved, name, text=False).stdout == raw(value), name
 
 
 def test_numpy_reads_tensors(ckpt, saved, tensors, tmp_path):
     for name in ("t/float32/3x4", "t/complex64/", "t/int64/1", "t/bool/2x1x5", "t/float64/0x2"):
-        (tmp_path / "t.npy").write_bytes(ckpt("cat", "--npy", saved, name).stdout)
+        (tmp_path / "t.npy").write_bytes(ckpt("cat", "--npy", saved, name, text=False).stdout)
         got = np.load(tmp_path / "t.npy")
         assert got.dtype == tensors[name].numpy().dtype and got.shape == tensors[name].shape, name
         assert got.tobytes() == raw(tensors[name]), name
@@ -136,7 +124,7 @@ def test_v1_both_ways(ckpt, saved, tensors, tmp_path):
     )
     with open(old, "rb") as a, open(theirs, "rb") as b:
         assert a.read() == b.read()
-    assert ckpt("diff", old, theirs, check=False).returncode == 0
+    ckpt("diff", old, theirs)
 
 
 def test_merges_and_removes_as_tensorflow_sees_it(ckpt, tmp_path):
@@ -149,7 +137,7 @@ def test_merges_and_removes_as_tensorflow_sees_it(ckpt, tmp_path):
     paths = [manager.save() for _ in range(3)]
     ckpt("rm", paths[-1])
     assert tf.train.latest_checkpoint(str(tmp_path / "run")) == paths[-2]
-    assert ckpt("latest", tmp_path / "run").stdout.decode().strip() == paths[-2]
+    assert ckpt("latest", tmp_path / "run").stdout.strip() == paths[-2]
 
 
 def test_rewritten_object_based_checkpoint_restores(ckpt, tmp_path):
@@ -174,8 +162,8 @@ def test_agrees_on_damage(ckpt, saved, tmp_path):
         (tmp_path / "bad.index").write_bytes(damaged)
         try:
             tf.train.list_variables(str(tmp_path / "bad"))
-            theirs = "sound"
+            theirs = "intact"
         except (tf.errors.OpError, ValueError):
             theirs = "damaged"
-        ours = "sound" if ckpt("ls", tmp_path / "bad", check=False).returncode == 0 else "damaged"
+        ours = "intact" if ckpt("ls", tmp_path / "bad", code=None).returncode == 0 else "damaged"
         assert ours == theirs, f"bit flipped at {at}"

@@ -41,7 +41,7 @@ func TestCheckpointListeners(t *testing.T) {
 				},
 			}}
 			err := sv.Run(t.Context(), func(ctx context.Context, s session.Session) error {
-				for n := int64(0); n < 5; n++ {
+				for range 5 {
 					if sv.ShouldStop() {
 						return nil
 					}

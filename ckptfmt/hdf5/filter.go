@@ -116,7 +116,7 @@ func fletcher32(b []byte) uint32 {
 	fold := func(v uint32) uint32 { return v&0xffff + v>>16 }
 	for words := len(b) / 2; words > 0; {
 		n := min(words, 360) // no sum of so many overflows
-		for i := 0; i < n; i++ {
+		for i := range n {
 			one += uint32(b[2*i])<<8 | uint32(b[2*i+1])
 			two += one
 		}

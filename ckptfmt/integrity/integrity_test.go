@@ -84,8 +84,8 @@ func TestDistributed(t *testing.T) {
 		{"as it is", func(b []byte) []byte { return b }, true},
 		{"cut", func(b []byte) []byte { return b[:len(b)/2] }, false},
 		{"changed", func(b []byte) []byte {
-			name := bytes.Index(b, []byte("/data/0")) // in the header of a tensor's entry
-			at := bytes.LastIndex(b[:name], []byte("PK\x03\x04"))
+			before, _, _ := bytes.Cut(b, []byte("/data/0")) // in the header of a tensor's entry
+			at := bytes.LastIndex(before, []byte("PK\x03\x04"))
 			length := func(i int) int { return int(binary.LittleEndian.Uint16(b[at+i:])) }
 			b[at+30+length(26)+length(28)] ^= 1
 			return b

@@ -69,10 +69,7 @@ func found(t *testing.T, ctx context.Context, b []byte) map[string]error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	errs := make(map[string]error)
-	for name, err := range r.Verify(ctx) {
-		errs[name] = err
-	}
+	errs := maps.Collect(r.Verify(ctx))
 	return errs
 }
 

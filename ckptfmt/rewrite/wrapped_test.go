@@ -15,9 +15,9 @@ func objects(t *testing.T, paths string) *Source {
 	g := &tfpb.TrackableObjectGraph{Nodes: []*tfpb.TrackableObjectGraph_TrackableObject{node("", nil)}}
 	at := map[string]int32{"": 0}
 	var keys []string
-	for _, path := range strings.Fields(paths) {
+	for path := range strings.FieldsSeq(paths) {
 		before := ""
-		for _, name := range strings.Split(path, "/") {
+		for name := range strings.SplitSeq(path, "/") {
 			here := strings.TrimPrefix(before+"/"+name, "/")
 			if _, ok := at[here]; !ok {
 				at[here] = int32(len(g.Nodes))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,10 +93,8 @@ func parseEdits(c *cli.Context) (*edits, error) {
 	if e.offsets, err = parseNumbers("offset", c.StringSlice("offset")); err != nil {
 		return nil, err
 	}
-	for _, flag := range []string{"rename", "delete", "from-step", "to-step", "every", "max-points", "scale", "offset"} {
-		if c.IsSet(flag) {
-			return e, nil
-		}
+	if slices.ContainsFunc([]string{"rename", "delete", "from-step", "to-step", "every", "max-points", "scale", "offset"}, c.IsSet) {
+		return e, nil
 	}
 	if e.shift == 0 && e.later == 0 {
 		return nil, usagef("edit: nothing to do: want --rename, --delete, --shift or another change")

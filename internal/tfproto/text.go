@@ -2,6 +2,7 @@ package tfproto
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -206,10 +207,8 @@ func appendRepr(b []byte, v float64) []byte {
 	}
 	start := len(b)
 	b = strconv.AppendFloat(b, v, 'f', -1, 64)
-	for _, c := range b[start:] {
-		if c == '.' {
-			return b
-		}
+	if slices.Contains(b[start:], '.') {
+		return b
 	}
 	return append(b, ".0"...)
 }

@@ -1,5 +1,7 @@
 package vec
 
+import "slices"
+
 // The transformations of Winograd's convolution F(2x2,3x3), which computes 2 by
 // 2 pixels with 16 multiplications of channels instead of 36. Each is Y = L X L',
 // of matrices of at most 4 by 4 whose elements are vectors of channels:
@@ -115,14 +117,12 @@ func spread[T Float](s *sandwich, d []T, to Matrices, x []T, from Matrices) {
 func halves[T Float](factors []int8, x *[4]T) T {
 	whole, some := signed(factors, x, 2)
 	half, _ := signed(factors, x, 1)
-	for _, f := range factors {
-		if f == 1 {
-			half = T(half * .5) // not fused with what follows
-			if some {
-				half = whole + half
-			}
-			return half
+	if slices.Contains(factors, 1) {
+		half = T(half * .5) // not fused with what follows
+		if some {
+			half = whole + half
 		}
+		return half
 	}
 	return whole
 }

@@ -120,7 +120,7 @@ func install(root string) error {
 	for _, name := range journaldUnits {
 		err = errors.Join(err, os.Symlink(filepath.Join("/lib/systemd/system", name), filepath.Join(units, name)))
 	}
-	for _, name := range strings.Fields("sysinit basic sockets timers paths slices local-fs remote-fs network network-online shutdown umount") {
+	for name := range strings.FieldsSeq("sysinit basic sockets timers paths slices local-fs remote-fs network network-online shutdown umount") {
 		write(filepath.Join(boxUnits, name+".target"), "[Unit]\nDescription=Nothing\nDefaultDependencies=no\n")
 	}
 	write(filepath.Join(boxUnits, "multi-user.target"),

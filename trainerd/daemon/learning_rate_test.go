@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -45,9 +46,7 @@ func stepped(t *testing.T, rate float64, overrides ...string) map[string][]byte 
 		if err := j.input.Feed(step, feeds); err != nil {
 			t.Fatal(err)
 		}
-		for name, value := range fed {
-			feeds[name] = value
-		}
+		maps.Copy(feeds, fed)
 		if _, err := sess.Run(t.Context(), feeds, nil, j.program.Train); err != nil {
 			t.Fatal(err)
 		}

@@ -94,9 +94,9 @@ func (s *Scorer) Score() (*Score, error) {
 	n := float64(s.rows)
 	if len(s.classes) == 0 {
 		mse := s.squares / n
-		score := &Score{Rows: s.rows, MSE: &mse, RMSE: number(math.Sqrt(mse)), MAE: number(s.absolute / n), Baseline: number(math.Sqrt(s.deviations / n))}
+		score := &Score{Rows: s.rows, MSE: &mse, RMSE: new(math.Sqrt(mse)), MAE: new(s.absolute / n), Baseline: new(math.Sqrt(s.deviations / n))}
 		if s.deviations > 0 {
-			score.R2 = number(1 - s.squares/s.deviations)
+			score.R2 = new(1 - s.squares/s.deviations)
 		}
 		return score, nil
 	}
@@ -109,11 +109,9 @@ func (s *Scorer) Score() (*Score, error) {
 		}
 		frequent = max(frequent, total)
 	}
-	return &Score{Rows: s.rows, Classes: s.classes, Confusion: s.confusion, Accuracy: number(float64(right) / n), Loss: number(s.loss / n),
-		AUC: s.auc(), Baseline: number(float64(frequent) / n)}, nil
+	return &Score{Rows: s.rows, Classes: s.classes, Confusion: s.confusion, Accuracy: new(float64(right) / n), Loss: new(s.loss / n),
+		AUC: s.auc(), Baseline: new(float64(frequent) / n)}, nil
 }
-
-func number(v float64) *float64 { return &v }
 
 // auc returns the area under the ROC curve, nil if no class has rows on both
 // sides.
@@ -131,7 +129,7 @@ func (s *Scorer) auc() *float64 {
 	if n == 0 {
 		return nil
 	}
-	return number(sum / float64(n))
+	return new(sum / float64(n))
 }
 
 // areaUnder returns the probability that a row of a class has a higher score than
@@ -170,7 +168,7 @@ func areaUnder(scores []float32, labels []int32, class int32) *float64 {
 	if p == 0 || others == 0 {
 		return nil
 	}
-	return number((ranks - p*(p+1)/2) / (p * others))
+	return new((ranks - p*(p+1)/2) / (p * others))
 }
 
 // ClassNames returns the names of the classes of a model, nil for numbers.

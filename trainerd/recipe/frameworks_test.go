@@ -242,7 +242,7 @@ func TestFrameworks(t *testing.T) {
 func readScript(t *testing.T, text string) {
 	t.Helper()
 	r := load1(t, Auto).NewReader(0)
-	for _, line := range strings.Split(strings.TrimPrefix(text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\n"), "\n") {
 		line, want, said := strings.Cut(line, "=> ")
 		if !said {
 			want = "-"

@@ -134,7 +134,7 @@ func TestFreezeOptimizers(t *testing.T) {
 	target(t, s, "init")
 	target(t, plain, "init")
 	for range 3 {
-		for _, op := range strings.Fields(string(text)) {
+		for op := range strings.FieldsSeq(string(text)) {
 			duringFreeze(t, s, func() { target(t, s, op) })
 			target(t, plain, op)
 		}

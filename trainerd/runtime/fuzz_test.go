@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -79,9 +80,7 @@ func (m *mutator) mutate(n *tfpb.NodeDef) {
 			delete(n.Attr, key)
 			break
 		}
-		for key, v := range pick(m, m.ops).GetAttr() {
-			n.Attr[key] = v
-		}
+		maps.Copy(n.Attr, pick(m, m.ops).GetAttr())
 	case 4: // other numbers
 		for key, v := range n.Attr {
 			if v, ok := v.GetValue().(*tfpb.AttrValue_I); ok {

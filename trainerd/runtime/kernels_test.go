@@ -201,7 +201,7 @@ func TestOptimizers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		for _, op := range strings.Fields(string(text)) {
+		for op := range strings.FieldsSeq(string(text)) {
 			if _, err := s.Run(ctx, nil, nil, []string{op}); err != nil {
 				t.Fatal(err)
 			}

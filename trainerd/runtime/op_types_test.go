@@ -79,7 +79,7 @@ func tensorFlowTypes(t *testing.T) map[string][]map[string][]tfpb.DataType {
 		for _, w := range words[1:] {
 			name, types, _ := strings.Cut(w, "=")
 			lists[name] = []tfpb.DataType{}
-			for _, t := range strings.Split(types, ",") {
+			for t := range strings.SplitSeq(types, ",") {
 				if dt, ok := graphTypes[t]; ok {
 					lists[name] = append(lists[name], dt)
 				}

@@ -227,7 +227,7 @@ func recordedOps(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, op := range strings.Fields(string(programs)) {
+	for op := range strings.FieldsSeq(string(programs)) {
 		seen[op] = true
 	}
 	return seen

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -57,9 +58,7 @@ func TestRefusedAttributes(t *testing.T) {
 					continue
 				}
 				name = n.GetName()
-				for key, v := range test.attrs {
-					n.Attr[key] = v
-				}
+				maps.Copy(n.Attr, test.attrs)
 			}
 			s := newSession(t, g.GetNode()...)
 			if _, err := s.Run(context.Background(), nil, []string{name}, nil); err == nil || !strings.Contains(err.Error(), test.want) {

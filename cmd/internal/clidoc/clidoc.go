@@ -11,6 +11,7 @@ package clidoc
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -83,10 +84,8 @@ type Choice struct {
 
 // Check returns an error if v is none of the values.
 func (c *Choice) Check(v string) error {
-	for _, known := range c.Values {
-		if v == known {
-			return nil
-		}
+	if slices.Contains(c.Values, v) {
+		return nil
 	}
 	last := len(c.Values) - 1
 	return fmt.Errorf("--%s %s: want %s or %s", c.Name, v, strings.Join(c.Values[:last], ", "), c.Values[last])

@@ -2,6 +2,7 @@ package graphrun
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -15,9 +16,7 @@ func (in *bundleInput) Feed(step int64, f program.Feed) error {
 		return fmt.Errorf("%s feeds %d steps: %w", in.feeds.prefix, len(in.feeds.steps), session.ErrOutOfRange)
 	}
 	values, err := in.feeds.at(int(step))
-	for tensor, value := range values {
-		f[tensor] = value
-	}
+	maps.Copy(f, values)
 	return err
 }
 

@@ -3,6 +3,7 @@ package graphrun
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,9 +233,7 @@ func (f *feeder) at(step int) (map[string]*ckptfmt.Tensor, error) {
 		return f.fixed, nil
 	}
 	feeds := make(map[string]*ckptfmt.Tensor, len(f.fixed)+len(f.steps[step]))
-	for tensor, value := range f.fixed {
-		feeds[tensor] = value
-	}
+	maps.Copy(feeds, f.fixed)
 	for tensor, key := range f.steps[step] {
 		value, err := f.bundle.Lookup(key)
 		if err == nil {

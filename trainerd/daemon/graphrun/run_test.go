@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,9 +114,7 @@ func TestFeedsBundle(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			given := map[string]*ckptfmt.Tensor{}
-			for key, v := range values {
-				given[key] = v
-			}
+			maps.Copy(given, values)
 			if test.swap != nil {
 				given["step_001/x"] = test.swap
 			}

@@ -210,7 +210,7 @@ func TestFoldersOutside(t *testing.T) {
 		work, out := filepath.Join(base, "work"), filepath.Join(base, "out")
 		o := Options{Dir: work, Logdir: filepath.Join(work, "logs"), Command: []string{"train", "--output_dir", out}}
 		var changed []string
-		for _, name := range strings.Fields(tc.files) {
+		for name := range strings.FieldsSeq(tc.files) {
 			changed = append(changed, filepath.Join(out, name))
 		}
 		s := o.roots().savedIn(changed, false)

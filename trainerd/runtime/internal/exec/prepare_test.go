@@ -112,7 +112,7 @@ func TestPrepareEndsWithSession(t *testing.T) {
 		close(b.waiting)
 		<-closed
 		builds := b.builds.Load()
-		b.Prepare([]string{"x"}, []string{"y"}, nil)
+		b.Prepare([]string{"x"}, []string{"y"}, []string{"y"}) // another step
 		synctest.Wait()
 		if n := b.builds.Load(); builds == 0 || n != builds {
 			t.Errorf("%d builds after the end of the session, and %d before", n-builds, builds)

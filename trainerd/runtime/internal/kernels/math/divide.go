@@ -2,6 +2,7 @@ package math
 
 import (
 	"math"
+	"slices"
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -92,10 +93,8 @@ func floorModFloat(x, y float64) float64 {
 // nonZero guards an integer division.
 func nonZero[T exec.Integer](k exec.Kernel) exec.Kernel {
 	return func(c *exec.KernelContext) error {
-		for _, v := range exec.Elems[T](c.In(1)) {
-			if v == 0 {
-				return c.Invalid("integer division by zero")
-			}
+		if slices.Contains(exec.Elems[T](c.In(1)), 0) {
+			return c.Invalid("integer division by zero")
 		}
 		return k(c)
 	}

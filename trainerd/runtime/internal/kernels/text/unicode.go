@@ -51,10 +51,8 @@ func mapLetters(s []byte, first, last byte) []byte {
 // cString returns s up to its first zero byte: TensorFlow hands some strings to
 // libraries as C's.
 func cString(s []byte) []byte {
-	if i := bytes.IndexByte(s, 0); i >= 0 {
-		return s[:i]
-	}
-	return s
+	before, _, _ := bytes.Cut(s, []byte{0})
+	return before
 }
 
 // decodeText decodes UTF-8. What is not UTF-8 becomes U+FFFD, once for each
