@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
@@ -26,7 +27,9 @@ func Remove(prefix string, o *ckptfmt.FileOptions) error {
 
 // RemoveAll is [Remove] for checkpoints of one directory, as [List] has returned them. It
 // writes the state file once, and the directory is made durable as often as for one checkpoint.
-// One that cannot be removed keeps its data, and does not keep the others. o may be nil.
+// One that cannot be removed keeps its data, and does not keep the others. On a disk without
+// room for the state file its other checkpoints go first, and it names them until there is room; not
+// so if the current one is to go. o may be nil.
 func RemoveAll(list []Checkpoint, o *ckptfmt.FileOptions) error {
 	if len(list) == 0 {
 		return nil
@@ -36,9 +39,35 @@ func RemoveAll(list []Checkpoint, o *ckptfmt.FileOptions) error {
 	for _, c := range list {
 		prefixes = append(prefixes, c.Prefix)
 	}
-	if err := forget(dir, prefixes, fsys); err != nil {
+	err := forget(dir, prefixes, fsys)
+	isFull := isNoRoom(err) && !namesCurrent(dir, prefixes)
+	if err != nil && !isFull {
 		return fmt.Errorf("removing checkpoint %s: %w", list[0].Prefix, err)
 	}
+	err = removeAllFiles(fsys, dir, list)
+	if isFull {
+		err = errors.Join(err, forget(dir, prefixes, fsys))
+	}
+	return err
+}
+
+// isNoRoom reports whether a file could not be written for lack of room on its disk.
+func isNoRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// namesCurrent reports whether one of the prefixes is that of the current checkpoint.
+func namesCurrent(dir string, prefixes []string) bool {
+	s, err := rawState(dir)
+	if err != nil {
+		return true // as far as is known
+	}
+	gone, err := samePaths(dir, prefixes...)
+	return err != nil || gone(s.ModelCheckpointPath)
+}
+
+// removeAllFiles removes the files of checkpoints, of each first those that make it one.
+func removeAllFiles(fsys ckptfmt.FS, dir string, list []Checkpoint) error {
 	var data []string
 	var errs []error
 	for _, c := range list {

@@ -82,6 +82,9 @@ type findingJSON struct {
 // whole.
 const kindUnreadable = "unreadable"
 
+// kindVersion is the kind of what only a newer release can read, which is no damage.
+const kindVersion = "version"
+
 // kindUnsupported is the kind of tensors that only Python can read, such as
 // those with a filter that ckpt does not have.
 const kindUnsupported = "unsupported"
@@ -130,7 +133,7 @@ func (v *verification) checkpoint(f formats.File, of []string) error {
 	ctx, prefix := v.c.Context, f.Path
 	r, err := f.Open()
 	if errors.Is(err, ckptfmt.ErrVersion) {
-		v.add(findingJSON{Kind: "version", Prefix: prefix, Name: jsonName(prefix), Error: err.Error()})
+		v.add(findingJSON{Kind: kindVersion, Prefix: prefix, Name: jsonName(prefix), Error: err.Error()})
 		return nil
 	}
 	if err != nil {
@@ -247,6 +250,8 @@ func kindOf(kind string, err error) string {
 		return kindUnreadable
 	case isUnsupported(err):
 		return kindUnsupported
+	case errors.Is(err, ckptfmt.ErrVersion): // such as a manifest of a newer trainerd
+		return kindVersion
 	}
 	return kind
 }
@@ -310,8 +315,8 @@ func (v *verification) summarise(arg string) error {
 		fmt.Fprintf(words, "ckpt: %s: %d files or checkpoints cannot be read, and may be intact, %d other findings; make them readable and verify again\n",
 			arg, damaged[kindUnreadable], len(v.list)-damaged[kindUnreadable])
 		return exitError(exitFailed)
-	case len(v.list) == damaged["version"]:
-		fmt.Fprintf(words, "ckpt: %s: %d checkpoints ask for a newer reader and were not checked; nothing else is wrong\n", arg, len(v.list))
+	case len(v.list) == damaged[kindVersion]:
+		fmt.Fprintf(words, "ckpt: %s: %d checkpoints or manifests ask for a newer reader and were not checked; nothing else is wrong\n", arg, len(v.list))
 		return exitError(exitFailed)
 	case len(v.list) == damaged[kindUnsupported]:
 		fmt.Fprintf(words, "ckpt: %s: %d of %d tensors are not supported and were not checked; nothing else is wrong (%s)\n",

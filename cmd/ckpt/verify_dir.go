@@ -97,7 +97,8 @@ func (l *listed) wasRemoved() bool {
 func (v *verification) own(l *listed) error {
 	before := len(v.list)
 	err := v.checkpoint(formats.File{Kind: formats.Checkpoint, Path: l.Prefix}, l.Files)
-	if len(v.list) > before && v.repairable == "" {
+	isDamaged := slices.ContainsFunc(v.list[before:], func(f findingJSON) bool { return f.Kind == "tensor" || f.Kind == "file" || f.Kind == "checkpoint" })
+	if isDamaged && v.repairable == "" {
 		v.repairable = l.dir
 	}
 	return err

@@ -58,7 +58,7 @@ func newJobWith(ctx context.Context, c *config.Config, data *dataset.Dataset) (*
 		}
 		return nil, err
 	}
-	if err := fixWeightKeys(c, j.program, j.imageSize()); err != nil {
+	if err := errors.Join(checkManifests(c), fixWeightKeys(c, j.program, j.imageSize())); err != nil {
 		j.input.Close()
 		return nil, err
 	}

@@ -1,6 +1,14 @@
 package daemon
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
+)
 
 // recordVersion is the version of logdir.BestFile and earlyStopFile. Older trainerds must not
 // take files of a newer version for something else.
@@ -32,6 +40,24 @@ func (e *versionError) Error() string {
 func checkVersion(file string, version int) error {
 	if version > recordVersion {
 		return &versionError{file, version}
+	}
+	return nil
+}
+
+// checkManifests returns an error if a newer trainerd has saved one of the checkpoints that this
+// one would continue from and rotate: what is in its manifest, such as metrics, would not count.
+func checkManifests(c *config.Config) error {
+	if c.Logdir == "" {
+		return nil
+	}
+	found, err := checkpoint.Find(c.Logdir, checkpoint.DefaultLatestFilename, c.Supervisor.CheckpointBasename)
+	if err != nil {
+		return nil // the run reports what is wrong with the logdir
+	}
+	for _, prefix := range found.Prefixes {
+		if _, err := manifest.Read(prefix); errors.Is(err, ckptfmt.ErrVersion) {
+			return fmt.Errorf("%w; a newer trainerd has trained here: continue with that", err)
+		}
 	}
 	return nil
 }
