@@ -278,3 +278,19 @@ func Sign[T Float](d, x []T) {
 		}
 	}
 }
+
+// Rotate sets x to c*x - s*y, and y to s*x + c*y.
+func Rotate[T Float](x, y []T, c, s T) {
+	y = y[:len(x)]
+	for i := rotateWide(x, y, c, s); i < len(x); i++ {
+		x[i], y[i] = T(c*x[i])-T(s*y[i]), T(s*x[i])+T(c*y[i])
+	}
+}
+
+// SubScaled subtracts x*s + y*t from d.
+func SubScaled[T Float](d, x, y []T, s, t T) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := subScaledWide(d, x, y, s, t); i < len(d); i++ {
+		d[i] -= T(x[i]*s) + T(y[i]*t)
+	}
+}

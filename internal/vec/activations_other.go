@@ -28,3 +28,5 @@ func log1pWide[T Float](d, x, u, l []T, one T) int                           { r
 func eluWide[T Float](d, x, e []T, above, below T) int                       { return 0 }
 func eluGradWide[T Float](d, g, y []T, above, below, none T) int             { return 0 }
 func signWide[T Float](d, x []T, one, minus, none T) int                     { return 0 }
+func rotateWide[T Float](x, y []T, c, s T) int                               { return 0 }
+func subScaledWide[T Float](d, x, y []T, s, t T) int                         { return 0 }

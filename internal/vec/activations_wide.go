@@ -261,3 +261,23 @@ func signWide[T Float](d, x []T, one, minus, none T) int {
 	}
 	return n
 }
+
+func rotateWide[T Float](x, y []T, c, s T) int {
+	n := wide[T](len(x))
+	if single[T]() {
+		sRotate(f32(x), f32(y), float32(c), float32(s), n)
+	} else {
+		dRotate(f64(x), f64(y), float64(c), float64(s), n)
+	}
+	return n
+}
+
+func subScaledWide[T Float](d, x, y []T, s, t T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sSubScaled(f32(d), f32(x), f32(y), float32(s), float32(t), n)
+	} else {
+		dSubScaled(f64(d), f64(x), f64(y), float64(s), float64(t), n)
+	}
+	return n
+}

@@ -214,6 +214,26 @@ func sSign(d *float32, x *float32, one float32, minus float32, none float32, n i
 //go:noescape
 func dSign(d *float64, x *float64, one float64, minus float64, none float64, n int)
 
+// sRotate sets x to c*x-s*y and y to s*x+c*y.
+//
+//go:noescape
+func sRotate(x *float32, y *float32, c float32, s float32, n int)
+
+// dRotate sets x to c*x-s*y and y to s*x+c*y.
+//
+//go:noescape
+func dRotate(x *float64, y *float64, c float64, s float64, n int)
+
+// sSubScaled subtracts x*s+y*t from d.
+//
+//go:noescape
+func sSubScaled(d *float32, x *float32, y *float32, s float32, t float32, n int)
+
+// dSubScaled subtracts x*s+y*t from d.
+//
+//go:noescape
+func dSubScaled(d *float64, x *float64, y *float64, s float64, t float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape

@@ -1154,6 +1154,128 @@ done:
 	VZEROUPPER
 	RET
 
+// func sRotate(x *float32, y *float32, c float32, s float32, n int)
+// Requires: AVX
+TEXT ·sRotate(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         x+0(FP), CX
+	MOVQ         y+8(FP), DX
+	VBROADCASTSS c+16(FP), Y0
+	VBROADCASTSS s+20(FP), Y1
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y2
+	VMOVUPS (DX)(AX*1), Y3
+	VMULPS  Y2, Y0, Y4
+	VMULPS  Y3, Y1, Y5
+	VSUBPS  Y5, Y4, Y4
+	VMOVUPS Y4, (CX)(AX*1)
+	VMULPS  Y2, Y1, Y2
+	VMULPS  Y3, Y0, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (DX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dRotate(x *float64, y *float64, c float64, s float64, n int)
+// Requires: AVX
+TEXT ·dRotate(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         x+0(FP), CX
+	MOVQ         y+8(FP), DX
+	VBROADCASTSD c+16(FP), Y0
+	VBROADCASTSD s+24(FP), Y1
+	MOVQ         n+32(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y2
+	VMOVUPS (DX)(AX*1), Y3
+	VMULPD  Y2, Y0, Y4
+	VMULPD  Y3, Y1, Y5
+	VSUBPD  Y5, Y4, Y4
+	VMOVUPS Y4, (CX)(AX*1)
+	VMULPD  Y2, Y1, Y2
+	VMULPD  Y3, Y0, Y3
+	VADDPD  Y3, Y2, Y2
+	VMOVUPS Y2, (DX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, BX
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sSubScaled(d *float32, x *float32, y *float32, s float32, t float32, n int)
+// Requires: AVX
+TEXT ·sSubScaled(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VBROADCASTSS s+24(FP), Y0
+	VBROADCASTSS t+28(FP), Y1
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y2
+	VMOVUPS (DX)(AX*1), Y3
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS (BX)(AX*1), Y4
+	VMULPS  Y1, Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VSUBPS  Y3, Y2, Y2
+	VMOVUPS Y2, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dSubScaled(d *float64, x *float64, y *float64, s float64, t float64, n int)
+// Requires: AVX
+TEXT ·dSubScaled(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	MOVQ         y+16(FP), BX
+	VBROADCASTSD s+24(FP), Y0
+	VBROADCASTSD t+32(FP), Y1
+	MOVQ         n+40(FP), SI
+	SUBQ         $0x04, SI
+	JLT          done
+
+loop:
+	VMOVUPS (CX)(AX*1), Y2
+	VMOVUPS (DX)(AX*1), Y3
+	VMULPD  Y0, Y3, Y3
+	VMOVUPS (BX)(AX*1), Y4
+	VMULPD  Y1, Y4, Y4
+	VADDPD  Y4, Y3, Y3
+	VSUBPD  Y3, Y2, Y2
+	VMOVUPS Y2, (CX)(AX*1)
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, SI
+	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sSquare(d *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sSquare(SB), NOSPLIT, $0-24
@@ -6450,38 +6572,23 @@ TEXT ·roundHalf(SB), NOSPLIT, $0-24
 
 loop:
 	VMOVUPS   (CX), Y0
-	VPSRLD    $0x10, Y0, Y1
-	VANDPS    word00008000<>+0(SB), Y1, Y1
+	VANDPS    word80000000<>+0(SB), Y0, Y1
 	VANDPS    word7fffffff<>+0(SB), Y0, Y0
 	VPSRLD    $0x0d, Y0, Y2
 	VANDPS    word00000001<>+0(SB), Y2, Y2
-	VPADDD    wordc8000fff<>+0(SB), Y0, Y3
+	VPADDD    word00000fff<>+0(SB), Y0, Y3
 	VPADDD    Y2, Y3, Y3
-	VPSRLD    $0x0d, Y3, Y2
+	VANDPS    wordffffe000<>+0(SB), Y3, Y2
 	VADDPS    word3f000000<>+0(SB), Y0, Y3
-	VPSUBD    word3f000000<>+0(SB), Y3, Y3
+	VSUBPS    word3f000000<>+0(SB), Y3, Y3
 	VMOVUPS   word38800000<>+0(SB), Y4
 	VPCMPGTD  Y0, Y4, Y4
 	VBLENDVPS Y4, Y3, Y2, Y2
 	VPCMPGTD  word477fefff<>+0(SB), Y0, Y3
-	VBLENDVPS Y3, word00007c00<>+0(SB), Y2, Y2
+	VBLENDVPS Y3, word7f800000<>+0(SB), Y2, Y2
 	VPCMPGTD  word7f800000<>+0(SB), Y0, Y0
-	VBLENDVPS Y0, word00007e00<>+0(SB), Y2, Y0
+	VBLENDVPS Y0, word7fc00000<>+0(SB), Y2, Y0
 	VORPS     Y1, Y0, Y0
-	VPSLLD    $0x10, Y0, Y1
-	VANDPS    word80000000<>+0(SB), Y1, Y1
-	VPSLLD    $0x0d, Y0, Y0
-	VANDPS    word0fffe000<>+0(SB), Y0, Y0
-	VPCMPGTD  word0f7fffff<>+0(SB), Y0, Y2
-	VANDPS    word38000000<>+0(SB), Y2, Y2
-	VPADDD    word38000000<>+0(SB), Y0, Y3
-	VPADDD    Y2, Y3, Y3
-	VPADDD    word38800000<>+0(SB), Y0, Y2
-	VSUBPS    word38800000<>+0(SB), Y2, Y2
-	VMOVUPS   word00800000<>+0(SB), Y4
-	VPCMPGTD  Y0, Y4, Y0
-	VBLENDVPS Y0, Y2, Y3, Y3
-	VORPS     Y1, Y3, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x20, CX
 	ADDQ      $0x20, AX
@@ -6491,6 +6598,36 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+DATA word00000fff<>+0(SB)/4, $0x00000fff
+DATA word00000fff<>+4(SB)/4, $0x00000fff
+DATA word00000fff<>+8(SB)/4, $0x00000fff
+DATA word00000fff<>+12(SB)/4, $0x00000fff
+DATA word00000fff<>+16(SB)/4, $0x00000fff
+DATA word00000fff<>+20(SB)/4, $0x00000fff
+DATA word00000fff<>+24(SB)/4, $0x00000fff
+DATA word00000fff<>+28(SB)/4, $0x00000fff
+GLOBL word00000fff<>(SB), RODATA|NOPTR, $32
+
+DATA wordffffe000<>+0(SB)/4, $0xffffe000
+DATA wordffffe000<>+4(SB)/4, $0xffffe000
+DATA wordffffe000<>+8(SB)/4, $0xffffe000
+DATA wordffffe000<>+12(SB)/4, $0xffffe000
+DATA wordffffe000<>+16(SB)/4, $0xffffe000
+DATA wordffffe000<>+20(SB)/4, $0xffffe000
+DATA wordffffe000<>+24(SB)/4, $0xffffe000
+DATA wordffffe000<>+28(SB)/4, $0xffffe000
+GLOBL wordffffe000<>(SB), RODATA|NOPTR, $32
+
+DATA word7fc00000<>+0(SB)/4, $0x7fc00000
+DATA word7fc00000<>+4(SB)/4, $0x7fc00000
+DATA word7fc00000<>+8(SB)/4, $0x7fc00000
+DATA word7fc00000<>+12(SB)/4, $0x7fc00000
+DATA word7fc00000<>+16(SB)/4, $0x7fc00000
+DATA word7fc00000<>+20(SB)/4, $0x7fc00000
+DATA word7fc00000<>+24(SB)/4, $0x7fc00000
+DATA word7fc00000<>+28(SB)/4, $0x7fc00000
+GLOBL word7fc00000<>(SB), RODATA|NOPTR, $32
 
 // func fromBfloat16(d *float32, x *uint16, n int)
 // Requires: AVX, AVX2
@@ -6580,11 +6717,10 @@ loop:
 	VANDPS    word00000001<>+0(SB), Y1, Y1
 	VPADDD    word00007fff<>+0(SB), Y0, Y2
 	VPADDD    Y1, Y2, Y2
-	VPSRLD    $0x10, Y2, Y1
+	VANDPS    wordffff0000<>+0(SB), Y2, Y1
 	VANDPS    word7fffffff<>+0(SB), Y0, Y0
 	VPCMPGTD  word7f800000<>+0(SB), Y0, Y0
-	VBLENDVPS Y0, word00007fc0<>+0(SB), Y1, Y0
-	VPSLLD    $0x10, Y0, Y0
+	VBLENDVPS Y0, word7fc00000<>+0(SB), Y1, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x20, CX
 	ADDQ      $0x20, AX
@@ -6594,6 +6730,16 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+DATA wordffff0000<>+0(SB)/4, $0xffff0000
+DATA wordffff0000<>+4(SB)/4, $0xffff0000
+DATA wordffff0000<>+8(SB)/4, $0xffff0000
+DATA wordffff0000<>+12(SB)/4, $0xffff0000
+DATA wordffff0000<>+16(SB)/4, $0xffff0000
+DATA wordffff0000<>+20(SB)/4, $0xffff0000
+DATA wordffff0000<>+24(SB)/4, $0xffff0000
+DATA wordffff0000<>+28(SB)/4, $0xffff0000
+GLOBL wordffff0000<>(SB), RODATA|NOPTR, $32
 
 // func sWindow(d *float32, x *float32, w *float32, rows int, taps int, xRow int, xTap int, wRow int, wTap int, n int)
 // Requires: AVX

@@ -214,6 +214,26 @@ func sSign(d, x *float32, one, minus, none float32, n int)
 //go:noescape
 func dSign(d, x *float64, one, minus, none float64, n int)
 
+// sRotate sets x to c*x-s*y and y to s*x+c*y.
+//
+//go:noescape
+func sRotate(x, y *float32, c, s float32, n int)
+
+// dRotate sets x to c*x-s*y and y to s*x+c*y.
+//
+//go:noescape
+func dRotate(x, y *float64, c, s float64, n int)
+
+// sSubScaled subtracts x*s+y*t from d.
+//
+//go:noescape
+func sSubScaled(d, x, y *float32, s, t float32, n int)
+
+// dSubScaled subtracts x*s+y*t from d.
+//
+//go:noescape
+func dSubScaled(d, x, y *float64, s, t float64, n int)
+
 // sSquare sets d to x*x.
 //
 //go:noescape

@@ -2608,6 +2608,304 @@ single:
 done:
 	RET
 
+// func sRotate(x, y *float32, c, s float32, n int)
+TEXT ·sRotate(SB), NOSPLIT, $0-32
+	MOVD x+0(FP), R0
+	MOVD y+8(FP), R1
+	FMOVS c+16(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS s+20(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	MOVD n+24(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVQ F4, (R0)
+	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R1)
+	FMOVQ 16(R0), F2
+	FMOVQ 16(R1), F3
+	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVQ F4, 16(R0)
+	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 16(R1)
+	FMOVQ 32(R0), F2
+	FMOVQ 32(R1), F3
+	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVQ F4, 32(R0)
+	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 32(R1)
+	FMOVQ 48(R0), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVQ F4, 48(R0)
+	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 48(R1)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	WORD $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD $0x6e23dc25 // fmul v5.4s, v1.4s, v3.4s
+	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVQ F4, (R0)
+	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
+	WORD $0x6e23dc03 // fmul v3.4s, v0.4s, v3.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R1)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dRotate(x, y *float64, c, s float64, n int)
+TEXT ·dRotate(SB), NOSPLIT, $0-40
+	MOVD x+0(FP), R0
+	MOVD y+8(FP), R1
+	FMOVD c+16(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD s+24(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	MOVD n+32(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	WORD $0x6e62dc04 // fmul v4.2d, v0.2d, v2.2d
+	WORD $0x6e63dc25 // fmul v5.2d, v1.2d, v3.2d
+	WORD $0x4ee5d484 // fsub v4.2d, v4.2d, v5.2d
+	FMOVQ F4, (R0)
+	WORD $0x6e62dc22 // fmul v2.2d, v1.2d, v2.2d
+	WORD $0x6e63dc03 // fmul v3.2d, v0.2d, v3.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, (R1)
+	FMOVQ 16(R0), F2
+	FMOVQ 16(R1), F3
+	WORD $0x6e62dc04 // fmul v4.2d, v0.2d, v2.2d
+	WORD $0x6e63dc25 // fmul v5.2d, v1.2d, v3.2d
+	WORD $0x4ee5d484 // fsub v4.2d, v4.2d, v5.2d
+	FMOVQ F4, 16(R0)
+	WORD $0x6e62dc22 // fmul v2.2d, v1.2d, v2.2d
+	WORD $0x6e63dc03 // fmul v3.2d, v0.2d, v3.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 16(R1)
+	FMOVQ 32(R0), F2
+	FMOVQ 32(R1), F3
+	WORD $0x6e62dc04 // fmul v4.2d, v0.2d, v2.2d
+	WORD $0x6e63dc25 // fmul v5.2d, v1.2d, v3.2d
+	WORD $0x4ee5d484 // fsub v4.2d, v4.2d, v5.2d
+	FMOVQ F4, 32(R0)
+	WORD $0x6e62dc22 // fmul v2.2d, v1.2d, v2.2d
+	WORD $0x6e63dc03 // fmul v3.2d, v0.2d, v3.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 32(R1)
+	FMOVQ 48(R0), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6e62dc04 // fmul v4.2d, v0.2d, v2.2d
+	WORD $0x6e63dc25 // fmul v5.2d, v1.2d, v3.2d
+	WORD $0x4ee5d484 // fsub v4.2d, v4.2d, v5.2d
+	FMOVQ F4, 48(R0)
+	WORD $0x6e62dc22 // fmul v2.2d, v1.2d, v2.2d
+	WORD $0x6e63dc03 // fmul v3.2d, v0.2d, v3.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 48(R1)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	WORD $0x6e62dc04 // fmul v4.2d, v0.2d, v2.2d
+	WORD $0x6e63dc25 // fmul v5.2d, v1.2d, v3.2d
+	WORD $0x4ee5d484 // fsub v4.2d, v4.2d, v5.2d
+	FMOVQ F4, (R0)
+	WORD $0x6e62dc22 // fmul v2.2d, v1.2d, v2.2d
+	WORD $0x6e63dc03 // fmul v3.2d, v0.2d, v3.2d
+	WORD $0x4e63d442 // fadd v2.2d, v2.2d, v3.2d
+	FMOVQ F2, (R1)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
+	BGE single
+done:
+	RET
+
+// func sSubScaled(d, x, y *float32, s, t float32, n int)
+TEXT ·sSubScaled(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	FMOVS s+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS t+28(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	MOVD n+32(FP), R3
+	SUBS $16, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ (R2), F4
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R0)
+	FMOVQ 16(R0), F2
+	FMOVQ 16(R1), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 16(R2), F4
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R0), F2
+	FMOVQ 32(R1), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 32(R2), F4
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R0), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 48(R2), F4
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $16, R3, R3
+	BGE turn
+rest:
+	ADD $16, R3, R3
+	SUBS $4, R3, R3
+	BLT done
+single:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ (R2), F4
+	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD $0x4ea3d442 // fsub v2.4s, v2.4s, v3.4s
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BGE single
+done:
+	RET
+
+// func dSubScaled(d, x, y *float64, s, t float64, n int)
+TEXT ·dSubScaled(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	FMOVD s+24(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD t+32(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	MOVD n+40(FP), R3
+	SUBS $8, R3, R3
+	BLT rest
+turn:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	FMOVQ (R2), F4
+	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
+	FMOVQ F2, (R0)
+	FMOVQ 16(R0), F2
+	FMOVQ 16(R1), F3
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	FMOVQ 16(R2), F4
+	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R0), F2
+	FMOVQ 32(R1), F3
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	FMOVQ 32(R2), F4
+	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R0), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	FMOVQ 48(R2), F4
+	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUBS $8, R3, R3
+	BGE turn
+rest:
+	ADD $8, R3, R3
+	SUBS $2, R3, R3
+	BLT done
+single:
+	FMOVQ (R0), F2
+	FMOVQ (R1), F3
+	WORD $0x6e60dc63 // fmul v3.2d, v3.2d, v0.2d
+	FMOVQ (R2), F4
+	WORD $0x6e61dc84 // fmul v4.2d, v4.2d, v1.2d
+	WORD $0x4e64d463 // fadd v3.2d, v3.2d, v4.2d
+	WORD $0x4ee3d442 // fsub v2.2d, v2.2d, v3.2d
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
 // func sSquare(d, x *float32, n int)
 TEXT ·sSquare(SB), NOSPLIT, $0-24
 	MOVD d+0(FP), R0

@@ -74,6 +74,8 @@ func operations[T Float]() []operation[T] {
 		{"SquaredDifference", 3, 0, func(v [][]T, s []T) { SquaredDifference(v[0], v[1], v[2]) }},
 		{"TanhGrad", 3, 0, func(v [][]T, s []T) { TanhGrad(v[0], v[1], v[2]) }},
 		{"SigmoidGrad", 3, 0, func(v [][]T, s []T) { SigmoidGrad(v[0], v[1], v[2]) }},
+		{"Rotate", 2, 2, func(v [][]T, s []T) { Rotate(v[0], v[1], s[0], s[1]) }},
+		{"SubScaled", 3, 2, func(v [][]T, s []T) { SubScaled(v[0], v[1], v[2], s[0], s[1]) }},
 		{"Sign", 2, 0, func(v [][]T, _ []T) { Sign(v[0], v[1]) }},
 		{"LeakyRelu", 2, 1, func(v [][]T, s []T) { LeakyRelu(v[0], v[1], s[0]) }},
 		{"LeakyReluGrad", 3, 1, func(v [][]T, s []T) { LeakyReluGrad(v[0], v[1], v[2], s[0]) }},

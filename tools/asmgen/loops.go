@@ -103,6 +103,14 @@ var loops = []loop{
 		sign := v.where(v.above(none, x), v.scalar("minus"), v.where(v.equal(x, x), none, x))
 		v.store("d", v.where(v.above(x, none), v.scalar("one"), sign))
 	}},
+	{"rotate", "sets x to c*x-s*y and y to s*x+c*y", "x y", "c s", func(v arithmetic) {
+		x, y, c, s := v.load("x"), v.load("y"), v.scalar("c"), v.scalar("s")
+		v.store("x", v.sub(v.mul(c, x), v.mul(s, y)))
+		v.store("y", v.add(v.mul(s, x), v.mul(c, y)))
+	}},
+	{"subScaled", "subtracts x*s+y*t from d", "d x y", "s t", func(v arithmetic) {
+		v.store("d", v.sub(v.load("d"), v.add(v.mul(v.load("x"), v.scalar("s")), v.mul(v.load("y"), v.scalar("t")))))
+	}},
 	{"square", "sets d to x*x", "d x", "", func(v arithmetic) { x := v.load("x"); v.store("d", v.mul(x, x)) }},
 	{"floor", "sets d to x rounded down", "d x", "", func(v arithmetic) { v.store("d", v.floor(v.load("x"))) }},
 	{"addScaled", "adds x*s to d", "d x", "s", func(v arithmetic) { v.store("d", v.add(v.load("d"), v.mul(v.load("x"), v.scalar("s")))) }},

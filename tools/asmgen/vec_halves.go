@@ -20,10 +20,10 @@ func emitHalves(c *build.Context, k *constants) {
 	h := halves{c, k}
 	h.emit("fromHalf", "sets d to the halves x", "d *float32, x *uint16", 16, 32, h.loadShort, h.fromHalf, h.store)
 	h.emit("toHalf", "rounds x to halves", "d *uint16, x *float32", 32, 16, h.load, h.toHalf, h.storeShort)
-	h.emit("roundHalf", "rounds x as halves are", "d, x *float32", 32, 32, h.load, func(x reg.VecVirtual) reg.VecVirtual { return h.fromHalf(h.toHalf(x)) }, h.store)
+	h.emit("roundHalf", "rounds x as halves are", "d, x *float32", 32, 32, h.load, h.roundHalf, h.store)
 	h.emit("fromBfloat16", "sets d to the bfloat16s x", "d *float32, x *uint16", 16, 32, h.loadShort, h.fromBfloat16, h.store)
 	h.emit("toBfloat16", "rounds x to bfloat16s", "d *uint16, x *float32", 32, 16, h.load, h.toBfloat16, h.storeShort)
-	h.emit("roundBfloat16", "rounds x as bfloat16s are", "d, x *float32", 32, 32, h.load, func(x reg.VecVirtual) reg.VecVirtual { return h.fromBfloat16(h.toBfloat16(x)) }, h.store)
+	h.emit("roundBfloat16", "rounds x as bfloat16s are", "d, x *float32", 32, 32, h.load, h.roundBfloat16, h.store)
 }
 
 // emit makes a function that takes eight elements in so many bytes, and gives them in others.
@@ -100,6 +100,7 @@ func (h *halves) or(x, y reg.VecVirtual) reg.VecVirtual {
 
 const (
 	exponentGap = (127 - 15) << 23 // between the exponents of float32 and half
+	quiet       = 0x7fc00000       // no number
 	half        = 0x3f000000       // 0.5; its unit in the last place is a half's smallest number
 )
 
@@ -146,4 +147,30 @@ func (h *halves) toBfloat16(x reg.VecVirtual) reg.VecVirtual {
 	c.VPADDD(odd, r, r)
 	r = h.shifted(c.VPSRLD, 16, r)
 	return h.where(h.above(h.do(c.VANDPS, 0x7fffffff, x), infinity), 0x7fc0, r)
+}
+
+// roundHalf is fromHalf of toHalf, in fewer steps.
+func (h *halves) roundHalf(x reg.VecVirtual) reg.VecVirtual {
+	c := h.c
+	sign := h.do(c.VANDPS, signBit, x)
+	m := h.do(c.VANDPS, 0x7fffffff, x)
+	odd := h.do(c.VANDPS, 1, h.shifted(c.VPSRLD, 13, m))
+	r := h.do(c.VPADDD, 0xfff, m)
+	c.VPADDD(odd, r, r)
+	r = h.do(c.VANDPS, 0xffffe000, r)
+	small := h.do(c.VSUBPS, half, h.do(c.VADDPS, half, m))
+	c.VBLENDVPS(h.below(m, 113<<23), small, r, r)
+	r = h.where(h.above(m, 0x477fefff), infinity, r)
+	r = h.where(h.above(m, infinity), quiet, r)
+	return h.or(sign, r)
+}
+
+// roundBfloat16 is fromBfloat16 of toBfloat16, in fewer steps.
+func (h *halves) roundBfloat16(x reg.VecVirtual) reg.VecVirtual {
+	c := h.c
+	odd := h.do(c.VANDPS, 1, h.shifted(c.VPSRLD, 16, x))
+	r := h.do(c.VPADDD, 0x7fff, x)
+	c.VPADDD(odd, r, r)
+	r = h.do(c.VANDPS, 0xffff0000, r)
+	return h.where(h.above(h.do(c.VANDPS, 0x7fffffff, x), infinity), quiet, r)
 }

@@ -49,19 +49,21 @@ func (c *compiler) markCopies(last []int) {
 		if st.flags&ReadsState == 0 || len(st.in) == 0 || len(st.out) == 0 || st.calls {
 			continue
 		}
-		handle := c.consts[st.in[0]]
-		if handle == nil {
-			st.copyRead = true
+		var v any // nil: an argument of a function, any variable
+		if handle := c.consts[st.in[0]]; handle != nil {
+			v = handle.Value
+		} else if last[st.out[0]] == math.MaxInt {
+			st.copyRead = true // for the caller, whose steps are not known here
 			continue
 		}
 		for j := i + 1; j < len(steps) && j <= last[st.out[0]] && !st.copyRead; j++ {
-			st.copyRead = c.mayWrite(&steps[j], handle.Value)
+			st.copyRead = c.mayWrite(&steps[j], v)
 		}
 	}
 }
 
-// mayWrite reports whether a step can change the variable v, itself or by
-// letting go of the state lock.
+// mayWrite reports whether a step can change the variable v, or any if that is nil, itself or
+// by letting go of the state lock.
 func (c *compiler) mayWrite(st *step, v any) bool {
 	if st.flags&Blocking != 0 {
 		return true
@@ -77,7 +79,7 @@ func (c *compiler) mayWrite(st *step, v any) bool {
 		if t == nil && len(st.in) > 0 && in == st.in[0] {
 			return true
 		}
-		if t != nil && t.Value == v {
+		if t != nil && t.Value != nil && (v == nil || t.Value == v) {
 			return true
 		}
 	}

@@ -35,6 +35,14 @@ func RoundingTo(dt tfpb.DataType) Rounding {
 	return func(v float32) float32 { return vec.FromHalf(vec.ToHalf(v)) }
 }
 
+// OfSlices returns the same rounding of whole slices.
+func (r Rounding) OfSlices() func(d, x []float32) {
+	if isHalf := r(1+1./1024) > 1; isHalf {
+		return vec.RoundHalves
+	}
+	return vec.RoundBfloat16s
+}
+
 // Stepwise is [Widened] for an op that TensorFlow composes of several: each of these
 // rounds what it computes to the type of 16 bits, which steps does.
 func Stepwise(attr string, build func(*OpConstruction) (Kernel, error), steps func(Rounding) Kernel) func(*OpConstruction) (Kernel, error) {

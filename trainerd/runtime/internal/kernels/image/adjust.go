@@ -1,5 +1,7 @@
 package image
 
+import "github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
+
 // Changes of hue and saturation, in TensorFlow's arithmetic: single precision, one division.
 
 // hue is a colour as a place on the circle of six sextants, between the least and the greatest of
@@ -75,8 +77,21 @@ func onCircle(at float32) float32 {
 // saturated scales the saturation.
 func saturated(by float32, p rgb[float32]) rgb[float32] {
 	r, g, b := p[0], p[1], p[2]
-	value := max(r, g, b)
-	span := value - min(r, g, b)
+	value, least := r, r
+	if g > value {
+		value = g
+	} else if g < least {
+		least = g
+	}
+	if b > value {
+		value = b
+	} else if b < least {
+		least = b
+	}
+	if sum := r + g + b; sum != sum { // of what is no number nothing is larger
+		value, least = max(r, g, b), min(r, g, b)
+	}
+	span := value - least
 	var s float32
 	if value > 0 {
 		s = span / value
@@ -106,7 +121,7 @@ func hueOfSpan(r, g, b, value, span float32) float32 {
 }
 
 // fromHSV returns a colour by its sextant and the place in it, saturation and value.
-func fromHSV(at, s, v float32) (p rgb[float32]) {
+func fromHSV(at, s, v float32) rgb[float32] {
 	chroma := s * v
 	rest := v - chroma
 	place := at
@@ -116,10 +131,21 @@ func fromHSV(at, s, v float32) (p rgb[float32]) {
 	for place >= 2 {
 		place -= 2
 	}
-	middle := chroma * (1 - max(place-1, 1-place))
-	if n := int(at); n >= 0 && n < 6 {
-		order := &sextants[n]
-		p[order[0]], p[order[1]] = chroma, middle
+	middle := chroma * (1 - elem.Absolute(place-1))
+	var r, g, b float32
+	switch int(at) {
+	case 0:
+		r, g = chroma, middle
+	case 1:
+		r, g = middle, chroma
+	case 2:
+		g, b = chroma, middle
+	case 3:
+		g, b = middle, chroma
+	case 4:
+		r, b = middle, chroma
+	case 5:
+		r, b = chroma, middle
 	}
-	return rgb[float32]{p[0] + rest, p[1] + rest, p[2] + rest}
+	return rgb[float32]{r + rest, g + rest, b + rest}
 }

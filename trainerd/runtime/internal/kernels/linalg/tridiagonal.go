@@ -79,7 +79,7 @@ func newTridiagonal(m *mat.Dense, scale float64, vectors bool) *tridiagonal {
 		u := v[:n-k-1]
 		tau, beta := reflection(a, k, u)
 		t.sub[k] = beta
-		reflect(a[k+1:], k+1, u, w[:len(u)], t.spare[:len(u)], tau)
+		reflect(a[k+1:], k+1, u, w[:len(u)], tau)
 		t.collect(k+1, u, tau)
 	}
 	for i := range n {
@@ -141,7 +141,7 @@ func reflection(a [][]float64, k int, v []float64) (tau, beta float64) {
 
 // reflect applies the reflection to both sides of the rows, from a column on. The two
 // halves of the matrix stay the same bits, so its rows serve as its columns.
-func reflect(rows [][]float64, from int, v, w, spare []float64, tau float64) {
+func reflect(rows [][]float64, from int, v, w []float64, tau float64) {
 	clear(w)
 	for j, e := range v {
 		vec.AddScaled(w, rows[j][from:], e)
@@ -153,9 +153,7 @@ func reflect(rows [][]float64, from int, v, w, spare []float64, tau float64) {
 	}
 	vec.AddScaled(w, v, -0.5*tau*half)
 	for i, row := range rows {
-		vec.MulScalar(spare, w, v[i])
-		vec.AddScaled(spare, v, w[i])
-		vec.Sub(row[from:], row[from:], spare)
+		vec.SubScaled(row[from:], w, v, v[i], w[i])
 	}
 }
 
@@ -231,12 +229,7 @@ func (t *tridiagonal) rotate(k int, c, s float64) {
 	if t.q == nil {
 		return
 	}
-	a, b := t.q[k], t.q[k+1]
-	vec.MulScalar(t.spare, a, c)
-	vec.AddScaled(t.spare, b, -s)
-	vec.MulScalar(a, a, s)
-	vec.AddScaled(a, b, c)
-	t.q[k], t.q[k+1], t.spare = t.spare, a, b
+	vec.Rotate(t.q[k], t.q[k+1], c, s)
 }
 
 // givens returns the cosine and sine that turn (p, q) to the first axis.

@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
@@ -26,22 +27,28 @@ type row16 struct {
 	largest  float32
 	sum, log float32 // of the exponentials, and its logarithm
 	round    exec.Rounding
+	rounds   func(d, x []float32) // whole slices
 }
 
 // less returns logit j less the largest.
 func (x *row16) less(j int) float32 { return x.round(x.x[j] - x.largest) }
 
+// lessAll makes the output all of them.
+func (x *row16) lessAll() {
+	vec.AddScalar(x.d, x.x, -x.largest)
+	x.rounds(x.d, x.d)
+}
+
 // rounded makes a rowFinish that computes a row once more, step by step.
 func rounded(r exec.Rounding, logs bool, finish func(w *rowWork[float32], i int, x *row16)) rowFinish[float32] {
+	rounds := r.OfSlices()
 	return func(w *rowWork[float32], i int, s rowSums[float32]) {
 		xs, d := w.row(i)
-		row := row16{x: xs, d: d, largest: s.largest, round: r}
-		sum := 0.0
-		for j := range d {
-			d[j] = r(float32(math.Exp(float64(row.less(j)))))
-			sum += float64(d[j])
-		}
-		if row.sum = r(float32(sum)); logs {
+		row := row16{x: xs, d: d, largest: s.largest, round: r, rounds: rounds}
+		row.lessAll()
+		vec.Exp(d, d)
+		rounds(d, d)
+		if row.sum = r(float32(vec.Sum(d))); logs {
 			row.log = r(float32(math.Log(float64(row.sum))))
 		}
 		finish(w, i, &row)
@@ -49,34 +56,38 @@ func rounded(r exec.Rounding, logs bool, finish func(w *rowWork[float32], i int,
 }
 
 func softmaxRow16(_ *rowWork[float32], _ int, x *row16) {
-	part := x.round(1 / x.sum)
-	for j, e := range x.d {
-		x.d[j] = x.round(e * part)
-	}
+	vec.MulScalar(x.d, x.d, x.round(1/x.sum))
+	x.rounds(x.d, x.d)
 }
 
 func logSoftmaxRow16(_ *rowWork[float32], _ int, x *row16) {
-	for j := range x.d {
-		x.d[j] = x.round(x.less(j) - x.log)
-	}
+	x.lessAll()
+	vec.AddScalar(x.d, x.d, -x.log)
+	x.rounds(x.d, x.d)
 }
 
 func sparseCrossEntropyRow16(w *rowWork[float32], i int, x *row16) {
 	label := w.labels.IntAt(i)
 	w.perRow[i] = x.round(x.log - x.less(label))
-	for j, e := range x.d {
-		x.d[j] = x.round(e / x.sum)
-	}
+	x.shares()
 	x.d[label] = x.round(x.d[label] - 1)
 }
 
+// shares divides the exponentials by their sum.
+func (x *row16) shares() {
+	vec.DivScalar(x.d, x.d, x.sum)
+	x.rounds(x.d, x.d)
+}
+
 func crossEntropyRow16(w *rowWork[float32], i int, x *row16) {
-	loss := 0.0
-	for j, label := range w.dense[i*w.n : (i+1)*w.n] {
+	loss, labels := 0.0, w.dense[i*w.n:(i+1)*w.n]
+	for j, label := range labels {
 		if label != 0 { // else it contributes nothing, even where the log is infinite
 			loss += float64(x.round(label * x.round(x.log-x.less(j))))
 		}
-		x.d[j] = x.round(x.round(x.d[j]/x.sum) - label)
 	}
+	x.shares()
+	vec.Sub(x.d, x.d, labels)
+	x.rounds(x.d, x.d)
 	w.perRow[i] = float32(loss)
 }

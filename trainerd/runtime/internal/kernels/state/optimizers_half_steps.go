@@ -30,10 +30,8 @@ type halfSteps struct {
 }
 
 func (s *halfSteps) use(dt tfpb.DataType, sparse bool) {
-	s.round, s.one, s.sparse, s.alone = vec.RoundHalves, exec.RoundingTo(dt), sparse, false
-	if dt == exec.Bfloat16 {
-		s.round = vec.RoundBfloat16s
-	}
+	s.one, s.sparse, s.alone = exec.RoundingTo(dt), sparse, false
+	s.round = s.one.OfSlices()
 }
 
 // begin begins a block of n elements.
