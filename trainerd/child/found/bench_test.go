@@ -4,9 +4,11 @@ package found
 
 import (
 	"archive/zip"
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // BenchmarkVerify is what a new checkpoint costs, as torch.save writes it: 256 MiB in entries that are not
@@ -22,7 +24,7 @@ func BenchmarkVerify(b *testing.B) {
 	for i := range entries {
 		e, err := w.CreateHeader(&zip.FileHeader{Name: filepath.Join("archive/data", string(rune('a'+i))), Method: zip.Store})
 		if err == nil {
-			_, err = e.Write(make([]byte, size))
+			_, err = e.Write(bytes.Repeat([]byte{1}, size))
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -39,10 +41,16 @@ func BenchmarkVerify(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer root.Close()
-	b.SetBytes(entries * size)
-	for b.Loop() {
-		if added, bad := New(root, "ckpt-*", Options{}).Refresh(true); len(added) != 1 {
-			b.Fatal(bad)
-		}
+	for name, due := range map[string]time.Time{"first": {}, "in quick succession": time.Now().Add(time.Hour)} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(entries * size)
+			for b.Loop() {
+				s := New(root, "ckpt-*", Options{})
+				s.sumsDue = due
+				if added, bad := s.Refresh(true); len(added) != 1 {
+					b.Fatal(bad)
+				}
+			}
+		})
 	}
 }
