@@ -1,6 +1,7 @@
 package integrity_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
@@ -118,4 +120,41 @@ func ExampleFormat() {
 	// dcp
 	// bundle
 	// other
+}
+
+// A sum of entries says what an archive has, unless it does not say that itself.
+func TestSumOfEntries(t *testing.T) {
+	archive := func(method uint16, texts ...string) string {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		for i, text := range texts {
+			e, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i), Method: method})
+			if err == nil {
+				_, err = e.Write([]byte(text))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	sum := func(text string) string {
+		s, ok := integrity.SumOfEntries(strings.NewReader(text), int64(len(text)))
+		if ok != (s != "") {
+			t.Errorf("%q, %v", s, ok)
+		}
+		return s
+	}
+	one := sum(archive(zip.Store, "a", ""))
+	if one == "" || one != sum(archive(zip.Deflate, "a", "")) || one == sum(archive(zip.Store, "b", "")) || one == sum(archive(zip.Store, "a")) {
+		t.Errorf("the sum of an archive is %q", one)
+	}
+	for _, text := range []string{"", "text", archive(zip.Store), archive(zip.Store, "a")[:50]} {
+		if got := sum(text); got != "" {
+			t.Errorf("%q has the sum %s", text, got)
+		}
+	}
 }

@@ -107,6 +107,9 @@ func (x *SumFinder) inRecords(full string) (Sum, bool) {
 func sumIn(all []*Record, logdir, name string) (found Sum, ok bool) {
 	for _, r := range all {
 		for _, f := range r.Files {
+			if f.SHA256 == "" {
+				continue
+			}
 			s := Sum{SHA256: f.SHA256, Bytes: f.Bytes, Source: filepath.Join(logdir, RecordName(r.Name, r.Step))}
 			switch {
 			case f.Name == name:

@@ -168,3 +168,49 @@ func TestIsUntouched(t *testing.T) {
 		t.Error("it is untouched, with other bytes of the same length and time")
 	}
 }
+
+// A file that is left out has no sum, unless it was written to since; nobody verifies it by a sum that it
+// does not have, and what is in it is told by its entries.
+func TestLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	name := filepath.Join(dir, "ckpt.pt")
+	archiveOf(t, name, 2, 100)
+	var sums Tees
+	f, err := root.Open("ckpt.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums.Leave("ckpt.pt", f)
+	f.Close()
+	files, err := sums.Describe(t.Context(), root, []string{"ckpt.pt"})
+	if err != nil || files[0].SHA256 != "" || files[0].Bytes == 0 {
+		t.Fatalf("got %+v, %v", files, err)
+	}
+	full, err := Describe(t.Context(), root, []string{"ckpt.pt"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Record{Name: "ckpt.pt", Step: 1, Parts: []string{"ckpt.pt"}, Files: files}
+	if r.HasSums() || r.SameContent(full) || r.Verify(t.Context(), root) != nil {
+		t.Errorf("without entries: %+v", r)
+	}
+	files[0].Entries, full[0].Entries = "abc", "abc"
+	if !r.SameContent(full) || r.SameContent([]RecordFile{{Name: "ckpt.pt", Bytes: files[0].Bytes, Entries: "abd"}}) {
+		t.Errorf("with entries: %+v", r)
+	}
+	if err := r.Write(nil, dir); err != nil {
+		t.Fatal(err)
+	}
+	if found, bad := new(SumFinder).Find([]string{name}); len(found) > 0 || bad != nil {
+		t.Errorf("found %+v, %v", found, bad)
+	}
+	archiveOf(t, name, 3, 100)
+	if files, err = sums.Describe(t.Context(), root, []string{"ckpt.pt"}); err != nil || files[0].SHA256 == "" {
+		t.Errorf("written to since: %+v, %v", files, err)
+	}
+}

@@ -137,10 +137,7 @@ func runsElsewhere(arg, logdir string) error {
 // chiefClient returns a client for the chief of a logdir: with several nodes, any of them may
 // have become it. Close it.
 func chiefClient(logdir string) *control.Client {
-	if node := child.ChiefNode(logdir); node > 0 {
-		return control.NewWorkerClient(logdir, node)
-	}
-	return control.NewClient(logdir)
+	return control.NewChiefClient(logdir, child.ChiefNode(logdir))
 }
 
 // workerClient returns a client for a worker of a cluster, or for a node of a program. Close it.

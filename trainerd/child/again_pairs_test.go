@@ -142,6 +142,7 @@ func TestEventsOfOneThatBeginsAgainInAPause(t *testing.T) {
 // start and after it: requests are answered at once, and a pause holds the next start.
 func TestRequestsWhileNodesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const own, other = 1, 0
 		starts := 0
 		sv, log := simulate(t, func(p *simProgram) int {
 			starts++
@@ -152,9 +153,9 @@ func TestRequestsWhileNodesEnd(t *testing.T) {
 			p.sleep(10 * time.Second)
 			return 1
 		})
-		sv.Nodes, sv.SaveSignal = 2, syscall.SIGUSR1
-		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: 1}, start{"elsewhere/7/1", 3}
-		tellState(t, n, 1, nodeState{start: before, Phase: nodeRunning})
+		sv.Nodes, sv.Node, sv.SaveSignal = 2, own, syscall.SIGUSR1
+		n, before := &nodes{dir: filepath.Join(sv.Logdir, nodesDir), own: other}, start{"elsewhere/7/1", 3}
+		tellState(t, n, other, nodeState{start: before, Phase: nodeRunning})
 		childtest.Must(t, writeJSON(nil, n.jobFile(), jobState{start: before, Phase: nodeRunning}))
 		_, end := begin(t, sv)
 		answeredAtOnce := func() {
@@ -169,18 +170,21 @@ func TestRequestsWhileNodesEnd(t *testing.T) {
 			}
 		}
 		pass(5 * time.Second)
+		if got := ChiefNode(sv.Logdir); got != own { // whom commands ask
+			t.Errorf("node %d is the chief's, want %d", got, own)
+		}
 		answeredAtOnce()
-		tellState(t, n, 1, nodeState{start: before, Phase: nodeEnded})
+		tellState(t, n, other, nodeState{start: before, Phase: nodeEnded})
 		pass(time.Minute)
 		if starts != 0 {
 			t.Fatal("it was started in a pause")
 		}
 		childtest.Must(t, sv.Resume(t.Context()))
 		pass(5 * time.Second)
-		tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeRunning})
+		tellState(t, n, other, nodeState{start: n.job().start, Phase: nodeRunning})
 		pass(10 * time.Second)
 		answeredAtOnce()
-		tellState(t, n, 1, nodeState{start: n.job().start, Phase: nodeEnded})
+		tellState(t, n, other, nodeState{start: n.job().start, Phase: nodeEnded})
 		pass(time.Minute)
 		if starts != 1 {
 			t.Fatalf("it was started %d times, want once before the pause", starts)

@@ -168,6 +168,7 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	e.DiskFull = e.Cause == Failed && r.isDiskFull(&e)
 	if e.Cause == Completed && r.lost == nil {
 		r.rotate() // what was there at the start has waited for a save, which need not have come
+		r.addSums()
 	}
 	r.onExit(e)
 	if e.Cause == Completed || e.Cause == Stopped {
@@ -181,6 +182,15 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 		r.attempt.unsaved = r.saveLost(e)
 	}
 	return e, nil
+}
+
+// addSums gives the last checkpoint of the job the checksums that saves in quick succession leave out.
+func (r *run) addSums() {
+	r.await("the checksums of the last checkpoint", func() {
+		if err := r.store.AddSums(r.ectx); err != nil {
+			r.log.Warn("checkpoint has no SHA-256 in its record", "err", err)
+		}
+	})
 }
 
 // hasTrained reports whether the program has reported or saved anything since its start.

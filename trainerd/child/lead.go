@@ -23,6 +23,8 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 	if r.nodes.isPaused() { // in the middle of a job, by a chief that is gone
 		r.paused = true
 		r.wait(ctx, 0)
+	} else {
+		r.publish(nodeEnded, "") // for all to know who the chief is: it may wait for an earlier start to end
 	}
 	for ctx.Err() == nil && r.lost == nil && !r.isLost() {
 		exit, err = r.once(ctx)

@@ -22,7 +22,8 @@ import (
 // Client talks to the daemon that trains in a logdir.
 type Client struct {
 	logdir string
-	chief  bool // it is the one that has the logdir locked
+	name   string // of the socket
+	chief  bool   // it is the one that has the logdir locked
 	http   *http.Client
 	wait   time.Duration // for the status
 }
@@ -33,6 +34,15 @@ const answerTime = 15 * time.Second
 
 // NewClient returns a client for the socket in a logdir. Close it.
 func NewClient(dir string) *Client { return newClient(dir, SocketName, true) }
+
+// NewChiefClient returns a client for the chief of a logdir, where a program runs on several nodes and that is
+// this one of them. Close it.
+func NewChiefClient(dir string, node int) *Client {
+	if node == 0 {
+		return NewClient(dir)
+	}
+	return newClient(dir, WorkerSocketName(node), true)
+}
 
 // NewFirstNodeClient returns a client for the first node of a program that runs on several,
 // which need not be the chief, but listens where a chief does. Close it.
@@ -46,7 +56,7 @@ func NewWorkerClient(dir string, task int) *Client {
 
 func newClient(dir, name string, chief bool) *Client {
 	path := filepath.Join(dir, name)
-	return &Client{dir, chief, &http.Client{Transport: &http.Transport{
+	return &Client{dir, name, chief, &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(path) },
 	}}, answerTime}
 }
@@ -76,12 +86,13 @@ func (e *NotRunningError) Unwrap() error { return e.Err }
 // the process is on another host, the socket was removed, or the process has none.
 type UnreachableError struct {
 	Logdir string
+	Socket string        // its name
 	Holder logdir.Holder // the process, as far as known
 }
 
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("the training in %s cannot be asked: %v has it, but does not listen at %s here; type the command on its host, or stop it with kill -TERM",
-		e.Logdir, e.Holder, SocketName)
+		e.Logdir, e.Holder, e.Socket)
 }
 
 // ForeignError says that the daemon of a logdir is that of another user.
@@ -244,7 +255,7 @@ func (c *Client) send(ctx context.Context, method, action string, args map[strin
 func (c *Client) nobody(err error) error {
 	var locked *logdir.LockedError
 	if c.chief && errors.As(logdir.Check(c.logdir), &locked) {
-		return &UnreachableError{c.logdir, locked.Holder}
+		return &UnreachableError{c.logdir, c.name, locked.Holder}
 	}
 	return &NotRunningError{Logdir: c.logdir, Err: err}
 }

@@ -53,8 +53,12 @@ func TestUnreachable(t *testing.T) {
 	client := NewClient(dir)
 	defer client.Close()
 	var there *UnreachableError
-	if _, err := client.Status(t.Context()); !errors.As(err, &there) || there.Holder != logdir.Named(dir) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("the chief of a locked logdir: %v", err)
+	for node, socket := range []string{SocketName, WorkerSocketName(1)} { // the chief may be on another host
+		client := NewChiefClient(dir, node)
+		defer client.Close()
+		if _, err := client.Status(t.Context()); !errors.As(err, &there) || there.Holder != logdir.Named(dir) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), socket) {
+			t.Errorf("the chief of a locked logdir, node %d: %v", node, err)
+		}
 	}
 	var gone *NotRunningError
 	for _, worker := range []*Client{NewFirstNodeClient(dir), NewWorkerClient(dir, 1)} {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
@@ -60,6 +61,7 @@ type Store struct {
 	unrecorded []error
 	misnamed   []Checkpoint // that were moved aside, and that something may name still
 	looked     Moment       // of the last look
+	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 	withheld   map[key]bool // whose copies do not take their places
 }
 
@@ -210,6 +212,9 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 	judged := map[key]bool{} // they may have been on trial
 	var onTrial []Checkpoint
 	for _, v := range verdicts {
+		if v.sumsDue.After(s.sumsDue) {
+			s.sumsDue = v.sumsDue
+		}
 		k := v.key()
 		if size, saved, err := s.measureAll(v.files); err != nil || size != v.Size || !saved.Equal(v.Saved) {
 			if v.err == nil && v.record != nil {

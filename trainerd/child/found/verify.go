@@ -22,7 +22,8 @@ import (
 // durable one.
 type Verdict struct {
 	Rejected
-	unrecorded error // why an intact one has no record; it is intact all the same
+	unrecorded error     // why an intact one has no record; it is intact all the same
+	sumsDue    time.Time // from when on there is time for the next sums; zero for no change
 }
 
 // Verify looks into checkpoints. It may last as long as reading them does, and
@@ -33,15 +34,16 @@ type Verdict struct {
 // record of the same files, by size and time: those were read when that was
 // written.
 func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdict) {
-	intact, markers := false, s.markers
+	intact, markers, due := false, s.markers, s.sumsDue
 	if markers == nil {
 		markers = s.usualMarkers(all)
 	}
 	for _, c := range slices.Backward(all) {
 		v := Verdict{Rejected: Rejected{Checkpoint: c}}
-		if v.record, v.unread, v.err = s.verifyOne(ctx, c, markers, intact); ctx.Err() != nil {
+		if v.record, v.unread, v.err = s.verifyOne(ctx, c, markers, intact, &due); ctx.Err() != nil {
 			continue // nothing was found out
 		}
+		v.sumsDue = due
 		v.untried = v.record != c.record
 		switch {
 		case c.OnTrial:
@@ -105,7 +107,7 @@ func (s *Store) mayName(dir string) bool {
 
 // verifyOne makes a checkpoint durable and looks for damage. Only once both have succeeded is there
 // anything to rely on, and to record.
-func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, quick bool) (r *manifest.Record, unread bool, err error) {
+func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, quick bool, due *time.Time) (r *manifest.Record, unread bool, err error) {
 	if c.Size == 0 {
 		return nil, false, errEmpty
 	}
@@ -120,30 +122,41 @@ func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, q
 		case err == nil && r.IsUntouched(s.root):
 			return r, false, nil
 		case err == nil:
-			return r, false, r.Verify(ctx, s.root)
+			return r, false, s.reread(ctx, c, r)
 		case !errors.Is(err, manifest.ErrOutdated):
 			return nil, false, err
 		}
 	}
 	synced := make(chan error, 1)
 	go func() { synced <- s.sync(c, files) }() // the disk writes while the processor computes
-	r, err = s.check(ctx, c, files, markers)
+	*due = s.sumsNext(c, *due)
+	began, sums := time.Now(), s.newSumming(c, *due)
+	if r, err = s.check(ctx, c, files, markers, sums); !sums.thrifty && c.Size >= quickSums {
+		*due = sumsAfter(began, time.Since(began))
+	}
 	if err := <-synced; err != nil {
 		return nil, false, &notDurableError{err}
 	}
 	return r, false, err
 }
 
+// reread compares a checkpoint with its record: what has no SHA-256 there has checksums of its own.
+func (s *Store) reread(ctx context.Context, c Checkpoint, r *manifest.Record) error {
+	if err := r.Verify(ctx, s.root); err != nil || r.HasSums() {
+		return err
+	}
+	return integrity.Check(ctx, s.root, c.files, nil)
+}
+
 // check looks for damage, and returns what is to be recorded of a checkpoint that has none.
-func (s *Store) check(ctx context.Context, c Checkpoint, files, markers []string) (*manifest.Record, error) {
-	var sums manifest.Tees // of what the check reads
-	if err := integrity.CheckThrough(ctx, s.root, c.files, markers, sums.Reader); err != nil {
+func (s *Store) check(ctx context.Context, c Checkpoint, files, markers []string, sums *summing) (*manifest.Record, error) {
+	if err := integrity.CheckThrough(ctx, s.root, c.files, markers, sums.reader); err != nil {
 		return nil, err
 	}
 	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c), s.isShort(c)); err != nil {
 		return nil, err
 	}
-	return s.describe(ctx, c, files, &sums)
+	return s.describe(ctx, c, files, sums)
 }
 
 var errEmpty = errors.New("it is empty")
@@ -151,12 +164,12 @@ var errEmpty = errors.New("it is empty")
 // describe returns what is to be recorded of an intact checkpoint. Where its files
 // are those of its record but for their times, as in a logdir that was copied, the
 // record's metrics and time stay.
-func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums *manifest.Tees) (*manifest.Record, error) {
+func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums *summing) (*manifest.Record, error) {
 	rel, err := filepath.Rel(s.root.Name(), c.Path)
 	if err != nil {
 		return nil, err
 	}
-	described, err := sums.Describe(ctx, s.root, files)
+	described, err := sums.describe(ctx, s.root, files)
 	if err != nil {
 		return nil, err
 	}

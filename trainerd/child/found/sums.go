@@ -1,0 +1,96 @@
+package found
+
+import (
+	"context"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/integrity"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
+)
+
+// The SHA-256 of a large checkpoint takes several times as long as all else that is done with it, on the
+// processors with which the program trains. An archive has checksums of its own, which are verified: where saves
+// come in quick succession, only some of these get a SHA-256, too, as checkpoints of trainerd's own do.
+const (
+	quickSums = 8 << 20 // bytes of a checkpoint that always gets one
+	quickFile = 1 << 20 // bytes of a file that does
+	sumsShare = 0.01    // of the time of all processors
+	sumsRate  = 500e6   // bytes a second, before that was measured
+)
+
+// summing is how the sums of a checkpoint are taken.
+type summing struct {
+	manifest.Tees
+	thrifty bool
+	entries map[string]string // of archives, by name
+}
+
+// newSumming returns that of a candidate. One that the program overwrites has a copy, which is known by its sum.
+func (s *Store) newSumming(c Checkpoint, due time.Time) *summing {
+	return &summing{thrifty: c.Size >= quickSums && !c.only && time.Now().Before(due), entries: map[string]string{}}
+}
+
+// reader is what a look for damage reads a file through.
+func (x *summing) reader(name string, f *os.File) io.ReaderAt {
+	info, err := f.Stat()
+	if err != nil || info.Size() < quickFile {
+		return x.Reader(name, f)
+	}
+	sum, ok := integrity.SumOfEntries(f, info.Size())
+	if !ok {
+		return x.Reader(name, f)
+	}
+	x.entries[name] = sum
+	if x.thrifty {
+		x.Leave(name, f)
+		return f
+	}
+	return x.Reader(name, f)
+}
+
+// describe returns the entries of files for a record.
+func (x *summing) describe(ctx context.Context, root *os.Root, files []string) ([]manifest.RecordFile, error) {
+	all, err := x.Describe(ctx, root, files)
+	for i := range all {
+		all[i].Entries = x.entries[all[i].Name]
+	}
+	return all, err
+}
+
+// sumsNext returns from when on there is time for the next sums.
+func (s *Store) sumsNext(c Checkpoint, due time.Time) time.Time {
+	if due.IsZero() && len(s.records) > 0 { // a run that is killed often has many first saves
+		return sumsAfter(time.Now(), time.Duration(float64(c.Size)/sumsRate*float64(time.Second)))
+	}
+	return due
+}
+
+// sumsAfter returns when there is time for the next sums, after some.
+func sumsAfter(began time.Time, took time.Duration) time.Time {
+	return began.Add(time.Duration(float64(took) / sumsShare / float64(runtime.GOMAXPROCS(0))))
+}
+
+// AddSums gives the newest checkpoint the sums that it lacks: it is the last of a run.
+func (s *Store) AddSums(ctx context.Context) error {
+	if len(s.known) == 0 {
+		return nil
+	}
+	c := &s.known[len(s.known)-1]
+	if c.record == nil || c.OnTrial || c.record.HasSums() {
+		return nil
+	}
+	files, err := integrity.Files(s.root, c.files)
+	if err != nil {
+		return err
+	}
+	full, err := s.check(ctx, *c, files, nil, &summing{entries: map[string]string{}})
+	if err != nil || !c.record.SameContent(full.Files) {
+		return err
+	}
+	r := *c.record
+	r.Files, r.Verified, r.Boot = full.Files, full.Verified, full.Boot
+	return s.amend(c, r, nil)
+}
