@@ -159,3 +159,12 @@ func TestFindByStateWithoutList(t *testing.T) {
 		t.Errorf("found are %v, newer %v", found.Prefixes, found.Newer)
 	}
 }
+
+// A save for which the oldest checkpoint is about to go is deleted at once: that one is still kept.
+func TestWithdrawnKeepsTheOldest(t *testing.T) {
+	r, disk := newRig(t), &deleting{FS: atomicfile.OrOS(nil)}
+	s := &Saver{FS: disk, MaxToKeep: 3}
+	r.save(s, 1, 2, 3)
+	deletedAfter(t, s, disk, r, 4, remove(r.dir, "m-4*"))
+	r.check("after the save", s, seq(1, 3), []int64{3, 1, 2, 3}, seq(1, 3))
+}
