@@ -42,6 +42,16 @@ func TestListenInSandbox(t *testing.T) {
 	}
 }
 
+// TestForbidden has errors of a socket that say that there can be none, and others.
+func TestForbidden(t *testing.T) {
+	for errno, want := range map[syscall.Errno]bool{syscall.EPERM: true, syscall.EACCES: true, syscall.EAFNOSUPPORT: true, syscall.EINVAL: false, syscall.EMFILE: false} {
+		err := forbiddenOr(os.NewSyscallError("socket", errno))
+		if !errors.Is(err, errno) || errors.Is(err, ErrNoSockets) != want {
+			t.Errorf("%v becomes %v", errno, err)
+		}
+	}
+}
+
 // forbidUnixSockets has socket(2) fail in this process for the family of unix sockets.
 func forbidUnixSockets() error {
 	const (
