@@ -17,6 +17,9 @@ BENCH   ?= -short
 CUTS    ?= 40
 KILLS   ?= 10
 DEPTH   := ./internal/atomicfile ./ckptfmt/ckptdir ./ckptfmt/integrity ./ckptfmt/layout ./ckptfmt/manifest ./ckptfmt/retention ./trainerd/checkpoint ./trainerd/coord
+# Its tests ask what a file system can do, as one in memory cannot.
+ONDISK  := ./internal/atomicfile
+PLANTED = $(if $(filter ./...,$(PKG)),$(DEPTH),$(PKG))
 COVERED := $(DEPTH) ./ckptfmt ./tfevents ./trainerd/child,./trainerd/child/found ./trainerd/child/system
 TRAINERS_VENV ?= $(BIN)/trainers-venv
 FOR     ?= 1h
@@ -163,7 +166,8 @@ prove: ## prove twelve trainings that resume exactly, and find ten planted bugs 
 
 mutants: ## plant small mistakes in PKG, and list those that no test of it finds (PKG=./ckptfmt/retention)
 	cd tools && go build -o ../$(BIN)/tools/mutate ./mutate
-	nice -n 15 $(BIN)/tools/mutate . $(if $(filter ./...,$(PKG)),$(DEPTH),$(PKG))
+	$(if $(filter-out $(ONDISK),$(PLANTED)),nice -n 15 $(BIN)/tools/mutate . $(filter-out $(ONDISK),$(PLANTED)))
+	$(if $(filter $(ONDISK),$(PLANTED)),nice -n 15 $(BIN)/tools/mutate -disk . $(filter $(ONDISK),$(PLANTED)))
 
 cover: ## list the statements of PKG that no test of it runs, but for those excused (PKG=./ckptfmt/retention)
 	cd tools && go build -o ../$(BIN)/tools/uncovered ./uncovered

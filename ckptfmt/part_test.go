@@ -186,3 +186,20 @@ func TestPartsOfAnyReader(t *testing.T) {
 		t.Error("no tensor is damaged")
 	}
 }
+
+// A tensor's part has its elements, numbers by Open and strings by Strings.
+func TestPartOfTensor(t *testing.T) {
+	numbers, texts := Scalar(int32(7)), &Tensor{DType: tfpb.DataType_DT_STRING, Shape: []int64{2}, Strings: [][]byte{[]byte("a"), []byte("bc")}}
+	p := numbers.Part("n")
+	r, err := p.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(r); err != nil || p.Strings != nil || !bytes.Equal(data, numbers.Data) || p.Name != "n" || p.DType != tfpb.DataType_DT_INT32 || !p.IsWhole() {
+		t.Errorf("numbers: %+v, %x, %v", p, data, err)
+	}
+	p = texts.Part("s")
+	if all, err := p.Strings(); err != nil || p.Open != nil || len(all) != 2 || string(all[1]) != "bc" || len(p.Shape) != 1 {
+		t.Errorf("strings: %+v, %q, %v", p, all, err)
+	}
+}

@@ -98,7 +98,7 @@ func (s *Series) progress() *progress { return &s.at }
 func (s *Series) cut(step int64) int { return s.points.cut(step) }
 
 func (s *Series) beginsWith(step int64, number uint32) bool {
-	if s.points.n < 2 {
+	if s.points.n == 0 {
 		return false
 	}
 	first := s.points.first()

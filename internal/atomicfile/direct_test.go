@@ -50,6 +50,9 @@ func TestDirectWrites(t *testing.T) {
 		{"part of one", disk{failAt: 2, taken: 700}, piece + 700, nil},
 		{"full", disk{failAt: 1, taken: 8192, err: syscall.ENOSPC}, 8192, syscall.ENOSPC},
 		{"last is lost", disk{failAt: 3, err: syscall.EIO}, 2 * piece, syscall.EIO},
+		{"cannot be ended", disk{endErr: syscall.EIO}, 3 * piece, syscall.EIO},
+		{"cannot be begun, nor ended", disk{beginFails: 2, endErr: syscall.EIO}, piece, syscall.EIO},
+		{"is refused, and cannot be ended", disk{failAt: 2, err: syscall.EINVAL, endErr: syscall.EIO}, piece, syscall.EIO},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := tt.disk
@@ -97,9 +100,10 @@ type disk struct {
 	beginFails, failAt int   // the direct writes that fail, from 1
 	taken              int   // what is written of the second
 	err                error // of that
+	endErr             error // of the end of direct writes
 
 	bytes, busy   []byte
-	on            bool
+	on, ended     bool
 	begun, direct int // writes and bytes
 	sum           uint32
 }
@@ -115,8 +119,8 @@ type diskFile struct {
 }
 
 func (f *diskFile) Write(b []byte) (n int, err error) {
-	if f.on {
-		f.t.Error("Write while writes are direct")
+	if f.on || f.ended {
+		f.t.Error("Write while writes are direct, or could not be ended")
 	}
 	f.bytes = append(f.bytes, b...)
 	return len(b), nil
@@ -156,8 +160,8 @@ func (d *disk) Wait() (n int, err error) {
 }
 
 func (d *disk) End(size int64) error {
-	d.on, d.busy, d.bytes = false, nil, d.bytes[:size]
-	return nil
+	d.on, d.busy, d.bytes, d.ended = false, nil, d.bytes[:size], d.endErr != nil
+	return d.endErr
 }
 
 // The system's files have the same bytes, and no more, where the file system takes direct
@@ -239,5 +243,22 @@ func TestDirectSmall(t *testing.T) {
 	}
 	if err := p.Sync(); err != nil || string(d.bytes) != "text" || d.direct != 0 {
 		t.Errorf("%q, %d bytes directly, error %v", d.bytes, d.direct, err)
+	}
+}
+
+// A byte after what direct writes have taken is written, too.
+func TestDirectRestOfOneByte(t *testing.T) {
+	d := &disk{FS: atomicfile.OrOS(nil), t: t}
+	p, err := atomicfile.Create(d, filepath.Join(t.TempDir(), "file"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.Direct()
+	if _, err := p.Write(make([]byte, 2*atomicfile.DirectPiece+1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Sync(); err != nil || len(d.bytes) != 2*atomicfile.DirectPiece+1 || d.direct != atomicfile.DirectPiece {
+		t.Errorf("%d bytes, %d directly, error %v", len(d.bytes), d.direct, err)
 	}
 }

@@ -24,6 +24,7 @@ type binary struct {
 	dir       string // of the package with the tests
 	runs      string // a folder for what tests leave
 	namespace string // a file; "" where none is permitted
+	onDisk    bool   // temporary files are
 	tests     []*test
 }
 

@@ -31,12 +31,12 @@ const firstGroup = 300 * time.Millisecond
 // Even the shortest test has this long before it counts as stuck.
 const minimum = 10 * time.Second
 
-func environment(dir, reached string, mutant int, confined bool) []string {
+func environment(dir, reached string, mutant int, inMemory bool) []string {
 	env := []string{"MUTATE_ACTIVE=" + strconv.Itoa(mutant)}
 	if mutant == 0 {
 		env = append(env, "MUTATE_REACHED="+reached)
 	}
-	if confined {
+	if inMemory {
 		return append(env, "TMPDIR=/dev/shm")
 	}
 	return append(env, "TMPDIR="+dir)

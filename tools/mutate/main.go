@@ -1,7 +1,7 @@
 // Command mutate tests the tests of a package: it plants small mistakes, one at
 // a time, and reports those that no test of the package notices.
 //
-// Usage: mutate [-jobs N] [-run REGEXP] [-list] [-new LIST] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...
+// Usage: mutate [-jobs N] [-run REGEXP] [-list] [-new LIST] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] [-disk] ROOT PACKAGE...
 //
 // The mistakes are: a condition negated; < for <=, and the reverse; && for ||;
 // + for -, * for /; an integer one nearer to 0, and 0 one more; true for false; an
@@ -59,6 +59,7 @@ type options struct {
 	verbose bool
 	with    []string // folders of other packages with tests
 	longest time.Duration
+	disk    bool            // temporary files are on a disk
 	only    *regexp.Regexp  // of the descriptions of mutants; nil means all
 	earlier map[string]bool // mutants that are not judged again, by their keys
 	tests   *regexp.Regexp  // of the names of tests that judge
@@ -72,6 +73,7 @@ func run(ctx context.Context, args []string) (bool, error) {
 	flags.BoolVar(&o.list, "list", false, "list the mutants and run none")
 	flags.BoolVar(&o.verbose, "v", false, "also list the mutants that no test reaches")
 	flags.DurationVar(&o.longest, "longest", time.Minute, "leave out tests that take longer")
+	flags.BoolVar(&o.disk, "disk", false, "temporary files are on the disk of ROOT, not in memory, for code that asks what a file system can do")
 	with := flags.String("with", "", "folders of packages whose tests judge too, separated by commas")
 	only := flags.String("run", "", "only mutants whose description matches this")
 	earlier := flags.String("new", "", "only mutants that are not in this file, which -list wrote of an earlier commit")
@@ -80,7 +82,7 @@ func run(ctx context.Context, args []string) (bool, error) {
 		return false, err
 	}
 	if flags.NArg() < 2 {
-		return false, fmt.Errorf("usage: mutate [-jobs N] [-run REGEXP] [-list] [-new LIST] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] ROOT PACKAGE...")
+		return false, fmt.Errorf("usage: mutate [-jobs N] [-run REGEXP] [-list] [-new LIST] [-v] [-with FOLDER,...] [-tests REGEXP] [-longest 1m] [-disk] ROOT PACKAGE...")
 	}
 	var err error
 	if o.root, err = filepath.Abs(flags.Arg(0)); err != nil {
@@ -146,6 +148,7 @@ func mutatePackage(ctx context.Context, o options, pattern string, excused *excu
 		if err != nil {
 			return false, err
 		}
+		b.onDisk = o.disk
 		defer b.enterNamespace(ctx)()
 		if err := b.measure(ctx, p.mutants, o); err != nil {
 			return false, err

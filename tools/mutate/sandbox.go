@@ -76,7 +76,7 @@ func (b *binary) start(ctx context.Context, limit time.Duration, mutant int, arg
 	defer os.RemoveAll(dir)
 	reached := filepath.Join(dir, "reached")
 	cmd := b.command(ctx, args)
-	cmd.Env = append(os.Environ(), environment(dir, reached, mutant, b.namespace != "")...)
+	cmd.Env = append(os.Environ(), environment(dir, reached, mutant, b.namespace != "" && !b.onDisk)...)
 	out, err := cmd.CombinedOutput()
 	o := outcome{output: string(out)}
 	if mutant == 0 {

@@ -85,7 +85,7 @@ func (c *Found) order(onDisk []scanned) {
 	current := c.state.GetModelCheckpointPath()
 	c.Prefixes = []string{current}
 	listed := c.state.GetAllModelCheckpointPaths()
-	taken := map[string]bool{current: true}
+	taken := map[string]bool{current: true} // of what is listed
 	for _, prefix := range slices.Backward(listed[:max(slices.Index(listed, current), 0)]) {
 		if !taken[prefix] {
 			taken[prefix] = true
@@ -94,7 +94,6 @@ func (c *Found) order(onDisk []scanned) {
 	}
 	c.withPrevious()
 	isListed, stateTime := setOf(listed), modTime(c.State)
-	taken = setOf(c.Prefixes)
 	var unlisted []scanned
 	for _, s := range onDisk {
 		switch {

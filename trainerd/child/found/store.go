@@ -245,9 +245,7 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 		s.noteShort(v.Checkpoint)
 		s.refused[k] = v.Rejected
 	}
-	if len(judged) > 0 {
-		s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return judged[c.key()] })
-	}
+	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return judged[c.key()] })
 	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
 	s.learnNumbers()

@@ -29,12 +29,26 @@ func TestListenInSandbox(t *testing.T) {
 	if err := forbidUnixSockets(); err != nil {
 		t.Skip("no filter of system calls here: ", err)
 	}
-	sharedTemps = nil
-	if ln, err := (OS{}).Listen(); !errors.Is(err, ErrNoSockets) || ln != nil {
-		t.Errorf("Listen = %v, %v", ln, err)
+	temp := os.TempDir()
+	for name, shared := range map[string][]string{temp: nil, temp + "/none": {temp}} {
+		t.Setenv("TMPDIR", name)
+		sharedTemps = shared
+		if ln, err := (OS{}).Listen(); !errors.Is(err, ErrNoSockets) || ln != nil {
+			t.Errorf("with temporary files in %s, or in %v: Listen = %v, %v", name, shared, ln, err)
+		}
 	}
-	if entries, err := os.ReadDir(os.TempDir()); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(temp); err != nil || len(entries) > 0 {
 		t.Errorf("left are %v, %v", entries, err)
+	}
+}
+
+// TestForbidden has errors of a socket that say that there can be none, and others.
+func TestForbidden(t *testing.T) {
+	for errno, want := range map[syscall.Errno]bool{syscall.EPERM: true, syscall.EACCES: true, syscall.EAFNOSUPPORT: true, syscall.EINVAL: false, syscall.EMFILE: false} {
+		err := forbiddenOr(os.NewSyscallError("socket", errno))
+		if !errors.Is(err, errno) || errors.Is(err, ErrNoSockets) != want {
+			t.Errorf("%v becomes %v", errno, err)
+		}
 	}
 }
 
