@@ -254,8 +254,9 @@ func (p *Profile) isProse() bool {
 
 // isText reports whether the values are texts, with words that other texts may have too.
 func (p *Profile) isText() bool {
+	const many = 1000 // and so hardly names of something
 	mostlyNumbers := 2*p.numbers > p.present()
-	return p.kind() == KindCategory && !mostlyNumbers && (p.unique() || p.tooManyWords()) && p.isProse()
+	return p.kind() == KindCategory && !mostlyNumbers && (p.unique() || p.tooManyWords() || p.Distinct > many) && p.isProse()
 }
 
 // unique reports whether no value is there twice.
