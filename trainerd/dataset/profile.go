@@ -252,8 +252,12 @@ func (p *Profile) isProse() bool {
 	return p.blanks >= most*p.present()
 }
 
-// isText reports whether the values are texts, with words that other texts may have too.
+// isText reports whether the values are texts, with words that other texts may have too, or
+// lists of words.
 func (p *Profile) isText() bool {
+	if p.isTags() {
+		return true
+	}
 	const many = 1000 // and so hardly names of something
 	mostlyNumbers := 2*p.numbers > p.present()
 	return p.kind() == KindCategory && !mostlyNumbers && (p.unique() || p.tooManyWords() || p.Distinct > many) && p.isProse()

@@ -213,6 +213,8 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 // kindRule says what is done because of the kind of a column; "" for what goes without saying.
 func (p *Profile) kindRule(u Use) string {
 	switch {
+	case u.Kind == KindText && p.isTags():
+		return "lists of words, an input for each word"
 	case u.Kind == KindText:
 		return "texts, an input for each frequent word"
 	case u.Kind == KindCategory && p.isCode():
