@@ -146,7 +146,10 @@ func (p *Profile) use() Use {
 			u.Missing += p.words - p.dated
 		}
 	case KindNumber:
-		if p.units > 0 {
+		switch {
+		case p.isMagnitudes():
+			u.Unit = Magnitudes
+		case p.units > 0:
 			u.Unit = p.unit
 		}
 		if u.NA = p.naValues(); u.NA != nil {

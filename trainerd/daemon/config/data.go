@@ -81,7 +81,8 @@ type Data struct {
 	// the dates have a time zone.
 	DateParts DateParts `toml:"date_parts"`
 	// Units are the units of columns of numbers, as in { weight = "kg" } for 12 kg;
-	// each number has this unit, or none. Currency signs and % need not be listed.
+	// each number has this unit, or none. Currency signs and % need not be listed. "K/M/B" is for
+	// numbers such as 950, 1.2K and 3M, thousands, millions and billions.
 	Units Units `toml:"units"`
 	// NAValues are the words of a column that mean a missing value, in addition to
 	// those that always do (see missing), as in { age = ["unknown", "-"] }.
