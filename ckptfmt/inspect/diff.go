@@ -58,7 +58,9 @@ type DiffOptions struct {
 // Diff yields the tensors that differ between two checkpoints, ordered by name. The
 // object graph is compared if both have one: it is about keys, which other formats lack.
 // An error with a name concerns only that tensor; one without ends the
-// iteration. Tensors of numbers are compared a piece at a time. o may be nil.
+// iteration. Tensors of numbers are compared a piece at a time. Those of different
+// types have no distance: bring one to the type of the other first, as with Source.Cast of
+// package rewrite. o may be nil.
 func Diff(ctx context.Context, a, b ckptfmt.Reader, o *DiffOptions) iter.Seq2[Difference, error] {
 	if o == nil {
 		o = &DiffOptions{}

@@ -24,8 +24,9 @@ not), IDX files such as MNIST's, TFRecord files of tf.Example messages (also a
 pattern in quotes), or a folder with a folder of images for each class.
 
 Without --label the column to predict is the one called target, label, survived,
-y, outcome, diagnosis, species or class, else the last one. It is a class if it has
-words, or few different whole numbers; else a number.
+y, outcome, diagnosis, species or class, else the last one; in a table without a
+header the first one, if it alone has classes. It is a class if it has words, or few
+different whole numbers; else a number.
 
 Columns that say nothing are left out: those that count or identify the rows, are
 different in every row, have a single word, or tell the label in other words. The

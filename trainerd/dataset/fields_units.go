@@ -61,6 +61,9 @@ func (f *Feature) plain(field string) string {
 	if f.Unit == "" {
 		return field
 	}
+	if number, ok := fromMagnitude(field); ok && f.Unit == Magnitudes {
+		return number
+	}
 	if number, unit, ok := splitUnit(field); ok && unit == f.Unit {
 		return number
 	}

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -73,25 +72,9 @@ func (p *Profile) sums() []string {
 // severalWords finds words that are made of others, as in "drama|comedy".
 func (p *Profile) severalWords(label bool) []string {
 	for _, mark := range []string{"|", ";", ","} {
-		parts := make(map[string]int)
-		joined, example := 0, ""
-		for _, word := range slices.Sorted(maps.Keys(p.values)) {
-			split := strings.Split(word, mark)
-			for _, part := range split {
-				parts[strings.TrimSpace(part)]++
-			}
-			if len(split) > 1 {
-				joined, example = joined+1, cmp.Or(example, word)
-			}
-		}
-		repeated := 0
-		for _, n := range parts {
-			if n > 1 {
-				repeated++
-			}
-		}
-		if joined == 0 || 2*repeated <= len(parts) {
-			continue // texts with commas, as in names of places
+		example := p.joined(mark)
+		if example == "" {
+			continue
 		}
 		what := "each combination is a word of its own; in texts of [data] instead of categories, each word is an input"
 		if label {

@@ -20,8 +20,8 @@ func TestNotes(t *testing.T) {
 		},
 			`town: "Berlin" and "berlin" are different words here`},
 		{"a,genre,class", func(i int) string {
-			return fmt.Sprintf("%d,%s,%d", i*i, []string{"drama|war", "drama", "war", "war|comedy", "comedy"}[i%5], i%2)
-		}, `genre: fields have several words, as in "drama|war"; each combination is a word`},
+			return fmt.Sprintf("%d,%q,%d", i*i, []string{"drama, war", "drama", "war", "war, comedy", "comedy"}[i%5], i%2)
+		}, `genre: fields have several words, as in "drama, war"; each combination is a word`},
 		{"a,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%s", i*i, i*31%97, []string{"x", "y", "x|y"}[i%3]) },
 			`class: fields have several words, as in "x|y"; each combination is a class`},
 		{"a,amount,class", func(i int) string {

@@ -24,27 +24,29 @@ type Profile struct {
 	// Example is the first value.
 	Example string
 
-	values   map[string]int // how often each is there, nil once there are many
-	numbers  int
-	moments  Moments // of the numbers
-	integers int
-	words    int // neither numbers nor missing
-	codes    int // numbers that begin with a needless zero, such as 007
-	unit     string
-	units    int             // fields that are a number with the unit
-	foreign  int             // fields that are numbers with a comma for the decimal mark, or points between thousands
-	bounds   int             // fields that are a number known from one side, such as >=90
-	odd      map[string]bool // fields that are neither, as long as they are few
-	texts    bool            // some are too long for words
-	blanks   int             // within the words
-	counts   bool            // the rows, from 0 or 1
-	next     int64           // of the count
-	forms    []dateForm
-	dated    int             // fields that have one of the forms
-	undated  map[string]bool // words that have none, as long as they are few
-	digits   int             // numbers that are dates, such as 20260131
-	digital  dateForm        // of those
-	span     dateSpan        // of the dates
+	values     map[string]int // how often each is there, nil once there are many
+	numbers    int
+	moments    Moments // of the numbers
+	integers   int
+	words      int // neither numbers nor missing
+	codes      int // numbers that begin with a needless zero, such as 007
+	unit       string
+	units      int             // fields that are a number with the unit
+	magnitudes int             // fields such as 1.2K
+	marks      uint32          // a bit for each letter that they end with
+	foreign    int             // fields that are numbers with a comma for the decimal mark, or points between thousands
+	bounds     int             // fields that are a number known from one side, such as >=90
+	odd        map[string]bool // fields that are neither, as long as they are few
+	texts      bool            // some are too long for words
+	blanks     int             // within the words
+	counts     bool            // the rows, from 0 or 1
+	next       int64           // of the count
+	forms      []dateForm
+	dated      int             // fields that have one of the forms
+	undated    map[string]bool // words that have none, as long as they are few
+	digits     int             // numbers that are dates, such as 20260131
+	digital    dateForm        // of those
+	span       dateSpan        // of the dates
 }
 
 // dateForm is a form of dates that all values so far have.
@@ -163,6 +165,7 @@ const fewOdd = 10
 // unitOf counts a field that is a number with a unit or a bound, or notes it as an odd
 // one.
 func (p *Profile) unitOf(field string) {
+	p.magnitudeOf(field)
 	if _, unit, ok := splitUnit(field); ok && (p.unit == "" || unit == p.unit) {
 		p.unit = strings.Clone(unit)
 		p.units++
@@ -183,6 +186,9 @@ func (p *Profile) unitOf(field string) {
 // mean missing values. A few distinct numbers are names of something.
 func (p *Profile) naValues() []string {
 	const few, fewest = 20, 0.5
+	if p.isMagnitudes() {
+		return nil
+	}
 	if code := p.sentinel(); code != "" {
 		return []string{code}
 	}
@@ -252,10 +258,15 @@ func (p *Profile) isProse() bool {
 	return p.blanks >= most*p.present()
 }
 
-// isText reports whether the values are texts, with words that other texts may have too.
+// isText reports whether the values are texts, with words that other texts may have too, or
+// lists of words.
 func (p *Profile) isText() bool {
+	if p.isTags() {
+		return true
+	}
+	const many = 1000 // and so hardly names of something
 	mostlyNumbers := 2*p.numbers > p.present()
-	return p.kind() == KindCategory && !mostlyNumbers && (p.unique() || p.tooManyWords()) && p.isProse()
+	return p.kind() == KindCategory && !mostlyNumbers && (p.unique() || p.tooManyWords() || p.Distinct > many) && p.isProse()
 }
 
 // unique reports whether no value is there twice.
@@ -268,7 +279,7 @@ func (p *Profile) kind() Kind {
 		return KindCategory
 	case p.isDigitDates(), p.isDated():
 		return KindDate
-	case p.numbers == n:
+	case p.numbers == n, p.isMagnitudes():
 		return KindNumber
 	case p.numbers+p.units+p.bounds == n && (p.units == 0 || p.isMeasured()) && p.isBounded(), p.naValues() != nil:
 		return KindNumber

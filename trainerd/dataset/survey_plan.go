@@ -146,7 +146,10 @@ func (p *Profile) use() Use {
 			u.Missing += p.words - p.dated
 		}
 	case KindNumber:
-		if p.units > 0 {
+		switch {
+		case p.isMagnitudes():
+			u.Unit = Magnitudes
+		case p.units > 0:
 			u.Unit = p.unit
 		}
 		if u.NA = p.naValues(); u.NA != nil {
@@ -213,6 +216,8 @@ func (p *Profile) asFeature(at int, sameAsLabel bool) Use {
 // kindRule says what is done because of the kind of a column; "" for what goes without saying.
 func (p *Profile) kindRule(u Use) string {
 	switch {
+	case u.Kind == KindText && p.isTags():
+		return "lists of words, an input for each word"
 	case u.Kind == KindText:
 		return "texts, an input for each frequent word"
 	case u.Kind == KindCategory && p.isCode():

@@ -151,10 +151,15 @@ func TestPlanTexts(t *testing.T) {
 		want Kind
 	}{
 		{"reviews", func(i int) string { return fmt.Sprintf("the phone number %d was good for me", i) }, KindText},
-		{"names", func(i int) string { return fmt.Sprintf("Mr. Owen Harris Braund%c", 'a'+i) }, KindCategory},
+		{"names", func(i int) string { return fmt.Sprintf("Mr. Owen Harris Braund%d", i) }, KindCategory},
+		{"many texts, often repeated", func(i int) string { return fmt.Sprintf("the %d. of some texts that are repeated", i%1200) }, KindText},
+		{"tags", func(i int) string { return []string{"drama|war", "war|comedy|drama", "comedy", "war"}[i%4] }, KindText},
+		{"arrays of texts", func(i int) string { return []string{`"[""a"", ""b""]"`, `"[]"`, `"[""b""]"`}[i%3] }, KindText},
+		{"arrays of numbers", func(i int) string { return []string{`"[1, 2]"`, `"[2]"`}[i%2] }, KindCategory},
+		{"places", func(i int) string { return fmt.Sprintf(`"P%d, US"`, i%40) }, KindCategory},
 		{"few texts", func(i int) string { return fmt.Sprintf("one of the %d templates of texts", i%3) }, KindCategory},
 	} {
-		s := survey(t, tableText("text,other,label", 26, func(i int) string { return fmt.Sprintf("%s,%d,%d", c.cell(i), i*7%13, i/2%2) }))
+		s := survey(t, tableText("text,other,label", 8000, func(i int) string { return fmt.Sprintf("%s,%d,%d", c.cell(i), i*7%13, i/2%2) }))
 		p, err := s.Plan(t.Context(), 2, AnyTask)
 		if err != nil || p.Uses[0].Kind != c.want || c.want == KindText && p.Uses[0].Drop {
 			t.Errorf("%s: %+v, %v; want a %s", c.name, p.Uses[0], err, c.want)

@@ -9,7 +9,7 @@ import (
 
 // text adds what is learnt from a column of texts: for each word of the vocabulary 1 if the
 // text has it, else 0. Of texts that are no lists, the 1 is how rare the word is among the
-// training rows, and the whole is scaled to length 1 (tf-idf).
+// training rows, and the whole is scaled to one length (tf-idf).
 func (m *maker) text(c rawColumn) (out graph.Output) {
 	b, words := m.b, int64(len(c.Vocabulary))
 	b.Scope("features/"+c.name(), func() {
@@ -32,7 +32,8 @@ func (m *maker) tfIDF(c rawColumn, present graph.Output) graph.Output {
 	}
 	weighted := b.Mul("weighted", present, m.statistic("tfidf/"+c.name(), graph.MakeShape(int64(len(idf))), idf))
 	squares := b.SumOver("Sum", b.Square("Square", weighted), 1)
-	return b.Mul("tf_idf", weighted, b.Rsqrt("Rsqrt", b.Maximum("Maximum", squares, b.Const("least", literal.Float(1e-12)))))
+	reciprocal := b.Rsqrt("Rsqrt", b.Maximum("Maximum", squares, b.Const("least", literal.Float(1e-12))))
+	return b.Mul("tf_idf", weighted, b.Mul("scale", reciprocal, b.Const("norm", literal.Float(dataset.TextNorm))))
 }
 
 // The regular expressions that divide a text in lower case as [dataset.TextWords] does.

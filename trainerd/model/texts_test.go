@@ -47,8 +47,8 @@ func TestTextFeatures(t *testing.T) {
 	rows := floatTensor([]int64{3, 11}, raw...)
 	got := fetch(t, startModel(t, m), map[string]*ckptfmt.Tensor{"x:0": rows}, "features/concat:0")
 	good, phone := 1.0, 1+math.Log(10.0/8)
-	length := math.Hypot(good, phone)
-	want := []float64{7, good / length, 0, phone / length, 0, 1, 8, 0, 0, 0, 1, 0, 9, 0, 1, 0, 0, 0}
+	length := math.Hypot(good, phone) / dataset.TextNorm
+	want := []float64{7, good / length, 0, phone / length, 0, 1, 8, 0, 0, 0, 1, 0, 9, 0, dataset.TextNorm, 0, 0, 0}
 	if len(got) != len(want) {
 		t.Fatalf("got %v, want %v", got, want)
 	}

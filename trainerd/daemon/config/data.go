@@ -68,7 +68,7 @@ type Data struct {
 	// Texts lists the columns of texts, such as reviews, or of several words, as in "red, blue".
 	// Each of the 5,000 words that most texts have becomes an input of the model: 1 if the text
 	// has it, otherwise 0. Where texts have more than eight words, it is how rare the word is,
-	// and the inputs are scaled to a sum of squares of 1 (tf-idf). A word is a run of letters and digits, whatever their case; of Chinese, Japanese and Thai each
+	// and the inputs are scaled to a sum of squares of 9 (tf-idf). A word is a run of letters and digits, whatever their case; of Chinese, Japanese and Thai each
 	// character is one.
 	Texts Columns `toml:"texts"`
 	// Dates are the columns with dates, and their format: "iso", "unix" or "unix_ms"
@@ -81,7 +81,8 @@ type Data struct {
 	// the dates have a time zone.
 	DateParts DateParts `toml:"date_parts"`
 	// Units are the units of columns of numbers, as in { weight = "kg" } for 12 kg;
-	// each number has this unit, or none. Currency signs and % need not be listed.
+	// each number has this unit, or none. Currency signs and % need not be listed. "K/M/B" is for
+	// numbers such as 950, 1.2K and 3M, thousands, millions and billions.
 	Units Units `toml:"units"`
 	// NAValues are the words of a column that mean a missing value, in addition to
 	// those that always do (see missing), as in { age = ["unknown", "-"] }.

@@ -100,7 +100,7 @@ func wordWeights(f dataset.Feature, s *dataset.Statistics, feature int) []float6
 	return s.IDF(feature)
 }
 
-// setText sets the weights of the words of a text, which is scaled to length 1 unless it is a
+// setText sets the weights of the words of a text, which is scaled unless it is a
 // list.
 func setText(row []float64, words []float32, weights []float64, list bool) {
 	squares := 0.0
@@ -112,7 +112,7 @@ func setText(row []float64, words []float32, weights []float64, list bool) {
 	}
 	for _, id := range words {
 		if at := int(id); id >= 0 && !list {
-			row[at] = weights[at] / math.Sqrt(squares)
+			row[at] = dataset.TextNorm * weights[at] / math.Sqrt(squares)
 		}
 	}
 }

@@ -33,12 +33,15 @@ func TestTextsThatAreNoTables(t *testing.T) {
 
 func TestFilesOfOtherPrograms(t *testing.T) {
 	for head, want := range map[string]string{
-		"\x80\x04\x95abc":          "is a pickle of Python, not a table of text; store the table as CSV or Parquet",
-		"ARROW1\x00\x00":           "is an Arrow file",
-		"RDX3\nX\n":                "is a file of R, not a table of text; store the table as CSV, with write.csv",
-		"X\n\x00\x00\x00\x03":      "is a file of R",
-		"MATLAB 5.0 MAT-file, x\n": "is a file of MATLAB",
-		"$FL2@(#) SPSS":            "is a file of SPSS",
+		"\x80\x04\x95abc":              "is a pickle of Python, not a table of text; store the table as CSV or Parquet",
+		"ARROW1\x00\x00":               "is an Arrow file",
+		"RIFF\x10\x00\x00\x00WEBPVP8 ": "is a WebP image",
+		"\x00\x00\x00\x18ftypheic":     "is a HEIC image",
+		"II*\x00\x08":                  "is a TIFF image",
+		"RDX3\nX\n":                    "is a file of R, not a table of text; store the table as CSV, with write.csv",
+		"X\n\x00\x00\x00\x03":          "is a file of R",
+		"MATLAB 5.0 MAT-file, x\n":     "is a file of MATLAB",
+		"$FL2@(#) SPSS":                "is a file of SPSS",
 	} {
 		_, err := New(strings.NewReader(head), Options{Sniff: true})
 		if err == nil || !strings.Contains(err.Error(), want) {

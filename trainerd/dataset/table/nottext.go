@@ -6,6 +6,19 @@ import (
 	"strings"
 )
 
+const otherImage = "convert it to PNG or JPEG, or give the folder that has a folder of images for each class"
+
+// imagesInside are what images have after their first bytes.
+var imagesInside = []struct {
+	begin string
+	at    int
+	magic string
+	what  string
+}{
+	{"RIFF", 8, "WEBP", "is a WebP image"}, {"\x00\x00\x00", 4, "ftypheic", "is a HEIC image"},
+	{"\x00\x00\x00", 4, "ftypmif1", "is a HEIF image"}, {"\x00\x00\x00", 4, "ftypavif", "is an AVIF image"},
+}
+
 // What files begin with that are no tables of text.
 var otherFiles = []struct{ magic, what, hint string }{
 	{parquetMagic, "is a Parquet file", `set data.format = "parquet"`},
@@ -26,6 +39,8 @@ var otherFiles = []struct{ magic, what, hint string }{
 	{"<stata_dta>", "is a file of Stata", "store the table as CSV"},
 	{"\x89PNG", "is an image", "give the folder that has a folder of images for each class"},
 	{"\xff\xd8\xff", "is an image", "give the folder that has a folder of images for each class"},
+	{"II*\x00", "is a TIFF image", otherImage},
+	{"MM\x00*", "is a TIFF image", otherImage},
 	{"%PDF", "is a PDF", "export the table as CSV"},
 	{"\xfd7zXZ\x00", "is compressed with xz", "decompress it: xz -d FILE, or compress it with gzip or zstd"},
 	{"]\x00\x00", "is compressed with lzma", "decompress it: xz -d FILE, or compress it with gzip or zstd"},
@@ -44,6 +59,11 @@ func notText(head []byte) error {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
 			what, hint = f.what, f.hint
 			break
+		}
+	}
+	for _, f := range imagesInside {
+		if bytes.HasPrefix(head, []byte(f.begin)) && len(head) > f.at && bytes.HasPrefix(head[f.at:], []byte(f.magic)) {
+			what, hint = f.what, otherImage
 		}
 	}
 	switch {

@@ -172,27 +172,38 @@ func (t *trial) judge() bool {
 	return share >= fewestFit && t.score > 0
 }
 
-// passTitles leaves rows aside that spreadsheets have filled up with separators: a
-// title in the first field, or nothing, above a row with names alone.
+// passTitles leaves rows aside that spreadsheets have filled up with separators: a title in
+// one field, or nothing, above a row with names alone. Columns without a name are empty.
 func (t *trial) passTitles() {
 	const narrowest = 3
 	first := t.first
-	for first < len(t.rows) && first <= sniffTitle && len(t.rows[first]) == t.width && isEmpty(t.rows[first][1:]) {
+	for first < len(t.rows) && first <= sniffTitle && len(t.rows[first]) == t.width && filled(t.rows[first]) <= 1 {
 		first++
 	}
 	if first == len(t.rows) || t.width < narrowest || len(t.rows[first]) != t.width {
 		return
 	}
 	for c, name := range t.rows[first] {
-		if c > 0 && name == "" || IsNumber(name) {
+		if c > 0 && name == "" && !t.isEmptyBelow(first, c) || IsNumber(name) {
 			return
 		}
 	}
 	t.first = first
 }
 
-func isEmpty(fields []string) bool {
-	return !slices.ContainsFunc(fields, func(f string) bool { return f != "" })
+// filled returns how many fields have something in them.
+func filled(fields []string) (n int) {
+	for _, f := range fields {
+		if f != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// isEmptyBelow reports whether a column has nothing below a row.
+func (t *trial) isEmptyBelow(row, column int) bool {
+	return !slices.ContainsFunc(t.rows[row+1:], func(r []string) bool { return column < len(r) && r[column] != "" })
 }
 
 // lacksName reports whether the row before the table is a header without the

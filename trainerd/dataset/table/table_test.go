@@ -61,6 +61,7 @@ func TestSniff(t *testing.T) {
 		{"names like numbers", "(1),$2,50%,1.-,y\n(7),$8,9%,2.-,0\n1,2,3,4,1\n", ", header", "(1) $2 50% 1.- y", []string{"-7", "8", "9", "-2.", "0"}},
 		{"titles with separators", "Sales of 2020,,\n,,\nby region,,\nregion,n,y\nN,1,2\nS,3,4\n,,\nTotal,4,6\n", ", skip 3 header", "region n y", []string{"N", "1", "2"}},
 		{"a first row with a value alone", "x,,\ny,1,2\nx,3,4\ny,5,6\n", ",", "0 1 2", []string{"x", "", ""}},
+		{"titles between empty columns", ";;;\n;Sales of 2020;;\n;;;\n;region;n;\n;N;1;\n;S;3;\n;;;\n;Total;4;\n", "; skip 3 header", "Unnamed: 0 region n Unnamed: 3", []string{"", "N", "1", ""}},
 		{"a title", "Sales of 2020\n\na,b,c\n1,2,3\n4,5,6\n7,8,9\n", ", skip 2 header", "a b c", []string{"1", "2", "3"}},
 		{"scikit-learn's size", "3,2,setosa,virginica\n5.1,3.5,0\n4.9,3.0,1\n4.7,3.2,1\n", ", skip 1", "0 1 2", []string{"5.1", "3.5", "0"}},
 		{"its size in a row of equal length", "3,2,setosa\n5.1,3.5,0\n4.9,3.0,1\n4.7,3.2,1\n", ", skip 1", "0 1 2", []string{"5.1", "3.5", "0"}},
