@@ -8,8 +8,8 @@ import (
 
 const otherImage = "convert it to PNG or JPEG, or give the folder that has a folder of images for each class"
 
-// imagesInside are what images have after their first bytes.
-var imagesInside = []struct {
+// otherImages are what images of other kinds begin with, and have at some place after it.
+var otherImages = []struct {
 	begin string
 	at    int
 	magic string
@@ -61,7 +61,7 @@ func notText(head []byte) error {
 			break
 		}
 	}
-	for _, f := range imagesInside {
+	for _, f := range otherImages {
 		if bytes.HasPrefix(head, []byte(f.begin)) && len(head) > f.at && bytes.HasPrefix(head[f.at:], []byte(f.magic)) {
 			what, hint = f.what, otherImage
 		}
