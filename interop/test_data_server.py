@@ -11,10 +11,10 @@ from harness import commands as cmd
 from harness.dataserver import KINDS, DataServer, theirs
 from harness.strange import write_logdir
 from harness.tensorboard import OURS, TensorBoard
+from harness.writing import write
 from tensorboard.compat.proto import event_pb2, summary_pb2, types_pb2
 from tensorboard.data.proto import data_provider_pb2 as pb
 from tensorboard.plugins.audio import plugin_data_pb2 as audio_pb2
-from tensorboard.summary.writer.record_writer import RecordWriter
 
 START = event_pb2.Event(session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
 
@@ -25,7 +25,6 @@ def ours(bin_dir):
 
 
 def name(directory, number):
-    directory.mkdir(parents=True, exist_ok=True)
     return directory / f"events.out.tfevents.{1700000000 + number}.host"
 
 
@@ -39,15 +38,6 @@ def start(step, wall):
     event.CopyFrom(START)
     event.step, event.wall_time = step, wall
     return event
-
-
-def write(path, events, mode="wb"):
-    with open(path, mode) as file:
-        writer = RecordWriter(file)
-        if mode == "wb":
-            writer.write(event_pb2.Event(wall_time=1700000000, file_version="brain.Event:2").SerializeToString())
-        for event in events:
-            writer.write(event.SerializeToString())
 
 
 def curve(server, tag="loss", run="."):
@@ -176,7 +166,7 @@ def test_restarts_vanish_while_it_runs(ours, tmp_path):
         write(name(tmp_path, 100), [start(11, 1700000100)])
         # Whether the START means step 11 or the one after it, is known with the first point.
         server.wait_for(lambda s: max(curve(s)) == 11 and max(curve(s, "gone")) == 11)
-        write(name(tmp_path, 100), [scalar("loss", s, 2, 1700000100 + s) for s in range(11, 31)], mode="ab")
+        write(name(tmp_path, 100), [scalar("loss", s, 2, 1700000100 + s) for s in range(11, 31)], append=True)
         server.wait_for(lambda s: len(curve(s)) == 30)
         assert curve(server) == {s: 1 if s <= 10 else 2 for s in range(1, 31)}
         assert max(curve(server, "gone")) == 10
@@ -189,7 +179,7 @@ def test_files_that_change(ours, tmp_path):
         server.wait_for(lambda s: len(curve(s, run="run")) == 10)
         # It grows, by a record that comes in two parts.
         whole = name(run, 0).read_bytes()
-        write(name(run, 0), [scalar("loss", 10, 1)], mode="ab")
+        write(name(run, 0), [scalar("loss", 10, 1)], append=True)
         grown = name(run, 0).read_bytes()
         name(run, 0).write_bytes(grown[: len(whole) + 9])
         name(run, 0).write_bytes(grown)

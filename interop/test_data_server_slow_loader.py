@@ -9,9 +9,9 @@ import shutil
 
 import pytest
 from harness.dataserver import KINDS, DataServer
+from harness.writing import write
 from tensorboard.backend.event_processing import plugin_event_multiplexer, tag_types
 from tensorboard.compat.proto import event_pb2, summary_pb2
-from tensorboard.summary.writer.record_writer import RecordWriter
 
 PLUGINS = "scalars images histograms text mine".split()
 
@@ -23,15 +23,6 @@ def scalar(tag, step, value=1.0):
 def image(tag, step):
     value = summary_pb2.Summary.Value(tag=tag, image=summary_pb2.Summary.Image(width=1, height=1, encoded_image_string=b"png"))
     return event_pb2.Event(wall_time=1.7e9 + step, step=step, summary=summary_pb2.Summary(value=[value]))
-
-
-def write(path, events):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "wb") as file:
-        writer = RecordWriter(file)
-        writer.write(event_pb2.Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString())
-        for event in events:
-            writer.write(event.SerializeToString())
 
 
 def loader(logdir):

@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 from harness import commands as cmd
 from harness import tensorboard as tb
+from harness import writing
 from tensorboard.backend.event_processing import plugin_event_multiplexer
 from tensorboard.compat.proto import event_pb2
-from tensorboard.summary.writer.record_writer import RecordWriter
 from tensorboard.util import tensor_util
 
 PAGES = {"images": "images/images", "audio": "audio/audio", "histograms": "histograms/histograms", "text": "text/text", "scalars": "scalars/scalars"}  # fmt: skip
@@ -40,16 +40,12 @@ FORMS = {
 
 
 def write(directory, plugin, value, content=b""):
-    directory.mkdir(parents=True)
-    with open(directory / "events.out.tfevents.1700000000.h", "wb") as file:
-        writer = RecordWriter(file)
-        writer.write(event_pb2.Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString())
-        event = event_pb2.Event(wall_time=1.7e9, step=1)
-        made = event.summary.value.add(tag="t")
-        made.metadata.plugin_data.plugin_name = plugin
-        made.metadata.plugin_data.content = content
-        made.tensor.CopyFrom(tensor_util.make_tensor_proto(value))
-        writer.write(event.SerializeToString())
+    event = event_pb2.Event(wall_time=1.7e9, step=1)
+    made = event.summary.value.add(tag="t")
+    made.metadata.plugin_data.plugin_name = plugin
+    made.metadata.plugin_data.content = content
+    made.tensor.CopyFrom(tensor_util.make_tensor_proto(value))
+    writing.write(directory / "events.out.tfevents.1700000000.h", [event])
 
 
 def findings(commands, logdir):
@@ -143,10 +139,7 @@ def test_metadata_that_come_late(commands, tmp_path, loader):
     os.rename(run / name, run / "events.out.tfevents.1700000100.h")
     event = event_pb2.Event(wall_time=1.7e9, step=0)
     event.summary.value.add(tag="t").tensor.CopyFrom(tensor_util.make_tensor_proto(np.float32(1)))
-    with open(run / name, "wb") as file:
-        writer = RecordWriter(file)
-        writer.write(event_pb2.Event(wall_time=1.7e9, file_version="brain.Event:2").SerializeToString())
-        writer.write(event.SerializeToString())
+    writing.write(run / name, [event])
     (tmp_path / "merged").mkdir()
     cmd.assert_success(commands.run("tfevents", "merge", run, tmp_path / "merged" / name))
     with tb.TensorBoard(tmp_path, loader) as board:

@@ -1,8 +1,8 @@
 """Log directories that hold every kind of value a writer may make, under strange names, in files that end anywhere."""
 
 import numpy as np
+from harness.writing import write
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, types_pb2
-from tensorboard.summary.writer.record_writer import RecordWriter
 
 NAMES = ["plain", "ü/日本", "x" * 70000, "e%2F?&=#+", "/lead", "trail/", " sp ace ", "quote\"'\\", "a\nb", "\u202eabc"]
 NUMBERS = [1.5, float("nan"), float("inf"), float("-inf"), -0.0, 1e-45]
@@ -117,17 +117,13 @@ def write_logdir(rng, logdir):
     """Some runs of some files each. Some files are cut anywhere, and some hold nothing."""
     for depth in range(rng.randint(1, 3)):
         run = logdir.joinpath(*rng.choices(["a", "b", "ü", "e%2F x"], k=depth))
-        run.mkdir(parents=True, exist_ok=True)
         kinds = {f"{kind} {rng.choice(NAMES)}": kind for kind in rng.sample(sorted(KINDS), rng.randint(1, 12))}
         step = 0
         for number in range(rng.randint(1, 3)):
             path = run / f"events.out.tfevents.{1700000000 + number}.host"
-            with open(path, "wb") as file:
-                writer = RecordWriter(file)
-                writer.write(event_pb2.Event(wall_time=1700000000, file_version="brain.Event:2").SerializeToString())
-                for event in events(rng, kinds, step, 1700000000.0 + 1000 * number):
-                    writer.write(event.SerializeToString())
-                    step = event.step
+            made = list(events(rng, kinds, step, 1700000000.0 + 1000 * number))
+            write(path, made)
+            step = made[-1].step if made else step
             if rng.random() < 0.3:
                 whole = path.read_bytes()
                 path.write_bytes(whole[: rng.randint(0, len(whole))])
