@@ -10,9 +10,9 @@
 //
 // Results are bit for bit those of the loops in Go, whatever the processor: no
 // operation is fused or reordered, and sums have a fixed number of lanes. The
-// exceptions are the approximations for float32, [Exp], [Log], [Tanh], [Erf] and
-// [Sigmoid]: AVX2 and NEON compute the same polynomials in the same order, with
-// fused multiplications, and so have the same bits; the loops in Go use package
+// exceptions are the approximations for float32, [Exp], [Log], [Tanh], [Erf], [Erfc],
+// [Sigmoid], [Sin] and [Cos]: AVX2 and NEON compute the same polynomials in the same order,
+// with fused multiplications, and so have the same bits; the loops in Go use package
 // math. Which of several not-a-numbers comes out, and the sign of a zero that is
 // the largest element, depend on the processor.
 //
