@@ -215,7 +215,6 @@ func (s *Saver) retire(pending []stored, newest stored) {
 func (s *Saver) insert(newest stored) (pending []stored, state *tfpb.CheckpointState) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // also where a policy panics
-	s.start()
 	s.last = newest.prefix
 	s.pendingDelete = append(s.pendingDelete, s.evictFor(&s.rotation, newest)...)
 	s.pendingDelete = slices.DeleteFunc(s.pendingDelete, func(k stored) bool { return k.prefix == newest.prefix })
