@@ -203,6 +203,14 @@ var daemonShapes = map[string]setter{
 			set("model.combiner", "%q", model.Combiners[rnd.IntN(2)])
 		}
 	},
+	"model.loss": func(rnd *rand.Rand, p *daemonPlan, set func(string, string, ...any)) {
+		if p.kind.predictsNumber() {
+			set("model.loss", `"huber_loss"`)
+			if rnd.IntN(2) == 0 {
+				set("model.huber_delta", "%v", 0.1+rnd.Float64())
+			}
+		}
+	},
 	"model.optimizer":    ofFamily(setOptimizer),
 	"model.schedule":     ofFamily(setSchedule),
 	"model.warmup_steps": ofFamily(func(rnd *rand.Rand, set func(string, string, ...any)) { set("model.warmup_steps", "%d", rnd.IntN(20)) }),
@@ -274,7 +282,7 @@ var daemonFixed = map[string]string{
 	"logdir": "of the history", "master": "a world of its own: clusters", "cluster.": "a world of its own: clusters", "child.": "a world of its own: childOptions",
 	"supervisor.is_chief": "of clusters", "data.separator": format, "data.header": format, "data.header_rows": format, "data.quote": format, "data.comment": format,
 	"data.skip_lines": format, "data.encoding": format, "data.decimal": format, "data.thousands": format, "data.labels": format, "data.features": format,
-	"data.class_weights": format, "data.group": format, "data.drop": format, "data.categories": format, "data.dates": format, "data.date_parts": format, "data.units": format, "data.na_values": format, "data.missing": format, "data.image": format,
+	"data.class_weights": format, "data.group": format, "data.drop": format, "data.categories": format, "data.dates": format, "data.date_parts": format, "data.texts": format, "data.units": format, "data.na_values": format, "data.missing": format, "data.image": format,
 	"data.test_file": format, "data.test_labels": format, "model.inputs": "known from the data", "model.classes": "known from the data",
 	"graph.bundle": "recorded programs: trainerd/daemon", "graph.summary_op": "found in the graph",
 	"graph.train_op": "found in the graph", "graph.fetches": "shown, not kept", "eval.fetches": "graph.loss by default",

@@ -42,6 +42,8 @@ type daemonKind struct {
 	data       func() ([]byte, error)
 }
 
+func (k *daemonKind) predictsNumber() bool { return k.name == "linear" || k.name == "mlp_regressor" }
+
 var daemonKinds = []*daemonKind{
 	{name: "linear", family: true, format: "csv", data: table(4, 0), keys: map[string]string{"model.family": `"linear"`, "data.label": "-1"}},
 	{name: "logistic", family: true, format: "csv", data: table(4, 2), keys: map[string]string{"model.family": `"logistic"`}},
@@ -126,7 +128,7 @@ func (p *daemonPlan) keys(all bool) map[string]string {
 			f(p.source("option "+name), p, set)
 		}
 	}
-	if strings.Contains(p.kind.name, "linear") || strings.Contains(p.kind.name, "regressor") {
+	if p.kind.predictsNumber() {
 		set("model.learning_rate", "0.0006") // else some diverge
 		if keys["model.rates"] != "" {
 			set("model.rates", "[0.0006, 0.0005, 0.0004]")

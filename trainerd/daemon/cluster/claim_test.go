@@ -63,11 +63,12 @@ func TestOneOfTwoClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect := chiefs(t)
 		ends := make(chan error, 2)
-		for range 2 {
-			chief, sess := connect(t.TempDir(), nil)
-			adopt(t, chief, sess)
-			go func() { ends <- chief.UntagModel(t.Context(), sess) }()
-		}
+		first, sess := connect(t.TempDir(), nil)
+		second, other := connect(t.TempDir(), nil)
+		adopt(t, first, sess)
+		adopt(t, second, other)
+		go func() { ends <- first.UntagModel(t.Context(), sess) }()
+		go func() { ends <- second.UntagModel(t.Context(), other) }()
 		one, two := <-ends, <-ends
 		if won := one == nil; won == (two == nil) || !errors.Is(errors.Join(one, two), errClaimed) || !IsLost(errClaimed) {
 			t.Errorf("the claims end with %v and %v", one, two)
