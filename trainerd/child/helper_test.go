@@ -126,12 +126,13 @@ func act(words []string) {
 		<-usr1
 		act([]string{"write", words[1]})
 	case "await": // a file below the logdir, or what a pattern finds
-		for {
+		for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			if found, _ := filepath.Glob(filepath.Join(os.Getenv("TRAINERD_LOGDIR"), words[1])); len(found) > 0 {
 				return
 			}
-			time.Sleep(time.Millisecond)
 		}
+		fmt.Fprintln(os.Stderr, "there is still no", words[1])
+		os.Exit(1)
 	case "pause": // longer than a report is under way
 		time.Sleep(2 * inFlight)
 	case "sleep":
