@@ -34,7 +34,7 @@ var childEvents = []*event{
 	{name: "disk-full", disk: failure(syscall.ENOSPC, true), heal: time.Hour, fails: true},
 	{name: "program fails", fails: true, program: func(p *program) error { return &programEnd{code: 1 + p.rnd.IntN(60)} }},
 	{name: "program fails at the start", fails: true, program: func(p *program) error { p.badStarts.Store(2); return &programEnd{code: 1} }},
-	{name: "program is killed", fails: true, program: func(p *program) error { p.orphan(p.rnd); return &programEnd{code: -1, sig: sigKill} }},
+	{name: "program is killed", fails: true, program: (*program).perish},
 	{name: "program is preempted", program: func(p *program) error { return &programEnd{code: 75} }},
 	{name: "program hangs", fails: true, program: (*program).hang},
 	{name: "NaN", program: (*program).diverge},
@@ -84,6 +84,15 @@ func (p *program) hang() error {
 	}
 	<-p.killed
 	return errDead
+}
+
+// perish is killed by somebody else than trainerd.
+func (p *program) perish() error {
+	p.orphan(p.rnd)
+	if !p.term {
+		p.reported.Store(0) // a stop that comes now has lost nothing
+	}
+	return &programEnd{code: -1, sig: sigKill}
 }
 
 // mayGoBack reports whether there is something to go back to from a checkpoint that was
