@@ -160,7 +160,7 @@ def integers():
     return trained(out, feeds=feeds)
 
 
-@program
+@program(atol=2e-4)  # the gradient is a sum of numbers up to some hundreds that nearly cancel
 def reductions():
     x = tf1.placeholder(tf.float32, [None, 3, 5], "x")
     h = x * variable("w", [3, 1])
