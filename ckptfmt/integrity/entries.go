@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// SumOfEntries returns a sum of the checksums that an archive has of its entries, as a file that torch.save
-// writes is one. It is not ok for other files, and for archives of which not every entry has one: of
-// what is ok, [Check] reads each byte that matters, and the sum says which content it is.
+// SumOfEntries returns a sum of the checksums that an archive has of its entries, such as a file that
+// torch.save writes. It is not ok for other files, nor for archives with an entry that has none. Where it
+// is ok, [Check] reads each byte that matters, and the sum says which content it is.
 func SumOfEntries(f io.ReaderAt, size int64) (sum string, ok bool) {
 	archive, err := zip.NewReader(f, size)
 	if err != nil || len(archive.File) == 0 {

@@ -128,7 +128,7 @@ func (s *Survey) ChooseLabel() (column int, why string) {
 }
 
 // firstHasClasses reports whether the classes are in the first column, as files without names
-// have them: whole numbers of which there are few, while the last column has many.
+// have them: few different whole numbers, while the last column has many.
 func (s *Survey) firstHasClasses() bool {
 	if s.Options.Header || s.Options.Format != table.CSV || s.Columns[0].kind() != KindNumber {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
-// TestOvertakenPoints has a training that is resumed from step 5, and curves of which it makes new
-// points at once, later, with a summary, or not at all: no loader shows what it has overtaken.
+// TestOvertakenPoints has a training that is resumed from step 5, which adds new points to a curve
+// at once, later, with a summary, or not at all: no loader shows what it has overtaken.
 func TestOvertakenPoints(t *testing.T) {
 	dir := t.TempDir()
 	w, err := tfevents.NewFileWriter(dir, nil)

@@ -53,7 +53,7 @@ func (s *Store) copyAside(ctx context.Context, c Checkpoint, r *manifest.Record)
 	return name, nil
 }
 
-// verifyNewCopy reads a copy once: it is intact, and has the bytes of which the record is.
+// verifyNewCopy reads a copy once: it must be intact, and have the bytes that the record has the sums of.
 func (s *Store) verifyNewCopy(ctx context.Context, name string, parts []string, r *manifest.Record) error {
 	var sums manifest.Tees
 	if err := integrity.CheckThrough(ctx, s.root, parts, nil, sums.Reader); err != nil {

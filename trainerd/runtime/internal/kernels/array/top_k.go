@@ -61,7 +61,7 @@ func topK[T exec.Number](dt tfpb.DataType) exec.Kernel {
 	}
 }
 
-// topRows is rows, of which each has its best elements and their places.
+// topRows holds the best elements of each row, and their places.
 type topRows[T exec.Number] struct {
 	n, k, count int
 	x, best     []T
