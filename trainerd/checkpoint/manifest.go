@@ -3,24 +3,11 @@ package checkpoint
 import (
 	"context"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/logging"
-)
-
-const (
-	// quickSums is the size from which a checkpoint counts before its files are read for
-	// their checksums. Reading smaller ones takes no longer than writing the manifest twice.
-	quickSums = 8 << 20
-	// sumsShare bounds the time that the checksums of larger ones take of all processors:
-	// where saves come in quick succession, only some of them get checksums.
-	sumsShare = 0.01
-	// sumsRate is how many bytes a second are taken to be read for the checksums, before a
-	// process has measured it.
-	sumsRate = 500e6
 )
 
 // writeManifest puts next to a checkpoint what is known of it: its step, time and
@@ -33,21 +20,16 @@ func (s *Saver) writeManifest(ctx context.Context, cut *Snapshot, newest stored)
 	m = &manifest.Manifest{Step: newest.step, WallTime: newest.saved.UTC(), ConfigHash: s.ConfigHash, Parent: s.parent()}
 	m.Metrics, m.Measured = newest.metrics.InManifest()
 	o := &ckptfmt.FileOptions{FS: s.FS}
-	if !cut.BySession() && s.need(cut) < quickSums {
+	if !cut.BySession() && s.need(cut) < manifest.QuickSums {
 		if err = manifest.Write(ctx, newest.prefix, m, o); m.Files != nil {
 			return m, err
 		}
 		s.warnOfSums(newest.prefix, err)
 	}
 	if s.sumsDue.IsZero() && m.Parent != "" { // a run that is killed often has many first saves
-		s.spendOnSums(time.Now(), time.Duration(float64(s.need(cut))/sumsRate*float64(time.Second)))
+		s.sumsDue = manifest.NextSumsUnmeasured(time.Now(), s.need(cut))
 	}
 	return m, manifest.WriteAs(newest.prefix, m, o)
-}
-
-// spendOnSums has the next checksums wait until the time for some is within sumsShare.
-func (s *Saver) spendOnSums(began time.Time, took time.Duration) {
-	s.sumsDue = began.Add(time.Duration(float64(took) / sumsShare / float64(runtime.GOMAXPROCS(0))))
 }
 
 // addSums adds the checksums of the files to a manifest that lacks them, if that is due.
@@ -61,7 +43,7 @@ func (s *Saver) addSums(ctx context.Context, prefix string, m *manifest.Manifest
 	if err := manifest.Write(ctx, prefix, m, &ckptfmt.FileOptions{FS: s.FS}); err != nil {
 		s.warnOfSums(prefix, err)
 	}
-	s.spendOnSums(began, time.Since(began))
+	s.sumsDue = manifest.NextSums(began, time.Since(began))
 }
 
 func (s *Saver) warnOfSums(prefix string, err error) {

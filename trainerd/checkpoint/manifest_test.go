@@ -261,7 +261,7 @@ func (r *renames) Rename(from, to string) error {
 // between loses neither the checkpoint nor its metrics. The manifest of a small one is
 // written once.
 func TestCurrentBeforeSums(t *testing.T) {
-	for size, sums := range map[int][]string{quickSums / 4: {"m-1.manifest.json"}, 1: nil} {
+	for size, sums := range map[int][]string{manifest.QuickSums / 4: {"m-1.manifest.json"}, 1: nil} {
 		dir := sessiontest.MemoryDir(t)
 		disk := &renames{FS: atomicfile.OrOS(nil)}
 		sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector(make([]float32, size)...)})
@@ -296,7 +296,7 @@ func (f *noSums) Rename(from, to string) error {
 // manifest gets none.
 func TestSumsFail(t *testing.T) {
 	dir, log := sessiontest.MemoryDir(t), new(bytes.Buffer)
-	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector(make([]float32, quickSums/4)...)})
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector(make([]float32, manifest.QuickSums/4)...)})
 	s := &Saver{FS: &noSums{FS: atomicfile.OrOS(nil)}, Logger: slog.New(slog.NewTextHandler(log, nil))}
 	prefix := save(t, s, sess, filepath.Join(dir, "m"), 1)
 	if m, err := manifest.Read(prefix); err != nil || m.Files != nil || !strings.Contains(log.String(), "no checksums in its manifest") {
@@ -312,7 +312,7 @@ func TestSumsFail(t *testing.T) {
 // the run. One without them is restored, retained and moved aside like any other.
 func TestSumsAreRare(t *testing.T) {
 	dir := sessiontest.MemoryDir(t)
-	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector(make([]float32, quickSums/4)...)})
+	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector(make([]float32, manifest.QuickSums/4)...)})
 	s := &Saver{Retention: []retention.Policy{retention.Best{Metric: "loss", N: 1}, retention.Last(2)}}
 	sums := func(prefix string) int {
 		m, err := manifest.Read(prefix)

@@ -4,24 +4,20 @@ import (
 	"context"
 	"io"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
+// quickFile is the size in bytes of a file that always gets one.
+const quickFile = 1 << 20
+
+// summing is how the sums of a checkpoint are taken.
+//
 // The SHA-256 of a large checkpoint takes several times as long as all else that is done with it, on the
 // processors with which the program trains. An archive has checksums of its own, which are verified: where saves
 // come in quick succession, only some of these get a SHA-256, too, as checkpoints of trainerd's own do.
-const (
-	quickSums = 8 << 20 // bytes of a checkpoint that always gets one
-	quickFile = 1 << 20 // bytes of a file that does
-	sumsShare = 0.01    // of the time of all processors
-	sumsRate  = 500e6   // bytes a second, before that was measured
-)
-
-// summing is how the sums of a checkpoint are taken.
 type summing struct {
 	manifest.Tees
 	thrifty bool
@@ -30,7 +26,7 @@ type summing struct {
 
 // newSumming returns that of a candidate. One that the program overwrites has a copy, which is known by its sum.
 func (s *Store) newSumming(c Checkpoint, due time.Time) *summing {
-	return &summing{thrifty: c.Size >= quickSums && !c.only && time.Now().Before(due), entries: map[string]string{}}
+	return &summing{thrifty: c.Size >= manifest.QuickSums && !c.only && time.Now().Before(due), entries: map[string]string{}}
 }
 
 // reader is what a look for damage reads a file through.
@@ -63,14 +59,9 @@ func (x *summing) describe(ctx context.Context, root *os.Root, files []string) (
 // sumsNext returns from when on there is time for the next sums.
 func (s *Store) sumsNext(c Checkpoint, due time.Time) time.Time {
 	if due.IsZero() && len(s.records) > 0 { // a run that is killed often has many first saves
-		return sumsAfter(time.Now(), time.Duration(float64(c.Size)/sumsRate*float64(time.Second)))
+		return manifest.NextSumsUnmeasured(time.Now(), c.Size)
 	}
 	return due
-}
-
-// sumsAfter returns when there is time for the next sums, after some.
-func sumsAfter(began time.Time, took time.Duration) time.Time {
-	return began.Add(time.Duration(float64(took) / sumsShare / float64(runtime.GOMAXPROCS(0))))
 }
 
 // AddSums gives the newest checkpoint the sums that it lacks: it is the last of a run.

@@ -58,10 +58,10 @@ func TestSumsInQuickSuccession(t *testing.T) {
 		sums          bool // of the archive
 		want          bool // of the second
 	}{
-		"large":                          {"ckpt-1.pt", "ckpt-2.pt", quickSums, true, false},
-		"small":                          {"ckpt-1.pt", "ckpt-2.pt", quickSums / 2, true, true},
-		"without checksums":              {"ckpt-1.pt", "ckpt-2.pt", quickSums, false, true},
-		"one name, which is overwritten": {"last.pt", "last.pt", quickSums, true, true},
+		"large":                          {"ckpt-1.pt", "ckpt-2.pt", manifest.QuickSums, true, false},
+		"small":                          {"ckpt-1.pt", "ckpt-2.pt", manifest.QuickSums / 2, true, true},
+		"without checksums":              {"ckpt-1.pt", "ckpt-2.pt", manifest.QuickSums, false, true},
+		"one name, which is overwritten": {"last.pt", "last.pt", manifest.QuickSums, true, true},
 	} {
 		dir := t.TempDir()
 		s := openStore(t, dir, map[bool]string{true: "last.pt", false: "ckpt-*"}[tc.first == tc.second])
@@ -86,9 +86,9 @@ func TestWithoutSums(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, "ckpt-*")
 	const name = "ckpt-2.pt"
-	saveArchive(t, filepath.Join(dir, "ckpt-1.pt"), quickSums, 1, true)
+	saveArchive(t, filepath.Join(dir, "ckpt-1.pt"), manifest.QuickSums, 1, true)
 	s.Refresh(true)
-	saveArchive(t, filepath.Join(dir, name), quickSums, 2, true)
+	saveArchive(t, filepath.Join(dir, name), manifest.QuickSums, 2, true)
 	s.Refresh(true)
 	childtest.Must(t, s.Measure(2, checkpoint.Measurements{}.With("loss", checkpoint.Measurement{Value: 0.5, Step: 2})))
 	again := func() (added []Checkpoint, bad []Rejected) {
