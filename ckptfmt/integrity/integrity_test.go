@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,7 +123,7 @@ func ExampleFormat() {
 	// other
 }
 
-// A sum of entries says what an archive has, unless it does not say that itself.
+// A sum of entries says what an archive has, unless it does not say that itself, or is not all of the file.
 func TestSumOfEntries(t *testing.T) {
 	archive := func(method uint16, texts ...string) string {
 		var b bytes.Buffer
@@ -141,20 +142,66 @@ func TestSumOfEntries(t *testing.T) {
 		}
 		return b.String()
 	}
-	sum := func(text string) string {
-		s, ok := integrity.SumOfEntries(strings.NewReader(text), int64(len(text)))
+	sum := func(name, text string) string {
+		s, ok := integrity.SumOfEntries(name, strings.NewReader(text), int64(len(text)))
 		if ok != (s != "") {
 			t.Errorf("%q, %v", s, ok)
 		}
 		return s
 	}
-	one := sum(archive(zip.Store, "a", ""))
-	if one == "" || one != sum(archive(zip.Deflate, "a", "")) || one == sum(archive(zip.Store, "b", "")) || one == sum(archive(zip.Store, "a")) {
+	stored := archive(zip.Store, "a", "")
+	one := sum("c.pt", stored)
+	if one == "" || one != sum("c.pt", archive(zip.Deflate, "a", "")) || one == sum("c.pt", archive(zip.Store, "b", "")) || one == sum("c.pt", archive(zip.Store, "a")) {
 		t.Errorf("the sum of an archive is %q", one)
 	}
-	for _, text := range []string{"", "text", archive(zip.Store), archive(zip.Store, "a")[:50]} {
-		if got := sum(text); got != "" {
-			t.Errorf("%q has the sum %s", text, got)
+	unsummed := strings.ReplaceAll(stored, "\x43\xbe\xb7\xe8", "\x00\x00\x00\x00") // the sum of "a"
+	for _, tt := range []struct{ name, text string }{
+		{"c.pt", ""}, {"c.pt", "text"}, {"c.pt", archive(zip.Store)}, {"c.pt", stored[:50]}, {"c.pt", unsummed},
+		{"c.pt", "what the program has to say of it" + stored}, {"__0_0.distcp", stored}, {"__0_0.DISTCP", stored},
+	} {
+		if got := sum(tt.name, tt.text); got != "" {
+			t.Errorf("%s with %q has the sum %s", tt.name, tt.text, got)
 		}
 	}
 }
+
+// What is read of files passes through what the caller gives, also of the smallest.
+func TestCheckThrough(t *testing.T) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, text := range []string{"", "a", strings.Repeat("more", 100_000)} {
+		e, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(len(text)), Method: zip.Store})
+		if err == nil {
+			_, err = e.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"c/a.pt": b.String(), "c/b.txt": ""}
+	through := map[string]int{}
+	err := integrity.CheckThrough(t.Context(), rootOf(t, files), []string{"c"}, nil, func(name string, f *os.File) io.ReaderAt {
+		return readerFunc(func(p []byte, at int64) (int, error) {
+			n, err := f.ReadAt(p, at)
+			through[name] += n
+			return n, err
+		})
+	})
+	if len(through) != 1 || through["c/a.pt"] < b.Len() || err != nil {
+		t.Errorf("%v of %d bytes, %v", through, b.Len(), err)
+	}
+	broken := errors.New("the disk is broken")
+	err = integrity.CheckThrough(t.Context(), rootOf(t, files), []string{"c"}, nil, func(string, *os.File) io.ReaderAt {
+		return readerFunc(func([]byte, int64) (int, error) { return 0, broken })
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("of a broken disk: %v", err)
+	}
+}
+
+type readerFunc func(p []byte, at int64) (int, error)
+
+func (f readerFunc) ReadAt(p []byte, at int64) (int, error) { return f(p, at) }

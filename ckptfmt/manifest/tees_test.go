@@ -200,8 +200,15 @@ func TestLeftOut(t *testing.T) {
 		t.Errorf("without entries: %+v", r)
 	}
 	files[0].Entries, full[0].Entries = "abc", "abc"
-	if !r.SameContent(full) || r.SameContent([]RecordFile{{Name: "ckpt.pt", Bytes: files[0].Bytes, Entries: "abd"}}) {
+	if !r.SameContent(full) {
 		t.Errorf("with entries: %+v", r)
+	}
+	for _, other := range []RecordFile{
+		{Name: "ckpt.pt", Bytes: files[0].Bytes, Entries: "abd"}, {Name: "ckpt.pt", Bytes: files[0].Bytes + 1, Entries: "abc"}, {Name: "other.pt", Bytes: files[0].Bytes, Entries: "abc"},
+	} {
+		if r.SameContent([]RecordFile{other}) {
+			t.Errorf("%+v has the same content", other)
+		}
 	}
 	if err := r.Write(nil, dir); err != nil {
 		t.Fatal(err)
@@ -212,5 +219,94 @@ func TestLeftOut(t *testing.T) {
 	archiveOf(t, name, 3, 100)
 	if files, err = sums.Describe(t.Context(), root, []string{"ckpt.pt"}); err != nil || files[0].SHA256 == "" {
 		t.Errorf("written to since: %+v, %v", files, err)
+	}
+}
+
+// openTee returns tees that have been given a file with that many bytes, and the sum of these.
+func openTee(t *testing.T, size int) (sums *Tees, root *os.Root, from *tee, want string) {
+	t.Helper()
+	text := make([]byte, size)
+	for i := range text {
+		text[i] = byte(i >> 8 * 7)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ckpt.pt"), text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := root.Open("ckpt.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close(); root.Close() })
+	sums = new(Tees)
+	return sums, root, sums.Reader("ckpt.pt", f).(*tee), sha256Of(text)
+}
+
+// Reads that leave out little are of one row; after a larger gap, or the end of the file, the rest is read for
+// the sum. What is read, and where it ends, does not change by that.
+func TestTeesFillGaps(t *testing.T) {
+	const size, piece = 3 * mostGap, 100
+	for _, tt := range []struct{ at, taken int64 }{
+		{0, piece}, {1, 1 + piece}, {mostGap, mostGap + piece}, {mostGap + 1, 0}, {size - piece/2, 0}, {size + 1, 0},
+	} {
+		sums, root, from, want := openTee(t, size)
+		p := make([]byte, piece)
+		n, err := from.ReadAt(p, tt.at)
+		if whole := tt.at+piece <= size; (n == piece) != whole || whole != (err == nil) || !whole && err != io.EOF {
+			t.Errorf("at %d: read %d, %v", tt.at, n, err)
+		}
+		if from.next != tt.taken {
+			t.Errorf("at %d: the sum has come to %d, want %d", tt.at, from.next, tt.taken)
+		}
+		from.ReadAt(p, tt.at/2) // what was read before
+		files, err := sums.Describe(t.Context(), root, []string{"ckpt.pt"})
+		if err != nil || files[0].SHA256 != want || files[0].Bytes != size {
+			t.Errorf("at %d: %+v, %v", tt.at, files, err)
+		}
+	}
+	sums, root, from, want := openTee(t, 10)
+	if n, err := from.ReadAt(make([]byte, 5), 20); n != 0 || err != io.EOF {
+		t.Errorf("after the end: read %d, %v", n, err)
+	}
+	if files, err := sums.Describe(t.Context(), root, []string{"ckpt.pt"}); err != nil || files[0].SHA256 != want || files[0].Bytes != 10 {
+		t.Errorf("after the end: %+v, %v", files, err)
+	}
+}
+
+// What the kernel says of changes counts as it was before the first read: what comes later may have been
+// written after it.
+func TestTeesStampBefore(t *testing.T) {
+	sums, root, from, _ := openTee(t, 10)
+	from.changed = time.Unix(1, 0)
+	files, err := sums.Describe(t.Context(), root, []string{"ckpt.pt"})
+	if err != nil || !files[0].Changed.Equal(from.changed) {
+		t.Errorf("got %+v, %v", files, err)
+	}
+}
+
+// A file that the system says nothing of is read as it is, and for its sum again.
+func TestTeesOfClosedFile(t *testing.T) {
+	dir := folder(t, map[string]string{"ckpt.pt": "weights"})
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	f, err := root.Open("ckpt.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	var sums Tees
+	if got := sums.Reader("ckpt.pt", f); got != io.ReaderAt(f) {
+		t.Errorf("it is read through %T", got)
+	}
+	sums.Leave("ckpt.pt", f)
+	if files, err := sums.Describe(t.Context(), root, []string{"ckpt.pt"}); err != nil || files[0].SHA256 != sha256Of([]byte("weights")) {
+		t.Errorf("got %+v, %v", files, err)
 	}
 }

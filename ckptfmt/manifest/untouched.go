@@ -26,14 +26,15 @@ func (r *Record) IsUntouched(root *os.Root) bool {
 	}
 	return !slices.ContainsFunc(r.Files, func(f RecordFile) bool {
 		info, err := root.Lstat(filepath.FromSlash(f.Name))
-		return err != nil || f.Changed.IsZero() || !changedAt(info).Equal(f.Changed)
+		return err != nil || !changedAt(info).Equal(f.Changed)
 	})
 }
 
-// stampOf returns when a file was changed last, zero where it may change again without another stamp.
+// stampOf returns when a file was changed last, zero where it may change again without another stamp: it has just
+// been changed, or its file system dates no changes, as some that are programs do not.
 func stampOf(info fs.FileInfo) time.Time {
 	at := changedAt(info)
-	if time.Since(at) < tick {
+	if time.Since(at) < tick || at.Unix() == 0 {
 		return time.Time{}
 	}
 	return at

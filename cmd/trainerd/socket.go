@@ -29,7 +29,7 @@ type socketKeeper struct {
 	every  time.Duration
 
 	now   *control.Socket // nil for none
-	fails int             // looks in a row that could not make it
+	fails int             // looks that could not make it before the first
 }
 
 // keepSocket answers at the control socket until end is called.
@@ -74,7 +74,6 @@ func (k *socketKeeper) look() {
 	if k.now == nil && k.fails >= failsLogged {
 		k.log.Info("the control socket is made", "socket", ln.Addr().String())
 	}
-	k.fails = 0
 	if k.now != nil {
 		k.now.Close()
 	}
@@ -98,7 +97,7 @@ func firstFolder(list string) string {
 
 func (s *service) socketName() string {
 	switch c := s.config; {
-	case c.IsChild() && c.Child.Nodes > 1 && c.Child.Node > 0:
+	case c.Child.Nodes > 1 && c.Child.Node > 0:
 		return control.WorkerSocketName(c.Child.Node)
 	case !c.Supervisor.IsChief:
 		return control.WorkerSocketName(c.Cluster.Task)

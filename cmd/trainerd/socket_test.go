@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/control"
+	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
 // keptSocket is a keeper whose socket gives each client the letter x.
@@ -148,5 +150,59 @@ func TestSocketOfARunThatFails(t *testing.T) {
 	k.start()()
 	if log.Len() > 0 || k.now != nil {
 		t.Errorf("socket %v; the log has:\n%s", k.now, log)
+	}
+}
+
+// The socket is looked after until the end; one that could not be made just once, or that is made in place of
+// another, is not in the log, and the one before is closed.
+func TestSocketIsKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	k, log := keptSocket(t, dir, "")
+	k.look()
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	k.every = time.Millisecond
+	end := k.start()
+	name := filepath.Join(dir, control.SocketName)
+	if !isAnswered(dir) {
+		t.Error("it is not made at once")
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(time.Minute); !isAnswered(dir) && time.Now().Before(limit); {
+		time.Sleep(time.Millisecond)
+	}
+	if end(); !isAnswered(dir) {
+		t.Error("it is not made again")
+	}
+	before := k.now
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	k.look()
+	if err := before.UnixListener.Close(); !errors.Is(err, net.ErrClosed) || before == k.now || log.Len() > 0 {
+		t.Errorf("the socket before ends with %v; the log has:\n%s", err, log)
+	}
+}
+
+// Each process of a job has a socket of its own.
+func TestSocketName(t *testing.T) {
+	for _, tt := range []struct {
+		change func(c *config.Config)
+		want   string
+	}{
+		{func(*config.Config) {}, control.SocketName},
+		{func(c *config.Config) { c.Supervisor.IsChief, c.Cluster.Task = false, 3 }, control.WorkerSocketName(3)},
+		{func(c *config.Config) { c.Child.Nodes, c.Child.Node = 2, 1 }, control.WorkerSocketName(1)},
+		{func(c *config.Config) { c.Child.Nodes, c.Child.Node = 2, 0 }, control.SocketName},
+		{func(c *config.Config) { c.Child.Nodes, c.Child.Node = 1, 1 }, control.SocketName},
+	} {
+		c := config.Default()
+		tt.change(c)
+		if got := (&service{config: c}).socketName(); got != tt.want {
+			t.Errorf("of node %d of %d: %s, want %s", c.Child.Node, c.Child.Nodes, got, tt.want)
+		}
 	}
 }

@@ -272,3 +272,28 @@ func TestEventsOfOneThatBeginsAgainElsewhere(t *testing.T) {
 		wantShown(t, filepath.Join(sv.Logdir, "tb"), "loss", count(1, 15)...)
 	})
 }
+
+// TestContinuesFromNewest has the checkpoint that a program has loaded which begins again, having got further at
+// some time: the newest from before that, or the newest of all.
+func TestContinuesFromNewest(t *testing.T) {
+	dir := childtest.Logdir(t, "0", "1", "2", "3")
+	r := &run{store: openStore(t, dir, "?")}
+	r.store.Refresh(true)
+	all := r.store.Known()
+	for since, want := range map[time.Time]int64{all[2].Saved: 2, all[3].Saved.Add(-1): 2, all[3].Saved: 3, all[0].Saved.Add(-1): 3} {
+		r.continueFromNewest(since)
+		if got := r.attempt.given; got == nil || got.Step != want || r.rewinds.given != got.Path {
+			t.Errorf("since %v: %+v, and a rewind from %q; want step %d", since, got, r.rewinds.given, want)
+			continue
+		}
+		for first, known := range map[int64]bool{want: false, want + 1: true, want + 2: false, want - 1: false} {
+			if got := r.loadedBefore(first); (got != nil) != known || known && got.Step != want {
+				t.Errorf("one that begins again with step %d has loaded %+v", first, got)
+			}
+		}
+	}
+	r.store = openStore(t, t.TempDir(), "?")
+	if r.continueFromNewest(time.Now()); r.attempt.given != nil || r.rewinds.given != "" || r.loadedBefore(1) != nil {
+		t.Errorf("without a checkpoint: %+v, and a rewind from %q", r.attempt.given, r.rewinds.given)
+	}
+}

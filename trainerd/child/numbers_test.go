@@ -3,11 +3,12 @@
 package child
 
 import (
-	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
@@ -19,32 +20,43 @@ import (
 // tf.train.CheckpointManager are, while it reports steps: what it has done when it saved, and
 // how well, is that of the steps, also for a later run.
 func TestCountsSaves(t *testing.T) {
-	sv, out := supervise(t, "steps 1 40;write w-1;await trainerd.manifests/1.json;steps 41 80;write w-2;await trainerd.manifests/2.json;"+
-		"steps 81 120;write w-3;await trainerd.manifests/3.json;say ready;sleep")
-	sv.LookEvery = 20 * time.Millisecond
-	sv.Checkpoints = "w-*"
-	sv.Retention = []retention.Policy{retention.Last(3)}
-	ctx, stop := context.WithCancel(t.Context())
-	sv.Stdout = &stopper{screen: out, at: "ready", stop: stop}
-	if exit, err := sv.Run(ctx); exit.Cause != Stopped || err != nil {
-		t.Fatalf("got %v, %v, though it has saved all", exit.Cause, err)
-	}
-	for _, name := range []string{"w-1", "w-3"} { // one alone shows it, too
-		if err := os.Rename(filepath.Join(sv.Logdir, name), filepath.Join(sv.Logdir, "not-"+name)); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		sv, _ := simulate(t, func(p *simProgram) int {
+			for save := range 3 {
+				for step := 40*save + 1; step <= 40*save+40; step++ {
+					p.say("step=%d loss=%v", step, 1/float64(step))
+				}
+				p.sleep(time.Second)
+				saveNow(t, p, fmt.Sprint("w-", save+1))
+				p.sleep(10 * time.Second)
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.Checkpoints, sv.Retention = "w-*", []retention.Policy{retention.Last(3)}
+		stop, end := begin(t, sv)
+		pass(time.Minute)
+		stop()
+		if exit, err := end(); exit.Cause != Stopped || err != nil {
+			t.Errorf("got %v, %v, though it has saved all", exit.Cause, err)
 		}
-	}
-	known, err := found.Look(sv.Logdir, sv.Checkpoints)
-	if err != nil || len(known) != 1 {
-		t.Fatalf("got %v, %v", known, err)
-	}
-	for _, c := range known {
-		records, bad := manifest.Records(sv.Logdir)
-		i := slices.IndexFunc(records, func(r *manifest.Record) bool { return r.Step == c.Step })
-		if bad != nil || i < 0 || c.Reached() != 40*c.Step || float64(records[i].Metrics["loss"]) != 1/float64(40*c.Step) {
-			t.Errorf("save %d is of step %d; records %+v, %v", c.Step, c.Reached(), records, bad)
+		for _, name := range []string{"w-1", "w-3"} { // one alone shows it, too
+			if err := os.Rename(filepath.Join(sv.Logdir, name), filepath.Join(sv.Logdir, "not-"+name)); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
+		known, err := found.Look(sv.Logdir, sv.Checkpoints)
+		if err != nil || len(known) != 1 {
+			t.Fatalf("got %v, %v", known, err)
+		}
+		for _, c := range known {
+			records, bad := manifest.Records(sv.Logdir)
+			i := slices.IndexFunc(records, func(r *manifest.Record) bool { return r.Step == c.Step })
+			if bad != nil || i < 0 || c.Reached() != 40*c.Step || float64(records[i].Metrics["loss"]) != 1/float64(40*c.Step) {
+				t.Errorf("save %d is of step %d; records %+v, %v", c.Step, c.Reached(), records, bad)
+			}
+		}
+	})
 }
 
 // TestTrustsNumberOfSave has checkpoints whose numbers count saves, or epochs: a finite loss has

@@ -15,17 +15,22 @@ import (
 )
 
 // TestSpared has the checkpoints that a rewind may need: the newest that is good, and the
-// one before as long as nothing has shown that.
+// one before as long as nothing has shown that; and where they were all saved after the last finite loss, though
+// of earlier steps, the newest from before it.
 func TestSpared(t *testing.T) {
 	dir := childtest.Logdir(t, "0", "1", "2", "3", "4", "5")
 	r := &run{store: openStore(t, dir, "?")}
 	r.store.Refresh(true)
 	r.store.Known()[3].OnTrial = true
+	saved := func(step int) time.Time { return r.store.Known()[step].Saved }
 	for _, tc := range []struct {
 		rewinds
 		want string
 	}{
 		{rewinds{good: 4}, "4 2"}, {rewinds{good: 4, proven: true}, "4"}, {rewinds{good: 9}, "5 4"}, {rewinds{good: 0}, "0"}, {rewinds{good: -1}, ""},
+		{rewinds{good: 9, goodAt: saved(2), proven: true}, "5 2"}, {rewinds{good: 9, goodAt: saved(2)}, "5 4 2"}, {rewinds{good: 9, goodAt: saved(4), proven: true}, "5 4"},
+		{rewinds{good: 9, goodAt: saved(5), proven: true}, "5"}, {rewinds{good: 5, goodAt: saved(2), proven: true}, "5"},
+		{rewinds{given: filepath.Join(dir, "5"), good: 9, goodAt: saved(2), proven: true}, "5"},
 	} {
 		r.rewinds = tc.rewinds
 		if got := strings.ReplaceAll(strings.Join(r.spared(), " "), dir+"/", ""); got != tc.want {

@@ -244,3 +244,39 @@ func TestGoneOfSeveral(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyNewCopy has copies that are not what the record says, or that are that and damaged: the program has
+// overwritten the checkpoint while it was read.
+func TestVerifyNewCopy(t *testing.T) {
+	whole := childtest.Tensors()
+	for what, tc := range map[string]struct {
+		recorded, copied string // "" for no file
+		intact           bool
+	}{
+		"the same":                    {whole, whole, true},
+		"other bytes":                 {whole, strings.Replace(whole, "12345678", "12345679", 1), false},
+		"none":                        {whole, "", false},
+		"half a save, and its record": {whole[:20], whole[:20], false},
+	} {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, "last.safetensors"), tc.recorded)
+		childtest.Write(t, filepath.Join(dir, "x", "other.safetensors"), whole)
+		if tc.copied != "" {
+			childtest.Write(t, filepath.Join(dir, "x", "last.safetensors"), tc.copied)
+		}
+		s := openStore(t, dir, "last*")
+		files, err := manifest.Describe(t.Context(), s.root, []string{"last.safetensors"})
+		childtest.Must(t, err)
+		if err := s.verifyNewCopy(t.Context(), "x", []string{"x"}, &manifest.Record{Files: files}); (err == nil) != tc.intact {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	dir := childtest.Logdir(t, "last.bin", "x/other.bin")
+	childtest.Must(t, os.Symlink("../last.bin", filepath.Join(dir, "x", "last.bin")))
+	s := openStore(t, dir, "last*")
+	files, err := manifest.Describe(t.Context(), s.root, []string{"last.bin"})
+	childtest.Must(t, err)
+	if err := s.verifyNewCopy(t.Context(), "x", []string{"x"}, &manifest.Record{Files: files}); err == nil {
+		t.Error("a link to the checkpoint is a copy")
+	}
+}

@@ -35,7 +35,7 @@ func (x *summing) reader(name string, f *os.File) io.ReaderAt {
 	if err != nil || info.Size() < quickFile {
 		return x.Reader(name, f)
 	}
-	sum, ok := integrity.SumOfEntries(f, info.Size())
+	sum, ok := integrity.SumOfEntries(name, f, info.Size())
 	if !ok {
 		return x.Reader(name, f)
 	}
@@ -70,7 +70,7 @@ func (s *Store) AddSums(ctx context.Context) error {
 		return nil
 	}
 	c := &s.known[len(s.known)-1]
-	if c.record == nil || c.OnTrial || c.record.HasSums() {
+	if c.record == nil || c.record.HasSums() {
 		return nil
 	}
 	files, err := integrity.Files(s.root, c.files)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +16,15 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
-// saveArchive writes an archive with an entry of that many bytes, with or without its checksum.
+// saveArchive writes an archive of that many bytes, whose entry has a checksum or none.
 func saveArchive(t *testing.T, name string, size int, fill byte, sums bool) {
+	t.Helper()
+	empty := archiveOf(t, 0, fill, sums)
+	childtest.Write(t, name, archiveOf(t, size-len(empty), fill, sums))
+}
+
+// archiveOf returns an archive with an entry of that many bytes.
+func archiveOf(t *testing.T, size int, fill byte, sums bool) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -31,7 +39,7 @@ func saveArchive(t *testing.T, name string, size int, fill byte, sums bool) {
 	}
 	childtest.Must(t, err)
 	childtest.Must(t, w.Close())
-	childtest.Write(t, name, b.String())
+	return b.String()
 }
 
 // recordOf returns the record of a file in a logdir, nil for none.
@@ -67,6 +75,9 @@ func TestSumsInQuickSuccession(t *testing.T) {
 		s := openStore(t, dir, map[bool]string{true: "last.pt", false: "ckpt-*"}[tc.first == tc.second])
 		saveArchive(t, filepath.Join(dir, tc.first), tc.size, 1, tc.sums)
 		s.Refresh(true)
+		if moved := !s.sumsDue.IsZero(); moved != (tc.size >= manifest.QuickSums) {
+			t.Errorf("%s: the next sums are due at %v", what, s.sumsDue)
+		}
 		if r := recordOf(t, dir, tc.first); r == nil || !r.HasSums() {
 			t.Errorf("%s: the first has the record %+v", what, r)
 		}
@@ -121,5 +132,160 @@ func TestWithoutSums(t *testing.T) {
 	childtest.Must(t, os.Chtimes(filepath.Join(dir, name), info.ModTime(), info.ModTime()))
 	if added, bad := again(); len(added) != 1 || len(bad) != 1 || !bad[0].Damaged() {
 		t.Errorf("damaged: added %v, bad %v", added, bad)
+	}
+}
+
+// TestSumsDue has checkpoints of some size: the large ones move the time on from which there is time for the next
+// sums, by what theirs took, and get none before it.
+func TestSumsDue(t *testing.T) {
+	for _, tc := range []struct {
+		what    string
+		size    int
+		due     time.Duration // from now; 0 for the first of a run
+		records int           // of earlier runs
+		sums    bool
+		moved   bool
+	}{
+		{"first", manifest.QuickSums, 0, 0, true, true},
+		{"first, small", manifest.QuickSums - 1, 0, 0, true, false},
+		{"first after a kill", manifest.QuickSums, 0, 1, false, true},
+		{"due", manifest.QuickSums, -time.Second, 1, true, true},
+		{"not due", manifest.QuickSums, time.Hour, 1, false, false},
+		{"not due, small", manifest.QuickSums - 1, time.Hour, 1, true, false},
+	} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "ckpt-*")
+		saveArchive(t, filepath.Join(dir, "ckpt-2.pt"), tc.size, 1, true)
+		for i := range tc.records {
+			s.records[key{step: int64(i)}] = &manifest.Record{}
+		}
+		began := time.Now()
+		before := began.Add(tc.due)
+		if tc.due == 0 {
+			before = time.Time{}
+		}
+		due := before
+		r, _, err := s.verifyOne(t.Context(), s.Candidates(true)[0], nil, false, &due)
+		if err != nil || r.HasSums() != tc.sums {
+			t.Errorf("%s: %v, the record is %+v", tc.what, err, r)
+		}
+		if moved := !due.Equal(before); moved != tc.moved || moved && !due.After(began) {
+			t.Errorf("%s: sums were due at %v, and are at %v", tc.what, before, due)
+		}
+	}
+}
+
+// TestSumsDueStays has a verdict from before the last one: it does not bring back an earlier time.
+func TestSumsDueStays(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-1.bin")
+	s := openStore(t, dir, "ckpt-*")
+	verdicts := s.Verify(t.Context(), s.Candidates(true))
+	for _, due := range []time.Time{time.Unix(2, 0), time.Unix(1, 0), {}} {
+		verdicts[0].sumsDue = due
+		if s.Accept(verdicts); !s.sumsDue.Equal(time.Unix(2, 0)) {
+			t.Errorf("after a verdict with %v sums are due at %v", due, s.sumsDue)
+		}
+	}
+}
+
+// saveParts writes a folder with files of several kinds, and has the store verify it when no sums are due.
+func saveParts(t *testing.T, dir string) *manifest.Record {
+	t.Helper()
+	saveArchive(t, filepath.Join(dir, "ckpt-2", "a.pt"), manifest.QuickSums, 1, true)
+	saveArchive(t, filepath.Join(dir, "ckpt-2", "b.pt"), quickFile, 2, true)
+	saveArchive(t, filepath.Join(dir, "ckpt-2", "c.pt"), quickFile-1, 3, true)
+	childtest.Write(t, filepath.Join(dir, "ckpt-2", "d.bin"), strings.Repeat("d", quickFile))
+	s := openStore(t, dir, "ckpt-*")
+	s.sumsDue = time.Now().Add(time.Hour)
+	s.Refresh(true)
+	r := recordOf(t, dir, "ckpt-2")
+	if r == nil || len(r.Files) != 4 {
+		t.Fatalf("the record is %+v", r)
+	}
+	return r
+}
+
+// TestSumsOfParts has a folder that is saved when no sums are due: its large archives are described by the sums
+// of their entries alone, all else by a SHA-256.
+func TestSumsOfParts(t *testing.T) {
+	for i, f := range saveParts(t, t.TempDir()).Files {
+		if leaves := i < 2; (f.SHA256 == "") != leaves || (f.Entries != "") != leaves {
+			t.Errorf("%s has %+v", f.Name, f)
+		}
+	}
+}
+
+// TestDamageNextToArchives has a changed byte in one of the files of such a folder, whose time is as it was:
+// the next run finds it, whichever sum the file has.
+func TestDamageNextToArchives(t *testing.T) {
+	for _, name := range []string{"a.pt", "b.pt", "c.pt", "d.bin"} {
+		dir := t.TempDir()
+		saveParts(t, dir)
+		file := filepath.Join(dir, "ckpt-2", name)
+		info := childtest.Stat(t, file)
+		childtest.Write(t, file, childtest.Flip(childtest.Read(t, file), 1000))
+		childtest.Must(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
+		s := openStore(t, dir, "ckpt-*")
+		s.ReadRecords()
+		if added, bad := s.Refresh(true); len(added) > 0 || len(bad) != 1 || !bad[0].Damaged() {
+			t.Errorf("%s: added %v, bad %v", name, added, bad)
+		}
+	}
+}
+
+// withoutSums returns the store of a logdir whose only checkpoint has no SHA-256.
+func withoutSums(t *testing.T, dir string) *Store {
+	t.Helper()
+	s := openStore(t, dir, "ckpt-*")
+	s.sumsDue = time.Now().Add(time.Hour)
+	saveArchive(t, filepath.Join(dir, "ckpt-1.pt"), manifest.QuickSums, 1, true)
+	if s.Refresh(true); len(s.known) != 1 || s.known[0].record.HasSums() {
+		t.Fatalf("known are %+v", s.known)
+	}
+	return s
+}
+
+// TestAddSums has the newest checkpoint at the end of a run: it gets the sums that it lacks, if it is what was
+// verified.
+func TestAddSums(t *testing.T) {
+	name := func(s *Store) string { return filepath.Join(s.root.Name(), "ckpt-1.pt") }
+	for what, tc := range map[string]struct {
+		change func(s *Store)
+		sums   bool
+		fails  bool
+	}{
+		"as it was":   {func(*Store) {}, true, false},
+		"gone":        {func(s *Store) { childtest.Must(t, os.Remove(name(s))) }, false, true},
+		"damaged":     {func(s *Store) { childtest.Write(t, name(s), childtest.Flip(childtest.Read(t, name(s)), 1000)) }, false, true},
+		"overwritten": {func(s *Store) { saveArchive(t, name(s), manifest.QuickSums, 2, true) }, false, false},
+		"not recorded": {func(s *Store) {
+			s.known[0].record = nil // as on a full disk
+		}, false, false},
+		"bad disk": {func(s *Store) {
+			s.disk = childtest.PickyDisk{FS: s.disk, Logdir: s.root.Name(), Fails: func(op, _ string) bool { return op == "create" }}
+		}, false, true},
+	} {
+		s := withoutSums(t, t.TempDir())
+		tc.change(s)
+		if err := s.AddSums(t.Context()); (err != nil) != tc.fails {
+			t.Errorf("%s: %v", what, err)
+		}
+		if r := recordOf(t, s.root.Name(), "ckpt-1.pt"); r.HasSums() != tc.sums {
+			t.Errorf("%s: the record is %+v", what, r)
+		}
+	}
+}
+
+// TestAddNoSums has nothing that lacks sums: nothing is read or written.
+func TestAddNoSums(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "ckpt-*")
+	childtest.Must(t, s.AddSums(t.Context()))
+	childtest.Write(t, filepath.Join(dir, "ckpt-1.bin"), "weights")
+	s.Refresh(true)
+	before := recordOf(t, dir, "ckpt-1.bin")
+	childtest.Must(t, s.AddSums(t.Context()))
+	if now := recordOf(t, dir, "ckpt-1.bin"); !now.Verified.Equal(before.Verified) {
+		t.Errorf("the record is %+v, and was %+v", now, before)
 	}
 }

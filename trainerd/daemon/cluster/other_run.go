@@ -64,7 +64,7 @@ func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 
 // sayOther reports for which run this one waits; the log has it once.
 func (t *Task) sayOther(other sighting, said *bool, limit time.Duration) {
-	t.ReportWait(fmt.Sprintf("another run, which trains its model on the same servers and is at step %d", max(other.step, 0)))
+	t.ReportWait(fmt.Sprintf("another run, which trains its model on the same servers and is at step %d", other.step))
 	if !*said {
 		t.log.Warn("waiting for another run that trains its model on the same servers; give each run servers of its own", "its_step", other.step, "patience", limit)
 	}
@@ -83,13 +83,7 @@ func (t *Task) lookForOther(ctx context.Context, sess session.Session) (seen sig
 	if seen.life, err = readLife(ctx, sess); err != nil {
 		return sighting{}, err
 	}
-	seen.step, err = t.program.ReadStep(ctx, sess)
-	if IsLost(err) || ctx.Err() != nil {
-		return sighting{}, err
-	}
-	if err != nil {
-		seen.step = session.NoStep // it is not complete yet, or not like this run's
-	}
+	seen.step, _ = t.program.ReadStep(ctx, sess) // 0 for a model that is not complete, or not like this run's; what else is wrong the next look says
 	return seen, nil
 }
 
