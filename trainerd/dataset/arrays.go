@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -49,6 +50,22 @@ func (a *array) isBytes() bool {
 // which is how Keras has labels.
 func (a *array) isList() bool {
 	return len(a.shape) == 1 || len(a.shape) == 2 && a.shape[1] == 1
+}
+
+// isMeasured reports whether the elements are floats, too many different ones for
+// classes.
+func (a *array) isMeasured() bool {
+	const few = 20
+	if !dtype.IsFloat(a.dtype) {
+		return false
+	}
+	distinct := make(map[float64]bool)
+	for i := range a.count() {
+		if distinct[a.at(i)] = true; len(distinct) > few {
+			return true
+		}
+	}
+	return false
 }
 
 // isArrays reports whether a format is that of files of arrays, with one of labels.

@@ -48,6 +48,8 @@ func (f *foundImages) noImages(dir string) *Error {
 func noClasses(dir string, classes, images int) *Error {
 	hint := "make a folder for each of at least two classes, with its images in it; of a table give the file"
 	switch tables := tablesIn(dir); {
+	case classes == 0 && hasImages(dir):
+		return &Error{File: dir, Reason: "has images, but no folder for each class", Hint: "make these folders, or, if a table has the names and labels of the images, give it with --label TABLE"}
 	case len(tables) == 1:
 		hint = "it has a table: give " + tables[0]
 	case len(tables) > 1:
@@ -55,6 +57,12 @@ func noClasses(dir string, classes, images int) *Error {
 		hint = fmt.Sprintf("it has %d tables: give one, such as %s, or several of the same columns by a pattern, such as %s", len(tables), tables[0], all)
 	}
 	return &Error{File: dir, Reason: fmt.Sprintf("has %d folders with %d images", classes, images), Hint: hint}
+}
+
+// hasImages reports whether images are in a folder itself.
+func hasImages(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isImage(e.Name()) })
 }
 
 // tablesIn returns the files in a folder that are called like tables, those to train with first.

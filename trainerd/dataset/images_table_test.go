@@ -52,6 +52,14 @@ func TestImagesWithTable(t *testing.T) {
 	}
 }
 
+func TestImagesWithoutLabels(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.png", pngOf(gradient(2, 2, red, blue)))
+	if _, err := NewSample(t.Context(), dir, "", AnyTask); err == nil || !strings.Contains(err.Error(), "has images, but no folder for each class; make these folders, or, if a table") {
+		t.Errorf("images alone: %v", err)
+	}
+}
+
 // A model is compared with the labels of a table.
 func TestExamplesOfImagesWithTable(t *testing.T) {
 	dir, table := photos(t, "class,name,id\nsetter,b.png,1\nhusky,a.png,2\nsetter,d.png,3\n")

@@ -123,3 +123,38 @@ func TestSampleNumPy(t *testing.T) {
 		t.Errorf("the first row to predict is %v, with labels: %v; %v", first.X, in.HasLabels, err)
 	}
 }
+
+// Few different whole numbers are classes, and so are more that leave hardly any out; what is
+// measured or counted is not.
+func TestSampleLabelsOfArrays(t *testing.T) {
+	const rows = 120
+	x := npyOf("<f8", false, "120, 1", make([]byte, 8*rows))
+	for _, c := range []struct {
+		name  string
+		descr string
+		label func(i int) int
+		want  int // classes, 0 for numbers
+	}{
+		{"ten classes", "<i8", func(i int) int { return i % 10 }, 10},
+		{"ten classes as floats", "<f8", func(i int) int { return i % 10 }, 10},
+		{"forty classes", "<i8", func(i int) int { return i % 40 }, 40},
+		{"forty classes from 1", "<i8", func(i int) int { return 1 + i%40 }, 41},
+		{"counts", "<i8", func(i int) int { return i % 40 * 7 }, 0},
+		{"measurements", "<f8", func(i int) int { return i % 40 }, 0},
+	} {
+		var y []byte
+		for i := range rows {
+			if c.descr == "<f8" {
+				y = append(y, float64s(float64(c.label(i)))...)
+			} else {
+				y = append(y, int64s(int64(c.label(i)))...)
+			}
+		}
+		dir := t.TempDir()
+		name := write(t, dir, "X.npy", x)
+		write(t, dir, "y.npy", npyOf(c.descr, false, "120,", y))
+		if s := sample(t, name, "", AnyTask); s.Classes != c.want || s.Numbers != (c.want == 0) {
+			t.Errorf("%s: %d classes, numbers: %v; want %d", c.name, s.Classes, s.Numbers, c.want)
+		}
+	}
+}

@@ -73,6 +73,9 @@ func (s *Sample) arrayLabels(y *array, task Task) error {
 		}
 		return &Error{File: s.LabelFile, Reason: fmt.Sprintf("has the shape %v; want one label for each of the %d examples", y.shape, s.Rows), Hint: hint}
 	}
+	if task == AnyTask && y.isMeasured() {
+		task = Regression
+	}
 	all := make([]float64, s.Rows)
 	for i := range all {
 		all[i] = y.at(i)
@@ -94,7 +97,9 @@ func (s *Sample) classify(labels []float64, task Task, place string) error {
 	if len(distinct) < 2 {
 		return &Error{File: place, Reason: "every label is the same", Hint: "check that they are the labels"}
 	}
-	classes := whole && top <= maxClasses && 2*len(distinct) <= len(labels)
+	const few = 20
+	filled := len(distinct) <= few || 4*len(distinct) >= 3*int(top) // hardly a number between is none
+	classes := whole && top <= maxClasses && 2*len(distinct) <= len(labels) && filled
 	s.Numbers = task == Regression || task == AnyTask && !classes
 	if !s.Numbers && !whole {
 		return &Error{File: place, Reason: "the labels are not whole numbers from 0 up, so no classes", Hint: "use --task regression"}

@@ -177,7 +177,7 @@ func (p *Profile) asLabel(numbers bool) Use {
 		u.Rule = fmt.Sprintf("label: %d classes", p.Distinct)
 	}
 	if u.Unit != "" {
-		u.Rule += " of " + u.Unit
+		u.Rule += " in " + u.Unit
 	}
 	if u.Missing > 0 {
 		u.Rule += "; rows without it are left out"
