@@ -26,8 +26,21 @@ type Survey struct {
 
 // NewSurvey reads a table, until ctx is done.
 func NewSurvey(ctx context.Context, name string) (*Survey, error) {
-	return surveyTable(ctx, name, table.Options{Sniff: true})
+	s, err := surveyTable(ctx, name, table.Options{Sniff: true})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(s.Columns) < 2:
+		return nil, &Error{File: name, Reason: "has a single column", Hint: "a row needs a label and at least one feature"}
+	case s.Rows == 0:
+		return nil, &Error{File: name, Reason: "holds no rows", Hint: "training needs at least two"}
+	case s.Rows < 2:
+		return nil, &Error{File: name, Reason: "holds a single row", Hint: "training needs at least two"}
+	}
+	return s, nil
 }
+
+// surveyTable reads a table as o says, also one with few rows.
 
 func surveyTable(ctx context.Context, name string, o table.Options) (*Survey, error) {
 	if err := statTable(name); err != nil {
@@ -49,18 +62,7 @@ func surveyTable(ctx context.Context, name string, o table.Options) (*Survey, er
 		}
 		s.Rows++
 	})
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(s.Columns) < 2:
-		return nil, &Error{File: name, Reason: "has a single column", Hint: "a row needs a label and at least one feature"}
-	case s.Rows == 0:
-		return nil, &Error{File: name, Reason: "holds no rows", Hint: "training needs at least two"}
-	case s.Rows < 2:
-		return nil, &Error{File: name, Reason: "holds a single row", Hint: "training needs at least two"}
-	}
-	return s, nil
+	return s, err
 }
 
 // each calls f for every row. Rows that are faulty are left to the training,

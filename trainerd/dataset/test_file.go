@@ -62,7 +62,10 @@ func (s *Survey) FindTestFile(ctx context.Context, p *Plan) (*TestFile, error) {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			return &TestFile{Name: name, Reason: err.Error()}, nil
+			return &TestFile{Name: name, Reason: strings.TrimPrefix(err.Error(), name+": ")}, nil
+		}
+		if t.Rows == 0 {
+			return &TestFile{Name: name, Reason: "it holds no rows"}, nil
 		}
 		return s.asTestFile(t, p), nil
 	}
