@@ -34,7 +34,7 @@ func evalCommand() *cli.Command {
 		Usage:       "compare a trained model with the labels of a file",
 		UsageText:   "trainerd eval [options] CONFIG|LOGDIR|SAVEDMODEL DATA|- | CONFIG|LOGDIR",
 		Description: evalHelp,
-		Flags:       append(dataFlags(), &cli.StringFlag{Name: "labels", Usage: "take the labels of IDX data from `FILE`"}),
+		Flags:       append(dataFlags(), &cli.StringFlag{Name: "labels", Usage: "take the labels of IDX or .npy data, or of images in one folder, from `FILE`"}),
 		Action: func(c *cli.Context) error {
 			read := evalFile
 			if c.NArg() == 1 {

@@ -20,13 +20,17 @@ import (
 const initHelp = `Reads DATA, prints what it understood of it, writes a config with comments to
 CONFIG, or to a file named like the data, and checks it. An existing file is not
 changed. DATA is a table (CSV in any dialect, JSON lines or Parquet; compressed or
-not), IDX files such as MNIST's, TFRecord files of tf.Example messages (also a
-pattern in quotes), or a folder with a folder of images for each class.
+not) or TFRecord files of tf.Example messages, each also in several files that a
+pattern in quotes names, IDX files such as MNIST's, an array of NumPy with an
+example in each row (.npy), or a folder with a folder of images for each class.
 
 Without --label the column to predict is the one called target, label, survived,
 y, outcome, diagnosis, species or class, else the last one; in a table without a
 header the first one, if it alone has classes. It is a class if it has words, or few
 different whole numbers; else a number.
+
+Next to a table called like train.csv, a test.csv with the same columns is the test
+part; so are files of IDX and NumPy data, and folders, with such names.
 
 Columns that say nothing are left out: those that count or identify the rows, are
 different in every row, have a single word, or tell the label in other words. The
@@ -36,11 +40,14 @@ a column named so tells, are kept together: all train, or all test.
 EXAMPLES:
    trainerd init iris.csv
    trainerd init titanic.csv --label survived
+   trainerd init 'sales-2026-*.csv' --label sold
    trainerd init houses.parquet --label price --task regression houses.toml
    trainerd init trips.csv --label minutes --drop fare --drop tip
    trainerd init train-images-idx3-ubyte.gz mnist.toml
+   trainerd init X_train.npy
    trainerd init 'train-*.tfrecord' --label image/class/label flowers.toml
-   trainerd init photos/` + initProgramHelp
+   trainerd init photos/
+   trainerd init --label breeds.csv dogs/` + initProgramHelp
 
 // readingEvery is how often init says that it still reads: a million images take minutes.
 const readingEvery = 20 * time.Second
@@ -52,7 +59,7 @@ func initCommand() *cli.Command {
 		UsageText:   "trainerd init [--label COLUMN] [--task TASK] DATA [CONFIG] | [CONFIG] -- PROGRAM ARGS...",
 		Description: initHelp,
 		Flags: append(initProgramFlags(),
-			&cli.StringFlag{Name: "label", Usage: "name or number, from 0, of the `COLUMN` to predict; -1 is the last; of IDX data the file with the labels"},
+			&cli.StringSliceFlag{Name: "label", Usage: "name or number, from 0, of the `COLUMN` to predict; -1 is the last; of IDX or .npy data, and of images in one folder, the file with the labels"},
 			&cli.StringFlag{Name: "weight", Usage: "the `COLUMN` of a table with the weight of each row"},
 			&cli.StringFlag{Name: "group", Usage: "the `COLUMN` of a table that says which rows belong together, as those of one patient; \"\" for none"},
 			&cli.StringSliceFlag{Name: "drop", Usage: "leave out the `COLUMN`, as one that is known only when the label is; may be repeated"},

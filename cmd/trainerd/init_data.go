@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
@@ -20,7 +21,11 @@ func newTemplate(c *cli.Context, file string) (*config.Template, error) {
 	if task != dataset.AnyTask && task != dataset.Classification && task != dataset.Regression {
 		return nil, usagef("init: --task is %s or %s", dataset.Classification, dataset.Regression)
 	}
-	sample, err := dataset.NewSample(c.Context, file, c.String("label"), task)
+	label, err := labelFlag(c, file)
+	if err != nil {
+		return nil, err
+	}
+	sample, err := dataset.NewSample(c.Context, file, label, task)
 	if err != nil {
 		return nil, err
 	}
@@ -36,20 +41,33 @@ func newTemplate(c *cli.Context, file string) (*config.Template, error) {
 		}
 		return &config.Template{Sample: sample}, printSample(c.App.Writer, sample, file)
 	}
-	return newTableTemplate(c, file, task)
+	return newTableTemplate(c, file, label, task)
+}
+
+// labelFlag returns what --label says, "" for nothing.
+func labelFlag(c *cli.Context, file string) (string, error) {
+	labels := c.StringSlice("label")
+	if len(labels) == 0 {
+		return "", nil
+	}
+	if len(labels) > 1 {
+		one := shell.Join([]string{"trainerd", "init", "--label", labels[0], "--drop", labels[1], file, baseName(labels[0]) + ".toml"})
+		return "", usagef("init: a job predicts one column, but --label is given %d times; write a job for each, which does not learn from the others: %s", len(labels), one)
+	}
+	return labels[0], nil
 }
 
 // newTableTemplate is newTemplate for a table.
-func newTableTemplate(c *cli.Context, file string, task dataset.Task) (*config.Template, error) {
+func newTableTemplate(c *cli.Context, file, name string, task dataset.Task) (*config.Template, error) {
 	survey, err := dataset.NewSurvey(c.Context, file)
 	if err != nil {
 		return nil, err
 	}
 	label, why := survey.ChooseLabel()
-	if c.IsSet("label") {
+	if name != "" {
 		var ok bool
-		if label, ok = survey.Column(c.String("label")); !ok {
-			return nil, usagef("init: there is no column %q; there are %s", c.String("label"), columnNames(survey, -1))
+		if label, ok = survey.Column(name); !ok {
+			return nil, usagef("init: there is no column %q; there are %s", name, columnNames(survey, -1))
 		}
 		why = "as --label says"
 	}
@@ -61,7 +79,31 @@ func newTableTemplate(c *cli.Context, file string, task dataset.Task) (*config.T
 	if err := useColumns(c, p); err != nil {
 		return nil, err
 	}
-	return p, printPlan(c, p, file, why)
+	test, err := useTestFile(c, p)
+	if err != nil {
+		return nil, err
+	}
+	return p, printPlan(c, p, file, why, test)
+}
+
+// useTestFile makes a table that is called like the test part, and has labels, the test part. It
+// returns what to say of it.
+func useTestFile(c *cli.Context, p *config.Template) (say string, err error) {
+	f, err := p.Survey.FindTestFile(c.Context, p.Plan)
+	switch {
+	case err != nil || f == nil:
+		return "", err
+	case f.Unlabelled:
+		label := p.Survey.Columns[p.Plan.Label].Name
+		return fmt.Sprintf("note: %s has no values of %s to test with; trainerd predict answers its rows once the model is trained\n", f.Name, label), nil
+	case f.Reason != "":
+		return fmt.Sprintf("note: %s is not used as the test part: %s; to use it, correct that and set test_file in [data] instead of test_fraction\n", f.Name, f.Reason), nil
+	case c.String("group") != "":
+		return fmt.Sprintf("note: %s is not used as the test part, since --group chooses it among the groups\n", f.Name), nil
+	}
+	p.Plan.Ungroup()
+	p.Plan.Test = f
+	return fmt.Sprintf("test part: %s, %d rows\n", f.Name, f.Rows), nil
 }
 
 // useColumns gives columns the jobs that flags name.
@@ -122,7 +164,7 @@ func columnNames(s *dataset.Survey, without int) string {
 }
 
 // printPlan prints what was understood of the columns.
-func printPlan(c *cli.Context, p *config.Template, file, why string) error {
+func printPlan(c *cli.Context, p *config.Template, file, why, test string) error {
 	s, w := p.Survey, c.App.Writer
 	fmt.Fprintf(w, "%s: %s, %d rows\n\n", file, describeTable(s.Options), s.Rows)
 	t := terminal.NewTable("COLUMN", "KIND", "DISTINCT", "MISSING", "EXAMPLE", "RULE")
@@ -144,6 +186,7 @@ func printPlan(c *cli.Context, p *config.Template, file, why string) error {
 		what = "a number"
 	}
 	fmt.Fprintf(w, "\nlabel: %s, chosen %s; it has %s\n", s.Columns[p.Plan.Label].Name, why, what)
+	fmt.Fprint(w, test)
 	notes, err := s.Notes(c.Context, p.Plan)
 	for _, n := range notes {
 		fmt.Fprintf(w, "note: %s\n", n)
@@ -153,7 +196,7 @@ func printPlan(c *cli.Context, p *config.Template, file, why string) error {
 
 // printSample prints what was understood of data that are no table.
 func printSample(w io.Writer, s *dataset.Sample, file string) error {
-	kinds := map[dataset.Format]string{dataset.FormatIDX: "IDX", dataset.FormatTFRecord: "TFRecord", dataset.FormatImages: "folders of images"}
+	kinds := map[dataset.Format]string{dataset.FormatIDX: "IDX", dataset.FormatNumPy: "an array of NumPy", dataset.FormatTFRecord: "TFRecord", dataset.FormatImages: "images"}
 	fmt.Fprintf(w, "%s: %s, %d examples\n\n", file, kinds[s.Format], s.Rows)
 	t := terminal.NewTable("NAME", "KIND", "SHAPE", "EXAMPLE", "RULE")
 	for _, f := range s.Features {

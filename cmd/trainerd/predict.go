@@ -21,15 +21,15 @@ import (
 const predictHelp = `Answers the rows of DATA with the trained model of a logdir (its best checkpoint
 by evaluation, else the newest intact one) or a SavedModel that trainerd export
 wrote. DATA is what the model was trained with: a table (CSV, JSON lines,
-Parquet), TFRecord or IDX files, an image or a folder of images; "-" is a table
+Parquet), TFRecord, IDX or .npy files, an image or a folder of images; "-" is a table
 on stdin. Columns are found by the names in the header, whatever their order;
 the label may be there or not, other columns are left out. A table without a
 header needs the columns of the training file, with or without the label.
 
 The answer is CSV with a header, a line for each row in the order of DATA: the
 column prediction has the name of the class, or the number, and then comes the
-probability of each class, probability_NAME. Of images, file comes first. With
---json each line is an object.
+probability of each class, probability_NAME. Of images, file comes first, of a table
+the columns that --keep names. With --json each line is an object.
 
 A word that the training has not seen counts as none. A missing number counts as
 the mean of the training, if the model was trained with data.normalize or with
@@ -42,13 +42,14 @@ appears whole or not at all. Memory does not grow with the number of rows.
 EXAMPLES:
    trainerd predict logs/iris new.csv
    trainerd predict iris.toml new.csv --out predictions.csv
+   trainerd predict logs/titanic test.csv --keep PassengerId
    cat new.csv | trainerd predict logs/iris - --json`
 
 // dataFlags say how the rows of a command are read.
 func dataFlags() []cli.Flag {
 	return []cli.Flag{
 		checkpointFlag(),
-		&cli.StringFlag{Name: "format", Usage: "read DATA as `F`: csv, json, parquet, tfrecord, idx or images (default: what it looks like)"},
+		&cli.StringFlag{Name: "format", Usage: "read DATA as `F`: csv, json, parquet, tfrecord, idx, npy or images (default: what it looks like)"},
 		&cli.BoolFlag{Name: "coerce", Usage: "take a field that is not the number or date of its column for missing"},
 		&cli.BoolFlag{Name: "json", Usage: "print JSON"},
 		maxMemoryFlag(),
@@ -61,7 +62,10 @@ func predictCommand() *cli.Command {
 		Usage:       "answer the rows of a file with a trained model",
 		UsageText:   "trainerd predict [options] CONFIG|LOGDIR|SAVEDMODEL DATA|-",
 		Description: predictHelp,
-		Flags:       append(dataFlags(), &cli.StringFlag{Name: "out", Usage: "write the predictions to `FILE` instead of stdout"}),
+		Flags: append(dataFlags(),
+			&cli.StringFlag{Name: "out", Usage: "write the predictions to `FILE` instead of stdout"},
+			&cli.StringSliceFlag{Name: "keep", Usage: "write the `COLUMN` of a table before the prediction, by its name or number; may be repeated"},
+		),
 		Action: func(c *cli.Context) error {
 			m, in, err := openRows(c, false)
 			if err != nil {
@@ -126,16 +130,16 @@ func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples
 		return nil, nil, usagef("%s: want CONFIG|LOGDIR|SAVEDMODEL DATA", c.Command.Name)
 	}
 	format := dataset.Format(c.String("format"))
-	known := []dataset.Format{"", dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatImages}
+	known := []dataset.Format{"", dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatNumPy, dataset.FormatImages}
 	if !slices.Contains(known, format) {
-		return nil, nil, usagef("%s: --format %s: want csv, json, parquet, tfrecord, idx or images", c.Command.Name, format)
+		return nil, nil, usagef("%s: --format %s: want csv, json, parquet, tfrecord, idx, npy or images", c.Command.Name, format)
 	}
 	m, _, err := openModel(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	o := dataset.ExamplesOptions{Format: format, NeedLabel: needLabel, NoMissing: !m.FillsMissing(), Labels: c.String("labels"),
-		Coerce: c.Bool("coerce"), CoerceOption: "--coerce"}
+		Coerce: c.Bool("coerce"), CoerceOption: "--coerce", Keep: c.StringSlice("keep")}
 	name := c.Args().Get(1)
 	if name == "-" {
 		o.In, name = c.App.Reader, "stdin"
@@ -150,7 +154,7 @@ func openRows(c *cli.Context, needLabel bool) (*predict.Model, *dataset.Examples
 
 func writePredictions(c *cli.Context, m *predict.Model, in *dataset.Examples, out io.Writer) error {
 	buffered := bufio.NewWriter(out)
-	w := &predictionWriter{classes: m.ClassNames(), named: m.Schema.Label.Vocabulary != nil}
+	w := &predictionWriter{kept: in.Kept, classes: m.ClassNames(), named: m.Schema.Label.Vocabulary != nil}
 	write := w.csv(buffered, m.Schema.Image != nil)
 	if c.Bool("json") {
 		write = w.json(buffered)
@@ -172,6 +176,7 @@ func sayCoerced(c *cli.Context, in *dataset.Examples) {
 
 // predictionWriter writes answers.
 type predictionWriter struct {
+	kept    []string // the names of columns that come first
 	classes []string // nil for numbers
 	named   bool     // they are words
 	headed  bool
@@ -183,8 +188,8 @@ func formatFloat(v float32) string { return strconv.FormatFloat(float64(v), 'g',
 func (p *predictionWriter) csv(out io.Writer, files bool) func(*predict.Row) error {
 	w := csv.NewWriter(out)
 	var fields []string
-	line := func(file string, rest ...string) {
-		fields = fields[:0]
+	line := func(kept []string, file string, rest ...string) {
+		fields = append(fields[:0], kept...)
 		if files {
 			fields = append(fields, file)
 		}
@@ -193,7 +198,7 @@ func (p *predictionWriter) csv(out io.Writer, files bool) func(*predict.Row) err
 	return func(r *predict.Row) error {
 		if !p.headed {
 			files = files && r.File != "" // arrays and records of images are in no files of their own
-			line("file", "prediction")
+			line(p.kept, "file", "prediction")
 			for _, name := range p.classes {
 				fields = append(fields, "probability_"+name)
 			}
@@ -203,9 +208,9 @@ func (p *predictionWriter) csv(out io.Writer, files bool) func(*predict.Row) err
 			p.headed = true
 		}
 		if p.classes == nil {
-			line(r.File, formatFloat(r.Value))
+			line(r.Kept, r.File, formatFloat(r.Value))
 		} else {
-			line(r.File, p.classes[r.Class])
+			line(r.Kept, r.File, p.classes[r.Class])
 		}
 		for _, v := range r.Probabilities {
 			fields = append(fields, formatFloat(v))
@@ -224,10 +229,17 @@ func (p *predictionWriter) json(out io.Writer) func(*predict.Row) error {
 	e.SetEscapeHTML(false)
 	return func(r *predict.Row) error {
 		line := struct {
+			Kept          map[string]string  `json:"kept,omitempty"`
 			File          string             `json:"file,omitempty"`
 			Prediction    any                `json:"prediction"`
 			Probabilities map[string]float32 `json:"probabilities,omitempty"`
 		}{File: filepath.ToSlash(r.File), Prediction: r.Value}
+		for i, name := range p.kept {
+			if line.Kept == nil {
+				line.Kept = make(map[string]string, len(p.kept))
+			}
+			line.Kept[name] = r.Kept[i]
+		}
 		if p.classes != nil {
 			line.Prediction, line.Probabilities = r.Class, make(map[string]float32, len(p.classes))
 			if p.named {

@@ -8,10 +8,12 @@
 package tfexample
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -49,11 +51,25 @@ func Int64s(v ...int64) *tfpb.Feature {
 // deterministic encoding.
 func Marshal(e *tfpb.Example) []byte { return tfproto.Marshal(e) }
 
+// ErrSequenceExample is the error for a tf.train.SequenceExample: as an Example it would have its
+// context alone, without its feature lists.
+var ErrSequenceExample = errors.New("tfevents: record is a SequenceExample, not an Example")
+
 // Unmarshal decodes the data of a record.
 func Unmarshal(data []byte) (*tfpb.Example, error) {
 	e := new(tfpb.Example)
 	if err := proto.Unmarshal(data, e); err != nil {
 		return nil, fmt.Errorf("tfevents: record is not an Example: %w", err)
 	}
+	if isSequence(e.ProtoReflect().GetUnknown()) {
+		return nil, ErrSequenceExample
+	}
 	return e, nil
+}
+
+// isSequence reports whether fields that an Example does not have are those of a SequenceExample.
+func isSequence(fields []byte) bool {
+	const featureLists = 2
+	number, kind, n := protowire.ConsumeTag(fields)
+	return n > 0 && number == featureLists && kind == protowire.BytesType
 }

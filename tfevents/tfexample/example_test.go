@@ -3,6 +3,7 @@ package tfexample
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"testing"
 
@@ -29,6 +30,23 @@ func TestExample(t *testing.T) {
 	}
 	if _, err := Unmarshal([]byte("no example")); err == nil || !strings.Contains(err.Error(), "Example") {
 		t.Errorf("damaged data: %v", err)
+	}
+}
+
+// An Example has the context of a SequenceExample under the number of its own features.
+func TestSequenceExample(t *testing.T) {
+	data, err := proto.Marshal(&tfpb.SequenceExample{
+		Context:      &tfpb.Features{Feature: map[string]*tfpb.Feature{"id": Strings("a")}},
+		FeatureLists: &tfpb.FeatureLists{FeatureList: map[string]*tfpb.FeatureList{"frames": {Feature: []*tfpb.Feature{Int64s(1)}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unmarshal(data); !errors.Is(err, ErrSequenceExample) {
+		t.Errorf("a SequenceExample: %v", err)
+	}
+	if _, err := Unmarshal(append(Marshal(New(nil)), 0x1a, 0x00)); err != nil {
+		t.Errorf("a field that is not known: %v", err)
 	}
 }
 

@@ -28,8 +28,11 @@ const (
 	// FormatIDX is a file of arrays and one of labels, as for MNIST, plain or
 	// compressed with gzip.
 	FormatIDX Format = "idx"
-	// FormatImages is a folder with a folder of images for each class.
-	// The classes are numbered in the order of their names.
+	// FormatNumPy is a file of an array of NumPy, with an example in each row, and one of
+	// labels.
+	FormatNumPy Format = "npy"
+	// FormatImages is a folder with a folder of images for each class, or of images whose
+	// labels a table has. The classes are numbered in the order of their names.
 	FormatImages Format = "images"
 )
 
@@ -112,8 +115,10 @@ type Options struct {
 	// then NaN, a word -1, and a row without a label is left out. Without it a
 	// missing field is an error.
 	Missing bool
-	// LabelFile holds the labels of IDX data. "" means the name of the data with
-	// "labels-idx1" for "images-idx3".
+	// LabelFile holds the labels of IDX and NumPy data. "" means the name of the data with
+	// "labels-idx1" for "images-idx3", y for X, or labels for features or images. For images it
+	// is a table of the images in the folder, with the name and the label of each; "" means that
+	// the folders in it are the classes.
 	LabelFile string
 	// Image is the height, width and channels (1: grey, 3: colours) to which
 	// images are resized. IDX data have their own size.
@@ -266,12 +271,12 @@ func open(ctx context.Context, name, labels string, o Options) (*source, error) 
 		return openTable(ctx, name, o)
 	case FormatTFRecord:
 		return openRecords(ctx, name, o)
-	case FormatIDX:
-		return openIDX(ctx, name, labels, o)
+	case FormatIDX, FormatNumPy:
+		return openArrays(ctx, name, labels, o)
 	case FormatImages:
-		return openImages(ctx, name, o)
+		return openImages(ctx, name, labels, o)
 	}
-	return nil, &Error{File: name, Reason: fmt.Sprintf("there is no format %q", o.Format), Hint: "use csv, json, parquet, tfrecord, idx or images"}
+	return nil, &Error{File: name, Reason: fmt.Sprintf("there is no format %q", o.Format), Hint: "use csv, json, parquet, tfrecord, idx, npy or images"}
 }
 
 func openError(name string, err error) *Error {

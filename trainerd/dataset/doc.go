@@ -1,7 +1,7 @@
 // Package dataset reads training data and returns them in batches.
 //
 // [Load] reads tables (CSV, JSON, Parquet: see package table), TFRecord files of tf.Example messages, IDX files such as
-// MNIST's, and folders of images; [Options] says which. An example is a row of
+// MNIST's, arrays of NumPy, and folders of images; [Options] says which. An example is a row of
 // features, finite numbers or ids, and a label: a class from 0 up, or a number
 // to predict. Reading is strict: anything invalid is an [Error] with the file,
 // the line or record, the column or feature, and what to do; never a guess.
@@ -17,7 +17,8 @@
 //
 //	tables       4 bytes a feature, twice while loading
 //	texts        4 bytes a word
-//	IDX          the file's elements: a byte a pixel for MNIST
+//	IDX, NumPy   the elements if they are bytes, else 4 bytes a feature, twice
+//	             while loading
 //	images       a byte for each pixel and channel; beyond Options.MemoryLimit
 //	             only the names, and images are decoded for each batch
 //	TFRecord     4 bytes a feature, twice while loading; with

@@ -15,8 +15,8 @@ type ExamplesOptions struct {
 	// Format of the file; "" means to detect it, or to use that of the
 	// training file if detection fails.
 	Format Format
-	// Labels is the file with the labels of IDX data; "" means the one with the
-	// matching name, if any.
+	// Labels is the file with the labels of IDX and NumPy data; "" means the one with the
+	// matching name, if any. For images in one folder it is a table of them.
 	Labels string
 	// NeedLabel makes data without labels, or a label that the model does not know,
 	// an error. In a table a label may be missing: it is then NaN.
@@ -28,6 +28,8 @@ type ExamplesOptions struct {
 	// is an error, which names CoerceOption if that is not "".
 	Coerce       bool
 	CoerceOption string
+	// Keep names columns of a table, or has their numbers, whose fields come with each Example.
+	Keep []string
 	// In, if not nil, is a table to read instead of the file.
 	In io.Reader
 }
@@ -40,12 +42,17 @@ type Example struct {
 	Label float64
 	// File is the image's, "" for other data.
 	File string
+	// Kept are the fields of the columns that ExamplesOptions.Keep names. They are not
+	// overwritten.
+	Kept []string
 }
 
 // Examples reads rows for a trained model, one after another.
 type Examples struct {
 	// HasLabels says that the rows may have labels.
 	HasLabels bool
+	// Kept are the names of the columns in ExamplesOptions.Keep.
+	Kept []string
 	// Coerced counts the fields that were taken for missing, and FirstCoerced says
 	// what was wrong with the first.
 	Coerced      int
@@ -71,11 +78,14 @@ func OpenExamples(ctx context.Context, name string, s *Schema, o ExamplesOptions
 	if err != nil {
 		return nil, err
 	}
+	if len(o.Keep) > 0 && (format.isArrays() || format == FormatTFRecord || format == FormatImages) {
+		return nil, &Error{File: name, Reason: fmt.Sprintf("has no column %s: it is not a table", clip(o.Keep[0]))}
+	}
 	switch format {
 	case FormatTFRecord:
 		err = e.openRecords()
-	case FormatIDX:
-		err = e.openIDX(ctx)
+	case FormatIDX, FormatNumPy:
+		err = e.openArrays(ctx)
 	case FormatImages:
 		err = e.openImages(ctx)
 	default:
@@ -142,7 +152,7 @@ func (e *Examples) Each(f func(*Example) error) error {
 	one := &Example{X: make([]float32, 0, e.schema.Width())}
 	rows := 0
 	for {
-		one.X, one.Label, one.File = one.X[:0], math.NaN(), ""
+		one.X, one.Label, one.File, one.Kept = one.X[:0], math.NaN(), "", nil
 		err := e.next(one)
 		switch err := err.(type) {
 		case nil:

@@ -84,9 +84,9 @@ func (o Options) labelValue(label int64) float64 {
 	return float64(label)
 }
 
-// openIDX reads a file of arrays, and one of labels if there is one.
-func (e *Examples) openIDX(ctx context.Context) error {
-	x, err := readIDX(ctx, e.name, DefaultMemoryLimit)
+// openArrays reads a file of examples, and one of labels if there is one.
+func (e *Examples) openArrays(ctx context.Context) error {
+	x, err := readArray(ctx, e.name, DefaultMemoryLimit)
 	if err != nil {
 		return err
 	}
@@ -95,12 +95,12 @@ func (e *Examples) openIDX(ctx context.Context) error {
 		return err
 	}
 	o := Options{Numbers: e.schema.Label.Kind != KindCategory, Classes: e.schema.Classes}
-	l, err := e.idxLabels(ctx, o, x.shape[0])
+	l, err := e.arrayLabels(ctx, o, x.shape[0])
 	if err != nil {
 		return err
 	}
 	e.HasLabels = l != nil
-	if err := s.setIDX(x, make(labels, x.shape[0])); err != nil {
+	if err := s.setArray(x, make(labels, x.shape[0])); err != nil {
 		return err
 	}
 	row := 0
@@ -118,8 +118,8 @@ func (e *Examples) openIDX(ctx context.Context) error {
 	return nil
 }
 
-// idxLabels returns the labels of IDX data, nil if they have none.
-func (e *Examples) idxLabels(ctx context.Context, o Options, rows int) (labels, error) {
+// arrayLabels returns the labels of arrays, nil if they have none.
+func (e *Examples) arrayLabels(ctx context.Context, o Options, rows int) (labels, error) {
 	name := e.opts.Labels
 	if name == "" {
 		derived, err := labelsBeside(e.name)
@@ -134,7 +134,7 @@ func (e *Examples) idxLabels(ctx context.Context, o Options, rows int) (labels, 
 		}
 		name = derived
 	}
-	y, err := readIDX(ctx, name, DefaultMemoryLimit)
+	y, err := readArray(ctx, name, DefaultMemoryLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,11 @@ func (e *Examples) openImages(ctx context.Context) error {
 	if len(e.schema.Image) != 3 {
 		return &Error{File: e.name, Reason: "are images, but the model was not trained with images", Hint: "give data of the kind that it was trained with"}
 	}
-	files, classes, err := e.imageFiles(ctx)
+	list := e.imageFiles
+	if e.opts.Labels != "" {
+		list = e.labelledFiles
+	}
+	files, classes, err := list(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,6 +185,28 @@ func (e *Examples) openImages(ctx context.Context) error {
 		return nil
 	}
 	return nil
+}
+
+// labelledFiles returns the images that a table names, with their labels.
+func (e *Examples) labelledFiles(ctx context.Context) (files []string, values []float64, err error) {
+	l, err := readLabelled(ctx, e.name, e.opts.Labels)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := Options{Numbers: e.schema.Label.Kind != KindCategory}
+	var all labels
+	if o.Numbers {
+		all, err = l.numbers()
+	} else {
+		all, _, err = l.classes(e.schema.Label.Vocabulary)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, label := range all {
+		values = append(values, o.labelValue(label))
+	}
+	return l.files, values, nil
 }
 
 // imageFiles returns the images by name, with the class of the folder that each

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ type tableExamples struct {
 	columns []int // of the table, for each feature
 	label   int   // column, -1 for none
 	names   []string
+	kept    []int // columns
 }
 
 // openTable opens CSV, JSON or Parquet. The dialect is found out; whether there
@@ -27,14 +29,8 @@ func (e *Examples) openTable(format Format) error {
 	t := &tableExamples{Examples: e, words: e.schema.Vocabularies(), label: -1}
 	o := table.Options{Sniff: true, Format: tableFormats[format], Narrow: true, FindHeader: t.headerRows,
 		Likely: table.Notation{Decimal: e.schema.Decimal, Thousands: e.schema.Thousands}}
-	var err error
-	if e.opts.In != nil {
-		t.table, err = table.New(e.opts.In, o)
-	} else {
-		t.table, err = table.Open(e.name, o)
-	}
-	if err != nil {
-		return tableError(e.name, err)
+	if err := t.open(o); err != nil {
+		return err
 	}
 	e.close = append(e.close, t.table.Close)
 	if err := t.begin(); err != nil {
@@ -45,6 +41,18 @@ func (e *Examples) openTable(format Format) error {
 		return err
 	}
 	e.next, e.HasLabels = t.read, t.label >= 0
+	return nil
+}
+
+// open opens the stream, or the files.
+func (t *tableExamples) open(o table.Options) (err error) {
+	if t.opts.In == nil {
+		t.table, err = openFiles(t.name, o)
+		return err
+	}
+	if t.table, err = table.New(t.opts.In, o); err != nil {
+		return tableError(t.name, err)
+	}
 	return nil
 }
 
@@ -69,6 +77,9 @@ func (t *tableExamples) begin() error {
 	if len(names) == 0 {
 		return nil // Each says that there are no rows
 	}
+	if err := t.keep(names); err != nil {
+		return err
+	}
 	if t.table.Options.Format == table.CSV && !t.table.Options.Header {
 		return t.byPlace(len(names))
 	}
@@ -77,6 +88,18 @@ func (t *tableExamples) begin() error {
 		return t.byName(names)
 	}
 	return t.byPlace(len(names))
+}
+
+// keep finds the columns whose fields are kept.
+func (t *tableExamples) keep(names []string) error {
+	for _, text := range t.opts.Keep {
+		column, ok := columnCalled(text, names)
+		if !ok {
+			return &Error{Line: t.table.Line, Reason: fmt.Sprintf("there is no column %s; there are %s", clip(text), quoteNames(names))}
+		}
+		t.kept, t.Kept = append(t.kept, column), append(t.Kept, names[column])
+	}
+	return nil
 }
 
 // isFirstHeader reports whether a row is the first of two with the names of the
@@ -189,7 +212,7 @@ func (t *tableExamples) read(one *Example) error {
 		row.FillUp(width)
 	}
 	if len(row.Fields) != width {
-		return &Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", len(row.Fields), width), Hint: "make all rows equally long"}
+		return &Error{File: row.File(), Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", len(row.Fields), width), Hint: "make all rows equally long"}
 	}
 	for i, c := range t.columns {
 		if f := &t.schema.Features[i]; f.Kind == KindText {
@@ -201,6 +224,9 @@ func (t *tableExamples) read(one *Example) error {
 			return fault
 		}
 		one.X = append(one.X, v)
+	}
+	for _, c := range t.kept {
+		one.Kept = append(one.Kept, strings.Clone(row.Fields[c]))
 	}
 	if t.label < 0 {
 		return nil
@@ -227,7 +253,7 @@ func (t *tableExamples) value(row *table.Row, i, c int) (float32, *Error) {
 	case t.opts.Coerce:
 		if t.Coerced++; t.FirstCoerced == nil {
 			t.FirstCoerced = t.fault(row, c, reason, "")
-			t.FirstCoerced.File = t.name
+			t.FirstCoerced.File = cmp.Or(row.File(), t.name)
 		}
 		return float32(math.NaN()), nil
 	case t.opts.CoerceOption != "":
@@ -247,7 +273,7 @@ func (t *tableExamples) rowError(err error) error {
 
 // fault places what is wrong with a field.
 func (t *tableExamples) fault(row *table.Row, column int, reason, hint string) *Error {
-	e := &Error{Line: row.Line(column), Column: column + 1, Reason: reason, Hint: hint}
+	e := &Error{File: row.File(), Line: row.Line(column), Column: column + 1, Reason: reason, Hint: hint}
 	if column < len(t.names) {
 		e.Name = t.names[column]
 	}

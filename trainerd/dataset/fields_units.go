@@ -15,13 +15,17 @@ const longestUnit = 16
 // knownUnits are those of what is measured, rather than counted or classified.
 var knownUnits = strings.Fields("kg g mg µg lb lbs oz km m cm mm µm mi ft in yd l L ml mL cl ha m2 m² m3 m³ km/h mph m/s kn " +
 	"s sec ms min h hr hrs hours d days weeks months yr yrs years °C °F °K V mV A mA W kW MW J kJ kWh kcal cal Hz kHz MHz GHz " +
-	"B KB kB MB GB TB KiB MiB GiB Pa kPa bar mbar psi rpm hp PS kW/h USD EUR GBP CHF JPY INR CNY AUD CAD SEK NOK DKK PLN BRL")
+	"/5 /10 /20 /100 B KB kB MB GB TB KiB MiB GiB Pa kPa bar mbar psi rpm hp PS kW/h USD EUR GBP CHF JPY INR CNY AUD CAD SEK NOK DKK PLN BRL")
 
-// splitUnit divides a field such as "12 kg", "12kg" or "EUR 12.50" into the number
+// splitUnit divides a field such as "12 kg", "12kg", "EUR 12.50" or "3.1/5" into the number
 // and its unit; false for any other.
 func splitUnit(field string) (number, unit string, ok bool) {
 	if len(field) < 2 || len(field) > 64 {
 		return "", "", false
+	}
+	if number, of, slash := strings.Cut(field, "/"); slash && table.IsNumber(strings.TrimSpace(number)) {
+		unit = "/" + strings.TrimSpace(of)
+		return strings.TrimSpace(number), unit, slices.Contains(knownUnits, unit)
 	}
 	if first, rest, blank := strings.Cut(field, " "); blank {
 		rest = strings.TrimSpace(rest)

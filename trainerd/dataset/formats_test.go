@@ -99,7 +99,7 @@ func idx(kind byte, shape []int, elements ...float64) []byte {
 
 func TestIDX(t *testing.T) {
 	pixels := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 127}
-	for kind := range idxSizes {
+	for kind := range idxTypes {
 		for _, zip := range []bool{false, true} {
 			dir, name := t.TempDir(), "train-images-idx3-ubyte"
 			x, y := idx(kind, []int{3, 2, 2}, pixels...), idx(idxUint8, []int{3}, 1, 0, 4)
@@ -275,8 +275,16 @@ func TestImageErrors(t *testing.T) {
 	wantError(t, dir, Options{Format: FormatImages}, "the size of images is []; set data.image")
 	wantError(t, dir, Options{Format: FormatImages, Image: []int{2, 2, 1}, Classes: 1}, "has 2 classes, but model.classes = 1")
 
-	write(t, dir, "c/notes.txt", nil)
+	if err := os.Mkdir(filepath.Join(dir, "c"), 0o777); err != nil {
+		t.Fatal(err)
+	}
 	wantError(t, dir, o, "c: has no images; put the images of the class into it, or remove the folder")
+	write(t, dir, "c/song.wav", nil)
+	wantError(t, dir, o, "c: has no images, but other files: 1, such as song.wav; images are PNG, JPEG, GIF and BMP files; of other files, such as sounds, give numbers")
+	sounds := t.TempDir()
+	write(t, sounds, "dog/1.wav", nil)
+	write(t, sounds, "cat/1.wav", nil)
+	wantError(t, sounds, o, "dog: has no images, but other files: 1, such as 1.wav", "cat: has no images, but ")
 
 	// A file that is damaged while it is used is an error of the batch.
 	late := t.TempDir()
@@ -357,6 +365,7 @@ func TestTFRecordErrors(t *testing.T) {
 		{"flipped", flipped, Options{}, "record 2: cannot be read: offset "},
 		{"text", []byte("1,2,3\n4,5,6\n7,8,9\n"), Options{}, "record 1: cannot be read: offset 0: "},
 		{"damaged gzip", []byte(zipped(string(cut)))[:30], Options{}, "cannot be read"},
+		{"sequence", tfrecord.Append(nil, []byte{0x0a, 0x00, 0x12, 0x00}), Options{}, "record 1: is a tf.SequenceExample; TFRecord files that trainerd trains with hold tf.Example messages; store each moment"},
 		{"no example", tfrecord.Append(nil, []byte{0xff, 0xff}), Options{}, "record 1: is not a tf.Example: "},
 		{"no label", records(example{"x": x}), Options{}, `record 1: feature "label": is missing; the example has "x"; set data.label`},
 		{"other label", records(good), Options{Label: Column{Name: "class"}}, `record 1: feature "class": is missing; the example has "label", "x"`},

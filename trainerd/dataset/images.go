@@ -41,8 +41,8 @@ func (r *imageRows) features(x []float32, i int) ([]float32, error) {
 	return x, nil
 }
 
-// openImages reads a folder of classes.
-func openImages(ctx context.Context, dir string, o Options) (*source, error) {
+// openImages reads a folder of classes, or of images that a table of labels names.
+func openImages(ctx context.Context, dir, labelFile string, o Options) (*source, error) {
 	if len(o.Image) != 3 || o.Image[2] != 1 && o.Image[2] != 3 {
 		return nil, &Error{File: dir, Reason: fmt.Sprintf("the size of images is %v", o.Image), Hint: "set data.image to height, width and channels (1 or 3), as in [32, 32, 3]"}
 	}
@@ -51,7 +51,7 @@ func openImages(ctx context.Context, dir string, o Options) (*source, error) {
 	if o.Fit != nil {
 		known = o.Fit.Label.Vocabulary
 	}
-	names, err := r.list(ctx, dir, known)
+	names, err := r.listBy(ctx, dir, labelFile, o.Numbers, known)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +68,15 @@ func openImages(ctx context.Context, dir string, o Options) (*source, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// listBy finds the files, and returns the names of their classes: those of their folders, or, with
+// a table of labels, the words in it.
+func (r *imageRows) listBy(ctx context.Context, dir, labelFile string, numbers bool, known []string) (names []string, err error) {
+	if labelFile == "" {
+		return r.list(ctx, dir, known)
+	}
+	return r.listTable(ctx, dir, labelFile, numbers, known)
 }
 
 // list finds the files of each class. Those of a test part have the numbers that
@@ -92,32 +101,35 @@ func (r *imageRows) list(ctx context.Context, dir string, known []string) (names
 			errs.add(&Error{File: path, Reason: "is not one of the classes of data.file", Hint: "remove the folder; the classes are " + quoteNames(known)})
 		}
 		n := len(r.files)
-		if err := r.listClass(ctx, path, int64(class)); err != nil {
+		found, err := r.listClass(ctx, path, int64(class))
+		if err != nil {
 			return nil, err
 		}
 		if known == nil && len(r.files) == n {
-			errs.add(&Error{File: path, Reason: "has no images", Hint: "put the images of the class into it, or remove the folder"})
+			errs.add(found.noImages(path))
 		}
 	}
+	if e := errs.err(); e != nil && (len(r.files) > 0 || r.found.other > 0 && len(tablesIn(dir)) == 0) {
+		return nil, e
+	}
 	if known == nil && len(names) < 2 || len(r.files) == 0 {
-		return nil, &Error{File: dir, Reason: fmt.Sprintf("has %d folders with %d images", len(names), len(r.files)),
-			Hint: "make a folder for each of at least two classes, with its images in it; of a table give the file"}
+		return nil, noClasses(dir, len(names), len(r.files))
 	}
 	return names, errs.err()
 }
 
 // listClass finds the files of a class, also in folders of its folder.
-func (r *imageRows) listClass(ctx context.Context, dir string, class int64) error {
+func (r *imageRows) listClass(ctx context.Context, dir string, class int64) (foundImages, error) {
 	found, err := imagesBelow(ctx, dir)
 	if err != nil {
-		return err
+		return found, err
 	}
 	r.found.add(found)
 	for _, name := range found.files {
 		r.files = append(r.files, name)
 		r.labels = append(r.labels, class)
 	}
-	return nil
+	return found, nil
 }
 
 // load decodes all images, as many at once as there are processors.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/internal/walkdir"
 )
 
@@ -30,6 +33,56 @@ func (f *foundImages) note() string {
 		return ""
 	}
 	return fmt.Sprintf("files that are left out: %d, such as %s; images are PNG, JPEG, GIF and BMP files", f.other, f.one)
+}
+
+// noImages is the error for the folder of a class in which only such files were found.
+func (f *foundImages) noImages(dir string) *Error {
+	if f.other == 0 {
+		return &Error{File: dir, Reason: "has no images", Hint: "put the images of the class into it, or remove the folder"}
+	}
+	return &Error{File: dir, Reason: fmt.Sprintf("has no images, but other files: %d, such as %s", f.other, filepath.Base(f.one)),
+		Hint: "images are PNG, JPEG, GIF and BMP files; of other files, such as sounds, give numbers: a row for each file, in a table or an array of NumPy"}
+}
+
+// noClasses is the error for a folder that has no folders of images.
+func noClasses(dir string, classes, images int) *Error {
+	hint := "make a folder for each of at least two classes, with its images in it; of a table give the file"
+	switch tables := tablesIn(dir); {
+	case classes == 0 && hasImages(dir):
+		return &Error{File: dir, Reason: "has images, but no folder for each class", Hint: "make these folders, or, if a table has the names and labels of the images, give it with --label TABLE"}
+	case len(tables) == 1:
+		hint = "it has a table: give " + tables[0]
+	case len(tables) > 1:
+		all := shell.Quote(filepath.Join(dir, "*"+filepath.Ext(tables[0])))
+		hint = fmt.Sprintf("it has %d tables: give one, such as %s, or several of the same columns by a pattern, such as %s", len(tables), tables[0], all)
+	}
+	return &Error{File: dir, Reason: fmt.Sprintf("has %d folders with %d images", classes, images), Hint: hint}
+}
+
+// hasImages reports whether images are in a folder itself.
+func hasImages(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isImage(e.Name()) })
+}
+
+// tablesIn returns the files in a folder that are called like tables, those to train with first.
+func tablesIn(dir string) (tables []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		name, _, _ := strings.Cut(strings.ToLower(e.Name()), ".gz")
+		switch filepath.Ext(name) {
+		case ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet":
+			tables = append(tables, filepath.Join(dir, e.Name()))
+		}
+	}
+	slices.SortStableFunc(tables, func(a, b string) int { return strings.Compare(filepath.Ext(a), filepath.Ext(b)) })
+	if i := slices.IndexFunc(tables, func(name string) bool { return strings.HasPrefix(filepath.Base(name), "train") }); i > 0 {
+		tables[0], tables[i] = tables[i], tables[0]
+	}
+	return tables
 }
 
 // imagesBelow finds the images in a folder and those in it, in the order of their

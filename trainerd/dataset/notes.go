@@ -36,7 +36,13 @@ func (s *Survey) Notes(ctx context.Context, p *Plan) ([]string, error) {
 	if group := p.Group(); group != "" {
 		notes = append(notes, fmt.Sprintf("%s: all rows of one are in the training or all in the test part, which shows how the model does on others; group in [data] says so, and it is not a feature", group))
 	}
-	more, err := s.orderNotes(ctx, p)
+	notes = append(notes, s.otherLabels(p)...)
+	more, err := s.leaks(ctx, p)
+	notes = append(notes, more...)
+	if err != nil || p.Test != nil {
+		return notes, err
+	}
+	more, err = s.orderNotes(ctx, p)
 	return append(notes, more...), err
 }
 
@@ -123,9 +129,9 @@ func (s *Survey) orderNotes(ctx context.Context, p *Plan) (notes []string, err e
 	if len(groups) == 0 && len(dates) == 0 {
 		return nil, nil
 	}
-	t, err := table.Open(s.file, s.Options)
+	t, err := openFiles(s.file, s.Options)
 	if err != nil {
-		return nil, tableError(s.file, err)
+		return nil, err
 	}
 	defer t.Close()
 	err = s.each(ctx, t, func(row *table.Row) {

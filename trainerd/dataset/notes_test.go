@@ -25,11 +25,11 @@ func TestNotes(t *testing.T) {
 		{"a,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%s", i*i, i*31%97, []string{"x", "y", "x|y"}[i%3]) },
 			`class: fields have several words, as in "x|y"; each combination is a class`},
 		{"a,amount,class", func(i int) string {
-			return fmt.Sprintf("%d,%s,%d", i*i, []string{"-1.5", "1.5", "few", "many"}[i%4], i%2)
+			return fmt.Sprintf("%d,%s,%d", i*i, []string{"-1.5", "1.5", "few", "many"}[i%4], i/4%2)
 		}, ""},
 		{"a,place,class", func(i int) string { return fmt.Sprintf("%d,\"P%d, US\",%d", i*i, i%7, i%2) }, ""},
 		{"a,region,class", func(i int) string {
-			return fmt.Sprintf("%d,%s,%d", i*i, []string{"N", "S", "Total"}[i%2+i/119], i%2)
+			return fmt.Sprintf("%d,%s,%d", i*i, []string{"N", "S", "Total"}[i%2+i/119], i/2%2)
 		}, `region: "Total" is there once; if its row sums up others`},
 		{"a,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i*31%97, i/119) }, `class: only 1 of 120 rows are of the class "1"`},
 		{"a,machine,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%15, i%15/3%2) }, "machine: all rows of one have the same class"},

@@ -32,6 +32,7 @@ type Profile struct {
 	codes      int // numbers that begin with a needless zero, such as 007
 	unit       string
 	units      int             // fields that are a number with the unit
+	measured   bool            // the unit is one, however few different numbers there are
 	magnitudes int             // fields such as 1.2K
 	marks      uint32          // a bit for each letter that they end with
 	foreign    int             // fields that are numbers with a comma for the decimal mark, or points between thousands
@@ -288,10 +289,10 @@ func (p *Profile) kind() Kind {
 }
 
 // isMeasured reports whether the numbers have a unit. Few different ones are words,
-// as in "2 doors", unless the unit is known.
+// as in "2 doors", unless the unit is known, or a person says that they are numbers.
 func (p *Profile) isMeasured() bool {
 	const few = 20
-	return p.units > 0 && (p.Distinct > few || p.Many || slices.Contains(knownUnits, p.unit))
+	return p.units > 0 && (p.measured || p.Distinct > few || p.Many || slices.Contains(knownUnits, p.unit))
 }
 
 // isBounded reports whether the bounds, if there are any, are among numbers; those

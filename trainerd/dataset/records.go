@@ -140,13 +140,21 @@ func (r *recordReader) fault(feature, hint, format string, args ...any) *Error {
 	return &Error{File: r.files[r.at], Record: r.record, Name: feature, Reason: fmt.Sprintf(format, args...), Hint: hint}
 }
 
+// notExample is the fault of a record that is something else.
+func (r *recordReader) notExample(err error) *Error {
+	e := r.fault("", "TFRecord files that trainerd trains with hold tf.Example messages", "is not a tf.Example")
+	if e.Err = err; errors.Is(err, tfexample.ErrSequenceExample) {
+		e.Reason, e.Err = "is a tf.SequenceExample", nil
+		e.Hint += "; store each moment of the sequence as one, or numbers that say something of all of it"
+	}
+	return e
+}
+
 // parse appends the features of a record, and returns its label.
 func (r *recordReader) parse(x []float32, data []byte) ([]float32, int64, error) {
 	example, err := tfexample.Unmarshal(data)
 	if err != nil {
-		e := r.fault("", "data.format = \"tfrecord\" reads tf.Example messages", "is not a tf.Example")
-		e.Err = err
-		return x, 0, e
+		return x, 0, r.notExample(err)
 	}
 	features := example.GetFeatures().GetFeature()
 	label := r.opts.Label.Name

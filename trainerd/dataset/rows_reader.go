@@ -39,12 +39,25 @@ type rowsReader struct {
 
 // openTable opens CSV, JSON or Parquet.
 func openTable(ctx context.Context, name string, o Options) (*source, error) {
-	t, err := table.Open(name, o.tableOptions())
+	t, err := openFiles(name, o.tableOptions())
 	if err != nil {
-		return nil, tableError(name, err)
+		return nil, err
 	}
 	defer t.Close()
 	return readTable(ctx, t, name, o)
+}
+
+// openFiles opens the table in a file, or in those whose names match a pattern.
+func openFiles(name string, o table.Options) (*table.Table, error) {
+	files, err := matching(name)
+	if err != nil {
+		return nil, err
+	}
+	t, err := table.OpenAll(files, o)
+	if err != nil {
+		return nil, tableError(name, err)
+	}
+	return t, nil
 }
 
 // tableError places an error of package table.
@@ -57,6 +70,9 @@ func tableError(name string, err error) error {
 }
 
 func placed(name string, e *table.Error) *Error {
+	if e.File != "" {
+		name = e.File
+	}
 	return &Error{File: name, Line: e.Line, Record: e.Record, Reason: e.Reason, Err: e.Err, Hint: e.Hint}
 }
 
@@ -131,7 +147,7 @@ func (r *rowsReader) readAll(ctx context.Context) error {
 		r.records++
 		r.row(row)
 		if reason, remedy := r.memory.exceeded(r.size()); reason != "" {
-			return r.stop(&Error{Line: row.Line(0), Reason: "the rows " + reason,
+			return r.stop(&Error{File: row.File(), Line: row.Line(0), Reason: "the rows " + reason,
 				Hint: remedy + ", or store the data as TFRecord and set data.shuffle_buffer"})
 		}
 	}
@@ -194,7 +210,7 @@ func (r *rowsReader) row(row *table.Row) {
 		if got < want {
 			hint += `, or set data.missing = "fill", which takes the fields at its end for missing`
 		}
-		r.errs.add(&Error{Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", got, want), Hint: hint})
+		r.errs.add(&Error{File: row.File(), Line: row.Line(0), Reason: fmt.Sprintf("the row has %d columns, but the first row has %d", got, want), Hint: hint})
 		return
 	}
 	label, missing := r.label(row)
@@ -299,7 +315,7 @@ func (r *rowsReader) labelHint() string {
 
 // fault adds what is wrong with a field.
 func (r *rowsReader) fault(row *table.Row, column int, reason, hint string) {
-	e := r.columns.locate(column, &Error{Line: row.Line(column), Reason: reason, Hint: hint})
+	e := r.columns.locate(column, &Error{File: row.File(), Line: row.Line(column), Reason: reason, Hint: hint})
 	if e.Line == 0 {
 		e.Record = row.Number
 	}
@@ -363,12 +379,18 @@ const (
 
 // statTable says why a file cannot be read, before it is.
 func statTable(name string) error {
-	info, err := os.Stat(name)
+	files, err := matching(name)
 	if err != nil {
-		return openError(name, err)
+		return err
 	}
-	if info.IsDir() {
-		return &Error{File: name, Reason: "is a folder", Hint: `give the file with the table; for images set data.format = "images"`}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			return openError(file, err)
+		}
+		if info.IsDir() {
+			return &Error{File: file, Reason: "is a folder", Hint: `give the file with the table; for images set data.format = "images"`}
+		}
 	}
 	return nil
 }

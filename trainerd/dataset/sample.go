@@ -11,7 +11,7 @@ import (
 )
 
 // Sample describes data that are not a table, for code that writes a job for
-// them: IDX files, TFRecord files or folders of images.
+// them: arrays, TFRecord files or folders of images.
 type Sample struct {
 	Format Format
 	// File is the data to train with: for a folder with parts, one of them.
@@ -22,7 +22,7 @@ type Sample struct {
 	Features []SampleFeature
 	// Label is the feature of tf.Example messages to predict.
 	Label string
-	// LabelFile has the labels of IDX data; TestFile and TestLabelFile are a test
+	// LabelFile has the labels of arrays, or of images in one folder; TestFile and TestLabelFile are a test
 	// part that was found next to the data. "" for none.
 	LabelFile, TestFile, TestLabelFile string
 	// Numbers says that the label is a number, not a class.
@@ -65,19 +65,19 @@ func (s *Sample) Used() (names []string) {
 }
 
 // NewSample examines data, until ctx is done; it returns nil for a table. label is the feature
-// of tf.Example messages to predict, or the file with the labels of IDX data; "" to choose one.
+// of tf.Example messages to predict, or the file with the labels of arrays, or of images in one folder; "" to choose one.
 func NewSample(ctx context.Context, name, label string, task Task) (*Sample, error) {
 	format, err := DetectFormat(name)
 	if err != nil {
 		return nil, err
 	}
 	switch format {
-	case FormatIDX:
-		return sampleIDX(ctx, name, label, task)
+	case FormatIDX, FormatNumPy:
+		return sampleArrays(ctx, format, name, label, task)
 	case FormatTFRecord:
 		return sampleRecords(ctx, name, label, task)
 	case FormatImages:
-		return sampleImages(ctx, name)
+		return sampleImages(ctx, name, label, task)
 	}
 	return nil, nil
 }
@@ -111,8 +111,10 @@ func DetectFormat(name string) (Format, error) {
 	var head [12]byte
 	n, _ := io.ReadFull(plain, head[:])
 	switch {
-	case n >= 4 && head[0] == 0 && head[1] == 0 && idxSizes[head[2]] != 0 && head[3] <= maxIDXRank:
+	case isIDX(head[:n]):
 		return FormatIDX, nil
+	case strings.HasPrefix(string(head[:n]), numpyMagic):
+		return FormatNumPy, nil
 	case n == 12 && isRecord(head):
 		return FormatTFRecord, nil
 	}
@@ -167,10 +169,14 @@ func joinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
 }
 
-// sampleImages looks at the heads of the images in folders.
-func sampleImages(ctx context.Context, dir string) (*Sample, error) {
+// sampleImages looks at the heads of the images in folders, or of those that a table of labels
+// names.
+func sampleImages(ctx context.Context, dir, labelFile string, task Task) (*Sample, error) {
 	if isImage(dir) {
 		return nil, &Error{File: dir, Reason: "is a single image", Hint: "give the folder that has a folder of images for each class"}
+	}
+	if labelFile != "" {
+		return sampleLabelled(ctx, dir, labelFile, task)
 	}
 	train, test := imageParts(dir)
 	r := new(imageRows)
@@ -178,10 +184,38 @@ func sampleImages(ctx context.Context, dir string) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sample{Format: FormatImages, File: train, TestFile: test, Rows: len(r.files), Classes: len(names), ClassNames: names, Bytes: true, Note: joinNotes(r.found.note(), otherParts(test))}
-	heights, widths, grey, err := r.sizes(ctx)
+	s := &Sample{Format: FormatImages, File: train, TestFile: test, Note: joinNotes(r.found.note(), otherParts(test))}
+	return s, s.describeImages(ctx, r, names)
+}
+
+// sampleLabelled looks at the heads of the images that a table of labels names.
+func sampleLabelled(ctx context.Context, dir, labelFile string, task Task) (*Sample, error) {
+	l, err := readLabelled(ctx, dir, labelFile)
 	if err != nil {
 		return nil, err
+	}
+	r := &imageRows{files: l.files}
+	s := &Sample{Format: FormatImages, File: dir, LabelFile: labelFile, Numbers: l.areNumbers(task)}
+	if s.Numbers {
+		if r.labels, err = l.numbers(); err != nil {
+			return nil, err
+		}
+		s.Features = []SampleFeature{{Name: filepath.Base(labelFile), Kind: "number", Shape: fmt.Sprintf("%d images", len(l.files)), Example: l.labels[0], Rule: s.labelRule()}}
+		return s, s.describeImages(ctx, r, nil)
+	}
+	var names []string
+	if r.labels, names, err = l.classes(nil); err != nil {
+		return nil, err
+	}
+	return s, s.describeImages(ctx, r, names)
+}
+
+// describeImages notes the size to train with, and the classes.
+func (s *Sample) describeImages(ctx context.Context, r *imageRows, names []string) error {
+	s.Rows, s.Classes, s.ClassNames, s.Bytes = len(r.files), len(names), names, true
+	heights, widths, grey, err := r.sizes(ctx)
+	if err != nil {
+		return err
 	}
 	channels := 3
 	if grey {
@@ -190,14 +224,16 @@ func sampleImages(ctx context.Context, dir string) (*Sample, error) {
 	s.Image = []int{trainingSize(heights), trainingSize(widths), channels}
 	counts := make([]int, len(names))
 	for _, class := range r.labels {
-		counts[class]++
+		if !s.Numbers {
+			counts[class]++
+		}
 	}
 	for i, name := range names {
 		first := slices.Index(r.labels, int64(i))
 		shape := fmt.Sprintf("%d images", counts[i])
 		s.Features = append(s.Features, SampleFeature{Name: name, Kind: "class", Shape: shape, Example: filepath.Base(r.files[first]), Rule: fmt.Sprintf("class %d", i)})
 	}
-	return s, nil
+	return nil
 }
 
 // sizes returns the heights and widths of all images, and whether all are grey.

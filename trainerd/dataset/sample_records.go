@@ -70,7 +70,7 @@ func (v *recordSurvey) read(ctx context.Context, file int) error {
 		}
 		e, err := tfexample.Unmarshal(data)
 		if err != nil {
-			return v.reader.fault("", "trainerd reads records that are tf.Example messages", "is not a tf.Example")
+			return v.reader.notExample(err)
 		}
 		v.sample.Rows++
 		for name, f := range e.GetFeatures().GetFeature() {

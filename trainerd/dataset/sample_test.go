@@ -140,6 +140,22 @@ func TestSampleImages(t *testing.T) {
 	}
 }
 
+// A folder of tables is said to be one, with what to do.
+func TestSampleOfFolderOfTables(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "logs/events.log", nil)
+	for _, c := range []struct{ add, want string }{
+		{"sales.parquet", "it has a table: give " + filepath.Join(dir, "sales.parquet")},
+		{"b.csv", "it has 2 tables: give one, such as " + filepath.Join(dir, "b.csv") + ", or several of the same columns by a pattern, such as '" + filepath.Join(dir, "*.csv") + "'"},
+		{"train.csv", "it has 3 tables: give one, such as " + filepath.Join(dir, "train.csv")},
+	} {
+		write(t, dir, c.add, nil)
+		if _, err := NewSample(t.Context(), dir, "", AnyTask); err == nil || !strings.Contains(err.Error(), "has 1 folders with 0 images; "+c.want) {
+			t.Errorf("with %s: %v, want %s", c.add, err, c.want)
+		}
+	}
+}
+
 func TestSampleOfTable(t *testing.T) {
 	if s := sample(t, write(t, t.TempDir(), "a.csv", []byte("a,b\n1,2\n")), "", AnyTask); s != nil {
 		t.Errorf("a table is %+v", s)

@@ -156,7 +156,7 @@ func (s *Schema) Width() (width int) {
 // MayMiss reports whether the format can omit a number.
 func (s *Schema) MayMiss() bool {
 	switch s.Format {
-	case FormatTFRecord, FormatIDX, FormatImages:
+	case FormatTFRecord, FormatIDX, FormatNumPy, FormatImages:
 		return false
 	}
 	return true

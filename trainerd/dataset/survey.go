@@ -26,12 +26,29 @@ type Survey struct {
 
 // NewSurvey reads a table, until ctx is done.
 func NewSurvey(ctx context.Context, name string) (*Survey, error) {
+	s, err := surveyTable(ctx, name, table.Options{Sniff: true})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(s.Columns) < 2:
+		return nil, &Error{File: name, Reason: "has a single column", Hint: "a row needs a label and at least one feature"}
+	case s.Rows == 0:
+		return nil, &Error{File: name, Reason: "holds no rows", Hint: "training needs at least two"}
+	case s.Rows < 2:
+		return nil, &Error{File: name, Reason: "holds a single row", Hint: "training needs at least two"}
+	}
+	return s, nil
+}
+
+// surveyTable reads a table as o says, also one with few rows.
+
+func surveyTable(ctx context.Context, name string, o table.Options) (*Survey, error) {
 	if err := statTable(name); err != nil {
 		return nil, err
 	}
-	t, err := table.Open(name, table.Options{Sniff: true})
+	t, err := openFiles(name, o)
 	if err != nil {
-		return nil, tableError(name, err)
+		return nil, err
 	}
 	defer t.Close()
 	s := &Survey{Options: t.Options, file: name}
@@ -45,24 +62,18 @@ func NewSurvey(ctx context.Context, name string) (*Survey, error) {
 		}
 		s.Rows++
 	})
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(s.Columns) < 2:
-		return nil, &Error{File: name, Reason: "has a single column", Hint: "a row needs a label and at least one feature"}
-	case s.Rows == 0:
-		return nil, &Error{File: name, Reason: "holds no rows", Hint: "training needs at least two"}
-	case s.Rows < 2:
-		return nil, &Error{File: name, Reason: "holds a single row", Hint: "training needs at least two"}
-	}
-	return s, nil
+	return s, err
 }
 
 // each calls f for every row. Rows that are faulty are left to the training,
 // which reports them with their places.
 func (s *Survey) each(ctx context.Context, t *table.Table, f func(*table.Row)) error {
-	for {
+	return s.eachOf(ctx, t, maxRows, f)
+}
+
+// eachOf calls f for the rows among the first n.
+func (s *Survey) eachOf(ctx context.Context, t *table.Table, n int, f func(*table.Row)) error {
+	for range n {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -83,22 +94,32 @@ func (s *Survey) each(ctx context.Context, t *table.Table, f func(*table.Row)) e
 			f(row)
 		}
 	}
+	return nil
 }
 
 // Column returns the column with a name or a number, from 0, or from the end
 // if negative; false if there is none.
 func (s *Survey) Column(text string) (int, bool) {
+	names := make([]string, len(s.Columns))
+	for i, p := range s.Columns {
+		names[i] = p.Name
+	}
+	return columnCalled(text, names)
+}
+
+// columnCalled returns the column with a name, whatever its case, or with a number.
+func columnCalled(text string, names []string) (int, bool) {
 	text = table.Name(text)
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-		if i := slices.IndexFunc(s.Columns, func(p *Profile) bool { return same(p.Name, text) }); i >= 0 {
+		if i := slices.IndexFunc(names, func(name string) bool { return same(name, text) }); i >= 0 {
 			return i, true
 		}
 	}
 	i, err := strconv.Atoi(text)
 	if i < 0 {
-		i += len(s.Columns)
+		i += len(names)
 	}
-	return i, err == nil && i >= 0 && i < len(s.Columns)
+	return i, err == nil && i >= 0 && i < len(names)
 }
 
 // labelNames are names that columns to predict have, the likeliest first.

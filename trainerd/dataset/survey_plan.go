@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
 )
 
@@ -43,6 +44,8 @@ type Plan struct {
 	// Numbers says that the label is a number, not a class.
 	Numbers bool
 	Uses    []Use
+	// Test is the file with the test part; nil if it is a part of the rows.
+	Test *TestFile
 }
 
 // Task is what a model learns to do.
@@ -54,6 +57,7 @@ func (s *Survey) Plan(ctx context.Context, label int, task Task) (*Plan, error) 
 	if l.Distinct < 2 {
 		return nil, s.fault(label, "the label has a single value", "choose another column with --label")
 	}
+	l.measured = task == Regression
 	p := &Plan{Label: label, Numbers: task == Regression || task == AnyTask && !l.isClasses(l.isLabelName())}
 	switch {
 	case p.Numbers && l.kind() != KindNumber:
@@ -81,7 +85,11 @@ func (s *Survey) Plan(ctx context.Context, label int, task Task) (*Plan, error) 
 		s.useCounts(p)
 	}
 	if !p.hasFeature() {
-		return nil, &Error{File: s.file, Reason: "no column is left to learn from" + p.whyLeftOut(), Hint: "a table needs columns of numbers, dates, or words that occur several times"}
+		hint := "a table needs columns of numbers, dates, or words that occur several times"
+		if slices.ContainsFunc(s.Columns, (*Profile).namesImages) {
+			hint = "to learn from the images, give their folder, and this table as the labels: trainerd init --label " + shell.Quote(s.file) + " FOLDER"
+		}
+		return nil, &Error{File: s.file, Reason: "no column is left to learn from" + p.whyLeftOut(), Hint: hint}
 	}
 	return p, nil
 }
@@ -169,7 +177,7 @@ func (p *Profile) asLabel(numbers bool) Use {
 		u.Rule = fmt.Sprintf("label: %d classes", p.Distinct)
 	}
 	if u.Unit != "" {
-		u.Rule += " of " + u.Unit
+		u.Rule += " in " + u.Unit
 	}
 	if u.Missing > 0 {
 		u.Rule += "; rows without it are left out"
@@ -262,6 +270,8 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 		return fmt.Sprintf("numbers, but also %d words such as %s", p.words-p.units-p.bounds, quoteNames(slices.Sorted(maps.Keys(p.odd))[:1])), true
 	case kind == KindCategory && p.foreign == p.present() && (p.unique() || p.tooManyWords()):
 		return "numbers with decimal commas, but other columns have points: write them alike", true
+	case p.namesImages():
+		return "names images, which a table does not read", true
 	case p.isText(): // learnt from
 	case kind == KindCategory && p.unique():
 		return "different in every row", true
@@ -269,6 +279,11 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 		return "too many different words", true
 	}
 	return "", false
+}
+
+// namesImages reports whether the values are names of files with images.
+func (p *Profile) namesImages() bool {
+	return p.kind() == KindCategory && (p.unique() || p.tooManyWords()) && isImage(p.Example)
 }
 
 // sameAs returns the columns each of whose values belongs to one class of the
@@ -285,9 +300,9 @@ func (s *Survey) sameAs(ctx context.Context, label int, numbers bool) (same map[
 	if len(there) == 0 || 2*l.Distinct > l.present() {
 		return nil, nil
 	}
-	t, err := table.Open(s.file, s.Options)
+	t, err := openFiles(s.file, s.Options)
 	if err != nil {
-		return nil, tableError(s.file, err)
+		return nil, err
 	}
 	defer t.Close()
 	err = s.each(ctx, t, func(row *table.Row) {

@@ -93,6 +93,12 @@ func TestPlan(t *testing.T) {
 		{"codes", func(i int) string { return []string{fmt.Sprint(i % 5), "A"}[i/118] }, "category words among numbers, one input each"},
 		{"sheet", func(i int) string { return fmt.Sprintf(`="%03d"`, i*31%97) }, "number "},
 		{"half", func(i int) string { return []string{fmt.Sprintf("%d.5", i*i), "large", "small", fmt.Sprint(i)}[i%4] }, `number "large", "small" missing; missing becomes the mean`},
+		{"rate", func(i int) string {
+			return []string{fmt.Sprintf("%.1f/5", 1+float64(i%40)/10), "NEW", "-"}[max(0, i-117)]
+		}, `number in /5; "-", "NEW" missing; missing becomes the mean`},
+		{"rate", func(i int) string { return fmt.Sprintf("%d /10", i%10) }, "number in /10"},
+		{"beat", func(i int) string { return fmt.Sprintf("%d/4", 3+i%2) }, "category words, one input each"},
+		{"photo", func(i int) string { return fmt.Sprintf("img%03d.JPG", i) }, "category left out: names images, which a table does not read"},
 		{"zip", func(i int) string { return []string{"02139", "10001", "94105"}[i%3] }, "category codes, one input each"},
 		{"zip", func(i int) string { return fmt.Sprintf("%05d", i*i*37) }, "number "},
 		{"month", func(i int) string { return fmt.Sprint(1 + i%12) }, "number "},

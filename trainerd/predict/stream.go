@@ -40,7 +40,7 @@ func (m *Model) Stream(ctx context.Context, in *dataset.Examples, f func(*Row) e
 	b := m.newBatch(m.Schema.Width(), f)
 	err := in.Each(func(e *dataset.Example) error {
 		b.x = append(b.x, e.X...)
-		b.rows = append(b.rows, dataset.Example{Label: e.Label, File: e.File})
+		b.rows = append(b.rows, dataset.Example{Label: e.Label, File: e.File, Kept: e.Kept})
 		if len(b.rows) == b.limit {
 			return b.flush(ctx)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // formats are those of data files.
-var formats = []dataset.Format{dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatImages}
+var formats = []dataset.Format{dataset.FormatCSV, dataset.FormatJSON, dataset.FormatParquet, dataset.FormatTFRecord, dataset.FormatIDX, dataset.FormatNumPy, dataset.FormatImages}
 
 // choices returns the values of keys that have few.
 func choices() map[string][]string {

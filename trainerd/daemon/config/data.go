@@ -15,13 +15,13 @@ import (
 // Data says what to train on. A relative path starts at the config's
 // folder; one given with --set starts at the working directory.
 type Data struct {
-	// File with the examples; for images the folder that has a folder of PNG, JPEG,
-	// GIF and BMP files for each class; for tfrecord a file, or a pattern such as
-	// "train-*". A graph that reads its own input has none.
+	// File with the examples, in the rows of an array for npy; for images the folder that has a folder of PNG, JPEG,
+	// GIF and BMP files for each class; for tables and tfrecord also a pattern such as
+	// "train-*", whose files are read as one. A graph that reads its own input has none.
 	File string `toml:"file" path:"config"`
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of
-	// them), "parquet", "tfrecord" (of tf.Example messages), "idx" (as MNIST's) or
-	// "images". All but parquet and images may be compressed with gzip; csv and
+	// them), "parquet", "tfrecord" (of tf.Example messages), "idx" (as MNIST's), "npy" (of
+	// NumPy) or "images". All but parquet, npy and images may be compressed with gzip; csv and
 	// json with bzip2 and zstd too, or be the only file of a zip archive.
 	Format dataset.Format `toml:"format"`
 	// Separator of the columns of CSV; " " is any run of blanks and tabs.
@@ -52,8 +52,9 @@ type Data struct {
 	// column is one of categories. For tfrecord it is the name of a feature,
 	// "label" by default.
 	Label Column `toml:"label"`
-	// Labels is the file with the labels of IDX data. Default: the file's name
-	// with "labels-idx1" for "images-idx3".
+	// Labels is the file with the labels of idx or npy data. Default: the file's name
+	// with "labels-idx1" for "images-idx3", y for X, or labels for features or images. For
+	// images in one folder it is a table with the name and the label of each.
 	Labels string `toml:"labels" path:"config"`
 	// Features are the columns that make up an example, in this order. Default:
 	// all except the label and those in drop. For tfrecord they are the features

@@ -100,7 +100,7 @@ func (p *Template) labelPlace() string {
 		return "the column " + p.Survey.Columns[p.Plan.Label].Name
 	case p.Sample.Format == dataset.FormatTFRecord:
 		return "the feature " + p.Sample.Label
-	case p.Sample.Format == dataset.FormatIDX:
+	case p.Sample.LabelFile != "":
 		return filepath.Base(p.Sample.LabelFile)
 	}
 	return "the names of the folders"
@@ -114,7 +114,7 @@ func (p *Template) data() (lines []string) {
 		lines = p.tableLines()
 	}
 	lines = append(lines, "seed = 1   # of the shuffle; the same seed gives the same training")
-	if p.Sample == nil || p.Sample.TestFile == "" {
+	if !p.hasTestFile() {
 		lines = append(lines, "test_fraction = 0.2   # one fifth of the rows is kept aside for testing")
 	}
 	return append(lines, fmt.Sprintf("batch_size = %d   # rows of a step", p.batchSize()))
@@ -133,6 +133,9 @@ func (p *Template) tableLines() []string {
 	if group := p.Plan.Group(); group != "" {
 		lines = append(lines, "group = "+p.columnName(group)+"   # rows of one stay together: all train, or all test")
 	}
+	if p.Plan.Test != nil {
+		lines = append(lines, "test_file = "+tomlString(p.PathOf(p.Plan.Test.Name))+"   # the test part")
+	}
 	lines = append(lines, p.columns()...)
 	return append(lines, `normalize = "standard"   # each number to mean 0 and deviation 1; or "minmax", or ""`)
 }
@@ -144,12 +147,25 @@ func (p *Template) hasNames() bool {
 // trainRows returns the number of rows that train.
 func (p *Template) trainRows() int {
 	switch {
-	case p.Sample == nil:
-		return max(1, p.Survey.Rows*4/5)
-	case p.Sample.TestFile != "":
-		return max(1, p.Sample.Rows)
+	case p.hasTestFile():
+		return max(1, p.rows())
 	}
-	return max(1, p.Sample.Rows*4/5)
+	return max(1, p.rows()*4/5)
+}
+
+func (p *Template) rows() int {
+	if p.Sample != nil {
+		return p.Sample.Rows
+	}
+	return p.Survey.Rows
+}
+
+// hasTestFile reports whether the test part is a file of its own.
+func (p *Template) hasTestFile() bool {
+	if p.Sample != nil {
+		return p.Sample.TestFile != ""
+	}
+	return p.Plan.Test != nil
 }
 
 // batchSize returns the number of rows of a step: 32, or all of fewer.

@@ -149,7 +149,7 @@ func (p *Template) convnet() []string {
 func (p *Template) sampleLines() []string {
 	s := p.Sample
 	lines := []string{fmt.Sprintf("format = %q", s.Format)}
-	if s.Format == dataset.FormatIDX && s.LabelFile != "" {
+	if s.LabelFile != "" {
 		lines = append(lines, "labels = "+tomlString(p.PathOf(s.LabelFile))+"   # the file with the labels")
 	}
 	if s.TestFile != "" {
@@ -162,7 +162,7 @@ func (p *Template) sampleLines() []string {
 		lines = append(lines, "label = "+tomlString(s.Label)+"   # the feature to predict",
 			"features = "+tomlList(quotedAll(s.Used()))+"   # those that are learnt from")
 	}
-	if len(s.Image) == 3 && s.Format != dataset.FormatIDX {
+	if len(s.Image) == 3 && (s.Format == dataset.FormatImages || s.Format == dataset.FormatTFRecord) {
 		lines = append(lines, fmt.Sprintf("image = [%s]   # the height, width and channels to which images are brought", joinInts(s.Image)))
 	}
 	if s.Bytes {

@@ -53,7 +53,7 @@ func (p *Template) dialect() (lines []string) {
 // columns returns the lines that say what the columns hold.
 func (p *Template) columns() (lines []string) {
 	var drop, categories, texts, dates, parts, units, na []string
-	missing := false
+	missing := p.Plan.Test != nil && p.Plan.Test.Missing
 	for _, u := range p.Plan.Uses {
 		switch {
 		case u.Weight, u.Group:

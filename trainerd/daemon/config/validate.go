@@ -76,7 +76,7 @@ func (v *Validator) top() {
 func (v *Validator) data() {
 	d := v.config.Data
 	v.Require(d.File != "", "data.file", "is missing", "set it to the file with the examples")
-	v.Require(slices.Contains(formats, d.Format), "data.format", fmt.Sprintf("there is no format %q", d.Format), `want "csv", "json", "parquet", "tfrecord", "idx" or "images"`)
+	v.Require(slices.Contains(formats, d.Format), "data.format", fmt.Sprintf("there is no format %q", d.Format), `want "csv", "json", "parquet", "tfrecord", "idx", "npy" or "images"`)
 	v.text(d)
 	v.columns(d)
 	v.Require(d.Label.Name == "" || d.Header || slices.Contains(formats[1:], d.Format), "data.label", "is a name, but the file is read without a header",
@@ -109,7 +109,8 @@ func (v *Validator) dataOfFormat(d Data) {
 	v.Require(d.ShuffleBuffer >= 0 && d.ShuffleBuffer <= maxBatch, "data.shuffle_buffer", fmt.Sprintf("want 0 (all) to %d, got %d", maxBatch, d.ShuffleBuffer), "")
 	v.Require(d.ShuffleBuffer == 0 || d.Format == dataset.FormatTFRecord, "data.shuffle_buffer", fmt.Sprintf("has no effect on the format %q", d.Format),
 		"remove it, or store the data as tfrecord")
-	v.Require(d.Labels == "" || d.Format == dataset.FormatIDX, "data.labels", fmt.Sprintf("has no effect on the format %q", d.Format), "remove it; data.label says where the label is")
+	hasLabelFile := slices.Contains([]dataset.Format{dataset.FormatIDX, dataset.FormatNumPy, dataset.FormatImages}, d.Format)
+	v.Require(d.Labels == "" || hasLabelFile, "data.labels", fmt.Sprintf("has no effect on the format %q", d.Format), "remove it; data.label says where the label is")
 	v.Require(len(d.Features) == 0 || d.Format == dataset.FormatTFRecord || isTableFormat(d.Format), "data.features", fmt.Sprintf("has no effect on the format %q", d.Format), "remove it")
 	v.tableOnly(d)
 	v.Require(d.Format != dataset.FormatTFRecord || d.Label.Name != "" || !v.config.IsSet("data.label"), "data.label", "is an index, but features have names", "set it to the name of the feature with the label")

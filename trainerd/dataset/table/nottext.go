@@ -23,9 +23,9 @@ var otherImages = []struct {
 var otherFiles = []struct{ magic, what, hint string }{
 	{parquetMagic, "is a Parquet file", `set data.format = "parquet"`},
 	{"\xd0\xcf\x11\xe0", "is a document of an old spreadsheet", "save the sheet as CSV"},
-	{"SQLite format 3", "is a database of SQLite", "export the table as CSV"},
+	{"SQLite format 3", "is a database of SQLite", "export the table: sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > table.csv"},
 	{"\x89HDF", "is an HDF5 file", "store the table as CSV or Parquet"},
-	{"\x93NUMPY", "is an array of numpy", "store it as CSV, with numpy.savetxt"},
+	{"\x93NUMPY", "is an array of numpy", `set data.format = "npy", or give trainerd init the file`},
 	{"\x80\x03", "is a pickle of Python", "store the table as CSV or Parquet, as with DataFrame.to_parquet"},
 	{"\x80\x04", "is a pickle of Python", "store the table as CSV or Parquet, as with DataFrame.to_parquet"},
 	{"\x80\x05", "is a pickle of Python", "store the table as CSV or Parquet, as with DataFrame.to_parquet"},
@@ -87,7 +87,7 @@ func describeZip(head []byte) (what, hint string) {
 	}
 	switch {
 	case strings.HasSuffix(name, ".npy"):
-		return "holds arrays of numpy", "store them as CSV, a row for each example, as with pandas.DataFrame"
+		return "holds arrays of numpy", "unpack it (unzip FILE), and give the array with the examples, such as x_train.npy"
 	case strings.HasSuffix(name, ".pkl"), strings.HasSuffix(name, "/.format_version"):
 		return "is a file of PyTorch", "store the table as CSV or Parquet"
 	}

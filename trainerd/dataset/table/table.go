@@ -75,9 +75,13 @@ const Latin1 = "latin1"
 type Row struct {
 	Fields []string
 	Number int // of the row, from 1
+	file   string
 	line   int
 	lines  []int // of the fields, nil if all are on line
 }
+
+// File returns the file that has the row, of a table in several; "" of any other.
+func (r *Row) File() string { return r.file }
 
 // Line returns the line of the file on which a field begins, 0 for a format
 // without lines.
@@ -134,6 +138,7 @@ func (t *Table) Close() error {
 
 // Error is a fault of a file.
 type Error struct {
+	File   string // of several; "" for the only one
 	Line   int    // 0 if no single line is concerned
 	Record int    // of a format without lines, from 1; 0 if no single record is concerned
 	Row    bool   // only the row is faulty; reading may continue with the next
@@ -146,6 +151,9 @@ func (e *Error) Error() string {
 	text := e.Reason
 	if e.Line > 0 {
 		text = fmt.Sprintf("line %d: %s", e.Line, text)
+	}
+	if e.File != "" {
+		text = e.File + ": " + text
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()

@@ -14,27 +14,27 @@ import (
 // isGrey reports whether an image has no colours.
 func isGrey(c picture.Config) bool { return c.Channels < 3 }
 
-// sampleIDX reads IDX files: the examples, and the labels next to them.
-func sampleIDX(ctx context.Context, name, labels string, task Task) (*Sample, error) {
-	x, err := readIDX(ctx, name, DefaultMemoryLimit)
+// sampleArrays reads files of arrays: the examples, and the labels next to them.
+func sampleArrays(ctx context.Context, format Format, name, labels string, task Task) (*Sample, error) {
+	x, err := readArray(ctx, name, DefaultMemoryLimit)
 	if err != nil {
 		return nil, err
 	}
 	if len(x.shape) < 2 {
 		return nil, &Error{File: name, Reason: fmt.Sprintf("has the shape %v, which is that of labels", x.shape), Hint: "give the file with the examples, and this one with --label"}
 	}
-	s := &Sample{Format: FormatIDX, File: name, Rows: x.shape[0], Bytes: x.kind == idxUint8}
+	s := &Sample{Format: format, File: name, Rows: x.shape[0], Bytes: x.isBytes()}
 	if labels == "" {
 		if labels, err = findLabels(ctx, name, x.shape[0]); err != nil {
 			return nil, err
 		}
 	}
 	s.LabelFile = labels
-	y, err := readIDX(ctx, labels, DefaultMemoryLimit)
+	y, err := readArray(ctx, labels, DefaultMemoryLimit)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.idxLabels(y, task); err != nil {
+	if err := s.arrayLabels(y, task); err != nil {
 		return nil, err
 	}
 	switch {
@@ -46,9 +46,9 @@ func sampleIDX(ctx context.Context, name, labels string, task Task) (*Sample, er
 	kinds := map[bool]string{true: "bytes", false: "numbers"}
 	s.Features = []SampleFeature{
 		{Name: filepath.Base(name), Kind: kinds[s.Bytes], Shape: shapeText(x.shape[1:]), Example: fmt.Sprint(x.at(0)), Rule: "an example each"},
-		{Name: filepath.Base(labels), Kind: kinds[y.kind == idxUint8], Shape: "1", Example: fmt.Sprint(y.at(0)), Rule: s.labelRule()},
+		{Name: filepath.Base(labels), Kind: kinds[y.isBytes()], Shape: "1", Example: fmt.Sprint(y.at(0)), Rule: s.labelRule()},
 	}
-	s.findIDXTest()
+	s.findArrayTest()
 	return s, nil
 }
 
@@ -63,11 +63,18 @@ func (s *Sample) labelRule() string {
 	return fmt.Sprintf("label: %d classes", s.Classes)
 }
 
-// idxLabels finds out what labels are: classes, if they are whole numbers from 0
+// arrayLabels finds out what labels are: classes, if they are whole numbers from 0
 // up that occur only a few times.
-func (s *Sample) idxLabels(y *idxArray, task Task) error {
-	if len(y.shape) != 1 || y.shape[0] != s.Rows {
-		return &Error{File: s.LabelFile, Reason: fmt.Sprintf("has the shape %v; want one label for each of the %d examples", y.shape, s.Rows), Hint: "name the file with the labels with --label"}
+func (s *Sample) arrayLabels(y *array, task Task) error {
+	if !y.isList() || y.shape[0] != s.Rows {
+		hint := "name the file with the labels with --label"
+		if len(y.shape) == 2 && y.shape[0] == s.Rows {
+			hint = "of one-hot labels store the classes, as numpy.argmax(y, axis=1) gives them; a model predicts one number"
+		}
+		return &Error{File: s.LabelFile, Reason: fmt.Sprintf("has the shape %v; want one label for each of the %d examples", y.shape, s.Rows), Hint: hint}
+	}
+	if task == AnyTask && y.isMeasured() {
+		task = Regression
 	}
 	all := make([]float64, s.Rows)
 	for i := range all {
@@ -90,7 +97,9 @@ func (s *Sample) classify(labels []float64, task Task, place string) error {
 	if len(distinct) < 2 {
 		return &Error{File: place, Reason: "every label is the same", Hint: "check that they are the labels"}
 	}
-	classes := whole && top <= maxClasses && 2*len(distinct) <= len(labels)
+	const few = 20
+	filled := len(distinct) <= few || 4*len(distinct) >= 3*int(top) // hardly a number between is none
+	classes := whole && top <= maxClasses && 2*len(distinct) <= len(labels) && filled
 	s.Numbers = task == Regression || task == AnyTask && !classes
 	if !s.Numbers && !whole {
 		return &Error{File: place, Reason: "the labels are not whole numbers from 0 up, so no classes", Hint: "use --task regression"}
@@ -101,7 +110,7 @@ func (s *Sample) classify(labels []float64, task Task, place string) error {
 	return nil
 }
 
-// findLabels returns the file with the labels of IDX data: the one whose name
+// findLabels returns the file with the labels of arrays: the one whose name
 // belongs to theirs, else the only one in the folder with so many labels.
 func findLabels(ctx context.Context, name string, rows int) (string, error) {
 	if labels, err := labelsBeside(name); err == nil {
@@ -116,10 +125,10 @@ func findLabels(ctx context.Context, name string, rows int) (string, error) {
 	var found []string
 	for _, e := range entries {
 		path := filepath.Join(filepath.Dir(name), e.Name())
-		if format, err := DetectFormat(path); err != nil || format != FormatIDX || e.Name() == filepath.Base(name) {
+		if format, err := DetectFormat(path); err != nil || !format.isArrays() || e.Name() == filepath.Base(name) {
 			continue
 		}
-		if y, err := readIDX(ctx, path, DefaultMemoryLimit); err == nil && len(y.shape) == 1 && y.shape[0] == rows {
+		if y, err := readArray(ctx, path, DefaultMemoryLimit); err == nil && y.isList() && y.shape[0] == rows {
 			found = append(found, path)
 		}
 	}
@@ -129,21 +138,10 @@ func findLabels(ctx context.Context, name string, rows int) (string, error) {
 	return found[0], nil
 }
 
-// findIDXTest finds the test part that MNIST's names announce.
-func (s *Sample) findIDXTest() {
-	rename := func(file, test string) string {
-		dir, base := filepath.Split(file)
-		if !strings.HasPrefix(base, "train") {
-			return ""
-		}
-		path := dir + test + strings.TrimPrefix(base, "train")
-		if _, err := os.Stat(path); err != nil {
-			return ""
-		}
-		return path
-	}
-	for _, test := range []string{"t10k", "test"} {
-		x, y := rename(s.File, test), rename(s.LabelFile, test)
+// findArrayTest finds the test part that the names announce, as MNIST's do.
+func (s *Sample) findArrayTest() {
+	for _, test := range append([]string{"t10k"}, testWords...) {
+		x, y := partBeside(s.File, test), partBeside(s.LabelFile, test)
 		if x != "" && y != "" {
 			s.TestFile, s.TestLabelFile = x, y
 			return
