@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,6 +156,27 @@ func TestSumOfEntries(t *testing.T) {
 	for _, text := range []string{"", "text", archive(zip.Store), archive(zip.Store, "a")[:50]} {
 		if got := sum(text); got != "" {
 			t.Errorf("%q has the sum %s", text, got)
+		}
+	}
+}
+
+// An entry may claim a size that no integer holds, with and without checksums.
+func TestSizesOfEntries(t *testing.T) {
+	for _, size := range []uint64{1 << 32, 1 << 63, math.MaxUint64} {
+		for _, sum := range []uint32{0, 1} {
+			var b bytes.Buffer
+			w := zip.NewWriter(&b)
+			f, err := w.CreateRaw(&zip.FileHeader{Name: "archive/data/0", CRC32: sum, CompressedSize64: size, UncompressedSize64: size})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Write([]byte("text")); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			check(t, map[string]string{"a.pt": b.String()}, []string{"a.pt"}, "archive/data/0: ")
 		}
 	}
 }
