@@ -76,3 +76,50 @@ func TestLongLines(t *testing.T) {
 		t.Errorf("long lines %v, want [2 8]", got)
 	}
 }
+
+// TestBeginnings: a page begins with its title, and a table with its header and the line under it.
+func TestBeginnings(t *testing.T) {
+	all := pages(t)
+	for _, pattern := range []string{"adr/*.md", "../*.md", "../*/README.md", "../*/*/README.md", "../*/*/*/README.md"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil || len(more) == 0 {
+			t.Fatal(pattern, err)
+		}
+		all = append(all, more...)
+	}
+	for _, page := range all {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(text), "# ") {
+			t.Errorf("%s does not begin with a title", page)
+		}
+		for _, n := range headless(string(text)) {
+			t.Errorf("%s:%d: a table begins here without a header", page, n)
+		}
+	}
+}
+
+// headless returns the numbers of the lines at which a table without a header begins.
+func headless(text string) (numbers []int) {
+	inCode := false
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			inCode = !inCode
+		case inCode, !strings.HasPrefix(line, "|"), i > 0 && strings.HasPrefix(lines[i-1], "|"):
+		case i+1 == len(lines) || strings.Trim(lines[i+1], "|-: ") != "" || !strings.HasPrefix(lines[i+1], "|"):
+			numbers = append(numbers, i+1)
+		}
+	}
+	return numbers
+}
+
+func TestHeadless(t *testing.T) {
+	text := strings.Join([]string{"| a |", "", "| a |", "|---|", "| b |", "```", "| a |", "```", "| a |", "| b |", "# a", "| a |"}, "\n")
+	if got := headless(text); len(got) != 3 || got[0] != 1 || got[1] != 9 || got[2] != 12 {
+		t.Errorf("tables without a header at %v, want [1 9 12]", got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/internal/float16"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -71,9 +72,9 @@ func decoder(d tfpb.DataType) (get func([]byte) float64, size int) {
 	case tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_COMPLEX128:
 		return func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }, 8
 	case tfpb.DataType_DT_HALF:
-		return func(b []byte) float64 { return halfFormat.decode(uint32(le.Uint16(b))) }, 2
+		return func(b []byte) float64 { return float64(float16.FromHalf(le.Uint16(b))) }, 2
 	case tfpb.DataType_DT_BFLOAT16:
-		return func(b []byte) float64 { return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)) }, 2
+		return func(b []byte) float64 { return float64(float16.FromBfloat16(le.Uint16(b))) }, 2
 	case tfpb.DataType_DT_INT64:
 		return func(b []byte) float64 { return float64(int64(le.Uint64(b))) }, 8
 	case tfpb.DataType_DT_UINT64:
@@ -108,7 +109,7 @@ func integerDecoder(d tfpb.DataType) (get func([]byte) float64, size int) {
 	return nil, 0
 }
 
-// floatFormat is a floating-point format of at most 16 bits.
+// floatFormat is a floating-point format of at most 8 bits.
 type floatFormat struct {
 	exponent, mantissa int // bits
 	bias               int
@@ -124,8 +125,6 @@ const (
 	nanForZero                 // the pattern of -0: NaN; no infinity
 	allFinite                  // none
 )
-
-var halfFormat = floatFormat{5, 10, 15, ieee}
 
 var smallFormats = map[tfpb.DataType]floatFormat{
 	tfpb.DataType_DT_FLOAT8_E5M2:        {5, 2, 15, ieee},

@@ -61,7 +61,7 @@ func checkZip(f io.ReaderAt, size int64) error {
 	for _, e := range r.File {
 		if !summed {
 			at, err := e.DataOffset()
-			if err != nil || at+int64(e.CompressedSize64) > size {
+			if err != nil || at > size || e.CompressedSize64 > uint64(size-at) {
 				return fmt.Errorf("%s: %w", e.Name, errors.Join(errCut, err))
 			}
 			continue
@@ -76,19 +76,19 @@ func checkZip(f io.ReaderAt, size int64) error {
 // entryPiece is read at once: io.Discard by itself takes 8 KiB.
 const entryPiece = 128 << 10
 
-// onlyReader and onlyWriter have no other method by which io.CopyBuffer would do without its buffer.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
+// onlyWriter hides the ReadFrom of io.Discard, with which io.CopyBuffer would do without its buffer.
+type onlyWriter struct{ io.Writer }
 
+// readEntry reads an entry to its end, where its reader compares the checksum. A damaged
+// entry may claim any size, up to the largest number.
 func readEntry(e *zip.File) error {
 	r, err := e.Open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	_, err = io.CopyBuffer(onlyWriter{io.Discard}, onlyReader{r}, make([]byte, min(e.UncompressedSize64+1, entryPiece))) // holds the checksum against the bytes
+	buf := make([]byte, min(e.UncompressedSize64, entryPiece-1)+1)
+	_, err = io.CopyBuffer(onlyWriter{io.Discard}, r, buf)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -205,3 +206,24 @@ func TestCheckThrough(t *testing.T) {
 type readerFunc func(p []byte, at int64) (int, error)
 
 func (f readerFunc) ReadAt(p []byte, at int64) (int, error) { return f(p, at) }
+
+// An entry may claim a size that no integer holds, with and without checksums.
+func TestSizesOfEntries(t *testing.T) {
+	for _, size := range []uint64{1 << 32, 1 << 63, math.MaxUint64} {
+		for _, sum := range []uint32{0, 1} {
+			var b bytes.Buffer
+			w := zip.NewWriter(&b)
+			f, err := w.CreateRaw(&zip.FileHeader{Name: "archive/data/0", CRC32: sum, CompressedSize64: size, UncompressedSize64: size})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Write([]byte("text")); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			check(t, map[string]string{"a.pt": b.String()}, []string{"a.pt"}, "archive/data/0: ")
+		}
+	}
+}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// changedAt returns when the kernel has noted the last change of a file, be it of its times, which
-// nobody can set; zero if that is not known.
+// changedAt returns when the kernel noted the last change of a file, or of its times: nobody can
+// set this one. It is zero if that is not known.
 func changedAt(info fs.FileInfo) time.Time {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -10,11 +10,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
 // Tees take the SHA-256 of files for a record while something else reads them, as a look for damage
-// does: a large file is then read once. The zero value is ready; it is for one goroutine.
+// does: a large file is then read once. The zero value is ready. It is for one goroutine, its readers
+// are for any number: package hdf5 reads large groups with several.
 type Tees struct {
 	files map[string]*tee
 }
@@ -24,8 +26,10 @@ type tee struct {
 	f       *os.File
 	info    fs.FileInfo // before the first read
 	changed time.Time   // see RecordFile
-	sum     hash.Hash
-	next    int64 // up to which the sum is taken
+
+	mu   sync.Mutex
+	sum  hash.Hash // nil if it is not taken
+	next int64     // up to which the sum is taken
 }
 
 // mostGap is what may lie between two reads that are of one row, as the names in an archive do.
@@ -34,33 +38,34 @@ const mostGap = 256 << 10
 // Reader returns a reader of a file below the root whose reads are noted. The file may be closed
 // once all of it was read.
 func (t *Tees) Reader(name string, f *os.File) io.ReaderAt {
-	info, err := f.Stat()
-	if err != nil {
-		return f
+	if b := t.begin(name, f, sha256.New()); b != nil {
+		return b
 	}
-	if t.files == nil {
-		t.files = map[string]*tee{}
-	}
-	t.files[name] = &tee{f: f, info: info, changed: stampOf(info), sum: sha256.New()}
-	return t.files[name]
+	return f
 }
 
-// Leave notes a file whose sum is not taken: something else vouches for it. Describe leaves that out, unless the
-// file was changed since.
-func (t *Tees) Leave(name string, f *os.File) {
+// Leave notes a file whose sum is not taken, since something else vouches for it. Describe gives it none, unless
+// the file was changed since.
+func (t *Tees) Leave(name string, f *os.File) { t.begin(name, f, nil) }
+
+// begin notes a file as it is now; nil if it cannot be looked at.
+func (t *Tees) begin(name string, f *os.File, sum hash.Hash) *tee {
 	info, err := f.Stat()
 	if err != nil {
-		return
+		return nil
 	}
 	if t.files == nil {
 		t.files = map[string]*tee{}
 	}
-	t.files[name] = &tee{f: f, info: info, changed: stampOf(info)}
+	t.files[name] = &tee{f: f, info: info, changed: stampOf(info), sum: sum}
+	return t.files[name]
 }
 
 // ReadAt implements [io.ReaderAt].
 func (t *tee) ReadAt(p []byte, at int64) (n int, err error) {
 	n, err = t.f.ReadAt(p, at)
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if gap := at - t.next; gap > 0 && gap <= mostGap {
 		t.fill(gap)
 	}

@@ -3,10 +3,12 @@ package manifest
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -308,5 +310,48 @@ func TestTeesOfClosedFile(t *testing.T) {
 	sums.Leave("ckpt.pt", f)
 	if files, err := sums.Describe(t.Context(), root, []string{"ckpt.pt"}); err != nil || files[0].SHA256 != sha256Of([]byte("weights")) {
 		t.Errorf("got %+v, %v", files, err)
+	}
+}
+
+// Several goroutines read a file at the same time, as package hdf5 does with a large group: each
+// byte counts once.
+func TestTeesAtOnce(t *testing.T) {
+	const piece, pieces, readers = 64 << 10, 64, 4
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	content := make([]byte, pieces*piece)
+	for i := range content {
+		content[i] = byte(i / 251)
+	}
+	if err := root.WriteFile("model.h5", content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := root.Open("model.h5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var sums Tees
+	r := sums.Reader("model.h5", f)
+	for i := range int64(pieces) {
+		var all sync.WaitGroup
+		for range readers {
+			all.Go(func() {
+				if _, err := r.ReadAt(make([]byte, piece), i*piece); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	got, err := sums.Describe(t.Context(), root, []string{"model.h5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%x", sha256.Sum256(content)); got[0].SHA256 != want {
+		t.Errorf("the sum is %s, want %s", got[0].SHA256, want)
 	}
 }

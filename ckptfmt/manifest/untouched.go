@@ -14,7 +14,8 @@ const (
 	// untouchedFor is how long what the kernel says is taken for what a look would show: bytes also change on
 	// a disk that nobody writes to.
 	untouchedFor = time.Hour
-	// tick is longer than one of the clock by which the kernel dates changes: two within one are not told apart.
+	// tick is longer than a tick of the clock with which the kernel dates changes: it gives two changes within
+	// one tick the same time.
 	tick = 100 * time.Millisecond
 )
 

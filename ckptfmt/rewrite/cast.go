@@ -9,6 +9,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
+	"github.com/trainerd/trainerd/internal/float16"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -135,39 +136,10 @@ var encoders = map[tfpb.DataType]func([]byte, float64) []byte{
 		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
 	},
 	// Over float32, as TensorFlow goes from float64.
-	tfpb.DataType_DT_HALF:     func(b []byte, v float64) []byte { return binary.LittleEndian.AppendUint16(b, half(float32(v))) },
-	tfpb.DataType_DT_BFLOAT16: func(b []byte, v float64) []byte { return binary.LittleEndian.AppendUint16(b, bfloat(float32(v))) },
-}
-
-// bfloat rounds to the upper half of a float32.
-func bfloat(v float32) uint16 {
-	bits := math.Float32bits(v)
-	if v != v {
-		return uint16(bits>>16)&0x8000 | 0x7fc0
-	}
-	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
-}
-
-// half rounds to one bit of sign, 5 of exponent, 10 of mantissa.
-func half(v float32) uint16 {
-	const (
-		inf       = 0x7c00
-		maxFloat  = (127+16)<<23 - 1<<12 // from here on it is infinite
-		minNormal = (127 - 14) << 23
-	)
-	bits := math.Float32bits(v)
-	sign := uint16(bits>>16) & 0x8000
-	bits &= 1<<31 - 1
-	switch {
-	case v != v:
-		return sign | 0x7e00
-	case bits >= maxFloat:
-		return sign | inf
-	case bits < minNormal:
-		// The sum has its last bit where that of a subnormal half is.
-		const magic = 0.5
-		return sign | uint16(math.Float32bits(math.Float32frombits(bits)+magic)-math.Float32bits(magic))
-	}
-	bits += 0xfff + bits>>13&1
-	return sign | uint16((bits-(127-15)<<23)>>13)
+	tfpb.DataType_DT_HALF: func(b []byte, v float64) []byte {
+		return binary.LittleEndian.AppendUint16(b, float16.ToHalf(float32(v)))
+	},
+	tfpb.DataType_DT_BFLOAT16: func(b []byte, v float64) []byte {
+		return binary.LittleEndian.AppendUint16(b, float16.ToBfloat16(float32(v)))
+	},
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/daemon"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/predict"
@@ -113,7 +114,7 @@ func evalTestPart(c *cli.Context) (*predict.Score, error) {
 // writeScore writes a Score for people.
 func writeScore(out io.Writer, s *predict.Score) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(name string, v *float64, about string) {
+	row := func(name string, v *manifest.Metric, about string) {
 		if v == nil {
 			return
 		}

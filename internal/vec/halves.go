@@ -1,16 +1,15 @@
 package vec
 
-import "math"
+import "github.com/trainerd/trainerd/internal/float16"
 
-// Conversions between float32 and the two types of 16 bits: half, as IEEE 754 has it, and
-// bfloat16, the upper half of a float32. Rounding is to nearest, ties to even; what is no
-// number stays so.
+// Conversions of slices between float32 and the types of 16 bits, with the bits of those of
+// single numbers in float16.
 
 // FromHalves sets d to the halves x.
 func FromHalves(d []float32, x []uint16) {
 	x = x[:len(d)]
 	for i := fromHalvesWide(d, x); i < len(d); i++ {
-		d[i] = FromHalf(x[i])
+		d[i] = float16.FromHalf(x[i])
 	}
 }
 
@@ -18,7 +17,7 @@ func FromHalves(d []float32, x []uint16) {
 func ToHalves(d []uint16, x []float32) {
 	x = x[:len(d)]
 	for i := toHalvesWide(d, x); i < len(d); i++ {
-		d[i] = ToHalf(x[i])
+		d[i] = float16.ToHalf(x[i])
 	}
 }
 
@@ -26,7 +25,7 @@ func ToHalves(d []uint16, x []float32) {
 func RoundHalves(d, x []float32) {
 	x = x[:len(d)]
 	for i := roundHalvesWide(d, x); i < len(d); i++ {
-		d[i] = FromHalf(ToHalf(x[i]))
+		d[i] = float16.FromHalf(float16.ToHalf(x[i]))
 	}
 }
 
@@ -34,7 +33,7 @@ func RoundHalves(d, x []float32) {
 func FromBfloat16s(d []float32, x []uint16) {
 	x = x[:len(d)]
 	for i := fromBfloat16sWide(d, x); i < len(d); i++ {
-		d[i] = FromBfloat16(x[i])
+		d[i] = float16.FromBfloat16(x[i])
 	}
 }
 
@@ -42,7 +41,7 @@ func FromBfloat16s(d []float32, x []uint16) {
 func ToBfloat16s(d []uint16, x []float32) {
 	x = x[:len(d)]
 	for i := toBfloat16sWide(d, x); i < len(d); i++ {
-		d[i] = ToBfloat16(x[i])
+		d[i] = float16.ToBfloat16(x[i])
 	}
 }
 
@@ -50,50 +49,6 @@ func ToBfloat16s(d []uint16, x []float32) {
 func RoundBfloat16s(d, x []float32) {
 	x = x[:len(d)]
 	for i := roundBfloat16sWide(d, x); i < len(d); i++ {
-		d[i] = FromBfloat16(ToBfloat16(x[i]))
+		d[i] = float16.FromBfloat16(float16.ToBfloat16(x[i]))
 	}
-}
-
-// FromHalf returns a half as a float32.
-func FromHalf(v uint16) float32 {
-	sign := uint32(v&0x8000) << 16
-	exponent, fraction := uint32(v>>10&31), uint32(v&0x3ff)
-	switch exponent {
-	case 0:
-		f := math.Float32bits(float32(fraction) / (1 << 24))
-		return math.Float32frombits(sign | f)
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
-}
-
-// ToHalf rounds a float32 to a half.
-func ToHalf(v float32) uint16 {
-	bits := math.Float32bits(v)
-	sign := uint16(bits >> 16 & 0x8000)
-	switch a := math.Float32frombits(bits & 0x7fffffff); {
-	case a != a:
-		return sign | 0x7e00
-	case a >= 65520:
-		return sign | 0x7c00
-	case a < 1.0/(1<<14):
-		// Below the normal range the unit is 2^-24.
-		return sign | uint16(math.RoundToEven(float64(a)*(1<<24)))
-	default:
-		b := math.Float32bits(a) - (127-15)<<23
-		return sign | uint16((b+0xfff+b>>13&1)>>13)
-	}
-}
-
-// FromBfloat16 returns a bfloat16 as a float32.
-func FromBfloat16(v uint16) float32 { return math.Float32frombits(uint32(v) << 16) }
-
-// ToBfloat16 rounds a float32 to a bfloat16.
-func ToBfloat16(v float32) uint16 {
-	if v != v {
-		return 0x7fc0
-	}
-	bits := math.Float32bits(v)
-	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }

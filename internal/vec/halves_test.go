@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/trainerd/trainerd/internal/float16"
 	"github.com/trainerd/trainerd/internal/vec"
 )
 
@@ -22,8 +23,8 @@ func TestHalves(t *testing.T) {
 		one   func(uint16) float32
 		back  func(float32) uint16
 	}{
-		"half":     {vec.FromHalves, vec.ToHalves, vec.RoundHalves, vec.FromHalf, vec.ToHalf},
-		"bfloat16": {vec.FromBfloat16s, vec.ToBfloat16s, vec.RoundBfloat16s, vec.FromBfloat16, vec.ToBfloat16},
+		"half":     {vec.FromHalves, vec.ToHalves, vec.RoundHalves, float16.FromHalf, float16.ToHalf},
+		"bfloat16": {vec.FromBfloat16s, vec.ToBfloat16s, vec.RoundBfloat16s, float16.FromBfloat16, float16.ToBfloat16},
 	} {
 		wide := make([]float32, len(all))
 		f.from(wide, all)

@@ -40,9 +40,9 @@ type bestCheckpoints struct {
 
 // bestCheckpoint is an entry of logdir.BestFile.
 type bestCheckpoint struct {
-	Step  int64   `json:"step"`
-	Value float64 `json:"value"`
-	Name  string  `json:"checkpoint"`
+	Step  int64           `json:"step"`
+	Value manifest.Metric `json:"value"`
+	Name  string          `json:"checkpoint"`
 }
 
 // bestRecord is what logdir.BestFile has.
@@ -170,7 +170,7 @@ func (b *bestCheckpoints) offer(ctx context.Context, sess session.Session, step 
 	if !ok || math.IsNaN(value) {
 		return nil
 	}
-	c := bestCheckpoint{Step: step, Value: value, Name: fmt.Sprintf("%s-%d", b.base, step)}
+	c := bestCheckpoint{Step: step, Value: manifest.Metric(value), Name: fmt.Sprintf("%s-%d", b.base, step)}
 	b.kept = slices.DeleteFunc(b.kept, b.isGone)
 	if len(b.kept) >= b.keep && b.better(c, b.kept[b.keep-1]) > 0 {
 		return nil

@@ -118,6 +118,7 @@ func TestBest(t *testing.T) {
 		{"less is better of anything", []string{"eval.keep_best=1", "eval.mode=min"}, []float64{.5, .7, .4}, []int64{3}},
 		{"equal but for the order of rows", []string{"eval.keep_best=1"}, []float64{.45454545454545453, .4545454545454546}, []int64{1}},
 		{"no numbers", []string{"eval.keep_best=1"}, []float64{nan, .1, nan}, []int64{2}},
+		{"without end", []string{"eval.keep_best=2"}, []float64{.5, math.Inf(1), math.Inf(-1), .1}, []int64{2, 1}},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {

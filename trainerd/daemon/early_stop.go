@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -47,8 +49,8 @@ type earlyStopRecord struct {
 }
 
 type measuredValue struct {
-	Step  int64   `json:"step"`
-	Value float64 `json:"value"`
+	Step  int64           `json:"step"`
+	Value manifest.Metric `json:"value"`
 }
 
 // newEarlyStop returns what train.early_stopping asks for, nil for none.
@@ -101,7 +103,7 @@ func (e *earlyStop) add(step int64, result *evaluation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if value, ok := result.value(e.record.Metric); ok {
-		e.record.Evaluations = append(e.record.Evaluations, measuredValue{step, value})
+		e.record.Evaluations = append(e.record.Evaluations, measuredValue{step, manifest.Metric(value)})
 		e.unsaved = true
 	}
 }
@@ -125,7 +127,7 @@ func (e *earlyStop) write() error {
 	}
 	text, err := json.Marshal(record)
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.name, err) // NaN: the training has gone wrong
+		return fmt.Errorf("%s: %w", e.name, err)
 	}
 	if err := atomicfile.WriteFile(e.fsys, e.name, append(text, '\n')); err != nil {
 		return err
@@ -151,19 +153,31 @@ func (e *earlyStop) listener() trainerd.CheckpointListener {
 	}
 }
 
-// best returns the best evaluation, the earliest of equals, and how many came
-// after it.
+// best returns the best evaluation, the earliest of equals, and how many came after it. One without
+// a number, as the share of nothing is, is never better.
 func (e *earlyStop) best() (best measuredValue, after int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i, m := range e.record.Evaluations {
-		if i == 0 || e.less && m.Value < best.Value || !e.less && m.Value > best.Value {
+		if i == 0 || e.isBetter(float64(m.Value), float64(best.Value)) {
 			best, after = m, 0
 		} else {
 			after++
 		}
 	}
 	return best, after
+}
+
+func (e *earlyStop) isBetter(v, than float64) bool {
+	switch {
+	case math.IsNaN(v):
+		return false
+	case math.IsNaN(than):
+		return true
+	case e.less:
+		return v < than
+	}
+	return v > than
 }
 
 // due reports whether the training is to end.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +113,31 @@ func TestEarlyStoppingRemoved(t *testing.T) {
 		again := newEarlyStop(j)
 		if err := again.begin(5); err != nil || len(again.record.Evaluations) != 1 {
 			t.Errorf("%s a save the file has %v, %v; want the evaluation of step 5", when, again.record.Evaluations, err)
+		}
+	}
+}
+
+// TestEarlyStoppingWithoutNumbers has evaluations without a number, which are never better, and
+// one that is worse than any number.
+func TestEarlyStoppingWithoutNumbers(t *testing.T) {
+	c := earlyJob(t)
+	j, err := newJob(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.close()
+	e := newEarlyStop(j)
+	mustNoErr(t, os.MkdirAll(c.Logdir, 0o777))
+	for i, step := range []struct {
+		value float64
+		after int
+	}{{math.NaN(), 0}, {math.NaN(), 1}, {math.Inf(-1), 0}, {0.5, 0}, {math.NaN(), 1}, {0.25, 2}} {
+		e.add(int64(i), &evaluation{names: []string{"accuracy"}, values: []float64{step.value}})
+		mustNoErr(t, e.write())
+		again := newEarlyStop(j)
+		mustNoErr(t, again.begin(int64(i)))
+		if _, after := again.best(); after != step.after {
+			t.Errorf("evaluation %d of %v: %d have not been better, want %d", i, step.value, after, step.after)
 		}
 	}
 }

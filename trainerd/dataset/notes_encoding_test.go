@@ -16,6 +16,7 @@ func TestNotesOnEncodings(t *testing.T) {
 	}{
 		{"German, in Latin-1", "a,Gr\xf6\xdfe,Zustand", []string{"m\xe4\xdfig", "gut", "\xfcbel"}, false},
 		{"units in Latin-1", "a,\xb0C,class", []string{"1 \xb5m", "2 \xb5m", "\xbd"}, false},
+		{"long texts in Latin-1", "a,text,class", []string{strings.Repeat("m\xe4\xdfig gut ", 40), strings.Repeat("ganz \xfcbel ", 40), "gut"}, false},
 		{"Chinese, in GB 18030", "a,\xb3\xc7\xca\xd0,\xc0\xe0", []string{"\xb1\xb1\xbe\xa9", "\xc9\xcf\xba\xa3", "\xb3\xc7"}, true},
 		{"Russian, in Windows-1251", "a,b,class", []string{"\xcc\xee\xf1\xea\xe2\xe0", "\xd0\xe8\xec", "\xcc\xe8\xf0"}, true},
 		{"Japanese, in Shift JIS, with English names", "amount,town,excellent_class", []string{"\x91\xe5\x8d\xe3 Osaka prefecture", "Kyoto", "Tokyo"}, true},

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strconv"
@@ -136,18 +137,26 @@ func (p *Profile) namesTime() bool {
 		slices.ContainsFunc([]string{"time", "date", "epoch", "unix"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// longestValue bounds what is kept of a value. Longer ones, as documents are, are told apart by
-// their hashes.
+// longestValue bounds what is kept of a value.
 const longestValue = 256
+
+// shortened returns how a value is kept: a longer one, as documents are, by its beginning and
+// its end, and a hash that tells it apart from others.
+func shortened(field string) string {
+	const begin, end = 128, 64
+	if len(field) <= longestValue {
+		return field
+	}
+	sum := sha256.Sum256([]byte(field))
+	hash := strconv.FormatUint(binary.LittleEndian.Uint64(sum[:]), 10)
+	return strings.ToValidUTF8(field[:begin]+" "+hash+" "+field[len(field)-end:], "")
+}
 
 func (p *Profile) distinct(field string) {
 	if p.values == nil {
 		return
 	}
-	if len(field) > longestValue {
-		sum := sha256.Sum256([]byte(field))
-		field = string(sum[:])
-	}
+	field = shortened(field)
 	if _, seen := p.values[field]; !seen {
 		if p.Distinct == maxDistinct {
 			p.Many, p.values = true, nil

@@ -155,6 +155,9 @@ func TestPlanTexts(t *testing.T) {
 		{"many texts, often repeated", func(i int) string { return fmt.Sprintf("the %d. of some texts that are repeated", i%1200) }, KindText},
 		{"tags", func(i int) string { return []string{"drama|war", "war|comedy|drama", "comedy", "war"}[i%4] }, KindText},
 		{"arrays of texts", func(i int) string { return []string{`"[""a"", ""b""]"`, `"[]"`, `"[""b""]"`}[i%3] }, KindText},
+		{"arrays of texts, some long", func(i int) string {
+			return []string{`"[""a""]"`, `"[""a"", ""` + strings.Repeat("b", 300) + `""]"`}[i%2]
+		}, KindText},
 		{"arrays of numbers", func(i int) string { return []string{`"[1, 2]"`, `"[2]"`}[i%2] }, KindCategory},
 		{"places", func(i int) string { return fmt.Sprintf(`"P%d, US"`, i%40) }, KindCategory},
 		{"few texts", func(i int) string { return fmt.Sprintf("one of the %d templates of texts", i%3) }, KindCategory},
@@ -167,7 +170,7 @@ func TestPlanTexts(t *testing.T) {
 	}
 }
 
-// TestProfileOfDocuments keeps no documents to tell them apart.
+// TestProfileOfDocuments keeps no whole documents to tell them apart.
 func TestProfileOfDocuments(t *testing.T) {
 	p := newProfile("document", allDateForms())
 	for i := range 100 {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
 // Score compares predictions with labels.
@@ -15,20 +17,20 @@ type Score struct {
 	// For classes. Baseline is the accuracy of always predicting the most
 	// frequent class in these rows. AUC is the area under the ROC curve: of two
 	// classes, or the mean over each class against the others.
-	Accuracy  *float64  `json:"accuracy,omitempty"`
-	Loss      *float64  `json:"loss,omitempty"` // the mean cross entropy
-	AUC       *float64  `json:"auc,omitempty"`
-	Classes   []string  `json:"classes,omitempty"`
-	Confusion [][]int64 `json:"confusion,omitempty"` // [label][prediction]
+	Accuracy  *manifest.Metric `json:"accuracy,omitempty"`
+	Loss      *manifest.Metric `json:"loss,omitempty"` // the mean cross entropy
+	AUC       *manifest.Metric `json:"auc,omitempty"`
+	Classes   []string         `json:"classes,omitempty"`
+	Confusion [][]int64        `json:"confusion,omitempty"` // [label][prediction]
 
 	// For numbers. Baseline is the RMSE of always predicting the mean of these
 	// labels.
-	MSE  *float64 `json:"mse,omitempty"`
-	RMSE *float64 `json:"rmse,omitempty"`
-	MAE  *float64 `json:"mae,omitempty"`
-	R2   *float64 `json:"r2,omitempty"`
+	MSE  *manifest.Metric `json:"mse,omitempty"`
+	RMSE *manifest.Metric `json:"rmse,omitempty"`
+	MAE  *manifest.Metric `json:"mae,omitempty"`
+	R2   *manifest.Metric `json:"r2,omitempty"`
 
-	Baseline *float64 `json:"baseline,omitempty"`
+	Baseline *manifest.Metric `json:"baseline,omitempty"`
 }
 
 // Scorer collects the data for a Score. It needs a float32 and a class for each
@@ -94,9 +96,9 @@ func (s *Scorer) Score() (*Score, error) {
 	n := float64(s.rows)
 	if len(s.classes) == 0 {
 		mse := s.squares / n
-		score := &Score{Rows: s.rows, MSE: &mse, RMSE: new(math.Sqrt(mse)), MAE: new(s.absolute / n), Baseline: new(math.Sqrt(s.deviations / n))}
+		score := &Score{Rows: s.rows, MSE: metric(mse), RMSE: metric(math.Sqrt(mse)), MAE: metric(s.absolute / n), Baseline: metric(math.Sqrt(s.deviations / n))}
 		if s.deviations > 0 {
-			score.R2 = new(1 - s.squares/s.deviations)
+			score.R2 = metric(1 - s.squares/s.deviations)
 		}
 		return score, nil
 	}
@@ -109,33 +111,38 @@ func (s *Scorer) Score() (*Score, error) {
 		}
 		frequent = max(frequent, total)
 	}
-	return &Score{Rows: s.rows, Classes: s.classes, Confusion: s.confusion, Accuracy: new(float64(right) / n), Loss: new(s.loss / n),
-		AUC: s.auc(), Baseline: new(float64(frequent) / n)}, nil
+	return &Score{Rows: s.rows, Classes: s.classes, Confusion: s.confusion, Accuracy: metric(float64(right) / n), Loss: metric(s.loss / n),
+		AUC: s.auc(), Baseline: metric(float64(frequent) / n)}, nil
 }
+
+func metric(v float64) *manifest.Metric { return (*manifest.Metric)(&v) }
 
 // auc returns the area under the ROC curve, nil if no class has rows on both
 // sides.
-func (s *Scorer) auc() *float64 {
+func (s *Scorer) auc() *manifest.Metric {
 	if len(s.classes) == 2 {
 		return areaUnder(s.scores[1], s.labels, 1)
 	}
 	sum, n := 0.0, 0
 	for c := range s.classes {
 		if a := areaUnder(s.scores[c], s.labels, int32(c)); a != nil {
-			sum += *a
+			sum += float64(*a)
 			n++
 		}
 	}
 	if n == 0 {
 		return nil
 	}
-	return new(sum / float64(n))
+	return metric(sum / float64(n))
 }
 
 // areaUnder returns the probability that a row of a class has a higher score than
 // one of another class, equal ones counting a half (Mann and Whitney, 1947); nil
-// if there are not both.
-func areaUnder(scores []float32, labels []int32, class int32) *float64 {
+// if there are not both, or a score is no number.
+func areaUnder(scores []float32, labels []int32, class int32) *manifest.Metric {
+	if slices.ContainsFunc(scores, func(v float32) bool { return v != v }) {
+		return nil
+	}
 	order := make([]int, len(scores))
 	for i := range order {
 		order[i] = i
@@ -168,7 +175,7 @@ func areaUnder(scores []float32, labels []int32, class int32) *float64 {
 	if p == 0 || others == 0 {
 		return nil
 	}
-	return new((ranks - p*(p+1)/2) / (p * others))
+	return metric((ranks - p*(p+1)/2) / (p * others))
 }
 
 // ClassNames returns the names of the classes of a model, nil for numbers.

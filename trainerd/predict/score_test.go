@@ -1,10 +1,13 @@
 package predict
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
@@ -33,7 +36,7 @@ func TestAreaUnder(t *testing.T) {
 			}
 		}
 		got := areaUnder(scores, labels, 1)
-		if (got == nil) != (pairs == 0) || got != nil && math.Abs(*got-wins/pairs) > 1e-12 {
+		if (got == nil) != (pairs == 0) || got != nil && math.Abs(float64(*got)-wins/pairs) > 1e-12 {
 			t.Errorf("%v %v: got %v, want %v of %v", scores, labels, got, wins, pairs)
 		}
 	}
@@ -51,10 +54,10 @@ func TestScoreOfNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, v := range map[string][2]float64{
-		"mse": {*got.MSE, 5.0 / 3}, "mae": {*got.MAE, 1}, "baseline": {*got.Baseline, math.Sqrt(14.0 / 3)}, "r2": {*got.R2, 1 - 5.0/14},
+	for name, v := range map[string][2]manifest.Metric{
+		"mse": {*got.MSE, 5.0 / 3}, "mae": {*got.MAE, 1}, "baseline": {*got.Baseline, manifest.Metric(math.Sqrt(14.0 / 3))}, "r2": {*got.R2, 1 - 5.0/14},
 	} {
-		if math.Abs(v[0]-v[1]) > 1e-12 {
+		if math.Abs(float64(v[0]-v[1])) > 1e-12 {
 			t.Errorf("%s: got %v, want %v", name, v[0], v[1])
 		}
 	}
@@ -74,13 +77,37 @@ func TestScoreOfClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	loss := -(math.Log(.5) + math.Log(.3) + math.Log(.8)) / 3
-	if math.Abs(*got.Accuracy-2.0/3) > 1e-12 || math.Abs(*got.Baseline-2.0/3) > 1e-12 || math.Abs(*got.Loss-loss) > 1e-6 {
+	if math.Abs(float64(*got.Accuracy-2.0/3)) > 1e-12 || math.Abs(float64(*got.Baseline-2.0/3)) > 1e-12 || math.Abs(float64(*got.Loss)-loss) > 1e-6 {
 		t.Errorf("accuracy %v, baseline %v, loss %v", *got.Accuracy, *got.Baseline, *got.Loss)
 	}
 	if got.Confusion[1][0] != 1 || got.Confusion[1][1] != 1 || got.Confusion[2][2] != 0 {
 		t.Errorf("confusion %v", got.Confusion)
 	}
-	if want := (.5 + .75) / 2; got.AUC == nil || math.Abs(*got.AUC-want) > 1e-12 {
+	if want := (.5 + .75) / 2; got.AUC == nil || math.Abs(float64(*got.AUC)-want) > 1e-12 {
 		t.Errorf("AUC %v, want the mean of a and b, %v", *got.AUC, want)
+	}
+}
+
+// A model may answer what is no number, where a row is far from all that it was trained with: the
+// score says so, in JSON too.
+func TestScoreWithoutNumbers(t *testing.T) {
+	nan := float32(math.NaN())
+	classes, numbers := NewScorer([]string{"a", "b"}), NewScorer(nil)
+	for i := range 3 {
+		row := Row{Example: &dataset.Example{Label: float64(i % 2)}, Value: 1, Probabilities: []float32{.5, .5}}
+		if i == 1 {
+			row.Value, row.Probabilities = nan, []float32{nan, nan}
+		}
+		classes.Add(&row)
+		numbers.Add(&row)
+	}
+	for s, want := range map[*Scorer]string{classes: `"loss":"NaN","classes"`, numbers: `"mse":"NaN","rmse":"NaN","mae":"NaN","r2":"NaN"`} {
+		got, err := s.Score()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := json.Marshal(got); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s, %v; want %s", text, err, want)
+		}
 	}
 }

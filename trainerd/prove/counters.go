@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
@@ -47,7 +48,7 @@ func (e *evidence) older() []Cause {
 	if e.Disturbance == nil || len(e.Difference.Tensors) == 0 {
 		return nil
 	}
-	counters, lag, where := 0, 0.0, ""
+	counters, lag, where := 0, manifest.Metric(0), ""
 	for _, t := range e.Difference.Tensors {
 		if t.Step != e.Difference.Tensors[0].Step {
 			break // the later ones follow

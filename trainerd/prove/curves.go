@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents"
@@ -22,9 +23,9 @@ type Curve struct {
 	Tag string `json:"tag"` // after the name of its run, if there are several
 	// First is the first step with a different value, -1 if all values are the
 	// same.
-	First  int64   `json:"first"`
-	MaxAbs float64 `json:"max_abs,omitempty"`
-	Differ int     `json:"differ,omitempty"` // how many steps have a different value
+	First  int64           `json:"first"`
+	MaxAbs manifest.Metric `json:"max_abs,omitempty"`
+	Differ int             `json:"differ,omitempty"` // how many steps have a different value
 	// Missing and Extra are steps that one run does not have.
 	Missing []int64 `json:"missing,omitempty"`
 	Extra   []int64 `json:"extra,omitempty"`
@@ -171,7 +172,7 @@ func diffCurve(a, b map[int64]float64) (c Curve, same bool) {
 			if c.First < 0 {
 				c.First, c.atFirst = step, math.Abs(v-w)/max(math.Abs(v), math.SmallestNonzeroFloat64)
 			}
-			if d := math.Abs(v - w); d > c.MaxAbs {
+			if d := manifest.Metric(math.Abs(v - w)); d > c.MaxAbs {
 				c.MaxAbs = d
 			}
 		}

@@ -3,10 +3,14 @@ package prove
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -91,5 +95,25 @@ func TestStatesOfGenerators(t *testing.T) {
 	}
 	if differ := diffLeaves(state(1), state(1)); differ != nil {
 		t.Errorf("equal ones differ: %+v", differ)
+	}
+}
+
+// TestNumbersThatAreNone compares what is no number, as the "missing" of XGBoost, and
+// writes a distance that no number is as JSON.
+func TestNumbersThatAreNone(t *testing.T) {
+	nan := map[string]any{"missing": math.NaN()}
+	if differ := diffLeaves(nan, maps.Clone(nan)); differ != nil {
+		t.Errorf("equal ones differ: %+v", differ)
+	}
+	for name, v := range map[string]float64{`"NaN"`: math.NaN(), `"Infinity"`: math.Inf(1)} {
+		differ := diffLeaves(map[string]any{"missing": 1.5}, map[string]any{"missing": v})
+		if len(differ) != 1 {
+			t.Fatalf("1.5 and %v: %+v", v, differ)
+		}
+		c, _ := diffCurve(map[int64]float64{1: 1.5}, map[int64]float64{1: math.Inf(1)})
+		text, err := json.Marshal(&Report{FirstTensor: &differ[0], Runs: []*Result{{Difference: Difference{Curves: []Curve{c}}}}})
+		if err != nil || !strings.Contains(string(text), `"max_abs":`+name) || !strings.Contains(string(text), `"max_abs":"Infinity","differ":1`) {
+			t.Errorf("%s, %v", text, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
@@ -86,7 +87,7 @@ func (r *Report) differs() bool {
 // that its reports can be judged.
 func (r *Report) excuse(noise Difference, reference curves) {
 	const far = 100
-	tensors, curves := map[string]float64{}, map[string]float64{}
+	tensors, curves := map[string]manifest.Metric{}, map[string]manifest.Metric{}
 	r.repeats = len(noise.Tensors) == 0
 	for _, t := range noise.Tensors {
 		tensors[t.key()] = max(tensors[t.key()], t.MaxAbs)

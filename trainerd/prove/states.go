@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/pickled"
 	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
@@ -33,7 +35,7 @@ type Tensor struct {
 	// Step is that of the file's name, -1 for none.
 	Step int64 `json:"step"`
 	// MaxAbs is the largest distance of two elements, 0 if there is none.
-	MaxAbs float64 `json:"max_abs,omitempty"`
+	MaxAbs manifest.Metric `json:"max_abs,omitempty"`
 	// Reason describes what differs.
 	Reason string `json:"reason"`
 }
@@ -233,7 +235,7 @@ func diffTensors(a, b string) (differ []Tensor, err error) {
 		case d.Elements == 0:
 			differ = append(differ, Tensor{Name: d.Name, Reason: "another type or shape"})
 		default:
-			differ = append(differ, Tensor{Name: d.Name, MaxAbs: d.MaxAbs, Reason: fmt.Sprintf("%d elements differ, by up to %.3g", d.Elements, d.MaxAbs)})
+			differ = append(differ, Tensor{Name: d.Name, MaxAbs: manifest.Metric(d.MaxAbs), Reason: fmt.Sprintf("%d elements differ, by up to %.3g", d.Elements, d.MaxAbs)})
 		}
 	}
 	return differ, nil
@@ -306,15 +308,20 @@ func diffLeaves(x, y map[string]any) (differ []Tensor) {
 		case ofSpeed().MatchString(name):
 		case !inA || !inB:
 			differ = append(differ, Tensor{Name: name, Reason: "one run does not have it"})
-		case v == w:
+		case v == w, isNaN(v) && isNaN(w):
 		case isNumber:
 			q, _ := w.(float64)
-			differ = append(differ, Tensor{Name: name, MaxAbs: max(p-q, q-p), Reason: fmt.Sprintf("%v, want %v", w, v)})
+			differ = append(differ, Tensor{Name: name, MaxAbs: manifest.Metric(max(p-q, q-p)), Reason: fmt.Sprintf("%v, want %v", w, v)})
 		default:
 			differ = append(differ, Tensor{Name: name, Reason: "another value"})
 		}
 	}
 	return differ
+}
+
+func isNaN(v any) bool {
+	x, isNumber := v.(float64)
+	return isNumber && math.IsNaN(x)
 }
 
 // flatten puts the leaves of a value into a map, by their path.

@@ -39,7 +39,7 @@ type Last struct {
 	// Checkpoint is the newest one's name.
 	Checkpoint string `json:"checkpoint,omitempty"`
 	// Metrics are those of the newest checkpoint, if the report has them.
-	Metrics map[string]float64 `json:"metrics,omitempty"`
+	Metrics map[string]manifest.Metric `json:"metrics,omitempty"`
 	// Ended is when the run ended, or was last known to run.
 	Ended time.Time `json:"ended,omitzero"`
 }
@@ -87,12 +87,7 @@ func (l *Last) fromReport() error {
 	if n := len(r.Checkpoints); n > 0 {
 		newest := r.Checkpoints[n-1]
 		l.Checkpoint = newest.Name
-		for name, v := range newest.Metrics {
-			if l.Metrics == nil {
-				l.Metrics = make(map[string]float64)
-			}
-			l.Metrics[name] = float64(v)
-		}
+		l.Metrics = newest.Metrics
 	}
 	return nil
 }

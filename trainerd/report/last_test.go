@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -77,5 +79,25 @@ func TestReadLast(t *testing.T) {
 	}
 	if _, err := ReadLast(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
+	}
+}
+
+// A metric that is no number is one in JSON, too.
+func TestLastInJSON(t *testing.T) {
+	dir := t.TempDir()
+	r := Run{Outcome: Completed, Checkpoints: []Checkpoint{{Name: "model.ckpt-5", Metrics: map[string]manifest.Metric{"f1": manifest.Metric(math.NaN())}}}}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, JSONName), b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ReadLast(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(l); err != nil || !strings.Contains(string(text), `"metrics":{"f1":"NaN"}`) {
+		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -107,3 +107,16 @@ func runEdge(t *testing.T, op string, attr map[string]*tfpb.AttrValue, in []*ckp
 func sameNumber(a, b float64) bool {
 	return math.IsNaN(a) && math.IsNaN(b) || a == b && math.Signbit(a) == math.Signbit(b)
 }
+
+// Channels of an image that differ by less than a normal number have no hue: TensorFlow takes the
+// differences for 0.
+func TestSaturationOfAlmostGrey(t *testing.T) {
+	tiny := &ckptfmt.Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{1, 2, 3}, Data: make([]byte, 24)}
+	tiny.Data[1], tiny.Data[17] = 1, 0x40 // the smallest channels are 0
+	float := map[string]*tfpb.AttrValue{"T": typeAttr(tfpb.DataType_DT_FLOAT)}
+	for i, v := range runEdge(t, "AdjustSaturation", float, []*ckptfmt.Tensor{tiny, ckptfmt.Scalar[float32](0.5)}) {
+		if !(v >= 0 && v < 0x1p-126) {
+			t.Errorf("channel %d is %v", i, v)
+		}
+	}
+}

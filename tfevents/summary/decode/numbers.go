@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/trainerd/trainerd/internal/float16"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -174,21 +175,7 @@ func converted[T int32 | int64 | uint32 | uint64 | float32 | float64](list []T) 
 // halfToFloat returns the value of a half or bfloat16.
 func halfToFloat(d tfpb.DataType, v uint16) float64 {
 	if d == tfpb.DataType_DT_BFLOAT16 {
-		return float64(math.Float32frombits(uint32(v) << 16))
+		return float64(float16.FromBfloat16(v))
 	}
-	sign := 1.0
-	if v&0x8000 != 0 {
-		sign = -1
-	}
-	exponent, fraction := int(v>>10&0x1f), float64(v&0x3ff)
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 0x1f:
-		if fraction != 0 {
-			return math.NaN()
-		}
-		return math.Inf(int(sign))
-	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
+	return float64(float16.FromHalf(v))
 }

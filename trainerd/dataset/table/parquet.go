@@ -13,6 +13,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/trainerd/trainerd/internal/float16"
 )
 
 // parquetMagic begins, and ends, a Parquet file.
@@ -191,24 +193,9 @@ func textOf(t parquet.Type) func(parquet.Value) string {
 // halfText writes a float of 16 bits.
 func halfText(v parquet.Value) string {
 	if b := v.ByteArray(); len(b) == 2 {
-		return floatText(halfFloat(binary.LittleEndian.Uint16(b)), 32)
+		return floatText(float64(float16.FromHalf(binary.LittleEndian.Uint16(b))), 32)
 	}
 	return ""
-}
-
-// halfFloat returns the value of an IEEE 754 half.
-func halfFloat(bits uint16) float64 {
-	sign, exponent, fraction := 1-2*float64(bits>>15), int(bits>>10&31), float64(bits&1023)
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 31:
-		if fraction == 0 {
-			return math.Inf(int(sign))
-		}
-		return math.NaN()
-	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
 func plainText(v parquet.Value) string {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/trainerd/trainerd/internal/float16"
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -9,17 +10,17 @@ import (
 // Narrower returns the function that rounds a float32 to a 16-bit type.
 func Narrower(dt tfpb.DataType) func(float32) uint16 {
 	if dt == Bfloat16 {
-		return vec.ToBfloat16
+		return float16.ToBfloat16
 	}
-	return vec.ToHalf
+	return float16.ToHalf
 }
 
 // Widener returns the function that makes a 16-bit type a float32.
 func Widener(dt tfpb.DataType) func(uint16) float32 {
 	if dt == Bfloat16 {
-		return vec.FromBfloat16
+		return float16.FromBfloat16
 	}
-	return vec.FromHalf
+	return float16.FromHalf
 }
 
 // NarrowerOfSlices is [Narrower] for whole slices.

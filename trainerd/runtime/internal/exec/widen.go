@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trainerd/trainerd/internal/float16"
 	"github.com/trainerd/trainerd/internal/opdef"
 	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -30,9 +31,9 @@ type Rounding func(float32) float32
 // RoundingTo returns the rounding to a type of 16 bits.
 func RoundingTo(dt tfpb.DataType) Rounding {
 	if dt == Bfloat16 {
-		return func(v float32) float32 { return vec.FromBfloat16(vec.ToBfloat16(v)) }
+		return func(v float32) float32 { return float16.FromBfloat16(float16.ToBfloat16(v)) }
 	}
-	return func(v float32) float32 { return vec.FromHalf(vec.ToHalf(v)) }
+	return func(v float32) float32 { return float16.FromHalf(float16.ToHalf(v)) }
 }
 
 // OfSlices returns the same rounding of whole slices.

@@ -88,7 +88,7 @@ func saturated(by float32, p rgb[float32]) rgb[float32] {
 	} else if b < least {
 		least = b
 	}
-	if sum := r + g + b; sum != sum { // of what is no number nothing is larger
+	if sum := r + g + b; sum != sum { // comparisons with what is no number are false
 		value, least = max(r, g, b), min(r, g, b)
 	}
 	span := value - least
@@ -101,7 +101,7 @@ func saturated(by float32, p rgb[float32]) rgb[float32] {
 
 // hueOfSpan returns the hue as a part of the circle.
 func hueOfSpan(r, g, b, value, span float32) float32 {
-	if span <= 0 {
+	if span < 0x1p-126 { // its inverse may have no end; TensorFlow takes such numbers for 0
 		return 0
 	}
 	norm := 1 / (6 * span)

@@ -3,7 +3,7 @@ package math
 import (
 	"fmt"
 
-	"github.com/trainerd/trainerd/internal/vec"
+	"github.com/trainerd/trainerd/internal/float16"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -155,9 +155,9 @@ func castHalf(src, dst tfpb.DataType) exec.Kernel {
 	}
 	switch dst {
 	case exec.Half:
-		return castEach(dst, get, func(v float64) uint16 { return vec.ToHalf(float32(v)) })
+		return castEach(dst, get, func(v float64) uint16 { return float16.ToHalf(float32(v)) })
 	case exec.Bfloat16:
-		return castEach(dst, get, func(v float64) uint16 { return vec.ToBfloat16(float32(v)) })
+		return castEach(dst, get, func(v float64) uint16 { return float16.ToBfloat16(float32(v)) })
 	case exec.Float32:
 		return castEach(dst, get, func(v float64) float32 { return float32(v) })
 	case exec.Float64:

@@ -3,6 +3,7 @@ package math
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/float16"
 	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -229,9 +230,9 @@ func buildLeaky(build func(b *exec.OpConstruction, alpha float64) (exec.Kernel, 
 		alpha := float32(b.Float("alpha"))
 		switch b.DType("T") {
 		case exec.Half:
-			alpha = vec.FromHalf(vec.ToHalf(alpha))
+			alpha = float16.FromHalf(float16.ToHalf(alpha))
 		case exec.Bfloat16:
-			alpha = vec.FromBfloat16(vec.ToBfloat16(alpha))
+			alpha = float16.FromBfloat16(float16.ToBfloat16(alpha))
 		}
 		return exec.Widened("T", func(b *exec.OpConstruction) (exec.Kernel, error) { return build(b, float64(alpha)) })(b)
 	}
