@@ -200,7 +200,7 @@ type sliceLists struct {
 
 func (l *sliceLists) check(key []byte) error {
 	name, s, _ := parseSliceKey(key) // that of a bad one is an error before
-	if l.slice == nil || name != l.name {
+	if name != l.name {
 		l.name, l.slice = name, make(map[string]bool)
 		e, err := l.r.lookup(name, []byte(name))
 		l.damaged = err != nil && !errors.Is(err, ErrNotFound)

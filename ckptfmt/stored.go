@@ -92,9 +92,8 @@ func (r *BundleReader) stored() ([]storedPart, []DamagedTensor, error) {
 		list, err := x.partsOf(name, x.partitioned[name])
 		if err != nil {
 			x.damaged[name] = err
-			continue
 		}
-		parts = append(parts, list...)
+		parts = append(parts, list...) // none of a damaged one
 	}
 	parts = append(parts, x.whole...)
 	x.findLostSlices()
