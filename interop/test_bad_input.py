@@ -225,7 +225,7 @@ def test_state_names_nothing_that_exists(commands, copy):
 
 
 def test_checkpoint_of_another_model(commands, copy):
-    """The key that differs is named; without the graph beside it, the names that are missing and the shapes."""
+    """The key that differs is named; without the graph next to it, the names that are missing and the shapes."""
     before = contents(copy)
     result = commands.train(copy, **LONGER, model__hidden="[64, 32]")
     assert_refused(result, CONFIG, "model.hidden", "[128]", "[64,32]")

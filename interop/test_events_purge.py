@@ -238,7 +238,7 @@ def meant(made, starts):
 
 
 def test_exact_is_what_was_meant(trainings, ours):
-    """Whether START carries the restored step or the one behind it, no point is lost and none shown twice."""
+    """Whether START carries the restored step or the one after it, no point is lost and none shown twice."""
     _, made = trainings
     wanted = meant(made, {0, 1})
     assert {key: points for key, points in ours("exact").items() if key in wanted} == wanted

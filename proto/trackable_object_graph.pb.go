@@ -319,7 +319,7 @@ func (x *TrackableObjectGraph_TrackableObject_SerializedTensor) GetCheckpointKey
 	return ""
 }
 
-// SlotVariableReference is a variable that an optimizer keeps beside another.
+// SlotVariableReference is a variable that an optimizer keeps for another.
 type TrackableObjectGraph_TrackableObject_SlotVariableReference struct {
 	state                  protoimpl.MessageState `protogen:"open.v1"`
 	OriginalVariableNodeId int32                  `protobuf:"varint,1,opt,name=original_variable_node_id,json=originalVariableNodeId,proto3" json:"original_variable_node_id,omitempty"`

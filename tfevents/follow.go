@@ -27,10 +27,10 @@ type FollowOptions struct {
 
 // Follow returns the events of the files in dir, a directory of fsys such as the Name of
 // a [Run] in that of [DirFS], in the order of the files' names, and then those that are
-// added, also in files that appear later, until ctx ends. It polls, and reads each file through one open handle, so it works
-// on network file systems, which do not report changes. It waits for the rest
-// of an incomplete record; damage is yielded as an error, and the events after
-// it follow. dir need not exist yet.
+// added, also in files that appear later, until ctx ends. It polls, and reads each file
+// through one open handle, so it works on network file systems, which do not report
+// changes. It waits for the rest of an incomplete record; damage is yielded as an error,
+// and the events after it follow. dir need not exist yet.
 func Follow(ctx context.Context, fsys fs.FS, dir string, o *FollowOptions) iter.Seq2[*tfpb.Event, error] {
 	if o == nil {
 		o = new(FollowOptions)

@@ -181,8 +181,7 @@ func TestRestartsInOneLogdir(t *testing.T) {
 	j.wantSame(t, undisturbed(t, int64(3*restarts)))
 }
 
-// usage is what a process takes, and a logdir without the events, of which
-// each run leaves a file.
+// usage is what a process takes, and a logdir without the events: each run leaves a file of these.
 type usage struct {
 	files, goroutines int
 	heap              uint64

@@ -19,11 +19,11 @@ import (
 // that has begun until the grace period has ended; see [StepContext].
 //
 // Run returns nil when train returned nil, [session.ErrOutOfRange] or [session.ErrCompleted], and
-// when ctx asked for the stop: train may also return why ctx is done, be it
-// cancelled or past its deadline, or the cause that was given for that. Otherwise it returns the first error of train or
-// a service, with later ones after it. If train failed or anything panicked, no final
-// checkpoint is written: the previous one stays current. See MaxRestarts for
-// sessions that are lost.
+// when ctx asked for the stop: train may also return why ctx is done, whether it was cancelled
+// or is past its deadline, or the cause that was given for that. Otherwise it returns the first
+// error of train or a service, with later ones after it. If train failed or anything panicked, no
+// final checkpoint is written: the previous one stays current. See MaxRestarts for sessions that
+// are lost.
 func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
 	if train == nil {
 		return errors.New("Supervisor.Run needs a function that trains")

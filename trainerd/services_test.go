@@ -100,7 +100,7 @@ func TestStepCounterRate(t *testing.T) {
 	})
 }
 
-// The matrix of which service runs under which options.
+// Which service runs under which options.
 func TestSV3WhichServicesRun(t *testing.T) {
 	withSummary := SummaryFunc(lossSummary)
 	tests := []struct {

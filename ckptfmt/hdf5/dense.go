@@ -21,7 +21,6 @@ const (
 // tree2 is a tree of version 2.
 type tree2 struct {
 	s        *store
-	kind     int
 	node     int64 // size of a node
 	record   int
 	countLen int   // width of the number of records of a child
@@ -35,7 +34,7 @@ const nodeOverhead = 10 // signature, version, kind, checksum
 func (s *store) eachRecord(addr int64, kind int, f func(record *cursor) error) error {
 	c := s.checked(addr, int64(4+1+1+4+2+2+1+1+s.offsets+2+s.lengths+checksumSize), sigTree2)
 	c.version("a tree", 0, 0)
-	t := &tree2{s: s, kind: kind, f: f}
+	t := &tree2{s: s, f: f}
 	got := c.u8()
 	t.node, t.record = int64(c.u32()), c.u16()
 	depth := c.u16()

@@ -340,7 +340,8 @@ func (s *store) eachLeaf(addr int64, kind, rank int, f func(key *cursor, child i
 	return s.treeNode(addr, kind, rank, -1, 0, f)
 }
 
-// treeNode walks a node, down to a level, whose children it calls f for. Levels go down by one, so that no tree is a circle.
+// treeNode walks a node, down to a level, whose children it calls f for. Levels go down by one, so
+// that no tree is a circle.
 func (s *store) treeNode(addr int64, kind, rank, level, until int, f func(key *cursor, child int64) error) error {
 	headSize := int64(8 + 2*s.offsets)
 	head := s.peeked(addr, headSize)

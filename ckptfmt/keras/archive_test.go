@@ -69,8 +69,7 @@ func found(t *testing.T, ctx context.Context, b []byte) map[string]error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	errs := maps.Collect(r.Verify(ctx))
-	return errs
+	return maps.Collect(r.Verify(ctx))
 }
 
 // A member that opening does not read is verified, too, and hinders no tensor.

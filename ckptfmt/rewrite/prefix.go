@@ -10,9 +10,10 @@ import (
 var wrappers = []string{"module", "_orig_mod", "model", "state_dict", "model_state_dict"}
 
 // TakeOffPrefix takes off what the names of a source begin with and the wanted ones do not, as in
-// module.fc.weight for fc.weight, or what a map makes of these, and returns it, "" where nothing was done. There must be only one
-// such prefix, no tensor of a wanted name, and of the source all tensors must have it, or it must be
-// one of the usual ones: an optimizer next to the model has none.
+// module.fc.weight for fc.weight, or what a map makes of these, and returns it, "" where nothing
+// was done. There must be only one such prefix, no tensor of a wanted name, and of the source all
+// tensors must have it, or it must be one of the usual ones: an optimizer next to the model has
+// none.
 func (s *Source) TakeOffPrefix(wanted []string) (string, error) {
 	if s.graph != nil || s.renamed && !s.mapped {
 		return "", nil

@@ -50,8 +50,8 @@ func newFiles(c *cli.Context, write func(*newFileSet) error) error {
 
 // tree is a log directory that a command makes of another one.
 type tree struct {
-	from, to string
-	runs     []tfevents.Run
+	to   string
+	runs []tfevents.Run
 }
 
 // newTree checks that the runs of a log directory can be written into another
@@ -68,7 +68,7 @@ func newTree(c *cli.Context, from, to string, runs []tfevents.Run) (*tree, error
 	if inside {
 		return nil, usagef("%s: %s is inside %s: TensorBoard would show both; give another directory", c.Command.Name, to, from)
 	}
-	t := &tree{from: from, to: to, runs: runs}
+	t := &tree{to: to, runs: runs}
 	for _, run := range runs {
 		there, err := os.ReadDir(t.dir(run))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

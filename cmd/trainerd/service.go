@@ -90,7 +90,7 @@ func (s *service) connect() (err error) {
 	}
 	s.hangAfter = systemd.WatchdogInterval(os.Getenv, os.Getpid())
 	if f, ok := terminal.Beneath(s.stderr).(*os.File); ok && systemd.IsJournal(f, os.Getenv) {
-		// Where its socket is not to be seen, as in a root of its own, the journal takes lines of text.
+		// Where its socket cannot be seen, as in a root of its own, the journal takes lines of text.
 		s.journal, _ = systemd.NewJournalHandler(systemd.JournalOptions{Prefix: "TRAINERD_", Identifier: "trainerd"})
 	}
 	return nil

@@ -60,7 +60,7 @@ func TestGolden(t *testing.T) {
 		"half":       {DType: tfpb.DataType_DT_HALF, Shape: []int64{1}, Data: []byte{0, 0x3e}},
 		"strings":    {DType: tfpb.DataType_DT_STRING, Shape: []int64{2}, Strings: [][]byte{[]byte("a"), []byte("bc")}},
 		"unicode":    {DType: tfpb.DataType_DT_STRING, Shape: []int64{2}, Strings: [][]byte{[]byte("a"), []byte("bc")}},
-		// 1+2i, of which each part has its own byte order.
+		// 1+2i, each part with its own byte order.
 		"c8_big": {DType: tfpb.DataType_DT_COMPLEX64, Shape: []int64{1}, Data: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},
 	} {
 		t.Run(name, func(t *testing.T) {

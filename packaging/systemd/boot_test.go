@@ -145,8 +145,8 @@ func changeRoot(root string) error {
 		os.Chdir("/"),
 		syscall.Unmount("/"+old, syscall.MNT_DETACH),
 		os.Remove("/"+old),
-		// Mounts that systemd makes for a service in a namespace of its own are
-		// to be seen there.
+		// Mounts that systemd makes for a service in a namespace of its own can be
+		// seen there.
 		syscall.Mount("", "/", "", syscall.MS_SHARED|syscall.MS_REC, ""))
 }
 

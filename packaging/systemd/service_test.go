@@ -181,7 +181,7 @@ func (b *box) exposure() float64 {
 func TestService(t *testing.T) {
 	b := newService(t)
 	b.unit = "trainerd@digits"
-	// Hangs shall not take the minutes that they may take in earnest.
+	// Hangs must not take the minutes that they may take outside tests.
 	b.dropIn("test.conf", "[Service]\nWatchdogSec=2s\nRestartSec=100ms\n[Unit]\nStartLimitIntervalSec=0\n")
 	for _, part := range []struct {
 		name string

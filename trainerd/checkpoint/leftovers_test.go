@@ -69,7 +69,7 @@ func TestRemoveLeftovers(t *testing.T) {
 		"V1, kept, the next one is not":      {files: []string{"m-3.previous" + v1, "m-3.previous" + v1b}, kept: []string{"m-3-?????-of-00002"}},
 		"V1, looked after":                   {files: []string{"m-3" + v1}, kept: []string{"m-3-?????-of-00002"}},
 		"something else":                     {files: []string{"events.out.tfevents.1.host", "m-3.data-0000-of-0001", "m-3.data-00000-of-00001x", "m-3-0000-of-0002", "m-3.data-00000-of-00001.tempstate1"}},
-		"two, of which one is a checkpoint":  {files: []string{"m-3" + data, "m-4" + data, "m-4.index"}, gone: []string{"m-3" + data}},
+		"two, one of them a checkpoint":      {files: []string{"m-3" + data, "m-4" + data, "m-4.index"}, gone: []string{"m-3" + data}},
 		"of another name that was asked for": {files: []string{"m-3" + data, "n-3" + data}, basename: "n", gone: []string{"n-3" + data}},
 	} {
 		t.Run(name, func(t *testing.T) {

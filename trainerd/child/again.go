@@ -136,18 +136,26 @@ func (r *run) beginAgain(first queued) {
 	r.observer.Started(r.attempts, r.attempt.given)
 }
 
-// continueFromNewest takes the newest checkpoint from before a time, when it last got further, for what the
-// program has loaded, as a start would have: that the loss was finite once says nothing of what was saved since.
+// continueFromNewest takes the newest checkpoint from before a time, when the program last got further, for what
+// it has loaded, as a start would have: that the loss was finite once says nothing of what was saved since.
 func (r *run) continueFromNewest(since time.Time) {
-	r.attempt.given = nil
-	for _, c := range slices.Backward(r.store.Known()) {
-		if before := !c.Saved.After(since); before || r.attempt.given == nil {
-			if r.attempt.given = &c; before {
-				break
-			}
+	r.attempt.given = newestUpTo(since, r.store.Known())
+	r.rewinds.begin(r.attempt.given)
+}
+
+// newestUpTo returns the newest of some checkpoints that was saved up to a time; the newest of all if none was,
+// and nil if there are none.
+func newestUpTo(at time.Time, known []Checkpoint) *Checkpoint {
+	for _, c := range slices.Backward(known) {
+		if !c.Saved.After(at) {
+			return &c
 		}
 	}
-	r.rewinds.begin(r.attempt.given)
+	if len(known) == 0 {
+		return nil
+	}
+	newest := known[len(known)-1]
+	return &newest
 }
 
 // askAgain asks the program once more for what somebody waits for: it was asked before it began again with

@@ -80,7 +80,7 @@ func TestBeginsAgainByItsReports(t *testing.T) {
 		},
 		"twice":                  {slices.Concat(twenty, through("loss", 11, 14, "2"), through("loss", 11, 24, "3")), 2, curves{"loss": count(1, 24)}},
 		"twice, and of one name": {slices.Concat(ten, []string{latest}, through("loss", 11, 20, "1"), through("loss", 11, 14, "2"), through("loss", 11, 24, "3")), 2, curves{"loss": count(1, 24)}},
-		"ranks, of which one is late once": {
+		"ranks, one of them late once": {
 			slices.Concat(alternately(ten, through("loss", 1, 10, "2")), []string{saved}, alternately(through("loss", 11, 20, "1"), through("loss", 11, 20, "2")),
 				through("loss", 21, 23, "1"), through("loss", 21, 23, "2")), 0, nil,
 		},

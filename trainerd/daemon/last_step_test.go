@@ -68,7 +68,7 @@ func TestAwaitSaved(t *testing.T) {
 	}{
 		{name: "it is saved", before: "model.ckpt-100", step: 100},
 		{name: "it is saved under the name of an earlier step", before: "model.ckpt-99", holds: 100, step: 100},
-		{name: "no checkpoints are to be seen", step: 100},
+		{name: "no checkpoints can be seen", step: 100},
 		{name: "an earlier step", before: "model.ckpt-90", step: 99},
 		{name: "the chief", before: "model.ckpt-90", step: 100, chief: true},
 		{name: "workers by themselves", before: "model.ckpt-90", step: 100, alone: true},

@@ -35,7 +35,7 @@ func TestCheckpointSettings(t *testing.T) {
 		{"steps to keep", []string{"supervisor.max_to_keep=1", "supervisor.keep_steps=[20]"}, []string{
 			"model.ckpt-20.data-00000-of-00001", "model.ckpt-20.index", "model.ckpt-20.meta",
 			"model.ckpt-40.data-00000-of-00001", "model.ckpt-40.index", "model.ckpt-40.meta"}},
-		{"steps to keep beside the newest", []string{"supervisor.max_to_keep=2", "supervisor.keep_steps=[10]"}, []string{
+		{"steps to keep besides the newest", []string{"supervisor.max_to_keep=2", "supervisor.keep_steps=[10]"}, []string{
 			"model.ckpt-10.data-00000-of-00001", "model.ckpt-10.index", "model.ckpt-10.meta",
 			"model.ckpt-30.data-00000-of-00001", "model.ckpt-30.index", "model.ckpt-30.meta",
 			"model.ckpt-40.data-00000-of-00001", "model.ckpt-40.index", "model.ckpt-40.meta"}},

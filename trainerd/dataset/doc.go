@@ -1,11 +1,11 @@
 // Package dataset reads training data and returns them in batches.
 //
-// [Load] reads tables (CSV, JSON, Parquet: see package table), TFRecord files of tf.Example messages, IDX files such as
-// MNIST's, arrays of NumPy, and folders of images; [Options] says which. An example is a row of
-// features, finite numbers or ids, and a label: a class from 0 up, or a number
-// to predict. Reading is strict: anything invalid is an [Error] with the file,
-// the line or record, the column or feature, and what to do; never a guess.
-// Everything is read, and so checked, before the first batch.
+// [Load] reads tables (CSV, JSON, Parquet: see package table), TFRecord files of
+// tf.Example messages, IDX files such as MNIST's, arrays of NumPy, and folders of images;
+// [Options] says which. An example is a row of features, finite numbers or ids, and a label:
+// a class from 0 up, or a number to predict. Reading is strict: anything invalid is an [Error]
+// with the file, the line or record, the column or feature, and what to do; never a
+// guess. Everything is read, and so checked, before the first batch.
 //
 // The examples are split into a training and a test part, and [Dataset.Batch]
 // returns the training examples in batches of one size. Rows are raw: [Schema]

@@ -43,8 +43,9 @@ func (c *wordCounter) add(x []float32) {
 }
 
 // TextNorm is the length to which the weights of the words of a text are scaled. With 1, as is
-// usual, an L2 that suits numbers of deviation 1 lets a model learn too little from texts: on three splits of 3,600 texts in four classes, 3 brought the cross entropy from 0.52 to
-// 0.37, and the accuracy from 0.861 to 0.869.
+// usual, an L2 that suits numbers of deviation 1 lets a model learn too little from texts: on
+// three splits of 3,600 texts in four classes, a length of 3 instead brought the cross entropy
+// from 0.52 to 0.37, and the accuracy from 0.861 to 0.869.
 const TextNorm = 3
 
 // IDF returns the weight of each word of a column of texts: 1 for a word that all training

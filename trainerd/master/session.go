@@ -34,11 +34,10 @@ type masterSession struct {
 	made      int64 // callables
 }
 
-// callable is a compiled step and the names that its answer is checked by.
+// callable is a compiled step and the names of what it is fed.
 type callable struct {
 	compiled *runtime.Callable
 	feeds    []string
-	fetches  []string
 }
 
 // newHandle returns a name for a session that nobody can guess.

@@ -64,7 +64,7 @@ func (s *Server) makeCallable(ctx context.Context, req *tfpb.MakeCallableRequest
 	found.mu.Lock()
 	defer found.mu.Unlock()
 	found.made++
-	found.callables[found.made] = &callable{compiled: compiled, feeds: o.GetFeed(), fetches: o.GetFetch()}
+	found.callables[found.made] = &callable{compiled: compiled, feeds: o.GetFeed()}
 	return &tfpb.MakeCallableResponse{Handle: found.made}, nil
 }
 

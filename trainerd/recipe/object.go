@@ -29,7 +29,6 @@ type objectReader struct {
 	key     string
 	isKey   bool // a string that comes now is a key
 	opaque  int  // lists and calls that are open, whose numbers have no name
-	called  bool // the call that is open has given its number
 	rank    int  // of the key that has given the step
 	inPlace bool // a key says where the training is
 }
@@ -54,8 +53,7 @@ func (r *objectReader) take(token string) {
 		r.opaque++
 	case "]":
 		r.opaque = max(r.opaque-1, 0)
-	case "(":
-		r.called = false
+	case "(": // the first number in it is that of the key
 	case ")":
 		r.key = ""
 	case ":":

@@ -112,7 +112,7 @@ func sameNumber(a, b float64) bool {
 // differences for 0.
 func TestSaturationOfAlmostGrey(t *testing.T) {
 	tiny := &ckptfmt.Tensor{DType: tfpb.DataType_DT_FLOAT, Shape: []int64{1, 2, 3}, Data: make([]byte, 24)}
-	tiny.Data[1], tiny.Data[17] = 1, 0x40 // the smallest channels are 0
+	tiny.Data[1], tiny.Data[5], tiny.Data[17], tiny.Data[21] = 2, 1, 0x40, 0x20 // one channel of each pixel is 0
 	float := map[string]*tfpb.AttrValue{"T": typeAttr(tfpb.DataType_DT_FLOAT)}
 	for i, v := range runEdge(t, "AdjustSaturation", float, []*ckptfmt.Tensor{tiny, ckptfmt.Scalar[float32](0.5)}) {
 		if !(v >= 0 && v < 0x1p-126) {

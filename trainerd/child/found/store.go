@@ -55,6 +55,7 @@ type Store struct {
 	records  map[key]*manifest.Record
 	sizes    sizes
 	blind    bool // a record cannot be read
+	recorded bool // an earlier run has left records
 	counts   bool // the numbers in the names count something else than the reports
 	partial  bool // the program does without some of parts
 	// unrecorded are failures to write records, for the log.

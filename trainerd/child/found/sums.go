@@ -58,7 +58,7 @@ func (x *summing) describe(ctx context.Context, root *os.Root, files []string) (
 
 // sumsNext returns from when on there is time for the next sums.
 func (s *Store) sumsNext(c Checkpoint, due time.Time) time.Time {
-	if due.IsZero() && len(s.records) > 0 { // a run that is killed often has many first saves
+	if due.IsZero() && s.recorded { // a run that is killed often has many first saves
 		return manifest.NextSumsUnmeasured(time.Now(), c.Size)
 	}
 	return due

@@ -289,3 +289,24 @@ func TestAddNoSums(t *testing.T) {
 		t.Errorf("the record is %+v, and was %+v", now, before)
 	}
 }
+
+// Values that are reported while a large checkpoint is read are noted in the records of others: the
+// race detector watches.
+func TestMeasureWhileVerifying(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "ckpt-*")
+	saveArchive(t, filepath.Join(dir, "ckpt-1.pt"), 1<<10, 1, true)
+	s.Refresh(true)
+	saveArchive(t, filepath.Join(dir, "ckpt-2.pt"), manifest.QuickSums, 2, true)
+	all, verdicts := s.Candidates(true), make(chan []Verdict, 1)
+	go func() { verdicts <- s.Verify(t.Context(), all) }()
+	for _, tag := range []string{"loss", "accuracy", "f1"} {
+		childtest.Must(t, s.Measure(1, checkpoint.Measurements{}.With(tag, checkpoint.Measurement{Value: 0.5, Step: 1})))
+	}
+	if added, bad := s.Accept(<-verdicts); len(added) != 1 || bad != nil {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+	if r := recordOf(t, dir, "ckpt-1.pt"); len(r.Metrics) != 3 {
+		t.Errorf("the record has %v", r.Metrics)
+	}
+}

@@ -131,7 +131,8 @@ func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, q
 	go func() { synced <- s.sync(c, files) }() // the disk writes while the processor computes
 	*due = s.sumsNext(c, *due)
 	began, sums := time.Now(), s.newSumming(c, *due)
-	if r, err = s.check(ctx, c, files, markers, sums); !sums.thrifty && c.Size >= manifest.QuickSums {
+	r, err = s.check(ctx, c, files, markers, sums)
+	if !sums.thrifty && c.Size >= manifest.QuickSums {
 		*due = manifest.NextSums(began, time.Since(began))
 	}
 	if err := <-synced; err != nil {
@@ -201,6 +202,7 @@ func (s *Store) ReadRecords() (bad []error) {
 			}
 		}
 	}
+	s.recorded = len(s.records) > 0
 	return bad
 }
 

@@ -35,7 +35,8 @@ func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 	defer t.ReportWait("")
 	p := t.newPatience()
 	var last sighting
-	for moved, said, first := time.Now(), false, true; ; first = false {
+	moved, said, first := time.Now(), false, true
+	for {
 		now, err := t.lookForOther(ctx, sess)
 		switch {
 		case err != nil:
@@ -51,7 +52,7 @@ func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 			moved, t.awaited = time.Now(), true
 			t.sayOther(now, &said, p.limit)
 		}
-		last = now
+		last, first = now, false
 		if _, over := p.remaining(); over && said {
 			return &session.OpError{Code: tfpb.Code_DEADLINE_EXCEEDED,
 				Message: fmt.Sprintf("another run trains its model on the servers, after %v still; give each run servers of its own, or set cluster.patience_secs", p.limit)}

@@ -67,10 +67,10 @@ type Data struct {
 	// any other word, as in a test file, counts as none of them.
 	Categories Columns `toml:"categories"`
 	// Texts lists the columns of texts, such as reviews, or of several words, as in "red, blue".
-	// Each of the 5,000 words that most texts have becomes an input of the model: 1 if the text
-	// has it, otherwise 0. Where texts have more than eight words, it is how rare the word is,
-	// and the inputs are scaled to a sum of squares of 9 (tf-idf). A word is a run of letters and digits, whatever their case; of Chinese, Japanese and Thai each
-	// character is one.
+	// Each of the 5,000 words that most texts have becomes an input of the model: 1 if the text has
+	// it, otherwise 0. Where texts have more than eight words, it is how rare the word is, and the
+	// inputs are scaled to a sum of squares of 9 (tf-idf). A word is a run of letters and digits,
+	// whatever their case; of Chinese, Japanese and Thai each character is one.
 	Texts Columns `toml:"texts"`
 	// Dates are the columns with dates, and their format: "iso", "unix" or "unix_ms"
 	// (seconds or milliseconds since 1970), "duration" (hours:minutes:seconds), or that of

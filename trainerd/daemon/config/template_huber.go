@@ -35,7 +35,7 @@ func (p *Template) judgeHuber(d *dataset.Dataset, j *crossval.Judgement) (best *
 	}
 	near, err := crossval.Judge(rows)
 	if err != nil || bestOf(&near) < bestOf(j)+leastShown {
-		return j, "", nil
+		return j, "", nil // rows that cannot be judged say nothing for the other loss
 	}
 	p.huber = true
 	return &near, fmt.Sprintf("; loss is huber_loss, since a few labels far from all others hide what the rest shows, with R2 %.2g", bestOf(&near)), nil

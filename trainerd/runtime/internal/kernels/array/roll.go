@@ -1,6 +1,8 @@
 package array
 
 import (
+	"slices"
+
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -36,7 +38,7 @@ func rollRuns(d, x *exec.Tensor, shape, by []int, to, from, n int) {
 	}
 	step := n / shape[0]
 	start := by[0] * step // of the first position in the result
-	if !moves(by[1:]) {
+	if last := !slices.ContainsFunc(by[1:], func(n int) bool { return n != 0 }); last {
 		exec.CopyElems(d, to+start, x, from, n-start)
 		exec.CopyElems(d, to, x, from+n-start, start)
 		return
@@ -44,13 +46,4 @@ func rollRuns(d, x *exec.Tensor, shape, by []int, to, from, n int) {
 	for i := range shape[0] {
 		rollRuns(d, x, shape[1:], by[1:], to+(start+i*step)%n, from+i*step, step)
 	}
-}
-
-func moves(by []int) bool {
-	for _, n := range by {
-		if n != 0 {
-			return true
-		}
-	}
-	return false
 }

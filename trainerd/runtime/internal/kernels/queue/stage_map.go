@@ -22,8 +22,8 @@ func stageMapTable(stage, peek, unstage, noKey, size, incomplete, clear, kind st
 			if b.Err() != nil {
 				return nil, b.Err()
 			}
-			m := b.Resource(kind, func(name string) any {
-				return &stageMap{name: name, capacity: capacity, memory: memory, Cond: exec.NewCond(), ready: map[int64]variant.Tuple{}, partial: map[int64]variant.Tuple{}}
+			m := b.Resource(kind, func(string) any {
+				return &stageMap{capacity: capacity, memory: memory, Cond: exec.NewCond(), ready: map[int64]variant.Tuple{}, partial: map[int64]variant.Tuple{}}
 			}).(*stageMap)
 			return k(b, m, types), nil
 		}
@@ -42,7 +42,6 @@ func stageMapTable(stage, peek, unstage, noKey, size, incomplete, clear, kind st
 // stageMap is such an area. A component of an element is nil as long as it has
 // not come, and when it was taken out before the others.
 type stageMap struct {
-	name             string
 	capacity, memory int // 0: no limit
 
 	exec.Cond // guards what follows
