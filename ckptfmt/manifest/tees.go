@@ -44,17 +44,18 @@ func (t *Tees) Reader(name string, f *os.File) io.ReaderAt {
 	return t.files[name]
 }
 
-// Leave notes a file whose sum is not taken: something else vouches for it. Describe leaves that out, unless the
-// file was changed since.
-func (t *Tees) Leave(name string, f *os.File) {
-	info, err := f.Stat()
+// Leave notes a file below the root whose sum is not taken: something else vouches for it. Describe leaves that
+// out, unless the file was changed since. It reports whether the file is there.
+func (t *Tees) Leave(root *os.Root, name string) bool {
+	info, err := root.Lstat(filepath.FromSlash(name))
 	if err != nil {
-		return
+		return false
 	}
 	if t.files == nil {
 		t.files = map[string]*tee{}
 	}
-	t.files[name] = &tee{f: f, info: info, changed: stampOf(info)}
+	t.files[name] = &tee{info: info, changed: stampOf(info)}
+	return true
 }
 
 // ReadAt implements [io.ReaderAt].
