@@ -16,6 +16,8 @@ const (
 	untouchedFor = time.Hour
 	// tick is longer than one of the clock by which the kernel dates changes: two within one are not told apart.
 	tick = 100 * time.Millisecond
+	// coarseTick is longer than one of file systems that date changes by the second, or by every other.
+	coarseTick = 3 * time.Second
 )
 
 // IsUntouched reports whether reading the files would show nothing new: they were read for the record a
@@ -32,8 +34,11 @@ func (r *Record) IsUntouched(root *os.Root) bool {
 
 // stampOf returns when a file was changed last, zero where it may change again without another stamp.
 func stampOf(info fs.FileInfo) time.Time {
-	at := changedAt(info)
-	if time.Since(at) < tick {
+	at, least := changedAt(info), tick
+	if at.Nanosecond() == 0 {
+		least = coarseTick
+	}
+	if time.Since(at) < least {
 		return time.Time{}
 	}
 	return at
