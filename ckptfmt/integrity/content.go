@@ -30,7 +30,7 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return errZeros
 	case ext == ".distcp":
 		return checkShard(f, size, head)
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+	case bytes.HasPrefix(head, []byte(zipHead)):
 		return checkZip(f, size)
 	case ext == ".h5", ext == ".hdf5", ext == ".keras", bytes.HasPrefix(head, []byte(hdf5.Magic)):
 		return checkHDF5(f, size)
@@ -96,7 +96,7 @@ func readEntry(e *zip.File) error {
 // a row of zip archives.
 func checkShard(f io.ReaderAt, size int64, head []byte) error {
 	const endSize = 22
-	if !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
+	if !bytes.HasPrefix(head, []byte(zipHead)) {
 		return nil // compressed, or of another kind
 	}
 	var end [endSize]byte
@@ -111,6 +111,9 @@ func checkShard(f io.ReaderAt, size int64, head []byte) error {
 	}
 	return nil
 }
+
+// zipHead begins an entry of a zip archive.
+const zipHead = "PK\x03\x04"
 
 // torchMagic is the number in the pickle that the files of PyTorch up to 1.5 begin with.
 const torchMagic = "\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."

@@ -3,20 +3,73 @@ package integrity
 import (
 	"archive/zip"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
+// OwnSums returns sums of those of some files, by name, that have checksums of their own for each byte that
+// matters, which [Check] verifies: archives, such as torch.save writes, and the data of bundles, whose checksums
+// are in the index. A sum says which content a file has. Files with fewer than least bytes are left out.
+func OwnSums(root *os.Root, files []string, least int64) map[string]string {
+	sums, x := map[string]string{}, &checker{root: root}
+	for _, name := range files {
+		sum, ok := "", false
+		switch isOfBundle := bundleFile().MatchString(name); {
+		case !isOfBundle:
+			sum, ok = x.sumOfArchive(name, least)
+		case !strings.HasSuffix(name, ".index") && !strings.HasSuffix(name, ".meta"):
+			sum, ok = x.sumOfData(name, files, least)
+		}
+		if ok {
+			sums[name] = sum
+		}
+	}
+	return sums
+}
+
+// sumOfData returns the sum of a data file of a bundle.
+func (x *checker) sumOfData(name string, files []string, least int64) (sum string, ok bool) {
+	index := bundleFile().ReplaceAllString(name, "") + ".index"
+	info, err := x.root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() < least || !slices.Contains(files, index) {
+		return "", false
+	}
+	entries, err := x.read(index)
+	if err != nil {
+		return "", false
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %d\n", bundleFile().FindString(name), info.Size())
+	h.Write(entries)
+	return hex.EncodeToString(h.Sum(nil)), true
+}
+
+func (x *checker) sumOfArchive(name string, least int64) (sum string, ok bool) {
+	info, err := x.root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() < least {
+		return "", false
+	}
+	f, err := x.root.Open(name)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	return SumOfEntries(name, f, info.Size())
+}
+
 // SumOfEntries returns a sum of the checksums that an archive has of its entries, such as a file that
-// torch.save writes. It is not ok for other files, nor for archives with an entry that has none. Where it
-// is ok, [Check] reads each byte that matters, and the sum says which content it is. The name of the file
-// says, as for Check, whether it is one archive: those of torch.distributed.checkpoint are rows of them.
+// torch.save writes. It is not ok for other files, nor for archives with an entry that has none, nor for a row of
+// archives, of which only the last would be read. Where it is ok, [Check] reads each byte that matters, and the
+// sum says which content it is. The name of the file says, as for Check, whether it may be such a row.
 func SumOfEntries(name string, f io.ReaderAt, size int64) (sum string, ok bool) {
 	archive, err := zip.NewReader(f, size)
-	if err != nil || strings.EqualFold(path.Ext(name), ".distcp") || !isArchive(f) {
+	if err != nil || strings.EqualFold(path.Ext(name), ".distcp") || !beginsAtFirst(f, archive.File) {
 		return "", false
 	}
 	h := sha256.New()
@@ -29,10 +82,16 @@ func SumOfEntries(name string, f io.ReaderAt, size int64) (sum string, ok bool) 
 	return hex.EncodeToString(h.Sum(nil)), true
 }
 
-// isArchive reports whether a file begins with an entry of an archive: one that only ends as archives do has
-// something in front that has no checksum.
-func isArchive(f io.ReaderAt) bool {
-	var head [4]byte
-	_, err := f.ReadAt(head[:], 0)
-	return err == nil && string(head[:]) == "PK\x03\x04"
+// beginsAtFirst reports whether a file begins with the first of the entries of its archive.
+func beginsAtFirst(f io.ReaderAt, entries []*zip.File) bool {
+	const headerSize = 30 // of an entry, before its name and its extra field
+	var head [headerSize]byte
+	if n, err := f.ReadAt(head[:], 0); n < headerSize || err != nil && err != io.EOF {
+		return false
+	}
+	data := headerSize + int64(binary.LittleEndian.Uint16(head[26:])) + int64(binary.LittleEndian.Uint16(head[28:]))
+	return string(head[:4]) == zipHead && slices.ContainsFunc(entries, func(e *zip.File) bool {
+		at, err := e.DataOffset()
+		return err == nil && at == data
+	})
 }

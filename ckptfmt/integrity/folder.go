@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/dcp"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
@@ -108,11 +110,30 @@ func (x *checker) checkDistributed(dir string, own, _ []string) error {
 			return fmt.Errorf("%s is missing, which .metadata names", name)
 		}
 	}
-	_, err = dcp.Verify(x.ctx, filepath.Join(x.root.Name(), filepath.FromSlash(dir)))
-	if _, damaged := errors.AsType[*ckptfmt.CorruptError](err); damaged {
+	return x.verifyShards(filepath.Join(x.root.Name(), filepath.FromSlash(dir)))
+}
+
+// verifyShards reads all that torch.distributed.checkpoint has written into a folder. What this reader does not
+// know, such as the type of a tensor, says nothing about the rest.
+func (x *checker) verifyShards(dir string) error {
+	r, err := dcp.Open(dir)
+	if err != nil {
+		return cmp.Or(harm(err), x.ctx.Err())
+	}
+	for _, err := range r.Verify(x.ctx) {
+		if err := harm(err); err != nil {
+			return err
+		}
+	}
+	return x.ctx.Err()
+}
+
+// harm returns an error that says of files that they are damaged, or cannot be read, and nil for another.
+func harm(err error) error {
+	if _, damaged := errors.AsType[*ckptfmt.CorruptError](err); damaged || ckptdir.IsUnreadable(err) {
 		return err
 	}
-	return x.ctx.Err() // anything else says that this reader does not know a class or a codec
+	return nil
 }
 
 // checkOrbax looks for the marks of a checkpoint of orbax that is complete.

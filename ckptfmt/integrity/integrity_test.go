@@ -112,6 +112,32 @@ func TestDistributed(t *testing.T) {
 	}
 }
 
+// TestDistributedWithOthers has a folder in which some tensors are of types that this reader does not know: a
+// changed byte of another is found all the same.
+func TestDistributedWithOthers(t *testing.T) {
+	const from = "../../fixtures/dcp/odd"
+	files := map[string]string{}
+	for _, name := range []string{".metadata", "__0_0.distcp"} {
+		b, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files["step_5/"+name] = string(b)
+	}
+	if err := integrity.Check(t.Context(), rootOf(t, files), []string{"step_5"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	shard := files["step_5/__0_0.distcp"]
+	at := strings.Index(shard, "\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x40\x40") // of the tensor "plain", the last
+	if at < 0 {
+		t.Fatal("the fixture does not have the elements that it should")
+	}
+	files["step_5/__0_0.distcp"] = shard[:at+2] + "\xff" + shard[at+3:]
+	if err := integrity.Check(t.Context(), rootOf(t, files), []string{"step_5"}, nil); err == nil {
+		t.Error("a changed byte is not found")
+	}
+}
+
 func ExampleFormat() {
 	for _, files := range [][]string{{"ckpt-5.pt"}, {"c-5/model.safetensors", "c-5/trainer_state.json"}, {"c-5/.metadata", "c-5/__0_0.distcp"}, {"m.ckpt-5.index"}, {"5.weights"}} {
 		fmt.Println(integrity.Format(files))

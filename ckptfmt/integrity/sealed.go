@@ -73,7 +73,6 @@ func IsWholeFile(root *os.Root, names []string, name string) bool {
 		return false
 	}
 	defer f.Close()
-	const zipHead = "PK\x03\x04"
 	head := make([]byte, len(boosted))
 	n, err := io.ReadFull(f, head)
 	if err != nil && err != io.ErrUnexpectedEOF {

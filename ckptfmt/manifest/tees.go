@@ -38,27 +38,31 @@ const mostGap = 256 << 10
 // Reader returns a reader of a file below the root whose reads are noted. The file may be closed
 // once all of it was read.
 func (t *Tees) Reader(name string, f *os.File) io.ReaderAt {
-	if b := t.begin(name, f, sha256.New()); b != nil {
-		return b
-	}
-	return f
-}
-
-// Leave notes a file whose sum is not taken, since something else vouches for it. Describe gives it none, unless
-// the file was changed since.
-func (t *Tees) Leave(name string, f *os.File) { t.begin(name, f, nil) }
-
-// begin notes a file as it is now; nil if it cannot be looked at.
-func (t *Tees) begin(name string, f *os.File, sum hash.Hash) *tee {
 	info, err := f.Stat()
 	if err != nil {
-		return nil
+		return f
 	}
+	b := &tee{f: f, info: info, changed: stampOf(info), sum: sha256.New()}
+	t.note(name, b)
+	return b
+}
+
+// Leave notes a file below the root whose sum is not taken, since something else vouches for it. Describe gives it
+// none, unless the file was changed since. It reports whether the file is there.
+func (t *Tees) Leave(root *os.Root, name string) bool {
+	info, err := root.Lstat(filepath.FromSlash(name))
+	if err != nil {
+		return false
+	}
+	t.note(name, &tee{info: info, changed: stampOf(info)})
+	return true
+}
+
+func (t *Tees) note(name string, b *tee) {
 	if t.files == nil {
 		t.files = map[string]*tee{}
 	}
-	t.files[name] = &tee{f: f, info: info, changed: stampOf(info), sum: sum}
-	return t.files[name]
+	t.files[name] = b
 }
 
 // ReadAt implements [io.ReaderAt].

@@ -17,6 +17,8 @@ const (
 	// tick is longer than a tick of the clock with which the kernel dates changes: it gives two changes within
 	// one tick the same time.
 	tick = 100 * time.Millisecond
+	// coarseTick is longer than one of file systems that date changes by the second, or by every other.
+	coarseTick = 3 * time.Second
 )
 
 // IsUntouched reports whether reading the files would show nothing new: they were read for the record a
@@ -34,8 +36,11 @@ func (r *Record) IsUntouched(root *os.Root) bool {
 // stampOf returns when a file was changed last, zero where it may change again without another stamp: it has just
 // been changed, or its file system dates no changes, as some that are programs do not.
 func stampOf(info fs.FileInfo) time.Time {
-	at := changedAt(info)
-	if time.Since(at) < tick || at.Unix() == 0 {
+	at, least := changedAt(info), tick
+	if at.Nanosecond() == 0 {
+		least = coarseTick
+	}
+	if time.Since(at) < least || at.Unix() == 0 {
 		return time.Time{}
 	}
 	return at

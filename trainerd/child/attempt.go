@@ -66,6 +66,9 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	defer a.closeSocket()
 	r.attempt.process, r.attempt.started, r.attempt.unsaved = a, true, nil
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
+	if r.unsettled {
+		r.beginRefresh()
+	}
 	stopped := r.loop(ctx)
 	r.attempt.over = true
 	r.tellNodesOfEnd(&a.exit)
@@ -78,10 +81,9 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.release()
 	r.attempt.process = nil
 	r.attempt.endedWell = endsWell(&a.exit) && r.endedWellOnNodes()
-	r.await("the last checkpoints to be verified", func() {
-		r.endRefresh()
-		r.refresh(true)
-	})
+	if !r.leaveUnsettled(ctx, &a.exit, stopped) {
+		r.settle()
+	}
 	r.warnOutside()
 	r.withdrawMarks(r.attempt.marks)
 	for _, s := range r.savers {
@@ -241,10 +243,9 @@ func (r *run) begin(ctx context.Context) {
 	r.publish(nodeRunning, "")
 }
 
-// choose takes the newest verified checkpoint for a start.
+// choose takes the newest intact checkpoint for a start.
 func (r *run) choose(ctx context.Context) {
-	c, ok, bad := r.store.NewestRead(ctx, r.ceiling)
-	r.skip(bad)
+	c, ok := r.newest(ctx)
 	if ok {
 		r.attempt.given = &c
 	}
@@ -389,6 +390,9 @@ func (r *run) onExit(e Exit) {
 		return
 	}
 	r.failuresBeforeProgress = 0
+	if r.unsettled {
+		r.settle() // what is moved, or passed over, must not be looked at meanwhile
+	}
 	if r.aside == nil && r.attempt.given.MayBeUnfinished(r.root) {
 		r.setAside(*r.attempt.given)
 		return

@@ -33,6 +33,7 @@ func (r *run) awaitDisk(ctx context.Context, try func() bool) {
 
 // tryBringBack reports false for a copy that is not damaged and cannot be brought back.
 func (r *run) tryBringBack(ctx context.Context, c Checkpoint) bool {
+	r.endRefresh() // which may be about the same files
 	restored, again, err := r.store.BringBack(ctx, c)
 	if err != nil {
 		r.log.Warn("cannot bring back the copy of the checkpoint", "checkpoint", c.Path, "err", err)
@@ -66,6 +67,7 @@ func (r *run) bringBackLost(ctx context.Context) {
 func (r *run) quarantineDamaged(ctx context.Context) {
 	if !r.moveDamaged(ctx) {
 		r.wait(ctx, firstBringBack)
+		r.endRefresh()
 		_, bad := r.store.Refresh(true) // a part of one may have been moved
 		r.skip(bad)
 		r.moveDamaged(ctx)

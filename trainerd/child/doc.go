@@ -8,7 +8,7 @@
 //
 //	TRAINERD_LOGDIR      the logdir, an absolute path; checkpoints belong there
 //	TRAINERD_ATTEMPT     1 for the first start, 2 for the second, and so on
-//	TRAINERD_CHECKPOINT  the newest verified checkpoint, an absolute path
+//	TRAINERD_CHECKPOINT  the newest intact checkpoint, an absolute path
 //	TRAINERD_STEP        the step of that checkpoint
 //	TRAINERD_STEPS       how far to train, if that is set
 //	TRAINERD_SOCKET      a unix stream socket that takes reports, unless such sockets are forbidden
@@ -74,6 +74,8 @@
 // deletes those that [Supervisor.Retention] does not keep, and moves damaged ones out of
 // the way before a start. Only a checkpoint that is verified and durable is logged as
 // "saved", and survives a crash at any later moment.
+// A program that has failed is started again once what it has saved is read and found intact: that is made
+// durable, and counts, while the program runs. Only where something is damaged, or may be, the start waits.
 //
 // For a program that saves on a signal, [Supervisor.SaveSignal], this package can
 // decide when: see [Supervisor.SaveEvery], SaveSteps and SaveBudget. The program

@@ -8,8 +8,8 @@ import (
 // mendLasts has what a kill has cut short of a program's newest state be a copy of the
 // newest verified checkpoint. As in bringBack, it waits for a disk that does not take that.
 func (r *run) mendLasts(ctx context.Context) {
-	newest, ok, bad := r.store.NewestRead(ctx, r.ceiling)
-	if r.skip(bad); !ok {
+	newest, ok := r.newest(ctx)
+	if !ok {
 		return // what the pattern means is moved aside as any other
 	}
 	for _, c := range r.store.Lasts(newest) { // which are read whole: the program does so next

@@ -17,6 +17,9 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 		return Exit{}, err
 	}
 	defer func() {
+		if r.unsettled {
+			r.settle()
+		}
 		r.publishEnd(exit, err)
 		err = r.closing(ctx, begun, exit, err)
 	}()
@@ -35,6 +38,9 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 			return exit, err
 		}
 		pause, again := r.budget.next(time.Now(), &exit, r.attempt.progressed)
+		if r.unsettled && (!again || pause > 0 || r.paused) {
+			r.settle()
+		}
 		r.observer.Ended(exit, again, pause)
 		if !again {
 			e := &ExitError{Command: sv.Command, Exit: exit, Failures: len(r.budget.failures), Window: r.budget.Window}

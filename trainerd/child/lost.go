@@ -67,6 +67,7 @@ func (r *run) reopenLogdir() error {
 	r.root.Close()
 	before := r.store
 	r.useRoot(root)
+	r.intact = nil        // which are gone
 	r.store.Learn(before) // the program may have been between two files of a checkpoint
 	r.aside = nil
 	return nil

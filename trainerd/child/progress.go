@@ -96,6 +96,7 @@ func (r *run) writeRate() {
 
 // refresh finds new checkpoints and lets go of old ones, and waits for that.
 func (r *run) refresh(settled bool) {
+	r.endRefresh()
 	r.onCheckpoints(r.store.Refresh(settled))
 }
 
@@ -107,12 +108,15 @@ const lookSpacing = 10
 // beginRefresh begins a look whose verdicts come to loop: reading a large checkpoint
 // must hold up neither reports nor signals.
 func (r *run) beginRefresh() {
-	isAwaited := r.attempt.ending != nil || len(r.savers) > 0
+	isAwaited := r.attempt.ending != nil || len(r.savers) > 0 || len(r.intact) > 0
 	if r.verdicts != nil || !isAwaited && time.Now().Before(r.nextLook) {
 		return // the one before has not ended, or has taken long
 	}
 	began := time.Now()
-	all := r.store.Candidates(false)
+	all := r.store.Unverified(r.intact)
+	if r.intact = nil; len(all) == 0 {
+		all = r.store.Candidates(false)
+	}
 	r.nextLook = began.Add(lookSpacing * time.Since(began))
 	if len(all) == 0 {
 		return
@@ -148,14 +152,11 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		c.saves += len(added)
 		c.stats.EventsDropped = r.events.Dropped()
 	})
-	r.attempt.saves = r.attempt.saves || len(added) > 0
+	older := len(added) > 0 // than this start
 	for _, c := range added {
-		if c.Step >= r.ceiling {
-			r.ceiling = noCeiling
-		}
-		if r.attempt.step < 0 && c.Step > r.maxStep { // without reports, this alone says how far it came
-			r.maxStep, r.attempt.progressed = c.Step, true
-		}
+		own := c.FirstFound().Attempt == r.attempts
+		r.attempt.saves, older = r.attempt.saves || own, older && !own
+		r.reach(c)
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
 		r.syncForwarded()
@@ -166,8 +167,21 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		r.observer.Saved(c)
 		r.answerSavers(c)
 	}
+	if older && r.attempt.step >= 0 {
+		r.store.Trust() // the program has continued from there
+	}
 	if len(added) > 0 && r.attempt.nan == nil && !r.hasUntakenReports() { // the loss may be why the new ones must go, or others stay
 		r.rotate()
+	}
+}
+
+// reach notes how far the program has come by what it has saved.
+func (r *run) reach(c Checkpoint) {
+	if c.Step >= r.ceiling {
+		r.ceiling = noCeiling
+	}
+	if r.attempt.step < 0 && c.Step > r.maxStep { // without reports, this alone says how far it came
+		r.maxStep, r.attempt.progressed = c.Step, true
 	}
 }
 

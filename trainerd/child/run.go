@@ -53,6 +53,8 @@ type run struct {
 	hangAfter              time.Duration
 	rewinds                rewinds
 	verdicts               <-chan []found.Verdict // of the refresh under way, nil for none
+	intact                 []Checkpoint           // with which the next start may begin, and that are not verified yet
+	unsettled              bool                   // the newest start has ended, or begun, before all that was saved is verified
 	nextLook               time.Time              // for new checkpoints, at the earliest: see lookSpacing
 	lost                   error                  // the logdir is not this run's any more
 	relocked               int                    // how often the lock file was made again

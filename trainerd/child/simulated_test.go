@@ -250,6 +250,8 @@ func (l *silentListener) Accept() (net.Conn, error) {
 	return nil, io.EOF
 }
 
+func (l *silentListener) AcceptWaiting() (net.Conn, error) { return l.Accept() }
+
 func (l *silentListener) Close() error {
 	l.owner.open = slices.DeleteFunc(l.owner.open, func(o *silentListener) bool { return o == l })
 	return l.SetDeadline(time.Time{})

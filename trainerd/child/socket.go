@@ -2,6 +2,7 @@ package child
 
 import (
 	"errors"
+	"net"
 	"os"
 	"syscall"
 	"time"
@@ -16,9 +17,8 @@ const maxConnections = 64
 // read, if something that it has started still holds the other end open.
 const drainTime = 5 * time.Second
 
-// acceptTime is how long to look for a connection after the end of the program:
-// those that it made are waiting to be accepted already.
-const acceptTime = 50 * time.Millisecond
+// acceptRetry is how long to wait for a descriptor of this process to become free.
+const acceptRetry = 50 * time.Millisecond
 
 // addressOf returns the address of a socket, "" for none.
 func addressOf(ln system.Listener) string {
@@ -35,42 +35,39 @@ func (a *process) closeSocket() {
 	}
 }
 
-// accept reads from all who connect until drain sets a deadline, and then from
-// those who wait: on a busy machine they may have done so for long.
+// accept reads from all who connect until drain sets a deadline, and then from those who wait: on a busy
+// machine they may have done so for long, and the next start waits for nobody else.
 func (a *process) accept() {
 	slots := make(chan struct{}, maxConnections)
-	var last time.Time // drain has come, and this is the end for all
-	for {
-		conn, err := a.listener.Accept()
-		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-			time.Sleep(acceptTime) // this process has no descriptor left for now, and who has connected waits
-			continue
-		}
-		drained := last.IsZero() && errors.Is(err, os.ErrDeadlineExceeded)
-		if err != nil && !drained {
+	next, last := a.listener.Accept, time.Time{} // the end for all, once drain has come
+	for last.IsZero() || time.Now().Before(last) {
+		conn, err := next()
+		switch {
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+			time.Sleep(acceptRetry) // who has connected waits
+		case last.IsZero() && errors.Is(err, os.ErrDeadlineExceeded):
+			next, last = a.listener.AcceptWaiting, time.Now().Add(drainTime)
+		case err != nil:
 			return
-		}
-		if drained {
-			last = time.Now().Add(drainTime)
-		}
-		if next := time.Now().Add(acceptTime); next.Before(last) {
-			a.listener.SetDeadline(next)
-		}
-		if drained {
-			continue
-		}
-		select {
-		case slots <- struct{}{}:
 		default:
-			conn.Close()
-			continue
+			a.hear(conn, slots)
 		}
-		a.readers.Go(func() {
-			defer func() { <-slots }()
-			defer conn.Close()
-			a.track(conn)
-			a.read(conn, source{parse: true})
-			a.untrack(conn)
-		})
 	}
+}
+
+// hear reads from one that has connected, unless too many have.
+func (a *process) hear(conn net.Conn, slots chan struct{}) {
+	select {
+	case slots <- struct{}{}:
+	default:
+		conn.Close()
+		return
+	}
+	a.readers.Go(func() {
+		defer func() { <-slots }()
+		defer conn.Close()
+		a.track(conn)
+		a.read(conn, source{parse: true})
+		a.untrack(conn)
+	})
 }

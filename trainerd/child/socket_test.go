@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"net"
 	"os"
 	"syscall"
@@ -31,7 +32,7 @@ func TestReportsBeforeTheEnd(t *testing.T) {
 	}
 	a := &process{listener: ln, out: newOutput(nil, nil), reports: make(chan queued, 2), conns: map[deadliner]struct{}{}}
 	a.drain()
-	time.Sleep(2 * acceptTime) // the machine is busy
+	time.Sleep(2 * acceptRetry) // the machine is busy
 	a.accept()
 	a.readers.Wait()
 	if len(a.reports) != 2 {
@@ -43,11 +44,24 @@ func TestReportsBeforeTheEnd(t *testing.T) {
 type scripted struct {
 	system.Listener
 	accepts []func() (net.Conn, error)
+	waiting bool // it is asked for those alone who wait
 }
 
 func (l *scripted) SetDeadline(time.Time) error { return nil }
 
+func (l *scripted) AcceptWaiting() (net.Conn, error) {
+	l.waiting = true
+	return l.next()
+}
+
 func (l *scripted) Accept() (net.Conn, error) {
+	if l.waiting {
+		return nil, errors.New("the next start waits for who may connect")
+	}
+	return l.next()
+}
+
+func (l *scripted) next() (net.Conn, error) {
 	if len(l.accepts) == 0 {
 		return nil, net.ErrClosed
 	}
@@ -94,8 +108,8 @@ func TestSocketOutOfDescriptors(t *testing.T) {
 			begun := time.Now()
 			a.accept()
 			a.readers.Wait()
-			if took := time.Since(begun); len(a.reports) != 1 || took != 2*acceptTime {
-				t.Errorf("%v: %d reports are read in %v, want 1 in %v", errno, len(a.reports), took, 2*acceptTime)
+			if took := time.Since(begun); len(a.reports) != 1 || took != 2*acceptRetry {
+				t.Errorf("%v: %d reports are read in %v, want 1 in %v", errno, len(a.reports), took, 2*acceptRetry)
 			}
 		})
 	}

@@ -117,21 +117,24 @@ func (s *Server) model(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "Servable not found for request: Latest(%s); the model is called %s", asked, s.o.Name)
 		return
 	}
-	h := s.o.Source.use()
-	defer s.o.Source.release(h)
 	path, verb, _ := strings.Cut(rest, ":")
-	parts := strings.Split(path, "/")[1:]
+	parts, version := strings.Split(path, "/")[1:], ""
 	if len(parts) >= 2 && parts[0] == "versions" {
-		if parts[1] != strconv.FormatInt(h.version, 10) {
-			fail(w, http.StatusNotFound, "Servable not found for request: Specific(%s, %s); the version is %d", s.o.Name, parts[1], h.version)
-			return
-		}
-		parts = parts[2:]
+		version, parts = parts[1], parts[2:]
+	}
+	h, err := s.use(version)
+	if err != nil {
+		fail(w, http.StatusNotFound, "%v", err)
+		return
 	}
 	what := strings.Join(parts, "/")
+	if what == "" && isVerb(verb) && r.Method == http.MethodPost {
+		s.o.Source.release(h) // it may be replaced while the body comes, and would take as much memory again
+		s.predict(w, r, version, verb)
+		return
+	}
+	defer s.o.Source.release(h)
 	switch {
-	case what == "" && isVerb(verb) && r.Method == http.MethodPost:
-		s.predict(w, r, h, verb)
 	case what == "" && verb == "" && r.Method == http.MethodGet:
 		s.status(w, h)
 	case what == "metadata" && verb == "" && r.Method == http.MethodGet:
@@ -141,6 +144,26 @@ func (s *Server) model(w http.ResponseWriter, r *http.Request) {
 	default:
 		fail(w, http.StatusNotFound, "Malformed request: %s %s", r.Method, r.URL.Path)
 	}
+}
+
+// use returns the current model, which is to be released, if it has a version; "" means any.
+func (s *Server) use(version string) (*held, error) {
+	h := s.o.Source.use()
+	if version == "" || version == strconv.FormatInt(h.version, 10) {
+		return h, nil
+	}
+	defer s.o.Source.release(h)
+	return nil, &versionError{s.o.Name, version, h.version}
+}
+
+// versionError says, as TensorFlow Serving does, that a version is not there.
+type versionError struct {
+	model, asked string
+	current      int64
+}
+
+func (e *versionError) Error() string {
+	return fmt.Sprintf("Servable not found for request: Specific(%s, %s); the version is %d", e.model, e.asked, e.current)
 }
 
 // cutName returns what comes after the model's name, which may have a ":" or "/" itself, or
@@ -179,9 +202,9 @@ func (s *Server) status(w http.ResponseWriter, h *held) {
 }
 
 // predict answers a request for predictions.
-func (s *Server) predict(w http.ResponseWriter, r *http.Request, h *held, verb string) {
+func (s *Server) predict(w http.ResponseWriter, r *http.Request, version, verb string) {
 	begun := time.Now()
-	code, err := s.answer(w, r, h, verb)
+	code, err := s.answer(w, r, version, verb)
 	status := "OK"
 	if err != nil {
 		status = statusName(code)
@@ -191,7 +214,7 @@ func (s *Server) predict(w http.ResponseWriter, r *http.Request, h *held, verb s
 }
 
 // answer writes the predictions, or returns why there are none.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held, verb string) (code int, err error) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, version, verb string) (code int, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
 	if r.ContentLength < 0 || r.ContentLength > smallBody {
@@ -213,6 +236,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h *held, verb st
 		return http.StatusServiceUnavailable, errors.New("too many requests are running")
 	}
 	defer func() { <-s.running }()
+	h, err := s.use(version)
+	if err != nil {
+		return http.StatusNotFound, err
+	}
+	defer s.o.Source.release(h)
 	q, err := parse(verb, body, h.Model)
 	if err != nil {
 		return http.StatusBadRequest, err
@@ -266,6 +294,8 @@ func statusName(code int) string {
 	switch code {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return "INVALID_ARGUMENT"
+	case http.StatusNotFound:
+		return "NOT_FOUND"
 	case http.StatusServiceUnavailable:
 		return "UNAVAILABLE"
 	}

@@ -49,7 +49,7 @@ func NewSource(ctx context.Context, path string, o predict.Options, log *slog.Lo
 
 // Watch loads newer models as they appear, until ctx is done.
 func (s *Source) Watch(ctx context.Context, every time.Duration) {
-	tick := time.NewTicker(every)
+	tick, said := time.NewTicker(every), ""
 	defer tick.Stop()
 	for {
 		select {
@@ -58,7 +58,9 @@ func (s *Source) Watch(ctx context.Context, every time.Duration) {
 		case <-tick.C:
 		}
 		switch changed, err := s.refresh(ctx); {
+		case err != nil && err.Error() == said: // it is tried again until it can be read
 		case err != nil:
+			said = err.Error()
 			s.log.Warn("a newer model cannot be loaded; the current one stays", "err", err)
 		case changed:
 			s.log.Info("loaded", "model", s.source(), "version", s.Version())
@@ -67,7 +69,7 @@ func (s *Source) Watch(ctx context.Context, every time.Duration) {
 }
 
 // refresh loads the model unless it is the current one. A model that could not be
-// loaded is tried again when its files have changed.
+// loaded is tried again when its files have changed, or where they could not be read.
 func (s *Source) refresh(ctx context.Context) (changed bool, err error) {
 	dir, version, state := s.look()
 	s.mu.Lock()
@@ -78,9 +80,11 @@ func (s *Source) refresh(ctx context.Context) (changed bool, err error) {
 	}
 	m, err := predict.Open(ctx, dir, s.options)
 	if err != nil {
-		s.mu.Lock()
-		s.refused = state
-		s.mu.Unlock()
+		if !ckptdir.IsUnreadable(err) {
+			s.mu.Lock()
+			s.refused = state
+			s.mu.Unlock()
+		}
 		return false, err
 	}
 	if m.Step >= 0 {

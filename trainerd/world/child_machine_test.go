@@ -337,6 +337,9 @@ func (l *silentListener) SetDeadline(t time.Time) error {
 	return nil
 }
 
+// AcceptWaiting implements [system.Listener].
+func (l *silentListener) AcceptWaiting() (net.Conn, error) { return l.Accept() }
+
 // Accept implements [net.Listener].
 func (l *silentListener) Accept() (net.Conn, error) {
 	<-l.closed

@@ -23,10 +23,10 @@
 // unless the next one lacks it too. A later run compares checkpoints with their records:
 // the newest byte by byte, unless the kernel says that nobody has written to it since it
 // was verified, less than an hour ago; older ones by size and time until one of them is
-// needed. A large archive that follows another at once has no SHA-256 in its record: it
-// is compared by the checksums of its entries. A program that writes to a name of another
-// kind (beginning with "." or ending in .tmp, .part or ~) and renames the file when it is
-// complete is always safe.
+// needed. A large archive, or bundle, that follows another at once has no SHA-256 in its
+// record: it is compared by the checksums that it has itself. A program that writes to a
+// name of another kind (beginning with "." or ending in .tmp, .part or ~) and renames the
+// file when it is complete is always safe.
 //
 // A raw file that is shorter, by more than a tenth, than those of the first one or two
 // checkpoints may have been cut: its checkpoint counts once the program has gone past it.

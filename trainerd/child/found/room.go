@@ -19,11 +19,14 @@ func (s *Store) TakesFile() bool {
 	return !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT)
 }
 
+// tryFile syncs nothing: a disk to which a program has just saved gigabytes would write these first, and the next
+// start would wait for that. What it does not take it says before, or when the file is closed.
 func (s *Store) tryFile() error {
-	p, err := atomicfile.Create(s.disk, filepath.Join(s.root.Name(), "room"), "") // under a temporary name
+	name := atomicfile.TempName(filepath.Join(s.root.Name(), "room"))
+	f, err := s.disk.Create(name)
 	if err != nil {
 		return err
 	}
-	_, err = p.Write(make([]byte, 4096))
-	return errors.Join(err, p.Sync(), p.Close())
+	_, err = f.Write(make([]byte, 4096))
+	return errors.Join(err, f.Close(), s.disk.Remove(name))
 }

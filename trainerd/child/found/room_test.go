@@ -3,6 +3,7 @@
 package found
 
 import (
+	"errors"
 	"syscall"
 	"testing"
 
@@ -10,10 +11,11 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
-// usedUp is a disk that makes no file, or takes no bytes.
+// usedUp is a disk that makes no file, or takes no bytes, as it says at once or when the file is closed.
 type usedUp struct {
 	atomicfile.FS
-	create, write error
+	create, write, end error
+	syncs              *int
 }
 
 func (d usedUp) Create(name string) (atomicfile.File, error) {
@@ -21,31 +23,39 @@ func (d usedUp) Create(name string) (atomicfile.File, error) {
 		return nil, d.create
 	}
 	f, err := d.FS.Create(name)
-	return usedUpFile{f, d.write}, err
+	return usedUpFile{f, d}, err
 }
 
 type usedUpFile struct {
 	atomicfile.File
-	err error
+	disk usedUp
 }
 
 func (f usedUpFile) Write(b []byte) (int, error) {
-	if f.err != nil {
-		return 0, f.err
+	if f.disk.write != nil {
+		return 0, f.disk.write
 	}
 	return f.File.Write(b)
 }
 
-// TestTakesFile has disks that are full, and others: a look leaves no file.
+func (f usedUpFile) Sync() error {
+	*f.disk.syncs++
+	return f.File.Sync()
+}
+
+func (f usedUpFile) Close() error { return errors.Join(f.File.Close(), f.disk.end) }
+
+// TestTakesFile has disks that are full, and others: a look leaves no file, and waits for nothing that somebody
+// else has written.
 func TestTakesFile(t *testing.T) {
 	for err, want := range map[error]bool{nil: true, syscall.ENOSPC: false, syscall.EDQUOT: false, syscall.EACCES: true} {
-		for _, disk := range []usedUp{{create: err}, {write: err}} {
+		for _, disk := range []usedUp{{create: err}, {write: err}, {end: err}} {
 			dir := childtest.Logdir(t)
 			s := openStore(t, dir, "ckpt-*")
-			disk.FS = s.disk
+			disk.FS, disk.syncs = s.disk, new(int)
 			s.disk = disk
-			if got := s.TakesFile(); got != want {
-				t.Errorf("%+v: %v", disk, got)
+			if got := s.TakesFile(); got != want || *disk.syncs > 0 {
+				t.Errorf("%+v: %v, %d syncs", disk, got, *disk.syncs)
 			}
 			if left := childtest.Below(t, dir); len(left) > 0 {
 				t.Errorf("%+v: left are %v", disk, left)

@@ -55,7 +55,6 @@ type Store struct {
 	records  map[key]*manifest.Record
 	sizes    sizes
 	blind    bool // a record cannot be read
-	recorded bool // an earlier run has left records
 	counts   bool // the numbers in the names count something else than the reports
 	partial  bool // the program does without some of parts
 	// unrecorded are failures to write records, for the log.
@@ -63,6 +62,7 @@ type Store struct {
 	misnamed   []Checkpoint // that were moved aside, and that something may name still
 	looked     Moment       // of the last look
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
+	resumed    bool         // an earlier run has recorded checkpoints
 	withheld   map[key]bool // whose copies do not take their places
 }
 

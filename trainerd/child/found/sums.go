@@ -16,32 +16,35 @@ const quickFile = 1 << 20
 // summing is how the sums of a checkpoint are taken.
 //
 // The SHA-256 of a large checkpoint takes several times as long as all else that is done with it, on the
-// processors with which the program trains. An archive has checksums of its own, which are verified: where saves
-// come in quick succession, only some of these get a SHA-256, too, as checkpoints of trainerd's own do.
+// processors with which the program trains. An archive, or a bundle, has checksums of its own, which are verified:
+// where saves come in quick succession, only some of these get a SHA-256, too, as checkpoints of trainerd's own do.
 type summing struct {
 	manifest.Tees
 	thrifty bool
-	entries map[string]string // of archives, by name
+	own     map[string]string // of files with checksums of their own, by name
 }
 
 // newSumming returns that of a candidate. One that the program overwrites has a copy, which is known by its sum.
 func (s *Store) newSumming(c Checkpoint, due time.Time) *summing {
-	return &summing{thrifty: c.Size >= manifest.QuickSums && !c.only && time.Now().Before(due), entries: map[string]string{}}
+	return &summing{thrifty: c.Size >= manifest.QuickSums && !c.only && time.Now().Before(due)}
+}
+
+// begin is called before files are looked into.
+func (x *summing) begin(root *os.Root, files []string) {
+	x.own = integrity.OwnSums(root, files, quickFile)
+	if !x.thrifty {
+		return
+	}
+	for name := range x.own {
+		if !x.Leave(root, name) {
+			delete(x.own, name)
+		}
+	}
 }
 
 // reader is what a look for damage reads a file through.
 func (x *summing) reader(name string, f *os.File) io.ReaderAt {
-	info, err := f.Stat()
-	if err != nil || info.Size() < quickFile {
-		return x.Reader(name, f)
-	}
-	sum, ok := integrity.SumOfEntries(name, f, info.Size())
-	if !ok {
-		return x.Reader(name, f)
-	}
-	x.entries[name] = sum
-	if x.thrifty {
-		x.Leave(name, f)
+	if x.thrifty && x.own[name] != "" {
 		return f
 	}
 	return x.Reader(name, f)
@@ -51,14 +54,14 @@ func (x *summing) reader(name string, f *os.File) io.ReaderAt {
 func (x *summing) describe(ctx context.Context, root *os.Root, files []string) ([]manifest.RecordFile, error) {
 	all, err := x.Describe(ctx, root, files)
 	for i := range all {
-		all[i].Entries = x.entries[all[i].Name]
+		all[i].Entries = x.own[all[i].Name]
 	}
 	return all, err
 }
 
 // sumsNext returns from when on there is time for the next sums.
 func (s *Store) sumsNext(c Checkpoint, due time.Time) time.Time {
-	if due.IsZero() && s.recorded { // a run that is killed often has many first saves
+	if due.IsZero() && s.resumed { // a run that is killed often has many first saves
 		return manifest.NextSumsUnmeasured(time.Now(), c.Size)
 	}
 	return due
@@ -77,7 +80,7 @@ func (s *Store) AddSums(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	full, err := s.check(ctx, *c, files, nil, &summing{entries: map[string]string{}})
+	full, err := s.check(ctx, *c, files, nil, new(summing))
 	if err != nil || !c.record.SameContent(full.Files) {
 		return err
 	}

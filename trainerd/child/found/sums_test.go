@@ -142,23 +142,21 @@ func TestSumsDue(t *testing.T) {
 		what    string
 		size    int
 		due     time.Duration // from now; 0 for the first of a run
-		records int           // of earlier runs
+		resumed bool          // an earlier run has recorded checkpoints
 		sums    bool
 		moved   bool
 	}{
-		{"first", manifest.QuickSums, 0, 0, true, true},
-		{"first, small", manifest.QuickSums - 1, 0, 0, true, false},
-		{"first after a kill", manifest.QuickSums, 0, 1, false, true},
-		{"due", manifest.QuickSums, -time.Second, 1, true, true},
-		{"not due", manifest.QuickSums, time.Hour, 1, false, false},
-		{"not due, small", manifest.QuickSums - 1, time.Hour, 1, true, false},
+		{"first", manifest.QuickSums, 0, false, true, true},
+		{"first, small", manifest.QuickSums - 1, 0, false, true, false},
+		{"first after a kill", manifest.QuickSums, 0, true, false, true},
+		{"due", manifest.QuickSums, -time.Second, true, true, true},
+		{"not due", manifest.QuickSums, time.Hour, true, false, false},
+		{"not due, small", manifest.QuickSums - 1, time.Hour, true, true, false},
 	} {
 		dir := t.TempDir()
 		s := openStore(t, dir, "ckpt-*")
 		saveArchive(t, filepath.Join(dir, "ckpt-2.pt"), tc.size, 1, true)
-		for i := range tc.records {
-			s.records[key{step: int64(i)}] = &manifest.Record{}
-		}
+		s.resumed = tc.resumed
 		began := time.Now()
 		before := began.Add(tc.due)
 		if tc.due == 0 {

@@ -151,10 +151,8 @@ func (s *Store) reread(ctx context.Context, c Checkpoint, r *manifest.Record) er
 
 // check looks for damage, and returns what is to be recorded of a checkpoint that has none.
 func (s *Store) check(ctx context.Context, c Checkpoint, files, markers []string, sums *summing) (*manifest.Record, error) {
-	if err := integrity.CheckThrough(ctx, s.root, c.files, markers, sums.reader); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(s.lacksPart(c), s.isHalfReplaced(c), s.isShort(c)); err != nil {
+	sums.begin(s.root, files)
+	if err := s.inspect(ctx, c, markers, sums.reader); err != nil {
 		return nil, err
 	}
 	return s.describe(ctx, c, files, sums)
@@ -192,7 +190,7 @@ func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums
 // ReadRecords reads what an earlier run has recorded.
 func (s *Store) ReadRecords() (bad []error) {
 	all, bad := manifest.Records(s.root.Name())
-	s.blind = len(bad) > 0
+	s.blind, s.resumed = len(bad) > 0, len(all) > 0
 	for _, r := range all {
 		s.sizes.add(r) // a file may have been cut since
 		if len(r.Parts) > 0 {
@@ -202,7 +200,6 @@ func (s *Store) ReadRecords() (bad []error) {
 			}
 		}
 	}
-	s.recorded = len(s.records) > 0
 	return bad
 }
 

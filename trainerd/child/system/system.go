@@ -76,6 +76,9 @@ type Output interface {
 type Listener interface {
 	net.Listener
 	SetDeadline(time.Time) error
+	// AcceptWaiting is Accept, after the deadline, of one that has connected already. Where nobody waits, the
+	// error is [os.ErrDeadlineExceeded], at once.
+	AcceptWaiting() (net.Conn, error)
 }
 
 // OS is the [System] of the real operating system.

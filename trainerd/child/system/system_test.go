@@ -101,3 +101,36 @@ func TestWaitNamesTheSignal(t *testing.T) {
 		t.Error("the group is alive")
 	}
 }
+
+// TestAcceptWaiting has some who have connected before the deadline of a socket: these are accepted after it, and
+// then it is said that nobody waits.
+func TestAcceptWaiting(t *testing.T) {
+	ln, err := OS{}.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	const callers = 3
+	for range callers {
+		conn, err := net.Dial("unix", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	ln.SetDeadline(time.Unix(1, 0))
+	for range callers {
+		conn, err := ln.AcceptWaiting()
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	if _, err := ln.AcceptWaiting(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("once all are accepted: %v", err)
+	}
+	ln.Close()
+	if _, err := ln.AcceptWaiting(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("of a socket that is closed: %v", err)
+	}
+}

@@ -19,6 +19,9 @@ import (
 const (
 	otherIdle = 10 * time.Second // without a step or a sign: the other run has ended, or was killed
 	otherPoll = time.Second
+	// idleLooks show that. A look at servers that are frozen takes long, and this process may be: the other run may
+	// have stood still as long.
+	idleLooks = int(otherIdle / otherPoll)
 	// longRest is how long a chief may have begun no call before it looks whose model is
 	// there: it was paused, or frozen, perhaps in a call.
 	longRest = otherIdle / 2
@@ -35,22 +38,22 @@ func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 	defer t.ReportWait("")
 	p := t.newPatience()
 	var last sighting
-	moved, said, first := time.Now(), false, true
-	for {
+	said, first := false, true
+	for idle := 0; ; idle++ {
 		now, err := t.lookForOther(ctx, sess)
 		switch {
 		case err != nil:
 			return err
-		case now == (sighting{}) && (!t.awaited || time.Since(moved) >= otherIdle): // else it may have lost its servers, and comes back
+		case now == (sighting{}) && (!t.awaited || idle >= idleLooks): // else it may have lost its servers, and comes back
 			t.awaited = false
 			return nil
-		case time.Since(moved) >= otherIdle:
+		case !first && now != last && now != (sighting{}):
+			idle, t.awaited = 0, true
+			t.sayOther(now, &said, p.limit)
+		case idle >= idleLooks:
 			t.awaited = false
 			t.log.Warn("the servers have the model of another run, which has made no step lately; it is replaced", "its_step", last.step, "watched", otherIdle)
 			return nil
-		case !first && now != last && now != (sighting{}):
-			moved, t.awaited = time.Now(), true
-			t.sayOther(now, &said, p.limit)
 		}
 		last, first = now, false
 		if _, over := p.remaining(); over && said {

@@ -1,0 +1,179 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+)
+
+// slowDisk is a disk on which the sync of the files of one name takes until it is told how that ends.
+type slowDisk struct {
+	atomicfile.FS
+	name string
+	ends chan error
+}
+
+func (d slowDisk) SyncFile(name string) error {
+	if filepath.Base(name) == d.name {
+		return <-d.ends
+	}
+	return nil
+}
+
+// killedAfterSave simulates a program whose first start fails just after it has saved for the last time,
+// on a disk that does not make that durable before it is told to.
+func killedAfterSave(t *testing.T, reports bool, second func(p *simProgram) int) (sv *Supervisor, log *screen, disk slowDisk) {
+	t.Helper()
+	disk = slowDisk{atomicfile.OrOS(nil), "ckpt-2.safetensors", make(chan error)}
+	sv, log = simulate(t, func(p *simProgram) int {
+		if p.variable("TRAINERD_ATTEMPT") != "1" {
+			return second(p)
+		}
+		for step := 1; step <= 2; step++ {
+			if reports {
+				p.say("step=%d loss=1", step)
+			}
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-"+string(rune('0'+step))+".safetensors"), childtest.TensorsOf(step))
+			if step == 1 {
+				p.sleep(10 * time.Second)
+			}
+		}
+		return 1
+	})
+	sv.FS, sv.Retention = disk, []retention.Policy{retention.Last(1)}
+	return sv, log, disk
+}
+
+// TestStartsBeforeItIsDurable has a program that fails just after it has saved: it is started again at once,
+// from that checkpoint, which counts only once the disk has taken it. Until then the one before stays.
+func TestStartsBeforeItIsDurable(t *testing.T) {
+	for _, reports := range []bool{true, false} {
+		for _, fails := range []error{nil, &fs.PathError{Op: "sync", Err: syscall.EIO}} {
+			synctest.Test(t, func(t *testing.T) {
+				given := ""
+				sv, log, disk := killedAfterSave(t, reports, func(p *simProgram) int {
+					given = p.variable("TRAINERD_CHECKPOINT")
+					p.sleep(time.Hour)
+					return 0
+				})
+				stop, end := begin(t, sv)
+				pass(15 * time.Second)
+				older, newer := filepath.Join(sv.Logdir, "ckpt-1.safetensors"), filepath.Join(sv.Logdir, disk.name)
+				if given != newer || !strings.Contains(log.String(), "pause=0s") {
+					t.Errorf("the second start is given %q\n%s", given, log)
+				}
+				if text := log.String(); strings.Contains(text, "msg=saved step=2") || !exists(older) {
+					t.Errorf("it counts before it is durable\n%s", text)
+				}
+				disk.ends <- fails
+				pass(time.Millisecond)
+				if counts := strings.Contains(log.String(), "msg=saved step=2"); counts != (fails == nil) || exists(older) == counts {
+					t.Errorf("then (%v) it counts: %v\n%s", fails, counts, log)
+				}
+				stop()
+				if fails != nil {
+					close(disk.ends)
+				}
+				if exit, err := end(); exit.Cause != Stopped || err != nil {
+					t.Errorf("Run = %+v, %v\n%s", exit, err, log)
+				}
+			})
+		}
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// TestSettledAtTheEnd has no second start: what was saved counts before the run ends.
+func TestSettledAtTheEnd(t *testing.T) {
+	for name, change := range map[string]func(sv *Supervisor){
+		"no more starts":   func(sv *Supervisor) { sv.Restarts.Max = -1 },
+		"it cannot start":  func(sv *Supervisor) { sv.Command = []string{filepath.Join(sv.Logdir, "gone")} },
+		"not a better one": func(sv *Supervisor) { sv.Restarts.Window = time.Hour },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log, disk := killedAfterSave(t, true, func(*simProgram) int { return 1 })
+			change(sv)
+			if name == "it cannot start" {
+				system := sv.System.(*simulated)
+				program := system.program
+				system.program = func(p *simProgram) int {
+					defer func() { system.fails = errors.New("no such program") }()
+					return program(p)
+				}
+			}
+			_, end := begin(t, sv)
+			pass(15 * time.Second)
+			close(disk.ends)
+			if _, err := end(); err == nil || !strings.Contains(log.String(), "msg=saved step=2") {
+				t.Errorf("%s: Run = %v\n%s", name, err, log)
+			}
+		})
+	}
+}
+
+// TestDamagedIsSettled has a program that fails while it saves: the next start waits until it is known what is
+// damaged, and that is out of the way.
+func TestDamagedIsSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		given := ""
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			if p.variable("TRAINERD_ATTEMPT") != "1" {
+				given = p.variable("TRAINERD_CHECKPOINT")
+				return 0
+			}
+			p.say("step=1 loss=1")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-1.safetensors"), childtest.TensorsOf(1))
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-2.safetensors"), childtest.TensorsOf(2)[:99])
+			return 1
+		})
+		if exit, err := sv.Run(t.Context()); err != nil || exit.Attempt != 2 || filepath.Base(given) != "ckpt-1.safetensors" || exists(filepath.Join(sv.Logdir, "ckpt-2.safetensors")) {
+			t.Errorf("Run = %+v, %v, given %q\n%s", exit, err, given, log)
+		}
+	})
+}
+
+// TestUnsettledIsProgress has a program without reports: that it got further, and is started again without a
+// pause, is known by what it has saved a moment ago.
+func TestUnsettledIsProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := slowDisk{atomicfile.OrOS(nil), "ckpt-2.safetensors", make(chan error)}
+		starts := 0
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			if starts++; starts == 1 {
+				childtest.Write(t, filepath.Join(sv.Logdir, disk.name), childtest.TensorsOf(2))
+				return 1
+			}
+			p.sleep(time.Hour)
+			return 0
+		})
+		sv.FS, sv.Restarts.Backoff = disk, time.Hour
+		stop, end := begin(t, sv)
+		pass(time.Minute)
+		if starts != 2 {
+			t.Errorf("%d starts\n%s", starts, log)
+		}
+		close(disk.ends)
+		stop()
+		if exit, err := end(); exit.Cause != Stopped || err != nil {
+			t.Errorf("Run = %+v, %v\n%s", exit, err, log)
+		}
+	})
+}
