@@ -14,6 +14,24 @@ Train Epoch: 2 [  640/60000] Loss: 0.2300 => 60640 loss=0.23`,
 	"libtorch, DCGAN": `
 [ 1/10][ 30/938] D_loss: 0.6900 | G_loss: 1.2000 => 30 D_loss=0.69 G_loss=1.2
 [ 1/10][130/938] D_loss: 0.5900 | G_loss: 1.1000 => 130 D_loss=0.59 G_loss=1.1`,
+	"Keras, a loop of one's own": `
+Start of epoch 0
+Training loss (for 1 batch) at step 0: 2.5 => 0 loss=2.5
+Seen so far: 64 samples
+Training loss (for 1 batch) at step 200: 0.5 => 200 loss=0.5
+Training acc over epoch: 0.7500 => 200 acc=0.75
+Validation acc: 0.5000 => 200 val/acc=0.5
+Time taken: 0.60s
+
+Start of epoch 1
+Training loss (for 1 batch) at step 0: 0.375 => 200 loss=0.375
+Training loss (for 1 batch) at step 200: 0.25 => 400 loss=0.25
+Training acc over epoch: 0.8750 => 400 acc=0.875`,
+	"absl, from a file of one's own": `
+I1128 23:10:54.230521 139874 train.py:88] [10] accuracy=0.5000, loss=1.25 => 10 accuracy=0.5 loss=1.25`,
+	"a dict with its step, and an epoch": `
+{'loss': 0.5, 'learning_rate': 0.25, 'step': 20, 'epoch': 0.2} => 20 loss=0.5 learning_rate=0.25 epoch=0.2
+{'loss': 0.25, 'learning_rate': 0.25, 'step': 30, 'epoch': 0.3} => 30 loss=0.25 learning_rate=0.25 epoch=0.3`,
 	"Caffe": `
 I1127 21:00:00.123456 1234 solver.cpp:239] Iteration 100 (2.5 iter/s, 40s/100 iters), loss = 0.25 => 100 loss=0.25`,
 	"dlib": `

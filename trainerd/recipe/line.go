@@ -22,6 +22,8 @@ type Line struct {
 	Step string `toml:"step"`
 	// Needs is a regular expression that values must contain.
 	Needs string `toml:"needs"`
+	// Lacks is one that they must not contain.
+	Lacks string `toml:"lacks"`
 	// FirstEpoch is the number of the first epoch where the lines themselves do not
 	// show it. Default: 1 with a group epochs, else 0.
 	FirstEpoch int64 `toml:"first_epoch"`
@@ -52,6 +54,7 @@ type Line struct {
 	form   *regexp.Regexp
 	has    required // by form
 	needs  *regexp.Regexp
+	lacks  *regexp.Regexp // nil for none
 	rows   *regexp.Regexp // nil where it is no heading
 	pairs  []*regexp.Regexp
 	named  []namedGroup
@@ -98,6 +101,11 @@ func (l *Line) compile(recipe string) (err error) {
 	l.has = requiredBy(expand(l.Form))
 	if l.needs, err = regexp.Compile(l.Needs); err != nil {
 		return fault("needs: %v", err)
+	}
+	if l.Lacks != "" {
+		if l.lacks, err = regexp.Compile(l.Lacks); err != nil {
+			return fault("lacks: %v", err)
+		}
 	}
 	if len(l.Pairs) == 0 {
 		l.Pairs = defaultPairs

@@ -33,7 +33,7 @@ func (l *Line) match(text string) *match {
 	named := func(name string) string { return group(l.form.SubexpIndex(name)) }
 	m := &match{line: l, step: whole(named("step")), epoch: whole(named("epoch")), total: whole(named("total"))}
 	values := named("values")
-	if !l.needs.MatchString(values) || l.Complete && m.step != m.total {
+	if !l.needs.MatchString(values) || l.lacks != nil && l.lacks.MatchString(values) || l.Complete && m.step != m.total {
 		return nil
 	}
 	if l.Object && !m.addObject(values) {

@@ -11,7 +11,7 @@ import (
 )
 
 // A program may save in two places: what it continues from under one name, as
-// recipe_state.pt, and a model for each epoch. Which it loads shows when it is started
+// recipe_state.pt or latest.pth, and a model for each epoch. Which it loads shows when it is started
 // again, if nothing of its source says it: most file systems keep when a file was read for
 // the first time after it had been written (relatime).
 
@@ -63,11 +63,18 @@ func (f *Findings) preferLoaded(before snapshot, loaded []string) {
 	}
 }
 
-// isSaved reports whether a file is one of the checkpoints that were found, or next to one.
+// isSaved reports whether a file is one of the checkpoints that were found, or next to one, and
+// not of the same kind with other contents.
 func (f *Findings) isSaved(name string) bool {
 	return slices.ContainsFunc(f.Saved.Names, func(saved string) bool {
 		abs, err := filepath.Abs(filepath.Join(f.Saved.Logdir, saved))
-		return err == nil && (filepath.Dir(name) == filepath.Dir(abs) || strings.HasPrefix(name, abs+string(filepath.Separator)))
+		switch {
+		case err != nil:
+			return false
+		case filepath.Dir(name) != filepath.Dir(abs):
+			return strings.HasPrefix(name, abs+string(filepath.Separator))
+		}
+		return name == abs || filepath.Ext(name) != filepath.Ext(abs) || alike(name, abs)
 	})
 }
 

@@ -3,25 +3,34 @@ package trial
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
 
-// TestLoaded has a program that saves a model for each epoch, and in another folder what it
-// continues from: that is what is to be looked after. So it is where it continues from the models.
+// TestLoaded has a program that saves a model for each epoch, and in another folder, or with more
+// than a model next to them, what it continues from: that is what is to be looked after. So are the
+// models where it continues from them, or from a copy of the newest.
 func TestLoaded(t *testing.T) {
 	if !keepsReads(t) {
 		t.Skip("the file system does not keep when a file was read")
 	}
-	for from, want := range map[string]string{"state/last.pt": "last.pt", "models/model_?.pt": "model_*.pt"} {
+	for from, want := range map[string]string{
+		"state/last.pt": "last.pt", "models/model_?.pt": "model_*.pt", "models/full/../latest.pt": "latest.pt", "models/latest.pt": "model_*.pt",
+	} {
+		more := ""
+		if strings.Contains(from, "full") {
+			more = strings.Repeat(" 0", 500)
+		}
 		dir := t.TempDir()
-		script := `mkdir -p models state
-for f in ` + from + `; do n=$(cat "$f" 2>/dev/null || echo ${n:-0}); done
+		script := `mkdir -p models/full state
+for f in ` + from + `; do n=$(cut -d ' ' -f 1 "$f" 2>/dev/null || echo ${n:-0}); done
 while [ $n -lt 500 ]; do
   n=$((n + 1))
   sleep 0.5
   echo $n >models/model_$n.pt
   echo $n >state/next && mv state/next state/last.pt
+  echo $n` + more + ` >models/next && mv models/next models/latest.pt
   echo "step $n loss 0.5"
 done
 `
