@@ -41,7 +41,7 @@ func TestPipesInLogdirs(t *testing.T) {
 func lookAtRuns(t *testing.T, runs, name string) {
 	t.Helper()
 	dir := filepath.Dir(name)
-	for _, args := range [][]string{{"ls", runs}, {"status", dir}, {"logs", dir}, {"eval", dir}, {"predict", dir, "/dev/null"}, {"selftest", dir}} {
+	for _, args := range [][]string{{"ls", runs}, {"status", dir}, {"logs", dir}, {"eval", dir}, {"predict", dir, "/dev/null"}} {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
