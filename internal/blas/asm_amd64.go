@@ -264,6 +264,146 @@ func dgemmTile11AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c
 //go:noescape
 func dgemmTile12AVX512(k int, a *float64, rs int, cs int, b *float64, ldb int, c *float64, ldc int, add int, segments int, skipA int, skipB int)
 
+// bgemmTile1AVX512 computes 1 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile2AVX512 computes 2 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile3AVX512 computes 3 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile4AVX512 computes 4 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile5AVX512 computes 5 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile6AVX512 computes 6 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile7AVX512 computes 7 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile8AVX512 computes 8 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile9AVX512 computes 9 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile10AVX512 computes 10 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile11AVX512 computes 11 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmTile12AVX512 computes 12 by 32 elements of a product.
+//
+//go:noescape
+func bgemmTile12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow1AVX512 computes 1 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow2AVX512 computes 2 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow3AVX512 computes 3 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow4AVX512 computes 4 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow5AVX512 computes 5 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow6AVX512 computes 6 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow7AVX512 computes 7 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow8AVX512 computes 8 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow9AVX512 computes 9 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow10AVX512 computes 10 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow11AVX512 computes 11 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow12AVX512 computes 12 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow13AVX512 computes 13 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow13AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow14AVX512 computes 14 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow14AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow15AVX512 computes 15 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow15AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
+// bgemmNarrow16AVX512 computes 16 by 16 elements of a product.
+//
+//go:noescape
+func bgemmNarrow16AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+
 // gather24 copies 24 bytes from each of k rows that are ld bytes apart.
 //
 //go:noescape
@@ -308,3 +448,8 @@ func sTranspose2(dst *float32, src *float32, ld int, step int, k int)
 //
 //go:noescape
 func dTranspose2(dst *float64, src *float64, ld int, step int, k int)
+
+// pairRowsAVX2 sets d to the pairs of elements of x and y.
+//
+//go:noescape
+func pairRowsAVX2(d *float32, x *uint16, y *uint16, n int)

@@ -11806,6 +11806,8222 @@ store:
 	VZEROUPPER
 	RET
 
+// func bgemmTile1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile1AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       cs+24(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       ldb+40(FP), DI
+	SHLQ       $0x02, DI
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc252
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc252
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc252
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc252
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	ADDQ         BX, DX
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (SI), Z2
+	VMOVUPS      64(SI), Z3
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc252
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	ADDQ         BX, DX
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, SI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), CX
+	TESTQ  CX, CX
+	JE     store
+	MOVQ   AX, CX
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile2AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc452
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xd452
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc452
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xd452
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc452
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xd452
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc452
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xd452
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z4
+	VMOVUPS      64(DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc452
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xd452
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile3AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc652
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xd652
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xe652
+	LONG         $0x483ef262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc652
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xd652
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xe652
+	LONG         $0x483ef262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc652
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xd652
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xe652
+	LONG         $0x483ef262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc652
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xd652
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xe652
+	LONG         $0x483ef262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z6
+	VMOVUPS      64(DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc652
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xd652
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xe652
+	LONG         $0x483ef262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile4AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc052
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xd052
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe052
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xf052
+	LONG         $0x482ed262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc052
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xd052
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe052
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xf052
+	LONG         $0x482ed262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc052
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xd052
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe052
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xf052
+	LONG         $0x482ed262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc052
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xd052
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe052
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xf052
+	LONG         $0x482ed262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z8
+	VMOVUPS      64(DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc052
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xd052
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe052
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xf052
+	LONG         $0x482ed262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile5AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc252
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xd252
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xe252
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xf252
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xc252
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc252
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xd252
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xe252
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xf252
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xc252
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc252
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xd252
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xe252
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xf252
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xc252
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc252
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xd252
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xe252
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xf252
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xc252
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z10
+	VMOVUPS      64(DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc252
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xd252
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xe252
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xf252
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xc252
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	VADDPS 64(DX), Z9, Z9
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile6AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc452
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xd452
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xe452
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xf452
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xc452
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xd452
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc452
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xd452
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xe452
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xf452
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xc452
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xd452
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc452
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xd452
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xe452
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xf452
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xc452
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xd452
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc452
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xd452
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xe452
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xf452
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xc452
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xd452
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z12
+	VMOVUPS      64(DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc452
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xd452
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xe452
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xf452
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xc452
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xd452
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	VADDPS 64(DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	VADDPS 64(DX), Z11, Z11
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile7AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc652
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xd652
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xe652
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xf652
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xc652
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xd652
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407e5262
+	WORD         $0xe652
+	LONG         $0x407e5262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc652
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xd652
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xe652
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xf652
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xc652
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xd652
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407e5262
+	WORD         $0xe652
+	LONG         $0x407e5262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc652
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xd652
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xe652
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xf652
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xc652
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xd652
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407e5262
+	WORD         $0xe652
+	LONG         $0x407e5262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc652
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xd652
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xe652
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xf652
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xc652
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xd652
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407e5262
+	WORD         $0xe652
+	LONG         $0x407e5262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z14
+	VMOVUPS      64(DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc652
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xd652
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xe652
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xf652
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xc652
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xd652
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407e5262
+	WORD         $0xe652
+	LONG         $0x407e5262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	VADDPS 64(DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	VADDPS 64(DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	VADDPS 64(DX), Z13, Z13
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile8AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
+	LONG         $0x406eb262
+	WORD         $0xc052
+	LONG         $0x406eb262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z18
+	LONG         $0x406eb262
+	WORD         $0xd052
+	LONG         $0x406eb262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z18
+	LONG         $0x406eb262
+	WORD         $0xe052
+	LONG         $0x406eb262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z18
+	LONG         $0x406eb262
+	WORD         $0xf052
+	LONG         $0x406eb262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xc052
+	LONG         $0x406e3262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z18
+	LONG         $0x406e3262
+	WORD         $0xd052
+	LONG         $0x406e3262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z18
+	LONG         $0x406e3262
+	WORD         $0xe052
+	LONG         $0x406e3262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xf052
+	LONG         $0x406e3262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
+	LONG         $0x406eb262
+	WORD         $0xc052
+	LONG         $0x406eb262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z18
+	LONG         $0x406eb262
+	WORD         $0xd052
+	LONG         $0x406eb262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z18
+	LONG         $0x406eb262
+	WORD         $0xe052
+	LONG         $0x406eb262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z18
+	LONG         $0x406eb262
+	WORD         $0xf052
+	LONG         $0x406eb262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xc052
+	LONG         $0x406e3262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z18
+	LONG         $0x406e3262
+	WORD         $0xd052
+	LONG         $0x406e3262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z18
+	LONG         $0x406e3262
+	WORD         $0xe052
+	LONG         $0x406e3262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xf052
+	LONG         $0x406e3262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
+	LONG         $0x406eb262
+	WORD         $0xc052
+	LONG         $0x406eb262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z18
+	LONG         $0x406eb262
+	WORD         $0xd052
+	LONG         $0x406eb262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z18
+	LONG         $0x406eb262
+	WORD         $0xe052
+	LONG         $0x406eb262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z18
+	LONG         $0x406eb262
+	WORD         $0xf052
+	LONG         $0x406eb262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xc052
+	LONG         $0x406e3262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z18
+	LONG         $0x406e3262
+	WORD         $0xd052
+	LONG         $0x406e3262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z18
+	LONG         $0x406e3262
+	WORD         $0xe052
+	LONG         $0x406e3262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xf052
+	LONG         $0x406e3262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
+	LONG         $0x406eb262
+	WORD         $0xc052
+	LONG         $0x406eb262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z18
+	LONG         $0x406eb262
+	WORD         $0xd052
+	LONG         $0x406eb262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z18
+	LONG         $0x406eb262
+	WORD         $0xe052
+	LONG         $0x406eb262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z18
+	LONG         $0x406eb262
+	WORD         $0xf052
+	LONG         $0x406eb262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xc052
+	LONG         $0x406e3262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z18
+	LONG         $0x406e3262
+	WORD         $0xd052
+	LONG         $0x406e3262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z18
+	LONG         $0x406e3262
+	WORD         $0xe052
+	LONG         $0x406e3262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xf052
+	LONG         $0x406e3262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z16
+	VMOVUPS      64(DI), Z17
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z18
+	LONG         $0x406eb262
+	WORD         $0xc052
+	LONG         $0x406eb262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z18
+	LONG         $0x406eb262
+	WORD         $0xd052
+	LONG         $0x406eb262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z18
+	LONG         $0x406eb262
+	WORD         $0xe052
+	LONG         $0x406eb262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z18
+	LONG         $0x406eb262
+	WORD         $0xf052
+	LONG         $0x406eb262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xc052
+	LONG         $0x406e3262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z18
+	LONG         $0x406e3262
+	WORD         $0xd052
+	LONG         $0x406e3262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z18
+	LONG         $0x406e3262
+	WORD         $0xe052
+	LONG         $0x406e3262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z18
+	LONG         $0x406e3262
+	WORD         $0xf052
+	LONG         $0x406e3262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	VADDPS 64(DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	VADDPS 64(DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	VADDPS 64(DX), Z13, Z13
+	ADDQ   CX, DX
+	VADDPS (DX), Z14, Z14
+	VADDPS 64(DX), Z15, Z15
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile9AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
+	LONG         $0x405eb262
+	WORD         $0xc252
+	LONG         $0x405eb262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z20
+	LONG         $0x405eb262
+	WORD         $0xd252
+	LONG         $0x405eb262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z20
+	LONG         $0x405eb262
+	WORD         $0xe252
+	LONG         $0x405eb262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z20
+	LONG         $0x405eb262
+	WORD         $0xf252
+	LONG         $0x405eb262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xc252
+	LONG         $0x405e3262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(BX*2), Z20
+	LONG         $0x405e3262
+	WORD         $0xd252
+	LONG         $0x405e3262
+	WORD         $0xdb52
+	VBROADCASTSS (R10), Z20
+	LONG         $0x405e3262
+	WORD         $0xe252
+	LONG         $0x405e3262
+	WORD         $0xeb52
+	VBROADCASTSS (R10)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xf252
+	LONG         $0x405e3262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z20
+	LONG         $0x405ea262
+	WORD         $0xc252
+	LONG         $0x405ea262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
+	LONG         $0x405eb262
+	WORD         $0xc252
+	LONG         $0x405eb262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z20
+	LONG         $0x405eb262
+	WORD         $0xd252
+	LONG         $0x405eb262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z20
+	LONG         $0x405eb262
+	WORD         $0xe252
+	LONG         $0x405eb262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z20
+	LONG         $0x405eb262
+	WORD         $0xf252
+	LONG         $0x405eb262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xc252
+	LONG         $0x405e3262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(BX*2), Z20
+	LONG         $0x405e3262
+	WORD         $0xd252
+	LONG         $0x405e3262
+	WORD         $0xdb52
+	VBROADCASTSS (R10), Z20
+	LONG         $0x405e3262
+	WORD         $0xe252
+	LONG         $0x405e3262
+	WORD         $0xeb52
+	VBROADCASTSS (R10)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xf252
+	LONG         $0x405e3262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z20
+	LONG         $0x405ea262
+	WORD         $0xc252
+	LONG         $0x405ea262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
+	LONG         $0x405eb262
+	WORD         $0xc252
+	LONG         $0x405eb262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z20
+	LONG         $0x405eb262
+	WORD         $0xd252
+	LONG         $0x405eb262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z20
+	LONG         $0x405eb262
+	WORD         $0xe252
+	LONG         $0x405eb262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z20
+	LONG         $0x405eb262
+	WORD         $0xf252
+	LONG         $0x405eb262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xc252
+	LONG         $0x405e3262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(BX*2), Z20
+	LONG         $0x405e3262
+	WORD         $0xd252
+	LONG         $0x405e3262
+	WORD         $0xdb52
+	VBROADCASTSS (R10), Z20
+	LONG         $0x405e3262
+	WORD         $0xe252
+	LONG         $0x405e3262
+	WORD         $0xeb52
+	VBROADCASTSS (R10)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xf252
+	LONG         $0x405e3262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z20
+	LONG         $0x405ea262
+	WORD         $0xc252
+	LONG         $0x405ea262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
+	LONG         $0x405eb262
+	WORD         $0xc252
+	LONG         $0x405eb262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z20
+	LONG         $0x405eb262
+	WORD         $0xd252
+	LONG         $0x405eb262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z20
+	LONG         $0x405eb262
+	WORD         $0xe252
+	LONG         $0x405eb262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z20
+	LONG         $0x405eb262
+	WORD         $0xf252
+	LONG         $0x405eb262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xc252
+	LONG         $0x405e3262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(BX*2), Z20
+	LONG         $0x405e3262
+	WORD         $0xd252
+	LONG         $0x405e3262
+	WORD         $0xdb52
+	VBROADCASTSS (R10), Z20
+	LONG         $0x405e3262
+	WORD         $0xe252
+	LONG         $0x405e3262
+	WORD         $0xeb52
+	VBROADCASTSS (R10)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xf252
+	LONG         $0x405e3262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z20
+	LONG         $0x405ea262
+	WORD         $0xc252
+	LONG         $0x405ea262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z18
+	VMOVUPS      64(DI), Z19
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z20
+	LONG         $0x405eb262
+	WORD         $0xc252
+	LONG         $0x405eb262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*1), Z20
+	LONG         $0x405eb262
+	WORD         $0xd252
+	LONG         $0x405eb262
+	WORD         $0xdb52
+	VBROADCASTSS (DX)(BX*2), Z20
+	LONG         $0x405eb262
+	WORD         $0xe252
+	LONG         $0x405eb262
+	WORD         $0xeb52
+	VBROADCASTSS (R9), Z20
+	LONG         $0x405eb262
+	WORD         $0xf252
+	LONG         $0x405eb262
+	WORD         $0xfb52
+	VBROADCASTSS (R9)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xc252
+	LONG         $0x405e3262
+	WORD         $0xcb52
+	VBROADCASTSS (R9)(BX*2), Z20
+	LONG         $0x405e3262
+	WORD         $0xd252
+	LONG         $0x405e3262
+	WORD         $0xdb52
+	VBROADCASTSS (R10), Z20
+	LONG         $0x405e3262
+	WORD         $0xe252
+	LONG         $0x405e3262
+	WORD         $0xeb52
+	VBROADCASTSS (R10)(BX*1), Z20
+	LONG         $0x405e3262
+	WORD         $0xf252
+	LONG         $0x405e3262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z20
+	LONG         $0x405ea262
+	WORD         $0xc252
+	LONG         $0x405ea262
+	WORD         $0xcb52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	VADDPS 64(DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	VADDPS 64(DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	VADDPS 64(DX), Z13, Z13
+	ADDQ   CX, DX
+	VADDPS (DX), Z14, Z14
+	VADDPS 64(DX), Z15, Z15
+	ADDQ   CX, DX
+	VADDPS (DX), Z16, Z16
+	VADDPS 64(DX), Z17, Z17
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile10AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
+	LONG         $0x404eb262
+	WORD         $0xc452
+	LONG         $0x404eb262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z22
+	LONG         $0x404eb262
+	WORD         $0xd452
+	LONG         $0x404eb262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z22
+	LONG         $0x404eb262
+	WORD         $0xe452
+	LONG         $0x404eb262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z22
+	LONG         $0x404eb262
+	WORD         $0xf452
+	LONG         $0x404eb262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xc452
+	LONG         $0x404e3262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z22
+	LONG         $0x404e3262
+	WORD         $0xd452
+	LONG         $0x404e3262
+	WORD         $0xdd52
+	VBROADCASTSS (R10), Z22
+	LONG         $0x404e3262
+	WORD         $0xe452
+	LONG         $0x404e3262
+	WORD         $0xed52
+	VBROADCASTSS (R10)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xf452
+	LONG         $0x404e3262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z22
+	LONG         $0x404ea262
+	WORD         $0xc452
+	LONG         $0x404ea262
+	WORD         $0xcd52
+	VBROADCASTSS (R11), Z22
+	LONG         $0x404ea262
+	WORD         $0xd452
+	LONG         $0x404ea262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
+	LONG         $0x404eb262
+	WORD         $0xc452
+	LONG         $0x404eb262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z22
+	LONG         $0x404eb262
+	WORD         $0xd452
+	LONG         $0x404eb262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z22
+	LONG         $0x404eb262
+	WORD         $0xe452
+	LONG         $0x404eb262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z22
+	LONG         $0x404eb262
+	WORD         $0xf452
+	LONG         $0x404eb262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xc452
+	LONG         $0x404e3262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z22
+	LONG         $0x404e3262
+	WORD         $0xd452
+	LONG         $0x404e3262
+	WORD         $0xdd52
+	VBROADCASTSS (R10), Z22
+	LONG         $0x404e3262
+	WORD         $0xe452
+	LONG         $0x404e3262
+	WORD         $0xed52
+	VBROADCASTSS (R10)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xf452
+	LONG         $0x404e3262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z22
+	LONG         $0x404ea262
+	WORD         $0xc452
+	LONG         $0x404ea262
+	WORD         $0xcd52
+	VBROADCASTSS (R11), Z22
+	LONG         $0x404ea262
+	WORD         $0xd452
+	LONG         $0x404ea262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
+	LONG         $0x404eb262
+	WORD         $0xc452
+	LONG         $0x404eb262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z22
+	LONG         $0x404eb262
+	WORD         $0xd452
+	LONG         $0x404eb262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z22
+	LONG         $0x404eb262
+	WORD         $0xe452
+	LONG         $0x404eb262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z22
+	LONG         $0x404eb262
+	WORD         $0xf452
+	LONG         $0x404eb262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xc452
+	LONG         $0x404e3262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z22
+	LONG         $0x404e3262
+	WORD         $0xd452
+	LONG         $0x404e3262
+	WORD         $0xdd52
+	VBROADCASTSS (R10), Z22
+	LONG         $0x404e3262
+	WORD         $0xe452
+	LONG         $0x404e3262
+	WORD         $0xed52
+	VBROADCASTSS (R10)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xf452
+	LONG         $0x404e3262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z22
+	LONG         $0x404ea262
+	WORD         $0xc452
+	LONG         $0x404ea262
+	WORD         $0xcd52
+	VBROADCASTSS (R11), Z22
+	LONG         $0x404ea262
+	WORD         $0xd452
+	LONG         $0x404ea262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
+	LONG         $0x404eb262
+	WORD         $0xc452
+	LONG         $0x404eb262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z22
+	LONG         $0x404eb262
+	WORD         $0xd452
+	LONG         $0x404eb262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z22
+	LONG         $0x404eb262
+	WORD         $0xe452
+	LONG         $0x404eb262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z22
+	LONG         $0x404eb262
+	WORD         $0xf452
+	LONG         $0x404eb262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xc452
+	LONG         $0x404e3262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z22
+	LONG         $0x404e3262
+	WORD         $0xd452
+	LONG         $0x404e3262
+	WORD         $0xdd52
+	VBROADCASTSS (R10), Z22
+	LONG         $0x404e3262
+	WORD         $0xe452
+	LONG         $0x404e3262
+	WORD         $0xed52
+	VBROADCASTSS (R10)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xf452
+	LONG         $0x404e3262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z22
+	LONG         $0x404ea262
+	WORD         $0xc452
+	LONG         $0x404ea262
+	WORD         $0xcd52
+	VBROADCASTSS (R11), Z22
+	LONG         $0x404ea262
+	WORD         $0xd452
+	LONG         $0x404ea262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z20
+	VMOVUPS      64(DI), Z21
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z22
+	LONG         $0x404eb262
+	WORD         $0xc452
+	LONG         $0x404eb262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*1), Z22
+	LONG         $0x404eb262
+	WORD         $0xd452
+	LONG         $0x404eb262
+	WORD         $0xdd52
+	VBROADCASTSS (DX)(BX*2), Z22
+	LONG         $0x404eb262
+	WORD         $0xe452
+	LONG         $0x404eb262
+	WORD         $0xed52
+	VBROADCASTSS (R9), Z22
+	LONG         $0x404eb262
+	WORD         $0xf452
+	LONG         $0x404eb262
+	WORD         $0xfd52
+	VBROADCASTSS (R9)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xc452
+	LONG         $0x404e3262
+	WORD         $0xcd52
+	VBROADCASTSS (R9)(BX*2), Z22
+	LONG         $0x404e3262
+	WORD         $0xd452
+	LONG         $0x404e3262
+	WORD         $0xdd52
+	VBROADCASTSS (R10), Z22
+	LONG         $0x404e3262
+	WORD         $0xe452
+	LONG         $0x404e3262
+	WORD         $0xed52
+	VBROADCASTSS (R10)(BX*1), Z22
+	LONG         $0x404e3262
+	WORD         $0xf452
+	LONG         $0x404e3262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z22
+	LONG         $0x404ea262
+	WORD         $0xc452
+	LONG         $0x404ea262
+	WORD         $0xcd52
+	VBROADCASTSS (R11), Z22
+	LONG         $0x404ea262
+	WORD         $0xd452
+	LONG         $0x404ea262
+	WORD         $0xdd52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	VADDPS 64(DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	VADDPS 64(DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	VADDPS 64(DX), Z13, Z13
+	ADDQ   CX, DX
+	VADDPS (DX), Z14, Z14
+	VADDPS 64(DX), Z15, Z15
+	ADDQ   CX, DX
+	VADDPS (DX), Z16, Z16
+	VADDPS 64(DX), Z17, Z17
+	ADDQ   CX, DX
+	VADDPS (DX), Z18, Z18
+	VADDPS 64(DX), Z19, Z19
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile11AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
+	LONG         $0x403eb262
+	WORD         $0xc652
+	LONG         $0x403eb262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z24
+	LONG         $0x403eb262
+	WORD         $0xd652
+	LONG         $0x403eb262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z24
+	LONG         $0x403eb262
+	WORD         $0xe652
+	LONG         $0x403eb262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z24
+	LONG         $0x403eb262
+	WORD         $0xf652
+	LONG         $0x403eb262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xc652
+	LONG         $0x403e3262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z24
+	LONG         $0x403e3262
+	WORD         $0xd652
+	LONG         $0x403e3262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z24
+	LONG         $0x403e3262
+	WORD         $0xe652
+	LONG         $0x403e3262
+	WORD         $0xef52
+	VBROADCASTSS (R10)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xf652
+	LONG         $0x403e3262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z24
+	LONG         $0x403ea262
+	WORD         $0xc652
+	LONG         $0x403ea262
+	WORD         $0xcf52
+	VBROADCASTSS (R11), Z24
+	LONG         $0x403ea262
+	WORD         $0xd652
+	LONG         $0x403ea262
+	WORD         $0xdf52
+	VBROADCASTSS (R11)(BX*1), Z24
+	LONG         $0x403ea262
+	WORD         $0xe652
+	LONG         $0x403ea262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
+	LONG         $0x403eb262
+	WORD         $0xc652
+	LONG         $0x403eb262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z24
+	LONG         $0x403eb262
+	WORD         $0xd652
+	LONG         $0x403eb262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z24
+	LONG         $0x403eb262
+	WORD         $0xe652
+	LONG         $0x403eb262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z24
+	LONG         $0x403eb262
+	WORD         $0xf652
+	LONG         $0x403eb262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xc652
+	LONG         $0x403e3262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z24
+	LONG         $0x403e3262
+	WORD         $0xd652
+	LONG         $0x403e3262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z24
+	LONG         $0x403e3262
+	WORD         $0xe652
+	LONG         $0x403e3262
+	WORD         $0xef52
+	VBROADCASTSS (R10)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xf652
+	LONG         $0x403e3262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z24
+	LONG         $0x403ea262
+	WORD         $0xc652
+	LONG         $0x403ea262
+	WORD         $0xcf52
+	VBROADCASTSS (R11), Z24
+	LONG         $0x403ea262
+	WORD         $0xd652
+	LONG         $0x403ea262
+	WORD         $0xdf52
+	VBROADCASTSS (R11)(BX*1), Z24
+	LONG         $0x403ea262
+	WORD         $0xe652
+	LONG         $0x403ea262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
+	LONG         $0x403eb262
+	WORD         $0xc652
+	LONG         $0x403eb262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z24
+	LONG         $0x403eb262
+	WORD         $0xd652
+	LONG         $0x403eb262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z24
+	LONG         $0x403eb262
+	WORD         $0xe652
+	LONG         $0x403eb262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z24
+	LONG         $0x403eb262
+	WORD         $0xf652
+	LONG         $0x403eb262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xc652
+	LONG         $0x403e3262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z24
+	LONG         $0x403e3262
+	WORD         $0xd652
+	LONG         $0x403e3262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z24
+	LONG         $0x403e3262
+	WORD         $0xe652
+	LONG         $0x403e3262
+	WORD         $0xef52
+	VBROADCASTSS (R10)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xf652
+	LONG         $0x403e3262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z24
+	LONG         $0x403ea262
+	WORD         $0xc652
+	LONG         $0x403ea262
+	WORD         $0xcf52
+	VBROADCASTSS (R11), Z24
+	LONG         $0x403ea262
+	WORD         $0xd652
+	LONG         $0x403ea262
+	WORD         $0xdf52
+	VBROADCASTSS (R11)(BX*1), Z24
+	LONG         $0x403ea262
+	WORD         $0xe652
+	LONG         $0x403ea262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
+	LONG         $0x403eb262
+	WORD         $0xc652
+	LONG         $0x403eb262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z24
+	LONG         $0x403eb262
+	WORD         $0xd652
+	LONG         $0x403eb262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z24
+	LONG         $0x403eb262
+	WORD         $0xe652
+	LONG         $0x403eb262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z24
+	LONG         $0x403eb262
+	WORD         $0xf652
+	LONG         $0x403eb262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xc652
+	LONG         $0x403e3262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z24
+	LONG         $0x403e3262
+	WORD         $0xd652
+	LONG         $0x403e3262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z24
+	LONG         $0x403e3262
+	WORD         $0xe652
+	LONG         $0x403e3262
+	WORD         $0xef52
+	VBROADCASTSS (R10)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xf652
+	LONG         $0x403e3262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z24
+	LONG         $0x403ea262
+	WORD         $0xc652
+	LONG         $0x403ea262
+	WORD         $0xcf52
+	VBROADCASTSS (R11), Z24
+	LONG         $0x403ea262
+	WORD         $0xd652
+	LONG         $0x403ea262
+	WORD         $0xdf52
+	VBROADCASTSS (R11)(BX*1), Z24
+	LONG         $0x403ea262
+	WORD         $0xe652
+	LONG         $0x403ea262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z22
+	VMOVUPS      64(DI), Z23
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z24
+	LONG         $0x403eb262
+	WORD         $0xc652
+	LONG         $0x403eb262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*1), Z24
+	LONG         $0x403eb262
+	WORD         $0xd652
+	LONG         $0x403eb262
+	WORD         $0xdf52
+	VBROADCASTSS (DX)(BX*2), Z24
+	LONG         $0x403eb262
+	WORD         $0xe652
+	LONG         $0x403eb262
+	WORD         $0xef52
+	VBROADCASTSS (R9), Z24
+	LONG         $0x403eb262
+	WORD         $0xf652
+	LONG         $0x403eb262
+	WORD         $0xff52
+	VBROADCASTSS (R9)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xc652
+	LONG         $0x403e3262
+	WORD         $0xcf52
+	VBROADCASTSS (R9)(BX*2), Z24
+	LONG         $0x403e3262
+	WORD         $0xd652
+	LONG         $0x403e3262
+	WORD         $0xdf52
+	VBROADCASTSS (R10), Z24
+	LONG         $0x403e3262
+	WORD         $0xe652
+	LONG         $0x403e3262
+	WORD         $0xef52
+	VBROADCASTSS (R10)(BX*1), Z24
+	LONG         $0x403e3262
+	WORD         $0xf652
+	LONG         $0x403e3262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z24
+	LONG         $0x403ea262
+	WORD         $0xc652
+	LONG         $0x403ea262
+	WORD         $0xcf52
+	VBROADCASTSS (R11), Z24
+	LONG         $0x403ea262
+	WORD         $0xd652
+	LONG         $0x403ea262
+	WORD         $0xdf52
+	VBROADCASTSS (R11)(BX*1), Z24
+	LONG         $0x403ea262
+	WORD         $0xe652
+	LONG         $0x403ea262
+	WORD         $0xef52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	VADDPS 64(DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	VADDPS 64(DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	VADDPS 64(DX), Z13, Z13
+	ADDQ   CX, DX
+	VADDPS (DX), Z14, Z14
+	VADDPS 64(DX), Z15, Z15
+	ADDQ   CX, DX
+	VADDPS (DX), Z16, Z16
+	VADDPS 64(DX), Z17, Z17
+	ADDQ   CX, DX
+	VADDPS (DX), Z18, Z18
+	VADDPS 64(DX), Z19, Z19
+	ADDQ   CX, DX
+	VADDPS (DX), Z20, Z20
+	VADDPS 64(DX), Z21, Z21
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmTile12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmTile12AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
+	LONG         $0x402e9262
+	WORD         $0xc052
+	LONG         $0x402e9262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z26
+	LONG         $0x402e9262
+	WORD         $0xd052
+	LONG         $0x402e9262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z26
+	LONG         $0x402e9262
+	WORD         $0xe052
+	LONG         $0x402e9262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z26
+	LONG         $0x402e9262
+	WORD         $0xf052
+	LONG         $0x402e9262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xc052
+	LONG         $0x402e1262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z26
+	LONG         $0x402e1262
+	WORD         $0xd052
+	LONG         $0x402e1262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z26
+	LONG         $0x402e1262
+	WORD         $0xe052
+	LONG         $0x402e1262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xf052
+	LONG         $0x402e1262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xc052
+	LONG         $0x402e8262
+	WORD         $0xc952
+	VBROADCASTSS (R11), Z26
+	LONG         $0x402e8262
+	WORD         $0xd052
+	LONG         $0x402e8262
+	WORD         $0xd952
+	VBROADCASTSS (R11)(BX*1), Z26
+	LONG         $0x402e8262
+	WORD         $0xe052
+	LONG         $0x402e8262
+	WORD         $0xe952
+	VBROADCASTSS (R11)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xf052
+	LONG         $0x402e8262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
+	LONG         $0x402e9262
+	WORD         $0xc052
+	LONG         $0x402e9262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z26
+	LONG         $0x402e9262
+	WORD         $0xd052
+	LONG         $0x402e9262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z26
+	LONG         $0x402e9262
+	WORD         $0xe052
+	LONG         $0x402e9262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z26
+	LONG         $0x402e9262
+	WORD         $0xf052
+	LONG         $0x402e9262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xc052
+	LONG         $0x402e1262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z26
+	LONG         $0x402e1262
+	WORD         $0xd052
+	LONG         $0x402e1262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z26
+	LONG         $0x402e1262
+	WORD         $0xe052
+	LONG         $0x402e1262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xf052
+	LONG         $0x402e1262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xc052
+	LONG         $0x402e8262
+	WORD         $0xc952
+	VBROADCASTSS (R11), Z26
+	LONG         $0x402e8262
+	WORD         $0xd052
+	LONG         $0x402e8262
+	WORD         $0xd952
+	VBROADCASTSS (R11)(BX*1), Z26
+	LONG         $0x402e8262
+	WORD         $0xe052
+	LONG         $0x402e8262
+	WORD         $0xe952
+	VBROADCASTSS (R11)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xf052
+	LONG         $0x402e8262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
+	LONG         $0x402e9262
+	WORD         $0xc052
+	LONG         $0x402e9262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z26
+	LONG         $0x402e9262
+	WORD         $0xd052
+	LONG         $0x402e9262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z26
+	LONG         $0x402e9262
+	WORD         $0xe052
+	LONG         $0x402e9262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z26
+	LONG         $0x402e9262
+	WORD         $0xf052
+	LONG         $0x402e9262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xc052
+	LONG         $0x402e1262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z26
+	LONG         $0x402e1262
+	WORD         $0xd052
+	LONG         $0x402e1262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z26
+	LONG         $0x402e1262
+	WORD         $0xe052
+	LONG         $0x402e1262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xf052
+	LONG         $0x402e1262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xc052
+	LONG         $0x402e8262
+	WORD         $0xc952
+	VBROADCASTSS (R11), Z26
+	LONG         $0x402e8262
+	WORD         $0xd052
+	LONG         $0x402e8262
+	WORD         $0xd952
+	VBROADCASTSS (R11)(BX*1), Z26
+	LONG         $0x402e8262
+	WORD         $0xe052
+	LONG         $0x402e8262
+	WORD         $0xe952
+	VBROADCASTSS (R11)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xf052
+	LONG         $0x402e8262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
+	LONG         $0x402e9262
+	WORD         $0xc052
+	LONG         $0x402e9262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z26
+	LONG         $0x402e9262
+	WORD         $0xd052
+	LONG         $0x402e9262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z26
+	LONG         $0x402e9262
+	WORD         $0xe052
+	LONG         $0x402e9262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z26
+	LONG         $0x402e9262
+	WORD         $0xf052
+	LONG         $0x402e9262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xc052
+	LONG         $0x402e1262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z26
+	LONG         $0x402e1262
+	WORD         $0xd052
+	LONG         $0x402e1262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z26
+	LONG         $0x402e1262
+	WORD         $0xe052
+	LONG         $0x402e1262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xf052
+	LONG         $0x402e1262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xc052
+	LONG         $0x402e8262
+	WORD         $0xc952
+	VBROADCASTSS (R11), Z26
+	LONG         $0x402e8262
+	WORD         $0xd052
+	LONG         $0x402e8262
+	WORD         $0xd952
+	VBROADCASTSS (R11)(BX*1), Z26
+	LONG         $0x402e8262
+	WORD         $0xe052
+	LONG         $0x402e8262
+	WORD         $0xe952
+	VBROADCASTSS (R11)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xf052
+	LONG         $0x402e8262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z24
+	VMOVUPS      64(DI), Z25
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z26
+	LONG         $0x402e9262
+	WORD         $0xc052
+	LONG         $0x402e9262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*1), Z26
+	LONG         $0x402e9262
+	WORD         $0xd052
+	LONG         $0x402e9262
+	WORD         $0xd952
+	VBROADCASTSS (DX)(BX*2), Z26
+	LONG         $0x402e9262
+	WORD         $0xe052
+	LONG         $0x402e9262
+	WORD         $0xe952
+	VBROADCASTSS (R9), Z26
+	LONG         $0x402e9262
+	WORD         $0xf052
+	LONG         $0x402e9262
+	WORD         $0xf952
+	VBROADCASTSS (R9)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xc052
+	LONG         $0x402e1262
+	WORD         $0xc952
+	VBROADCASTSS (R9)(BX*2), Z26
+	LONG         $0x402e1262
+	WORD         $0xd052
+	LONG         $0x402e1262
+	WORD         $0xd952
+	VBROADCASTSS (R10), Z26
+	LONG         $0x402e1262
+	WORD         $0xe052
+	LONG         $0x402e1262
+	WORD         $0xe952
+	VBROADCASTSS (R10)(BX*1), Z26
+	LONG         $0x402e1262
+	WORD         $0xf052
+	LONG         $0x402e1262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xc052
+	LONG         $0x402e8262
+	WORD         $0xc952
+	VBROADCASTSS (R11), Z26
+	LONG         $0x402e8262
+	WORD         $0xd052
+	LONG         $0x402e8262
+	WORD         $0xd952
+	VBROADCASTSS (R11)(BX*1), Z26
+	LONG         $0x402e8262
+	WORD         $0xe052
+	LONG         $0x402e8262
+	WORD         $0xe952
+	VBROADCASTSS (R11)(BX*2), Z26
+	LONG         $0x402e8262
+	WORD         $0xf052
+	LONG         $0x402e8262
+	WORD         $0xf952
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	VADDPS 64(DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	VADDPS 64(DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	VADDPS 64(DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	VADDPS 64(DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	VADDPS 64(DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	VADDPS 64(DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	VADDPS 64(DX), Z13, Z13
+	ADDQ   CX, DX
+	VADDPS (DX), Z14, Z14
+	VADDPS 64(DX), Z15, Z15
+	ADDQ   CX, DX
+	VADDPS (DX), Z16, Z16
+	VADDPS 64(DX), Z17, Z17
+	ADDQ   CX, DX
+	VADDPS (DX), Z18, Z18
+	VADDPS 64(DX), Z19, Z19
+	ADDQ   CX, DX
+	VADDPS (DX), Z20, Z20
+	VADDPS 64(DX), Z21, Z21
+	ADDQ   CX, DX
+	VADDPS (DX), Z22, Z22
+	VADDPS 64(DX), Z23, Z23
+
+store:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VMOVUPS Z3, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VMOVUPS Z5, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VMOVUPS Z7, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VMOVUPS Z9, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VMOVUPS Z11, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VMOVUPS Z13, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VMOVUPS Z15, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z16, (AX)
+	VMOVUPS Z17, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z18, (AX)
+	VMOVUPS Z19, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z20, (AX)
+	VMOVUPS Z21, 64(AX)
+	ADDQ    CX, AX
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow1AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow1AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), AX
+	SHLQ       $0x02, AX
+	MOVQ       cs+24(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       ldb+40(FP), DI
+	SHLQ       $0x02, DI
+	VPXORD     Z0, Z0, Z0
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
+	LONG         $0x486ef262
+	WORD         $0xc152
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
+	LONG         $0x486ef262
+	WORD         $0xc152
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
+	LONG         $0x486ef262
+	WORD         $0xc152
+	ADDQ         BX, DX
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
+	LONG         $0x486ef262
+	WORD         $0xc152
+	ADDQ         BX, DX
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (SI), Z1
+	ADDQ         DI, SI
+	VBROADCASTSS (DX), Z2
+	LONG         $0x486ef262
+	WORD         $0xc152
+	ADDQ         BX, DX
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, SI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), CX
+	TESTQ  CX, CX
+	JE     store
+	MOVQ   AX, CX
+	VADDPS (CX), Z0, Z0
+
+store:
+	VMOVUPS Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow2AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow2AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
+	LONG         $0x4866f262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z3
+	LONG         $0x4866f262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
+	LONG         $0x4866f262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z3
+	LONG         $0x4866f262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
+	LONG         $0x4866f262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z3
+	LONG         $0x4866f262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
+	LONG         $0x4866f262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z3
+	LONG         $0x4866f262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z3
+	LONG         $0x4866f262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z3
+	LONG         $0x4866f262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow3AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow3AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z4
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z4
+	LONG         $0x485ef262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z4
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z4
+	LONG         $0x485ef262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z4
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z4
+	LONG         $0x485ef262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z4
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z4
+	LONG         $0x485ef262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z3
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z4
+	LONG         $0x485ef262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z4
+	LONG         $0x485ef262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z4
+	LONG         $0x485ef262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow4AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow4AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
+	LONG         $0x4856f262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z5
+	LONG         $0x4856f262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z5
+	LONG         $0x4856f262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z5
+	LONG         $0x4856f262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
+	LONG         $0x4856f262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z5
+	LONG         $0x4856f262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z5
+	LONG         $0x4856f262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z5
+	LONG         $0x4856f262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
+	LONG         $0x4856f262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z5
+	LONG         $0x4856f262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z5
+	LONG         $0x4856f262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z5
+	LONG         $0x4856f262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
+	LONG         $0x4856f262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z5
+	LONG         $0x4856f262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z5
+	LONG         $0x4856f262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z5
+	LONG         $0x4856f262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z5
+	LONG         $0x4856f262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z5
+	LONG         $0x4856f262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z5
+	LONG         $0x4856f262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z5
+	LONG         $0x4856f262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow5AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow5AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z6
+	LONG         $0x484ef262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z6
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z6
+	LONG         $0x484ef262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z6
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z6
+	LONG         $0x484ef262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z6
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z6
+	LONG         $0x484ef262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z6
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z6
+	LONG         $0x484ef262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z6
+	LONG         $0x484ef262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z6
+	LONG         $0x484ef262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z6
+	LONG         $0x484ef262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow6AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow6AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
+	LONG         $0x4846f262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z7
+	LONG         $0x4846f262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
+	LONG         $0x4846f262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z7
+	LONG         $0x4846f262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
+	LONG         $0x4846f262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z7
+	LONG         $0x4846f262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
+	LONG         $0x4846f262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z7
+	LONG         $0x4846f262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z7
+	LONG         $0x4846f262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z7
+	LONG         $0x4846f262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z7
+	LONG         $0x4846f262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z7
+	LONG         $0x4846f262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow7AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow7AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z8
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z8
+	LONG         $0x483ef262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z8
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z8
+	LONG         $0x483ef262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z8
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z8
+	LONG         $0x483ef262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z8
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z8
+	LONG         $0x483ef262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z8
+	LONG         $0x483ef262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z8
+	LONG         $0x483ef262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z8
+	LONG         $0x483ef262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z8
+	LONG         $0x483ef262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z8
+	LONG         $0x483ef262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow8AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow8AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
+	LONG         $0x4836d262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z9
+	LONG         $0x4836d262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z9
+	LONG         $0x4836d262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
+	LONG         $0x4836d262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z9
+	LONG         $0x4836d262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z9
+	LONG         $0x4836d262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
+	LONG         $0x4836d262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z9
+	LONG         $0x4836d262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z9
+	LONG         $0x4836d262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
+	LONG         $0x4836d262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z9
+	LONG         $0x4836d262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z9
+	LONG         $0x4836d262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z9
+	LONG         $0x4836d262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z9
+	LONG         $0x4836d262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z9
+	LONG         $0x4836d262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z9
+	LONG         $0x4836d262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z9
+	LONG         $0x4836d262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow9AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow9AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc152
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xd152
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (R9)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xe152
+	VBROADCASTSS (R9)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R10), Z10
+	LONG         $0x482ed262
+	WORD         $0xf152
+	VBROADCASTSS (R10)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z10
+	LONG         $0x482e5262
+	WORD         $0xc152
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc152
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xd152
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (R9)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xe152
+	VBROADCASTSS (R9)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R10), Z10
+	LONG         $0x482ed262
+	WORD         $0xf152
+	VBROADCASTSS (R10)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z10
+	LONG         $0x482e5262
+	WORD         $0xc152
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc152
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xd152
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (R9)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xe152
+	VBROADCASTSS (R9)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R10), Z10
+	LONG         $0x482ed262
+	WORD         $0xf152
+	VBROADCASTSS (R10)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z10
+	LONG         $0x482e5262
+	WORD         $0xc152
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc152
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xd152
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (R9)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xe152
+	VBROADCASTSS (R9)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R10), Z10
+	LONG         $0x482ed262
+	WORD         $0xf152
+	VBROADCASTSS (R10)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z10
+	LONG         $0x482e5262
+	WORD         $0xc152
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z9
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z10
+	LONG         $0x482ed262
+	WORD         $0xc152
+	VBROADCASTSS (DX)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xc952
+	VBROADCASTSS (DX)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xd152
+	VBROADCASTSS (R9), Z10
+	LONG         $0x482ed262
+	WORD         $0xd952
+	VBROADCASTSS (R9)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xe152
+	VBROADCASTSS (R9)(BX*2), Z10
+	LONG         $0x482ed262
+	WORD         $0xe952
+	VBROADCASTSS (R10), Z10
+	LONG         $0x482ed262
+	WORD         $0xf152
+	VBROADCASTSS (R10)(BX*1), Z10
+	LONG         $0x482ed262
+	WORD         $0xf952
+	VBROADCASTSS (R10)(BX*2), Z10
+	LONG         $0x482e5262
+	WORD         $0xc152
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow10AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow10AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
+	LONG         $0x4826d262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xca52
+	VBROADCASTSS (DX)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xd252
+	VBROADCASTSS (R9), Z11
+	LONG         $0x4826d262
+	WORD         $0xda52
+	VBROADCASTSS (R9)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xe252
+	VBROADCASTSS (R9)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xea52
+	VBROADCASTSS (R10), Z11
+	LONG         $0x4826d262
+	WORD         $0xf252
+	VBROADCASTSS (R10)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xfa52
+	VBROADCASTSS (R10)(BX*2), Z11
+	LONG         $0x48265262
+	WORD         $0xc252
+	VBROADCASTSS (R11), Z11
+	LONG         $0x48265262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
+	LONG         $0x4826d262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xca52
+	VBROADCASTSS (DX)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xd252
+	VBROADCASTSS (R9), Z11
+	LONG         $0x4826d262
+	WORD         $0xda52
+	VBROADCASTSS (R9)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xe252
+	VBROADCASTSS (R9)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xea52
+	VBROADCASTSS (R10), Z11
+	LONG         $0x4826d262
+	WORD         $0xf252
+	VBROADCASTSS (R10)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xfa52
+	VBROADCASTSS (R10)(BX*2), Z11
+	LONG         $0x48265262
+	WORD         $0xc252
+	VBROADCASTSS (R11), Z11
+	LONG         $0x48265262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
+	LONG         $0x4826d262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xca52
+	VBROADCASTSS (DX)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xd252
+	VBROADCASTSS (R9), Z11
+	LONG         $0x4826d262
+	WORD         $0xda52
+	VBROADCASTSS (R9)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xe252
+	VBROADCASTSS (R9)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xea52
+	VBROADCASTSS (R10), Z11
+	LONG         $0x4826d262
+	WORD         $0xf252
+	VBROADCASTSS (R10)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xfa52
+	VBROADCASTSS (R10)(BX*2), Z11
+	LONG         $0x48265262
+	WORD         $0xc252
+	VBROADCASTSS (R11), Z11
+	LONG         $0x48265262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
+	LONG         $0x4826d262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xca52
+	VBROADCASTSS (DX)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xd252
+	VBROADCASTSS (R9), Z11
+	LONG         $0x4826d262
+	WORD         $0xda52
+	VBROADCASTSS (R9)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xe252
+	VBROADCASTSS (R9)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xea52
+	VBROADCASTSS (R10), Z11
+	LONG         $0x4826d262
+	WORD         $0xf252
+	VBROADCASTSS (R10)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xfa52
+	VBROADCASTSS (R10)(BX*2), Z11
+	LONG         $0x48265262
+	WORD         $0xc252
+	VBROADCASTSS (R11), Z11
+	LONG         $0x48265262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z10
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z11
+	LONG         $0x4826d262
+	WORD         $0xc252
+	VBROADCASTSS (DX)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xca52
+	VBROADCASTSS (DX)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xd252
+	VBROADCASTSS (R9), Z11
+	LONG         $0x4826d262
+	WORD         $0xda52
+	VBROADCASTSS (R9)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xe252
+	VBROADCASTSS (R9)(BX*2), Z11
+	LONG         $0x4826d262
+	WORD         $0xea52
+	VBROADCASTSS (R10), Z11
+	LONG         $0x4826d262
+	WORD         $0xf252
+	VBROADCASTSS (R10)(BX*1), Z11
+	LONG         $0x4826d262
+	WORD         $0xfa52
+	VBROADCASTSS (R10)(BX*2), Z11
+	LONG         $0x48265262
+	WORD         $0xc252
+	VBROADCASTSS (R11), Z11
+	LONG         $0x48265262
+	WORD         $0xca52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	ADDQ   CX, DX
+	VADDPS (DX), Z9, Z9
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow11AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow11AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xd352
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xe352
+	VBROADCASTSS (R9)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R10), Z12
+	LONG         $0x481ed262
+	WORD         $0xf352
+	VBROADCASTSS (R10)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z12
+	LONG         $0x481e5262
+	WORD         $0xc352
+	VBROADCASTSS (R11), Z12
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	VBROADCASTSS (R11)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xd352
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xe352
+	VBROADCASTSS (R9)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R10), Z12
+	LONG         $0x481ed262
+	WORD         $0xf352
+	VBROADCASTSS (R10)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z12
+	LONG         $0x481e5262
+	WORD         $0xc352
+	VBROADCASTSS (R11), Z12
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	VBROADCASTSS (R11)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xd352
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xe352
+	VBROADCASTSS (R9)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R10), Z12
+	LONG         $0x481ed262
+	WORD         $0xf352
+	VBROADCASTSS (R10)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z12
+	LONG         $0x481e5262
+	WORD         $0xc352
+	VBROADCASTSS (R11), Z12
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	VBROADCASTSS (R11)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xd352
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xe352
+	VBROADCASTSS (R9)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R10), Z12
+	LONG         $0x481ed262
+	WORD         $0xf352
+	VBROADCASTSS (R10)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z12
+	LONG         $0x481e5262
+	WORD         $0xc352
+	VBROADCASTSS (R11), Z12
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	VBROADCASTSS (R11)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z11
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z12
+	LONG         $0x481ed262
+	WORD         $0xc352
+	VBROADCASTSS (DX)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xcb52
+	VBROADCASTSS (DX)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xd352
+	VBROADCASTSS (R9), Z12
+	LONG         $0x481ed262
+	WORD         $0xdb52
+	VBROADCASTSS (R9)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xe352
+	VBROADCASTSS (R9)(BX*2), Z12
+	LONG         $0x481ed262
+	WORD         $0xeb52
+	VBROADCASTSS (R10), Z12
+	LONG         $0x481ed262
+	WORD         $0xf352
+	VBROADCASTSS (R10)(BX*1), Z12
+	LONG         $0x481ed262
+	WORD         $0xfb52
+	VBROADCASTSS (R10)(BX*2), Z12
+	LONG         $0x481e5262
+	WORD         $0xc352
+	VBROADCASTSS (R11), Z12
+	LONG         $0x481e5262
+	WORD         $0xcb52
+	VBROADCASTSS (R11)(BX*1), Z12
+	LONG         $0x481e5262
+	WORD         $0xd352
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	ADDQ   CX, DX
+	VADDPS (DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow12AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow12AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
+	LONG         $0x4816d262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z13
+	LONG         $0x4816d262
+	WORD         $0xdc52
+	VBROADCASTSS (R9)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xe452
+	VBROADCASTSS (R9)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xec52
+	VBROADCASTSS (R10), Z13
+	LONG         $0x4816d262
+	WORD         $0xf452
+	VBROADCASTSS (R10)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xfc52
+	VBROADCASTSS (R10)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xc452
+	VBROADCASTSS (R11), Z13
+	LONG         $0x48165262
+	WORD         $0xcc52
+	VBROADCASTSS (R11)(BX*1), Z13
+	LONG         $0x48165262
+	WORD         $0xd452
+	VBROADCASTSS (R11)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
+	LONG         $0x4816d262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z13
+	LONG         $0x4816d262
+	WORD         $0xdc52
+	VBROADCASTSS (R9)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xe452
+	VBROADCASTSS (R9)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xec52
+	VBROADCASTSS (R10), Z13
+	LONG         $0x4816d262
+	WORD         $0xf452
+	VBROADCASTSS (R10)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xfc52
+	VBROADCASTSS (R10)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xc452
+	VBROADCASTSS (R11), Z13
+	LONG         $0x48165262
+	WORD         $0xcc52
+	VBROADCASTSS (R11)(BX*1), Z13
+	LONG         $0x48165262
+	WORD         $0xd452
+	VBROADCASTSS (R11)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
+	LONG         $0x4816d262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z13
+	LONG         $0x4816d262
+	WORD         $0xdc52
+	VBROADCASTSS (R9)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xe452
+	VBROADCASTSS (R9)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xec52
+	VBROADCASTSS (R10), Z13
+	LONG         $0x4816d262
+	WORD         $0xf452
+	VBROADCASTSS (R10)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xfc52
+	VBROADCASTSS (R10)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xc452
+	VBROADCASTSS (R11), Z13
+	LONG         $0x48165262
+	WORD         $0xcc52
+	VBROADCASTSS (R11)(BX*1), Z13
+	LONG         $0x48165262
+	WORD         $0xd452
+	VBROADCASTSS (R11)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
+	LONG         $0x4816d262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z13
+	LONG         $0x4816d262
+	WORD         $0xdc52
+	VBROADCASTSS (R9)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xe452
+	VBROADCASTSS (R9)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xec52
+	VBROADCASTSS (R10), Z13
+	LONG         $0x4816d262
+	WORD         $0xf452
+	VBROADCASTSS (R10)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xfc52
+	VBROADCASTSS (R10)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xc452
+	VBROADCASTSS (R11), Z13
+	LONG         $0x48165262
+	WORD         $0xcc52
+	VBROADCASTSS (R11)(BX*1), Z13
+	LONG         $0x48165262
+	WORD         $0xd452
+	VBROADCASTSS (R11)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z12
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z13
+	LONG         $0x4816d262
+	WORD         $0xc452
+	VBROADCASTSS (DX)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xcc52
+	VBROADCASTSS (DX)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xd452
+	VBROADCASTSS (R9), Z13
+	LONG         $0x4816d262
+	WORD         $0xdc52
+	VBROADCASTSS (R9)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xe452
+	VBROADCASTSS (R9)(BX*2), Z13
+	LONG         $0x4816d262
+	WORD         $0xec52
+	VBROADCASTSS (R10), Z13
+	LONG         $0x4816d262
+	WORD         $0xf452
+	VBROADCASTSS (R10)(BX*1), Z13
+	LONG         $0x4816d262
+	WORD         $0xfc52
+	VBROADCASTSS (R10)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xc452
+	VBROADCASTSS (R11), Z13
+	LONG         $0x48165262
+	WORD         $0xcc52
+	VBROADCASTSS (R11)(BX*1), Z13
+	LONG         $0x48165262
+	WORD         $0xd452
+	VBROADCASTSS (R11)(BX*2), Z13
+	LONG         $0x48165262
+	WORD         $0xdc52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	ADDQ   CX, DX
+	VADDPS (DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	ADDQ   CX, DX
+	VADDPS (DX), Z11, Z11
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow13AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow13AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	LEAQ       (R11)(BX*2), R12
+	ADDQ       BX, R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xe552
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R10), Z14
+	LONG         $0x480ed262
+	WORD         $0xf552
+	VBROADCASTSS (R10)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xc552
+	VBROADCASTSS (R11), Z14
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R11)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xd552
+	VBROADCASTSS (R11)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	VBROADCASTSS (R12), Z14
+	LONG         $0x480e5262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xe552
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R10), Z14
+	LONG         $0x480ed262
+	WORD         $0xf552
+	VBROADCASTSS (R10)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xc552
+	VBROADCASTSS (R11), Z14
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R11)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xd552
+	VBROADCASTSS (R11)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	VBROADCASTSS (R12), Z14
+	LONG         $0x480e5262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xe552
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R10), Z14
+	LONG         $0x480ed262
+	WORD         $0xf552
+	VBROADCASTSS (R10)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xc552
+	VBROADCASTSS (R11), Z14
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R11)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xd552
+	VBROADCASTSS (R11)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	VBROADCASTSS (R12), Z14
+	LONG         $0x480e5262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xe552
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R10), Z14
+	LONG         $0x480ed262
+	WORD         $0xf552
+	VBROADCASTSS (R10)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xc552
+	VBROADCASTSS (R11), Z14
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R11)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xd552
+	VBROADCASTSS (R11)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	VBROADCASTSS (R12), Z14
+	LONG         $0x480e5262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z13
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z14
+	LONG         $0x480ed262
+	WORD         $0xc552
+	VBROADCASTSS (DX)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xcd52
+	VBROADCASTSS (DX)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xd552
+	VBROADCASTSS (R9), Z14
+	LONG         $0x480ed262
+	WORD         $0xdd52
+	VBROADCASTSS (R9)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xe552
+	VBROADCASTSS (R9)(BX*2), Z14
+	LONG         $0x480ed262
+	WORD         $0xed52
+	VBROADCASTSS (R10), Z14
+	LONG         $0x480ed262
+	WORD         $0xf552
+	VBROADCASTSS (R10)(BX*1), Z14
+	LONG         $0x480ed262
+	WORD         $0xfd52
+	VBROADCASTSS (R10)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xc552
+	VBROADCASTSS (R11), Z14
+	LONG         $0x480e5262
+	WORD         $0xcd52
+	VBROADCASTSS (R11)(BX*1), Z14
+	LONG         $0x480e5262
+	WORD         $0xd552
+	VBROADCASTSS (R11)(BX*2), Z14
+	LONG         $0x480e5262
+	WORD         $0xdd52
+	VBROADCASTSS (R12), Z14
+	LONG         $0x480e5262
+	WORD         $0xe552
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	ADDQ AX, R12
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	ADDQ   CX, DX
+	VADDPS (DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	ADDQ   CX, DX
+	VADDPS (DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow14AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow14AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	LEAQ       (R11)(BX*2), R12
+	ADDQ       BX, R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
+	LONG         $0x4806d262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z15
+	LONG         $0x4806d262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xee52
+	VBROADCASTSS (R10), Z15
+	LONG         $0x4806d262
+	WORD         $0xf652
+	VBROADCASTSS (R10)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xfe52
+	VBROADCASTSS (R10)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xc652
+	VBROADCASTSS (R11), Z15
+	LONG         $0x48065262
+	WORD         $0xce52
+	VBROADCASTSS (R11)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xd652
+	VBROADCASTSS (R11)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xde52
+	VBROADCASTSS (R12), Z15
+	LONG         $0x48065262
+	WORD         $0xe652
+	VBROADCASTSS (R12)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
+	LONG         $0x4806d262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z15
+	LONG         $0x4806d262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xee52
+	VBROADCASTSS (R10), Z15
+	LONG         $0x4806d262
+	WORD         $0xf652
+	VBROADCASTSS (R10)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xfe52
+	VBROADCASTSS (R10)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xc652
+	VBROADCASTSS (R11), Z15
+	LONG         $0x48065262
+	WORD         $0xce52
+	VBROADCASTSS (R11)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xd652
+	VBROADCASTSS (R11)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xde52
+	VBROADCASTSS (R12), Z15
+	LONG         $0x48065262
+	WORD         $0xe652
+	VBROADCASTSS (R12)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
+	LONG         $0x4806d262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z15
+	LONG         $0x4806d262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xee52
+	VBROADCASTSS (R10), Z15
+	LONG         $0x4806d262
+	WORD         $0xf652
+	VBROADCASTSS (R10)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xfe52
+	VBROADCASTSS (R10)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xc652
+	VBROADCASTSS (R11), Z15
+	LONG         $0x48065262
+	WORD         $0xce52
+	VBROADCASTSS (R11)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xd652
+	VBROADCASTSS (R11)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xde52
+	VBROADCASTSS (R12), Z15
+	LONG         $0x48065262
+	WORD         $0xe652
+	VBROADCASTSS (R12)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
+	LONG         $0x4806d262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z15
+	LONG         $0x4806d262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xee52
+	VBROADCASTSS (R10), Z15
+	LONG         $0x4806d262
+	WORD         $0xf652
+	VBROADCASTSS (R10)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xfe52
+	VBROADCASTSS (R10)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xc652
+	VBROADCASTSS (R11), Z15
+	LONG         $0x48065262
+	WORD         $0xce52
+	VBROADCASTSS (R11)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xd652
+	VBROADCASTSS (R11)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xde52
+	VBROADCASTSS (R12), Z15
+	LONG         $0x48065262
+	WORD         $0xe652
+	VBROADCASTSS (R12)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z14
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z15
+	LONG         $0x4806d262
+	WORD         $0xc652
+	VBROADCASTSS (DX)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xce52
+	VBROADCASTSS (DX)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xd652
+	VBROADCASTSS (R9), Z15
+	LONG         $0x4806d262
+	WORD         $0xde52
+	VBROADCASTSS (R9)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xe652
+	VBROADCASTSS (R9)(BX*2), Z15
+	LONG         $0x4806d262
+	WORD         $0xee52
+	VBROADCASTSS (R10), Z15
+	LONG         $0x4806d262
+	WORD         $0xf652
+	VBROADCASTSS (R10)(BX*1), Z15
+	LONG         $0x4806d262
+	WORD         $0xfe52
+	VBROADCASTSS (R10)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xc652
+	VBROADCASTSS (R11), Z15
+	LONG         $0x48065262
+	WORD         $0xce52
+	VBROADCASTSS (R11)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xd652
+	VBROADCASTSS (R11)(BX*2), Z15
+	LONG         $0x48065262
+	WORD         $0xde52
+	VBROADCASTSS (R12), Z15
+	LONG         $0x48065262
+	WORD         $0xe652
+	VBROADCASTSS (R12)(BX*1), Z15
+	LONG         $0x48065262
+	WORD         $0xee52
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	ADDQ AX, R12
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	ADDQ   CX, DX
+	VADDPS (DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	ADDQ   CX, DX
+	VADDPS (DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	ADDQ   CX, DX
+	VADDPS (DX), Z13, Z13
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z13, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow15AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow15AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	LEAQ       (R11)(BX*2), R12
+	ADDQ       BX, R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407ed262
+	WORD         $0xf752
+	VBROADCASTSS (R10)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xc752
+	VBROADCASTSS (R11), Z16
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R11)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xd752
+	VBROADCASTSS (R11)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R12), Z16
+	LONG         $0x407e5262
+	WORD         $0xe752
+	VBROADCASTSS (R12)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xef52
+	VBROADCASTSS (R12)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407ed262
+	WORD         $0xf752
+	VBROADCASTSS (R10)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xc752
+	VBROADCASTSS (R11), Z16
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R11)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xd752
+	VBROADCASTSS (R11)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R12), Z16
+	LONG         $0x407e5262
+	WORD         $0xe752
+	VBROADCASTSS (R12)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xef52
+	VBROADCASTSS (R12)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407ed262
+	WORD         $0xf752
+	VBROADCASTSS (R10)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xc752
+	VBROADCASTSS (R11), Z16
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R11)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xd752
+	VBROADCASTSS (R11)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R12), Z16
+	LONG         $0x407e5262
+	WORD         $0xe752
+	VBROADCASTSS (R12)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xef52
+	VBROADCASTSS (R12)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407ed262
+	WORD         $0xf752
+	VBROADCASTSS (R10)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xc752
+	VBROADCASTSS (R11), Z16
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R11)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xd752
+	VBROADCASTSS (R11)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R12), Z16
+	LONG         $0x407e5262
+	WORD         $0xe752
+	VBROADCASTSS (R12)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xef52
+	VBROADCASTSS (R12)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z15
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z16
+	LONG         $0x407ed262
+	WORD         $0xc752
+	VBROADCASTSS (DX)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xcf52
+	VBROADCASTSS (DX)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xd752
+	VBROADCASTSS (R9), Z16
+	LONG         $0x407ed262
+	WORD         $0xdf52
+	VBROADCASTSS (R9)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xe752
+	VBROADCASTSS (R9)(BX*2), Z16
+	LONG         $0x407ed262
+	WORD         $0xef52
+	VBROADCASTSS (R10), Z16
+	LONG         $0x407ed262
+	WORD         $0xf752
+	VBROADCASTSS (R10)(BX*1), Z16
+	LONG         $0x407ed262
+	WORD         $0xff52
+	VBROADCASTSS (R10)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xc752
+	VBROADCASTSS (R11), Z16
+	LONG         $0x407e5262
+	WORD         $0xcf52
+	VBROADCASTSS (R11)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xd752
+	VBROADCASTSS (R11)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xdf52
+	VBROADCASTSS (R12), Z16
+	LONG         $0x407e5262
+	WORD         $0xe752
+	VBROADCASTSS (R12)(BX*1), Z16
+	LONG         $0x407e5262
+	WORD         $0xef52
+	VBROADCASTSS (R12)(BX*2), Z16
+	LONG         $0x407e5262
+	WORD         $0xf752
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	ADDQ AX, R12
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	ADDQ   CX, DX
+	VADDPS (DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	ADDQ   CX, DX
+	VADDPS (DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	ADDQ   CX, DX
+	VADDPS (DX), Z13, Z13
+	ADDQ   CX, DX
+	VADDPS (DX), Z14, Z14
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z13, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	VZEROUPPER
+	RET
+
+// func bgemmNarrow16AVX512(k int, a *float32, rs int, cs int, b *float32, ldb int, c *float32, ldc int, add int, segments int, skipA int, skipB int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bgemmNarrow16AVX512(SB), NOSPLIT, $0-96
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
+	SHLQ       $0x02, CX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	ADDQ       CX, AX
+	PREFETCHT0 (AX)
+	MOVQ       segments+72(FP), CX
+	MOVQ       a+8(FP), DX
+	MOVQ       rs+16(FP), BX
+	SHLQ       $0x02, BX
+	MOVQ       cs+24(FP), SI
+	SHLQ       $0x02, SI
+	MOVQ       b+32(FP), DI
+	MOVQ       ldb+40(FP), R8
+	SHLQ       $0x02, R8
+	LEAQ       (DX)(BX*2), R9
+	ADDQ       BX, R9
+	LEAQ       (R9)(BX*2), R10
+	ADDQ       BX, R10
+	LEAQ       (R10)(BX*2), R11
+	ADDQ       BX, R11
+	LEAQ       (R11)(BX*2), R12
+	ADDQ       BX, R12
+	LEAQ       (R12)(BX*2), R13
+	ADDQ       BX, R13
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+
+segment:
+	MOVQ k+0(FP), AX
+	SUBQ $0x04, AX
+	JLT  tail
+
+loop:
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
+	LONG         $0x4076b262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z17
+	LONG         $0x4076b262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z17
+	LONG         $0x4076b262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xf852
+	VBROADCASTSS (R10)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xc052
+	VBROADCASTSS (R11), Z17
+	LONG         $0x40763262
+	WORD         $0xc852
+	VBROADCASTSS (R11)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xd052
+	VBROADCASTSS (R11)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xd852
+	VBROADCASTSS (R12), Z17
+	LONG         $0x40763262
+	WORD         $0xe052
+	VBROADCASTSS (R12)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xe852
+	VBROADCASTSS (R12)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xf052
+	VBROADCASTSS (R13), Z17
+	LONG         $0x40763262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
+	LONG         $0x4076b262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z17
+	LONG         $0x4076b262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z17
+	LONG         $0x4076b262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xf852
+	VBROADCASTSS (R10)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xc052
+	VBROADCASTSS (R11), Z17
+	LONG         $0x40763262
+	WORD         $0xc852
+	VBROADCASTSS (R11)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xd052
+	VBROADCASTSS (R11)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xd852
+	VBROADCASTSS (R12), Z17
+	LONG         $0x40763262
+	WORD         $0xe052
+	VBROADCASTSS (R12)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xe852
+	VBROADCASTSS (R12)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xf052
+	VBROADCASTSS (R13), Z17
+	LONG         $0x40763262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
+	LONG         $0x4076b262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z17
+	LONG         $0x4076b262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z17
+	LONG         $0x4076b262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xf852
+	VBROADCASTSS (R10)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xc052
+	VBROADCASTSS (R11), Z17
+	LONG         $0x40763262
+	WORD         $0xc852
+	VBROADCASTSS (R11)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xd052
+	VBROADCASTSS (R11)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xd852
+	VBROADCASTSS (R12), Z17
+	LONG         $0x40763262
+	WORD         $0xe052
+	VBROADCASTSS (R12)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xe852
+	VBROADCASTSS (R12)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xf052
+	VBROADCASTSS (R13), Z17
+	LONG         $0x40763262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
+	LONG         $0x4076b262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z17
+	LONG         $0x4076b262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z17
+	LONG         $0x4076b262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xf852
+	VBROADCASTSS (R10)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xc052
+	VBROADCASTSS (R11), Z17
+	LONG         $0x40763262
+	WORD         $0xc852
+	VBROADCASTSS (R11)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xd052
+	VBROADCASTSS (R11)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xd852
+	VBROADCASTSS (R12), Z17
+	LONG         $0x40763262
+	WORD         $0xe052
+	VBROADCASTSS (R12)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xe852
+	VBROADCASTSS (R12)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xf052
+	VBROADCASTSS (R13), Z17
+	LONG         $0x40763262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	SUBQ         $0x04, AX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, AX
+	JE   done
+
+single:
+	VMOVUPS      (DI), Z16
+	ADDQ         R8, DI
+	VBROADCASTSS (DX), Z17
+	LONG         $0x4076b262
+	WORD         $0xc052
+	VBROADCASTSS (DX)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xc852
+	VBROADCASTSS (DX)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xd052
+	VBROADCASTSS (R9), Z17
+	LONG         $0x4076b262
+	WORD         $0xd852
+	VBROADCASTSS (R9)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xe052
+	VBROADCASTSS (R9)(BX*2), Z17
+	LONG         $0x4076b262
+	WORD         $0xe852
+	VBROADCASTSS (R10), Z17
+	LONG         $0x4076b262
+	WORD         $0xf052
+	VBROADCASTSS (R10)(BX*1), Z17
+	LONG         $0x4076b262
+	WORD         $0xf852
+	VBROADCASTSS (R10)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xc052
+	VBROADCASTSS (R11), Z17
+	LONG         $0x40763262
+	WORD         $0xc852
+	VBROADCASTSS (R11)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xd052
+	VBROADCASTSS (R11)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xd852
+	VBROADCASTSS (R12), Z17
+	LONG         $0x40763262
+	WORD         $0xe052
+	VBROADCASTSS (R12)(BX*1), Z17
+	LONG         $0x40763262
+	WORD         $0xe852
+	VBROADCASTSS (R12)(BX*2), Z17
+	LONG         $0x40763262
+	WORD         $0xf052
+	VBROADCASTSS (R13), Z17
+	LONG         $0x40763262
+	WORD         $0xf852
+	ADDQ         SI, DX
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         SI, R13
+	DECQ         AX
+	JNE          single
+
+done:
+	DECQ CX
+	JE   sum
+	MOVQ skipA+80(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DX
+	ADDQ AX, R9
+	ADDQ AX, R10
+	ADDQ AX, R11
+	ADDQ AX, R12
+	ADDQ AX, R13
+	MOVQ skipB+88(FP), AX
+	SHLQ $0x02, AX
+	ADDQ AX, DI
+	JMP  segment
+
+sum:
+	MOVQ   c+48(FP), AX
+	MOVQ   ldc+56(FP), CX
+	SHLQ   $0x02, CX
+	MOVQ   add+64(FP), DX
+	TESTQ  DX, DX
+	JE     store
+	MOVQ   AX, DX
+	VADDPS (DX), Z0, Z0
+	ADDQ   CX, DX
+	VADDPS (DX), Z1, Z1
+	ADDQ   CX, DX
+	VADDPS (DX), Z2, Z2
+	ADDQ   CX, DX
+	VADDPS (DX), Z3, Z3
+	ADDQ   CX, DX
+	VADDPS (DX), Z4, Z4
+	ADDQ   CX, DX
+	VADDPS (DX), Z5, Z5
+	ADDQ   CX, DX
+	VADDPS (DX), Z6, Z6
+	ADDQ   CX, DX
+	VADDPS (DX), Z7, Z7
+	ADDQ   CX, DX
+	VADDPS (DX), Z8, Z8
+	ADDQ   CX, DX
+	VADDPS (DX), Z9, Z9
+	ADDQ   CX, DX
+	VADDPS (DX), Z10, Z10
+	ADDQ   CX, DX
+	VADDPS (DX), Z11, Z11
+	ADDQ   CX, DX
+	VADDPS (DX), Z12, Z12
+	ADDQ   CX, DX
+	VADDPS (DX), Z13, Z13
+	ADDQ   CX, DX
+	VADDPS (DX), Z14, Z14
+	ADDQ   CX, DX
+	VADDPS (DX), Z15, Z15
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z12, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z13, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z14, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z15, (AX)
+	VZEROUPPER
+	RET
+
 // func gather24(dst *byte, src *byte, ld int, k int)
 // Requires: AVX
 TEXT ·gather24(SB), NOSPLIT, $0-32
@@ -12103,4 +20319,33 @@ loop:
 	JGE       loop
 
 done:
+	RET
+
+// func pairRowsAVX2(d *float32, x *uint16, y *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·pairRowsAVX2(SB), NOSPLIT, $0-32
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), BX
+	SUBQ $0x10, BX
+	JLT  done
+
+loop:
+	VMOVUPS    (CX), Y0
+	VMOVUPS    (DX), Y1
+	VPUNPCKLWD Y1, Y0, Y2
+	VPUNPCKHWD Y1, Y0, Y0
+	VPERM2I128 $0x20, Y0, Y2, Y1
+	VPERM2I128 $0x31, Y0, Y2, Y0
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y0, 32(AX)
+	ADDQ       $0x20, CX
+	ADDQ       $0x20, DX
+	ADDQ       $0x40, AX
+	SUBQ       $0x10, BX
+	JGE        loop
+
+done:
+	VZEROUPPER
 	RET

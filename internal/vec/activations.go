@@ -13,6 +13,18 @@ func Square[T Float](d, x []T) {
 	}
 }
 
+// Abs sets d to the magnitudes of x.
+func Abs[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := absWide(d, x, 0); i < len(d); i++ {
+		if x[i] < 0 {
+			d[i] = 0 - x[i]
+		} else {
+			d[i] = x[i] + 0 // of minus zero, zero
+		}
+	}
+}
+
 // Sqrt sets d to the square roots of x.
 func Sqrt[T Float](d, x []T) {
 	x = x[:len(d)]
@@ -293,4 +305,28 @@ func SubScaled[T Float](d, x, y []T, s, t T) {
 	for i := subScaledWide(d, x, y, s, t); i < len(d); i++ {
 		d[i] -= T(x[i]*s) + T(y[i]*t)
 	}
+}
+
+// Quantizer is what numbers are rounded by: those beyond low or high become these, and level
+// zero is that of low.
+type Quantizer[T Float] struct{ Low, High, Inverse, Zero, Scale T }
+
+// Quantize rounds x to levels, multiples of the scale. What is no number stays so.
+func Quantize[T Float](d, x []T, q *Quantizer[T]) {
+	x = x[:len(d)]
+	for i := quantizeWide(d, x, q); i < len(d); i++ {
+		d[i] = q.Round(x[i])
+	}
+}
+
+// Round is Quantize for one number.
+func (q *Quantizer[T]) Round(v T) T {
+	if v > q.High {
+		v = q.High
+	}
+	if q.Low > v {
+		v = q.Low
+	}
+	level := T((v-q.Low)*q.Inverse) - q.Zero + 0.5
+	return T(math.Floor(float64(level))) * q.Scale
 }

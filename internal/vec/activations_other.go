@@ -2,6 +2,7 @@
 
 package vec
 
+func absWide[T Float](d, x []T, none T) int                                  { return 0 }
 func squareWide[T Float](d, x []T) int                                       { return 0 }
 func sqrtWide[T Float](d, x []T) int                                         { return 0 }
 func rsqrtWide[T Float](d, x []T) int                                        { return 0 }
@@ -30,3 +31,4 @@ func eluGradWide[T Float](d, g, y []T, above, below, none T) int             { r
 func signWide[T Float](d, x []T, one, minus, none T) int                     { return 0 }
 func rotateWide[T Float](x, y []T, c, s T) int                               { return 0 }
 func subScaledWide[T Float](d, x, y []T, s, t T) int                         { return 0 }
+func quantizeWide[T Float](d, x []T, q *Quantizer[T]) int                    { return 0 }

@@ -2,6 +2,16 @@
 
 package vec
 
+func absWide[T Float](d, x []T, none T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sAbs(f32(d), f32(x), float32(none), n)
+	} else {
+		dAbs(f64(d), f64(x), float64(none), n)
+	}
+	return n
+}
+
 func squareWide[T Float](d, x []T) int {
 	n := wide[T](len(d))
 	if single[T]() {
@@ -278,6 +288,16 @@ func subScaledWide[T Float](d, x, y []T, s, t T) int {
 		sSubScaled(f32(d), f32(x), f32(y), float32(s), float32(t), n)
 	} else {
 		dSubScaled(f64(d), f64(x), f64(y), float64(s), float64(t), n)
+	}
+	return n
+}
+
+func quantizeWide[T Float](d, x []T, q *Quantizer[T]) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sQuantize(f32(d), f32(x), float32(q.Low), float32(q.High), float32(q.Inverse), float32(q.Zero), .5, float32(q.Scale), n)
+	} else {
+		dQuantize(f64(d), f64(x), float64(q.Low), float64(q.High), float64(q.Inverse), float64(q.Zero), .5, float64(q.Scale), n)
 	}
 	return n
 }

@@ -94,6 +94,16 @@ func sReluGrad(d *float32, grad *float32, x *float32, one float32, n int)
 //go:noescape
 func dReluGrad(d *float64, grad *float64, x *float64, one float64, n int)
 
+// sAbs sets d to none-x where x is below none, which is zero, else to x+none.
+//
+//go:noescape
+func sAbs(d *float32, x *float32, none float32, n int)
+
+// dAbs sets d to none-x where x is below none, which is zero, else to x+none.
+//
+//go:noescape
+func dAbs(d *float64, x *float64, none float64, n int)
+
 // sClippedRelu sets d to x, to zero where x is less, and to top where x is more.
 //
 //go:noescape
@@ -113,6 +123,16 @@ func sClippedReluGrad(d *float32, grad *float32, x *float32, top float32, one fl
 //
 //go:noescape
 func dClippedReluGrad(d *float64, grad *float64, x *float64, top float64, one float64, n int)
+
+// sQuantize rounds x, between low and high, to multiples of scale: floor((x-low)*inverse-zero+half)*scale.
+//
+//go:noescape
+func sQuantize(d *float32, x *float32, low float32, high float32, inverse float32, zero float32, half float32, scale float32, n int)
+
+// dQuantize rounds x, between low and high, to multiples of scale: floor((x-low)*inverse-zero+half)*scale.
+//
+//go:noescape
+func dQuantize(d *float64, x *float64, low float64, high float64, inverse float64, zero float64, half float64, scale float64, n int)
 
 // sLarger sets best to x, and place to at, where x is above best.
 //
@@ -748,6 +768,36 @@ func toBfloat16(d *uint16, x *float32, n int)
 //
 //go:noescape
 func roundBfloat16(d *float32, x *float32, n int)
+
+// fromByte sets d to the bytes x.
+//
+//go:noescape
+func fromByte(d *float32, x *byte, n int)
+
+// fromInt32 sets d to the integers x.
+//
+//go:noescape
+func fromInt32(d *float32, x *int32, n int)
+
+// toHalfAVX512 rounds x to halves.
+//
+//go:noescape
+func toHalfAVX512(d *uint16, x *float32, n int)
+
+// roundHalfAVX512 rounds x as halves are.
+//
+//go:noescape
+func roundHalfAVX512(d *float32, x *float32, n int)
+
+// sTurnHue turns the hue of colours by a number of sextants between -6 and 6.
+//
+//go:noescape
+func sTurnHue(red *float32, green *float32, blue *float32, shift float32, n int)
+
+// sSaturate scales the saturation of colours.
+//
+//go:noescape
+func sSaturate(red *float32, green *float32, blue *float32, by float32, n int)
 
 // sWindow adds to each element i of d the products of x[i+r*xRow+t*xTap] and w[i+r*wRow+t*wTap] for rows r and taps t, in their order; steps are in bytes, n is a multiple of 8.
 //

@@ -436,6 +436,58 @@ done:
 	VZEROUPPER
 	RET
 
+// func sAbs(d *float32, x *float32, none float32, n int)
+// Requires: AVX
+TEXT ·sAbs(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS none+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VCMPPS    $0x1e, Y1, Y0, Y2
+	VSUBPS    Y1, Y0, Y3
+	VADDPS    Y0, Y1, Y1
+	VBLENDVPS Y2, Y3, Y1, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dAbs(d *float64, x *float64, none float64, n int)
+// Requires: AVX
+TEXT ·dAbs(SB), NOSPLIT, $0-32
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD none+16(FP), Y0
+	MOVQ         n+24(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y1
+	VCMPPD    $0x1e, Y1, Y0, Y2
+	VSUBPD    Y1, Y0, Y3
+	VADDPD    Y0, Y1, Y1
+	VBLENDVPD Y2, Y3, Y1, Y1
+	VMOVUPS   Y1, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sClippedRelu(d *float32, x *float32, top float32, n int)
 // Requires: AVX
 TEXT ·sClippedRelu(SB), NOSPLIT, $0-32
@@ -553,6 +605,80 @@ loop:
 	ADDQ    $0x20, AX
 	SUBQ    $0x04, SI
 	JGE     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sQuantize(d *float32, x *float32, low float32, high float32, inverse float32, zero float32, half float32, scale float32, n int)
+// Requires: AVX
+TEXT ·sQuantize(SB), NOSPLIT, $0-48
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSS low+16(FP), Y0
+	VBROADCASTSS high+20(FP), Y1
+	VBROADCASTSS inverse+24(FP), Y2
+	VBROADCASTSS zero+28(FP), Y3
+	VBROADCASTSS half+32(FP), Y4
+	VBROADCASTSS scale+36(FP), Y5
+	MOVQ         n+40(FP), BX
+	SUBQ         $0x08, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y6
+	VCMPPS    $0x1e, Y1, Y6, Y7
+	VBLENDVPS Y7, Y1, Y6, Y6
+	VCMPPS    $0x1e, Y6, Y0, Y7
+	VBLENDVPS Y7, Y0, Y6, Y6
+	VSUBPS    Y0, Y6, Y6
+	VMULPS    Y2, Y6, Y6
+	VSUBPS    Y3, Y6, Y6
+	VADDPS    Y4, Y6, Y6
+	VROUNDPS  $0x09, Y6, Y6
+	VMULPS    Y5, Y6, Y6
+	VMOVUPS   Y6, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dQuantize(d *float64, x *float64, low float64, high float64, inverse float64, zero float64, half float64, scale float64, n int)
+// Requires: AVX
+TEXT ·dQuantize(SB), NOSPLIT, $0-72
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         x+8(FP), DX
+	VBROADCASTSD low+16(FP), Y0
+	VBROADCASTSD high+24(FP), Y1
+	VBROADCASTSD inverse+32(FP), Y2
+	VBROADCASTSD zero+40(FP), Y3
+	VBROADCASTSD half+48(FP), Y4
+	VBROADCASTSD scale+56(FP), Y5
+	MOVQ         n+64(FP), BX
+	SUBQ         $0x04, BX
+	JLT          done
+
+loop:
+	VMOVUPS   (DX)(AX*1), Y6
+	VCMPPD    $0x1e, Y1, Y6, Y7
+	VBLENDVPD Y7, Y1, Y6, Y6
+	VCMPPD    $0x1e, Y6, Y0, Y7
+	VBLENDVPD Y7, Y0, Y6, Y6
+	VSUBPD    Y0, Y6, Y6
+	VMULPD    Y2, Y6, Y6
+	VSUBPD    Y3, Y6, Y6
+	VADDPD    Y4, Y6, Y6
+	VROUNDPD  $0x09, Y6, Y6
+	VMULPD    Y5, Y6, Y6
+	VMOVUPS   Y6, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
 
 done:
 	VZEROUPPER
@@ -6740,6 +6866,454 @@ DATA wordffff0000<>+20(SB)/4, $0xffff0000
 DATA wordffff0000<>+24(SB)/4, $0xffff0000
 DATA wordffff0000<>+28(SB)/4, $0xffff0000
 GLOBL wordffff0000<>(SB), RODATA|NOPTR, $32
+
+// func fromByte(d *float32, x *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·fromByte(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x08, DX
+	JLT  done
+
+loop:
+	VPMOVZXBD (CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x08, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func fromInt32(d *float32, x *int32, n int)
+// Requires: AVX
+TEXT ·fromInt32(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x08, DX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func toHalfAVX512(d *uint16, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·toHalfAVX512(SB), NOSPLIT, $0-24
+	MOVQ         d+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVL         $0x80000000, DX
+	VPBROADCASTD DX, Z0
+	MOVL         $0x7fc00000, DX
+	VPBROADCASTD DX, Z1
+	MOVQ         n+16(FP), DX
+	SUBQ         $0x10, DX
+	JLT          done
+
+loop:
+	VMOVUPS   (CX), Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VPANDD    Z0, Z2, K1, Z2
+	VPORD     Z1, Z2, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundHalfAVX512(d *float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·roundHalfAVX512(SB), NOSPLIT, $0-24
+	MOVQ         d+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVL         $0x80000000, DX
+	VPBROADCASTD DX, Z0
+	MOVL         $0x7fc00000, DX
+	VPBROADCASTD DX, Z1
+	MOVQ         n+16(FP), DX
+	SUBQ         $0x10, DX
+	JLT          done
+
+loop:
+	VMOVUPS   (CX), Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VPANDD    Z0, Z2, K1, Z2
+	VPORD     Z1, Z2, K1, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	VMOVUPS   Z2, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sTurnHue(red *float32, green *float32, blue *float32, shift float32, n int)
+// Requires: AVX
+TEXT ·sTurnHue(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         red+0(FP), CX
+	MOVQ         green+8(FP), DX
+	MOVQ         blue+16(FP), BX
+	VBROADCASTSS shift+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS   (CX)(AX*1), Y1
+	VMOVUPS   (DX)(AX*1), Y2
+	VMOVUPS   (BX)(AX*1), Y3
+	VCMPPS    $0x1e, Y1, Y2, Y4
+	VCMPPS    $0x1e, Y3, Y1, Y5
+	VCMPPS    $0x1e, Y2, Y3, Y6
+	VCMPPS    $0x1e, Y3, Y2, Y7
+	VCMPPS    $0x1e, Y1, Y3, Y8
+	VBLENDVPS Y6, Y3, Y2, Y9
+	VBLENDVPS Y8, Y3, Y1, Y10
+	VBLENDVPS Y4, Y9, Y10, Y9
+	VBLENDVPS Y5, Y3, Y1, Y10
+	VBLENDVPS Y7, Y3, Y2, Y11
+	VBLENDVPS Y4, Y10, Y11, Y10
+	VBLENDVPS Y6, Y2, Y3, Y11
+	VBLENDVPS Y5, Y1, Y11, Y11
+	VBLENDVPS Y8, Y1, Y3, Y1
+	VBLENDVPS Y7, Y2, Y1, Y1
+	VBLENDVPS Y4, Y11, Y1, Y1
+	VMOVUPS   word3f800000<>+0(SB), Y2
+	VMOVUPS   word40400000<>+0(SB), Y3
+	VMOVUPS   word40000000<>+0(SB), Y11
+	VBLENDVPS Y6, Y3, Y11, Y3
+	VBLENDVPS Y5, Y2, Y3, Y2
+	VXORPS    Y3, Y3, Y3
+	VMOVUPS   word40800000<>+0(SB), Y5
+	VMOVUPS   word40a00000<>+0(SB), Y6
+	VBLENDVPS Y8, Y5, Y6, Y5
+	VBLENDVPS Y7, Y3, Y5, Y3
+	VBLENDVPS Y4, Y2, Y3, Y2
+	VSUBPS    Y10, Y9, Y3
+	VSUBPS    Y10, Y1, Y1
+	VDIVPS    Y3, Y1, Y1
+	VMOVUPS   word3f000000<>+0(SB), Y4
+	VMULPS    Y4, Y2, Y4
+	VROUNDPS  $0x09, Y4, Y5
+	VCMPPS    $0x1e, Y5, Y4, Y4
+	VMOVUPS   word3f800000<>+0(SB), Y5
+	VSUBPS    Y1, Y5, Y5
+	VBLENDVPS Y4, Y5, Y1, Y1
+	VADDPS    Y1, Y2, Y1
+	VCMPPS    $0x00, Y9, Y10, Y2
+	VXORPS    Y4, Y4, Y4
+	VBLENDVPS Y2, Y4, Y1, Y1
+	VADDPS    Y0, Y1, Y1
+	VXORPS    Y2, Y2, Y2
+	VCMPPS    $0x1e, Y1, Y2, Y2
+	VMOVUPS   word40c00000<>+0(SB), Y4
+	VADDPS    Y4, Y1, Y4
+	VBLENDVPS Y2, Y4, Y1, Y1
+	VMOVUPS   word40c00000<>+0(SB), Y2
+	VCMPPS    $0x1e, Y1, Y2, Y2
+	VMOVUPS   word40c00000<>+0(SB), Y4
+	VSUBPS    Y4, Y1, Y4
+	VBLENDVPS Y2, Y1, Y4, Y1
+	VMOVUPS   word40c00000<>+0(SB), Y2
+	VCMPPS    $0x1e, Y1, Y2, Y2
+	VMOVUPS   word40c00000<>+0(SB), Y4
+	VSUBPS    Y4, Y1, Y4
+	VBLENDVPS Y2, Y1, Y4, Y1
+	VCMPPS    $0x00, Y1, Y1, Y2
+	VXORPS    Y4, Y4, Y4
+	VBLENDVPS Y2, Y1, Y4, Y1
+	VROUNDPS  $0x09, Y1, Y2
+	VSUBPS    Y2, Y1, Y4
+	VMOVUPS   word3f000000<>+0(SB), Y5
+	VMULPS    Y5, Y2, Y2
+	VROUNDPS  $0x09, Y2, Y5
+	VCMPPS    $0x1e, Y5, Y2, Y2
+	VMOVUPS   word3f800000<>+0(SB), Y5
+	VSUBPS    Y4, Y5, Y5
+	VBLENDVPS Y2, Y5, Y4, Y2
+	VMULPS    Y3, Y2, Y2
+	VADDPS    Y2, Y10, Y2
+	VMOVUPS   word40a00000<>+0(SB), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y3
+	VBLENDVPS Y3, Y2, Y9, Y3
+	VMOVUPS   word40800000<>+0(SB), Y4
+	VCMPPS    $0x1e, Y1, Y4, Y4
+	VBLENDVPS Y4, Y10, Y3, Y3
+	VMOVUPS   word40000000<>+0(SB), Y4
+	VCMPPS    $0x1e, Y1, Y4, Y4
+	VBLENDVPS Y4, Y2, Y3, Y3
+	VMOVUPS   word3f800000<>+0(SB), Y4
+	VCMPPS    $0x1e, Y1, Y4, Y4
+	VBLENDVPS Y4, Y9, Y3, Y3
+	VMOVUPS   Y3, (CX)(AX*1)
+	VMOVUPS   word40800000<>+0(SB), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y3
+	VBLENDVPS Y3, Y2, Y10, Y3
+	VMOVUPS   word40400000<>+0(SB), Y4
+	VCMPPS    $0x1e, Y1, Y4, Y4
+	VBLENDVPS Y4, Y9, Y3, Y3
+	VMOVUPS   word3f800000<>+0(SB), Y4
+	VCMPPS    $0x1e, Y1, Y4, Y4
+	VBLENDVPS Y4, Y2, Y3, Y3
+	VMOVUPS   Y3, (DX)(AX*1)
+	VMOVUPS   word40a00000<>+0(SB), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y3
+	VBLENDVPS Y3, Y9, Y2, Y3
+	VMOVUPS   word40400000<>+0(SB), Y4
+	VCMPPS    $0x1e, Y1, Y4, Y4
+	VBLENDVPS Y4, Y2, Y3, Y2
+	VMOVUPS   word40000000<>+0(SB), Y3
+	VCMPPS    $0x1e, Y1, Y3, Y1
+	VBLENDVPS Y1, Y10, Y2, Y1
+	VMOVUPS   Y1, (BX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, SI
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA word40400000<>+0(SB)/4, $0x40400000
+DATA word40400000<>+4(SB)/4, $0x40400000
+DATA word40400000<>+8(SB)/4, $0x40400000
+DATA word40400000<>+12(SB)/4, $0x40400000
+DATA word40400000<>+16(SB)/4, $0x40400000
+DATA word40400000<>+20(SB)/4, $0x40400000
+DATA word40400000<>+24(SB)/4, $0x40400000
+DATA word40400000<>+28(SB)/4, $0x40400000
+GLOBL word40400000<>(SB), RODATA|NOPTR, $32
+
+DATA word40a00000<>+0(SB)/4, $0x40a00000
+DATA word40a00000<>+4(SB)/4, $0x40a00000
+DATA word40a00000<>+8(SB)/4, $0x40a00000
+DATA word40a00000<>+12(SB)/4, $0x40a00000
+DATA word40a00000<>+16(SB)/4, $0x40a00000
+DATA word40a00000<>+20(SB)/4, $0x40a00000
+DATA word40a00000<>+24(SB)/4, $0x40a00000
+DATA word40a00000<>+28(SB)/4, $0x40a00000
+GLOBL word40a00000<>(SB), RODATA|NOPTR, $32
+
+DATA word40c00000<>+0(SB)/4, $0x40c00000
+DATA word40c00000<>+4(SB)/4, $0x40c00000
+DATA word40c00000<>+8(SB)/4, $0x40c00000
+DATA word40c00000<>+12(SB)/4, $0x40c00000
+DATA word40c00000<>+16(SB)/4, $0x40c00000
+DATA word40c00000<>+20(SB)/4, $0x40c00000
+DATA word40c00000<>+24(SB)/4, $0x40c00000
+DATA word40c00000<>+28(SB)/4, $0x40c00000
+GLOBL word40c00000<>(SB), RODATA|NOPTR, $32
+
+// func sSaturate(red *float32, green *float32, blue *float32, by float32, n int)
+// Requires: AVX
+TEXT ·sSaturate(SB), NOSPLIT, $0-40
+	XORQ         AX, AX
+	MOVQ         red+0(FP), CX
+	MOVQ         green+8(FP), DX
+	MOVQ         blue+16(FP), BX
+	VBROADCASTSS by+24(FP), Y0
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x08, SI
+	JLT          done
+
+loop:
+	VMOVUPS      (CX)(AX*1), Y1
+	VMOVUPS      (DX)(AX*1), Y2
+	VMOVUPS      (BX)(AX*1), Y3
+	VCMPPS       $0x1e, Y1, Y2, Y4
+	VBLENDVPS    Y4, Y2, Y1, Y4
+	VCMPPS       $0x1e, Y2, Y1, Y7
+	VBLENDVPS    Y7, Y2, Y1, Y7
+	VCMPPS       $0x1e, Y3, Y7, Y8
+	VBLENDVPS    Y8, Y3, Y7, Y7
+	VCMPPS       $0x1e, Y4, Y3, Y8
+	VBLENDVPS    Y8, Y3, Y4, Y4
+	VADDPS       Y2, Y1, Y8
+	VADDPS       Y3, Y8, Y8
+	VCMPPS       $0x00, Y8, Y8, Y9
+	VBLENDVPS    Y9, Y4, Y8, Y4
+	VBLENDVPS    Y9, Y7, Y8, Y7
+	VSUBPS       Y7, Y4, Y7
+	VXORPS       Y8, Y8, Y8
+	VCMPPS       $0x1e, Y8, Y4, Y8
+	VDIVPS       Y4, Y7, Y9
+	VXORPS       Y10, Y10, Y10
+	VBLENDVPS    Y8, Y9, Y10, Y8
+	VMULPS       Y0, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VMAXPS       Y9, Y8, Y9
+	VMOVUPS      word3f800000<>+0(SB), Y10
+	VCMPPS       $0x1e, Y10, Y9, Y10
+	VMOVUPS      word3f800000<>+0(SB), Y11
+	VBLENDVPS    Y10, Y11, Y9, Y9
+	VCMPPS       $0x00, Y8, Y8, Y10
+	VBLENDVPS    Y10, Y9, Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VMOVUPS      word40c00000<>+0(SB), Y9
+	VMOVUPS      word3f800000<>+0(SB), Y10
+	VMOVUPS      word40c00000<>+0(SB), Y11
+	VMULPS       Y7, Y11, Y11
+	VDIVPS       Y11, Y10, Y10
+	VSUBPS       Y1, Y3, Y11
+	VMULPS       Y11, Y10, Y11
+	VEXTRACTF128 $0x01, Y11, X5
+	VCVTPS2PD    X11, Y11
+	VCVTPS2PD    X5, Y12
+	VADDPD       pair3fd5555555555555<>+0(SB), Y11, Y11
+	VADDPD       pair3fd5555555555555<>+0(SB), Y12, Y12
+	VCVTPD2PSY   Y11, X5
+	VCVTPD2PSY   Y12, X6
+	VINSERTF128  $0x01, X6, Y5, Y5
+	VSUBPS       Y2, Y1, Y11
+	VMULPS       Y11, Y10, Y11
+	VEXTRACTF128 $0x01, Y11, X6
+	VCVTPS2PD    X11, Y11
+	VCVTPS2PD    X6, Y12
+	VADDPD       pair3fe5555555555555<>+0(SB), Y11, Y11
+	VADDPD       pair3fe5555555555555<>+0(SB), Y12, Y12
+	VCVTPD2PSY   Y11, X6
+	VCVTPD2PSY   Y12, X11
+	VINSERTF128  $0x01, X11, Y6, Y6
+	VCMPPS       $0x00, Y1, Y4, Y1
+	VSUBPS       Y3, Y2, Y3
+	VMULPS       Y3, Y10, Y3
+	VCMPPS       $0x00, Y2, Y4, Y2
+	VBLENDVPS    Y2, Y5, Y6, Y2
+	VBLENDVPS    Y1, Y3, Y2, Y1
+	VXORPS       Y2, Y2, Y2
+	VCMPPS       $0x1e, Y1, Y2, Y2
+	VMOVUPS      word3f800000<>+0(SB), Y3
+	VADDPS       Y3, Y1, Y3
+	VBLENDVPS    Y2, Y3, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VCMPPS       $0x1d, Y7, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VBLENDVPS    Y2, Y3, Y1, Y1
+	VMULPS       Y1, Y9, Y1
+	VSUBPS       Y8, Y4, Y2
+	VMOVUPS      word3f000000<>+0(SB), Y3
+	VMULPS       Y3, Y1, Y3
+	VROUNDPS     $0x09, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VSUBPS       Y3, Y1, Y3
+	VMOVUPS      word3f800000<>+0(SB), Y4
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      word3f800000<>+0(SB), Y4
+	VANDPS       word7fffffff<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y4, Y3
+	VMULPS       Y3, Y8, Y3
+	VXORPS       Y4, Y4, Y4
+	VMOVUPS      word40a00000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word40c00000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y8, Y4, Y4
+	VMOVUPS      word40800000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word40a00000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y3, Y4, Y4
+	VMOVUPS      word3f800000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word40000000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y3, Y4, Y4
+	VMOVUPS      word00000000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word3f800000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y8, Y4, Y4
+	VADDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (CX)(AX*1)
+	VXORPS       Y4, Y4, Y4
+	VMOVUPS      word40400000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word40800000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y3, Y4, Y4
+	VMOVUPS      word3f800000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word40400000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y8, Y4, Y4
+	VMOVUPS      word00000000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word3f800000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y3, Y4, Y4
+	VADDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (DX)(AX*1)
+	VXORPS       Y4, Y4, Y4
+	VMOVUPS      word40a00000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word40c00000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y3, Y4, Y4
+	VMOVUPS      word40400000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word40a00000<>+0(SB), Y9
+	VCMPPS       $0x1e, Y1, Y9, Y9
+	VANDPS       Y9, Y7, Y7
+	VBLENDVPS    Y7, Y8, Y4, Y4
+	VMOVUPS      word40000000<>+0(SB), Y7
+	VCMPPS       $0x1d, Y7, Y1, Y7
+	VMOVUPS      word40400000<>+0(SB), Y8
+	VCMPPS       $0x1e, Y1, Y8, Y1
+	VANDPS       Y1, Y7, Y1
+	VBLENDVPS    Y1, Y3, Y4, Y1
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, (BX)(AX*1)
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, SI
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA pair3fd5555555555555<>+0(SB)/8, $0x3fd5555555555555
+DATA pair3fd5555555555555<>+8(SB)/8, $0x3fd5555555555555
+DATA pair3fd5555555555555<>+16(SB)/8, $0x3fd5555555555555
+DATA pair3fd5555555555555<>+24(SB)/8, $0x3fd5555555555555
+GLOBL pair3fd5555555555555<>(SB), RODATA|NOPTR, $32
+
+DATA pair3fe5555555555555<>+0(SB)/8, $0x3fe5555555555555
+DATA pair3fe5555555555555<>+8(SB)/8, $0x3fe5555555555555
+DATA pair3fe5555555555555<>+16(SB)/8, $0x3fe5555555555555
+DATA pair3fe5555555555555<>+24(SB)/8, $0x3fe5555555555555
+GLOBL pair3fe5555555555555<>(SB), RODATA|NOPTR, $32
 
 // func sWindow(d *float32, x *float32, w *float32, rows int, taps int, xRow int, xTap int, wRow int, wTap int, n int)
 // Requires: AVX

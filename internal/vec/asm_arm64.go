@@ -94,6 +94,16 @@ func sReluGrad(d, grad, x *float32, one float32, n int)
 //go:noescape
 func dReluGrad(d, grad, x *float64, one float64, n int)
 
+// sAbs sets d to none-x where x is below none, which is zero, else to x+none.
+//
+//go:noescape
+func sAbs(d, x *float32, none float32, n int)
+
+// dAbs sets d to none-x where x is below none, which is zero, else to x+none.
+//
+//go:noescape
+func dAbs(d, x *float64, none float64, n int)
+
 // sClippedRelu sets d to x, to zero where x is less, and to top where x is more.
 //
 //go:noescape
@@ -113,6 +123,16 @@ func sClippedReluGrad(d, grad, x *float32, top, one float32, n int)
 //
 //go:noescape
 func dClippedReluGrad(d, grad, x *float64, top, one float64, n int)
+
+// sQuantize rounds x, between low and high, to multiples of scale: floor((x-low)*inverse-zero+half)*scale.
+//
+//go:noescape
+func sQuantize(d, x *float32, low, high, inverse, zero, half, scale float32, n int)
+
+// dQuantize rounds x, between low and high, to multiples of scale: floor((x-low)*inverse-zero+half)*scale.
+//
+//go:noescape
+func dQuantize(d, x *float64, low, high, inverse, zero, half, scale float64, n int)
 
 // sLarger sets best to x, and place to at, where x is above best.
 //

@@ -852,6 +852,118 @@ single:
 done:
 	RET
 
+// func sAbs(d, x *float32, none float32, n int)
+TEXT ·sAbs(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS none+16(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	MOVD n+24(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x4ea1d403 // fsub v3.4s, v0.4s, v1.4s
+	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dAbs(d, x *float64, none float64, n int)
+TEXT ·dAbs(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVD none+16(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	MOVD n+24(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x4ee1d403 // fsub v3.2d, v0.2d, v1.2d
+	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x4ee1d403 // fsub v3.2d, v0.2d, v1.2d
+	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x4ee1d403 // fsub v3.2d, v0.2d, v1.2d
+	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x4ee1d403 // fsub v3.2d, v0.2d, v1.2d
+	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x4ee1d403 // fsub v3.2d, v0.2d, v1.2d
+	WORD $0x4e60d421 // fadd v1.2d, v1.2d, v0.2d
+	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
+	BGE single
+done:
+	RET
+
 // func sClippedRelu(d, x *float32, top float32, n int)
 TEXT ·sClippedRelu(SB), NOSPLIT, $0-32
 	MOVD d+0(FP), R0
@@ -1162,6 +1274,198 @@ single:
 	ADD $16, R1, R1
 	ADD $16, R2, R2
 	SUBS $2, R3, R3
+	BGE single
+done:
+	RET
+
+// func sQuantize(d, x *float32, low, high, inverse, zero, half, scale float32, n int)
+TEXT ·sQuantize(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS low+16(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS high+20(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS inverse+24(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	FMOVS zero+28(FP), F3
+	WORD $0x4e040463 // dup v3.4s, v3.s[0]
+	FMOVS half+32(FP), F4
+	WORD $0x4e040484 // dup v4.4s, v4.s[0]
+	FMOVS scale+36(FP), F5
+	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
+	MOVD n+40(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F6
+	WORD $0x6ea1e4c7 // fcmgt v7.4s, v6.4s, v1.4s
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ea7e406 // fcmgt v6.4s, v0.4s, v7.4s
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4ea3d4c6 // fsub v6.4s, v6.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e2198c6 // frintm v6.4s, v6.4s
+	WORD $0x6e25dcc6 // fmul v6.4s, v6.4s, v5.4s
+	FMOVQ F6, (R0)
+	FMOVQ 16(R1), F6
+	WORD $0x6ea1e4c7 // fcmgt v7.4s, v6.4s, v1.4s
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ea7e406 // fcmgt v6.4s, v0.4s, v7.4s
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4ea3d4c6 // fsub v6.4s, v6.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e2198c6 // frintm v6.4s, v6.4s
+	WORD $0x6e25dcc6 // fmul v6.4s, v6.4s, v5.4s
+	FMOVQ F6, 16(R0)
+	FMOVQ 32(R1), F6
+	WORD $0x6ea1e4c7 // fcmgt v7.4s, v6.4s, v1.4s
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ea7e406 // fcmgt v6.4s, v0.4s, v7.4s
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4ea3d4c6 // fsub v6.4s, v6.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e2198c6 // frintm v6.4s, v6.4s
+	WORD $0x6e25dcc6 // fmul v6.4s, v6.4s, v5.4s
+	FMOVQ F6, 32(R0)
+	FMOVQ 48(R1), F6
+	WORD $0x6ea1e4c7 // fcmgt v7.4s, v6.4s, v1.4s
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ea7e406 // fcmgt v6.4s, v0.4s, v7.4s
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4ea3d4c6 // fsub v6.4s, v6.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e2198c6 // frintm v6.4s, v6.4s
+	WORD $0x6e25dcc6 // fmul v6.4s, v6.4s, v5.4s
+	FMOVQ F6, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F6
+	WORD $0x6ea1e4c7 // fcmgt v7.4s, v6.4s, v1.4s
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ea7e406 // fcmgt v6.4s, v0.4s, v7.4s
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4ea3d4c6 // fsub v6.4s, v6.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e2198c6 // frintm v6.4s, v6.4s
+	WORD $0x6e25dcc6 // fmul v6.4s, v6.4s, v5.4s
+	FMOVQ F6, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dQuantize(d, x *float64, low, high, inverse, zero, half, scale float64, n int)
+TEXT ·dQuantize(SB), NOSPLIT, $0-72
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVD low+16(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD high+24(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD inverse+32(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	FMOVD zero+40(FP), F3
+	WORD $0x4e080463 // dup v3.2d, v3.d[0]
+	FMOVD half+48(FP), F4
+	WORD $0x4e080484 // dup v4.2d, v4.d[0]
+	FMOVD scale+56(FP), F5
+	WORD $0x4e0804a5 // dup v5.2d, v5.d[0]
+	MOVD n+64(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R1), F6
+	WORD $0x6ee1e4c7 // fcmgt v7.2d, v6.2d, v1.2d
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ee7e406 // fcmgt v6.2d, v0.2d, v7.2d
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ee0d4c6 // fsub v6.2d, v6.2d, v0.2d
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x4ee3d4c6 // fsub v6.2d, v6.2d, v3.2d
+	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
+	WORD $0x4e6198c6 // frintm v6.2d, v6.2d
+	WORD $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ F6, (R0)
+	FMOVQ 16(R1), F6
+	WORD $0x6ee1e4c7 // fcmgt v7.2d, v6.2d, v1.2d
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ee7e406 // fcmgt v6.2d, v0.2d, v7.2d
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ee0d4c6 // fsub v6.2d, v6.2d, v0.2d
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x4ee3d4c6 // fsub v6.2d, v6.2d, v3.2d
+	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
+	WORD $0x4e6198c6 // frintm v6.2d, v6.2d
+	WORD $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ F6, 16(R0)
+	FMOVQ 32(R1), F6
+	WORD $0x6ee1e4c7 // fcmgt v7.2d, v6.2d, v1.2d
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ee7e406 // fcmgt v6.2d, v0.2d, v7.2d
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ee0d4c6 // fsub v6.2d, v6.2d, v0.2d
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x4ee3d4c6 // fsub v6.2d, v6.2d, v3.2d
+	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
+	WORD $0x4e6198c6 // frintm v6.2d, v6.2d
+	WORD $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ F6, 32(R0)
+	FMOVQ 48(R1), F6
+	WORD $0x6ee1e4c7 // fcmgt v7.2d, v6.2d, v1.2d
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ee7e406 // fcmgt v6.2d, v0.2d, v7.2d
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ee0d4c6 // fsub v6.2d, v6.2d, v0.2d
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x4ee3d4c6 // fsub v6.2d, v6.2d, v3.2d
+	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
+	WORD $0x4e6198c6 // frintm v6.2d, v6.2d
+	WORD $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ F6, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R1), F6
+	WORD $0x6ee1e4c7 // fcmgt v7.2d, v6.2d, v1.2d
+	WORD $0x6e661c27 // bsl v7.16b, v1.16b, v6.16b
+	WORD $0x6ee7e406 // fcmgt v6.2d, v0.2d, v7.2d
+	WORD $0x6e671c06 // bsl v6.16b, v0.16b, v7.16b
+	WORD $0x4ee0d4c6 // fsub v6.2d, v6.2d, v0.2d
+	WORD $0x6e62dcc6 // fmul v6.2d, v6.2d, v2.2d
+	WORD $0x4ee3d4c6 // fsub v6.2d, v6.2d, v3.2d
+	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
+	WORD $0x4e6198c6 // frintm v6.2d, v6.2d
+	WORD $0x6e65dcc6 // fmul v6.2d, v6.2d, v5.2d
+	FMOVQ F6, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
 	BGE single
 done:
 	RET

@@ -56,3 +56,18 @@ func Max[T Float](x []T) T {
 }
 
 func lowest[T Float]() T { return T(math.Inf(-1)) }
+
+// Min returns the smallest element of x, NaN if there is one, and infinity if there is none.
+func Min[T Float](x []T) T {
+	m := -lowest[T]()
+	var turned [256]T // the largest one of these is the smallest one turned
+	for len(x) > 0 {
+		n := min(len(x), len(turned))
+		MulScalar(turned[:n], x[:n], -1)
+		if v := -Max(turned[:n]); v < m || v != v {
+			m = v
+		}
+		x = x[n:]
+	}
+	return m
+}

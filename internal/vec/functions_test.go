@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -82,6 +83,13 @@ func TestBitsOfFunctions(t *testing.T) {
 	}
 }
 
+func smallest(x []float32) float32 {
+	if len(x) == 0 {
+		return float32(math.Inf(1))
+	}
+	return slices.Min(x)
+}
+
 // TestFolds compares the folds with those of float64, which have no assembly:
 // sums have to agree to the last bit.
 func TestFolds(t *testing.T) {
@@ -101,12 +109,18 @@ func TestFolds(t *testing.T) {
 		if got, want := Max(x), float32(Max(wide)); got != want {
 			t.Errorf("the largest of %d is %v, want %v", n, got, want)
 		}
+		if got, want := Min(x), smallest(x); got != want {
+			t.Errorf("the smallest of %d is %v, want %v", n, got, want)
+		}
 		if n == 0 {
 			continue
 		}
 		x[r.IntN(n)] = float32(math.NaN())
 		if got := Max(x); got == got {
 			t.Errorf("the largest of %d, one of them no number, is %v", n, got)
+		}
+		if got := Min(x); got == got {
+			t.Errorf("the smallest of %d, one of them no number, is %v", n, got)
 		}
 	}
 }

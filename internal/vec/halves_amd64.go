@@ -13,14 +13,22 @@ func fromHalvesWide(d []float32, x []uint16) int {
 }
 
 func toHalvesWide(d []uint16, x []float32) int {
-	n := eights(len(d))
-	toHalf(shorts(d), first(x), n)
+	n, some := eights(len(d)), 0
+	if avx512 {
+		some = n &^ 15
+		toHalfAVX512(shorts(d), first(x), some)
+	}
+	toHalf(shorts(d[some:]), first(x[some:]), n-some)
 	return n
 }
 
 func roundHalvesWide(d, x []float32) int {
-	n := eights(len(d))
-	roundHalf(first(d), first(x), n)
+	n, some := eights(len(d)), 0
+	if avx512 {
+		some = n &^ 15
+		roundHalfAVX512(first(d), first(x), some)
+	}
+	roundHalf(first(d[some:]), first(x[some:]), n-some)
 	return n
 }
 
@@ -39,5 +47,17 @@ func toBfloat16sWide(d []uint16, x []float32) int {
 func roundBfloat16sWide(d, x []float32) int {
 	n := eights(len(d))
 	roundBfloat16(first(d), first(x), n)
+	return n
+}
+
+func fromBytesWide(d []float32, x []uint8) int {
+	n := eights(len(d))
+	fromByte(first(d), unsafe.SliceData(x), n)
+	return n
+}
+
+func fromInt32sWide(d []float32, x []int32) int {
+	n := eights(len(d))
+	fromInt32(first(d), unsafe.SliceData(x), n)
 	return n
 }

@@ -39,6 +39,7 @@ func emitBLAS(c *build.Context) {
 		{"dgemm", "float64", 8, 32, "AVX2"},
 		{"sgemm", "float32", 4, 64, "AVX512"},
 		{"dgemm", "float64", 8, 64, "AVX512"},
+		pairs,
 	} {
 		for rows := 1; rows <= l.tileRows(); rows++ {
 			emitTile(c, l, rows, "Tile", tileCols)
@@ -57,6 +58,7 @@ func emitBLAS(c *build.Context) {
 	emitTranspose4(c)
 	emitTranspose2(c, "sTranspose2", "float32", 4)
 	emitTranspose2(c, "dTranspose2", "float64", 8)
+	emitPairRows(c)
 }
 
 // emitTile writes the function that computes a tile of rows by two registers

@@ -26,6 +26,7 @@ type machine struct {
 	memory []byte
 	flag   int64 // the result that conditional jumps look at
 	size   int   // bytes of an element
+	paired bool  // its elements are pairs of bfloat16s
 }
 
 func (m *machine) address(o operand.Mem) int64 {
@@ -202,6 +203,10 @@ func (m *machine) vectorOp(in *ir.Instruction) {
 	case "VFMADD231PS", "VFMADD231PD":
 		x, y, z := m.vector(o[0], n), m.vector(o[1], n), m.vector(o[2], n)
 		for i := range n / m.size {
+			if m.paired {
+				m.setElement(out, i, m.multiplyPair(x, y, z, i))
+				continue
+			}
 			m.setElement(out, i, math.FMA(m.element(x, i), m.element(y, i), m.element(z, i)))
 		}
 	default:

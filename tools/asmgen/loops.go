@@ -49,6 +49,10 @@ var loops = []loop{
 	{"reluGrad", "sets d to grad*one where x is above zero, else to grad*0", "d grad x", "one", func(v arithmetic) {
 		v.store("d", v.mul(v.load("grad"), v.and(v.scalar("one"), v.positive(v.load("x")))))
 	}},
+	{"abs", "sets d to none-x where x is below none, which is zero, else to x+none", "d x", "none", func(v arithmetic) {
+		x, none := v.load("x"), v.scalar("none")
+		v.store("d", v.where(v.above(none, x), v.sub(none, x), v.add(x, none)))
+	}},
 	{"clippedRelu", "sets d to x, to zero where x is less, and to top where x is more", "d x", "top", func(v arithmetic) {
 		x := v.load("x")
 		v.store("d", v.where(v.positive(v.sub(x, v.scalar("top"))), v.scalar("top"), v.rectified(x)))
@@ -57,6 +61,13 @@ var loops = []loop{
 		x := v.load("x")
 		inside := v.and(v.scalar("one"), v.positive(x))
 		v.store("d", v.mul(v.load("grad"), v.and(inside, v.positive(v.sub(v.scalar("top"), x)))))
+	}},
+	{"quantize", "rounds x, between low and high, to multiples of scale: floor((x-low)*inverse-zero+half)*scale", "d x", "low high inverse zero half scale", func(v arithmetic) {
+		x, low, high := v.load("x"), v.scalar("low"), v.scalar("high")
+		x = v.where(v.above(x, high), high, x)
+		x = v.where(v.above(low, x), low, x)
+		level := v.floor(v.add(v.sub(v.mul(v.sub(x, low), v.scalar("inverse")), v.scalar("zero")), v.scalar("half")))
+		v.store("d", v.mul(level, v.scalar("scale")))
 	}},
 	{"larger", "sets best to x, and place to at, where x is above best", "best place x", "at", func(v arithmetic) {
 		x, best := v.load("x"), v.load("best")

@@ -82,6 +82,7 @@ func (u unit) writeAMD64(root string) error {
 	if err := pass.Compile.Execute(file); err != nil {
 		return err
 	}
+	encodePairs(file)
 	cfg := printer.Config{Argv: []string{"go", "run", "./asmgen", ".."}, Name: "asmgen", Pkg: u.pkg}
 	for name, p := range map[string]printer.Printer{"asm_amd64.s": printer.NewGoAsm(cfg), "asm_amd64.go": printer.NewStubs(cfg)} {
 		text, err := p.Print(file)

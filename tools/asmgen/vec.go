@@ -32,6 +32,8 @@ func emitVec(c *build.Context) {
 	emitToLargest(c)
 	emitChoices(c)
 	emitHalves(c, k)
+	emitWideHalves(c)
+	emitColors(c, k)
 	emitWindow(c)
 }
 

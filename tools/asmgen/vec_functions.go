@@ -70,12 +70,13 @@ func emitFunctions(c *build.Context, k *constants) {
 
 // constants are memory operands of eight equal elements, by their bits.
 type constants struct {
-	c    *build.Context
-	made map[uint32]operand.Mem
+	c       *build.Context
+	made    map[uint32]operand.Mem
+	doubles map[uint64]operand.Mem // of four
 }
 
 func newConstants(c *build.Context) *constants {
-	return &constants{c: c, made: map[uint32]operand.Mem{}}
+	return &constants{c: c, made: map[uint32]operand.Mem{}, doubles: map[uint64]operand.Mem{}}
 }
 
 func (k *constants) bits(bits uint32) operand.Mem {

@@ -6,8 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Conversions between float32 and the types of 16 bits, in integers: numbers below the
-// normal ones and those that are none take no longer, and keep their bits.
+// Conversions to float32 from integers, and between float32 and the types of 16 bits. These
+// are done in integers: numbers below the normal ones and those that are none take no longer,
+// and keep their bits.
 
 // halves emits them, and constants.
 type halves struct {
@@ -24,6 +25,8 @@ func emitHalves(c *build.Context, k *constants) {
 	h.emit("fromBfloat16", "sets d to the bfloat16s x", "d *float32, x *uint16", 16, 32, h.loadShort, h.fromBfloat16, h.store)
 	h.emit("toBfloat16", "rounds x to bfloat16s", "d *uint16, x *float32", 32, 16, h.load, h.toBfloat16, h.storeShort)
 	h.emit("roundBfloat16", "rounds x as bfloat16s are", "d, x *float32", 32, 32, h.load, h.roundBfloat16, h.store)
+	h.emit("fromByte", "sets d to the bytes x", "d *float32, x *byte", 8, 32, h.loadByte, h.fromInteger, h.store)
+	h.emit("fromInt32", "sets d to the integers x", "d *float32, x *int32", 32, 32, h.load, h.fromInteger, h.store)
 }
 
 // emit makes a function that takes eight elements in so many bytes, and gives them in others.
@@ -47,6 +50,12 @@ func (h *halves) load(at operand.Mem) reg.VecVirtual {
 func (h *halves) loadShort(at operand.Mem) reg.VecVirtual {
 	r := h.c.YMM()
 	h.c.VPMOVZXWD(at, r)
+	return r
+}
+
+func (h *halves) loadByte(at operand.Mem) reg.VecVirtual {
+	r := h.c.YMM()
+	h.c.VPMOVZXBD(at, r)
 	return r
 }
 
@@ -173,4 +182,10 @@ func (h *halves) roundBfloat16(x reg.VecVirtual) reg.VecVirtual {
 	c.VPADDD(odd, r, r)
 	r = h.do(c.VANDPS, 0xffff0000, r)
 	return h.where(h.above(h.do(c.VANDPS, 0x7fffffff, x), infinity), quiet, r)
+}
+
+func (h *halves) fromInteger(x reg.VecVirtual) reg.VecVirtual {
+	r := h.c.YMM()
+	h.c.VCVTDQ2PS(x, r)
+	return r
 }

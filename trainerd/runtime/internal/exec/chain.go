@@ -1,10 +1,14 @@
 package exec
 
-import "github.com/trainerd/trainerd/internal/parallel"
+import (
+	"github.com/trainerd/trainerd/internal/parallel"
+	tfpb "github.com/trainerd/trainerd/proto"
+)
 
 // Elements is how an op computes runs of float32s, element by element, from inputs
-// that may be the output's memory. Steps of such ops that follow each other make
-// a chain. A form that an op does not have is nil.
+// that may be the output's memory. Types of 16 bits
+// are widened to float32, and rounded. Steps of such ops that follow each other make a
+// chain. A form that an op does not have is nil.
 type Elements struct {
 	V  func(d, x []float32)
 	Vv func(d, x, y []float32)
@@ -38,7 +42,8 @@ func (b *OpConstruction) Reads() { b.elements = readElements }
 // written to. Views of tensors begin where the tensor does; rows, columns and
 // scalars are copied before.
 type chain struct {
-	end    int // the step after it
+	end    int           // the step after it
+	dtype  tfpb.DataType // of all values: float32 or, computed as that, one of 16 bits
 	shape  []int
 	size   int // elements of the shape
 	row    int // elements of its last dimension if an input is a row or a column, else 0
@@ -56,6 +61,7 @@ type link struct {
 	shape    []int     // of the result
 	reg      int       // of it; -1 for memory
 	data     []float32 // that memory in this run
+	short    []uint16  // it, for a type of 16 bits
 }
 
 // operand is an input of a link.
@@ -66,6 +72,7 @@ type operand struct {
 	reg   int  // of a value that is made; -1 for memory
 	shape []int
 	data  []float32 // the memory in this run; a copy, but of a whole tensor
+	short []uint16  // the memory of a whole tensor of a type of 16 bits
 }
 
 // form is what an element of the result needs of an input.
@@ -112,11 +119,11 @@ func (r *run) runChain(l *lane, f *frame, ch *chain) (done bool, err error) {
 	// What may fail for want of memory comes before what changes variables.
 	for i := range ch.links {
 		c.step = ch.links[i].step
-		ch.links[i].makeRoom(c)
+		ch.links[i].makeRoom(c, ch.dtype)
 	}
 	for i := range ch.links {
 		c.step = ch.links[i].step
-		if err := ch.links[i].bind(c); err != nil {
+		if err := ch.links[i].bind(c, ch.dtype); err != nil {
 			return false, err
 		}
 	}
@@ -135,13 +142,13 @@ func (ch *chain) fits(f *frame) bool {
 		if l.step.mayDie && f.killed(l.step) {
 			return false
 		}
-		if (l.elements.reads || l.elements.Stores) && !l.fitsVariable(f) {
+		if (l.elements.reads || l.elements.Stores) && !l.fitsVariable(f, ch.dtype) {
 			return false
 		}
 		for k := range l.in {
 			o := &l.in[k]
 			t := &f.slots[l.step.in[o.index]]
-			if !o.inner && (t.DType != Float32 || isAdded(t) != (o.form == absent) || !SameShape(t.Shape, o.shape)) {
+			if !o.inner && (t.DType != ch.dtype || isAdded(t) != (o.form == absent) || !SameShape(t.Shape, o.shape)) {
 				return false
 			}
 		}
@@ -150,13 +157,13 @@ func (ch *chain) fits(f *frame) bool {
 }
 
 // fitsVariable reports whether the variable of a link has a value as before.
-func (l *link) fitsVariable(f *frame) bool {
+func (l *link) fitsVariable(f *frame, dt tfpb.DataType) bool {
 	v, ok := f.slots[l.step.in[0]].Value.(*Variable)
-	return ok && v.Initialized && v.DType == Float32 && SameShape(v.Value.Shape, l.shape) && !(l.elements.Stores && v.kept)
+	return ok && v.Initialized && v.DType == dt && SameShape(v.Value.Shape, l.shape) && !(l.elements.Stores && v.kept)
 }
 
 // makeRoom makes the memory of a link's result, if it has any of its own.
-func (l *link) makeRoom(c *KernelContext) {
+func (l *link) makeRoom(c *KernelContext, dt tfpb.DataType) {
 	if l.reg >= 0 || l.elements.reads || l.elements.Stores {
 		return
 	}
@@ -166,23 +173,29 @@ func (l *link) makeRoom(c *KernelContext) {
 			break
 		}
 	}
-	l.data = Elems[float32](c.Out(0, Float32, l.shape...))
+	if d := c.Out(0, dt, l.shape...); dt == Float32 {
+		l.data = Elems[float32](d)
+	} else {
+		l.short = Elems[uint16](d)
+	}
 }
 
 // bind finds the memory of a link's inputs, and that of a variable. Short rows
 // are repeated.
-func (l *link) bind(c *KernelContext) error {
+func (l *link) bind(c *KernelContext, dt tfpb.DataType) error {
 	for k := range l.in {
 		o := &l.in[k]
 		if o.reg >= 0 || o.form == absent {
 			continue
 		}
-		x := Elems[float32](c.In(o.index))
-		if o.form == whole {
+		if dt != Float32 {
+			o.bindShort(c.In(o.index), dt)
+		} else if x := Elems[float32](c.In(o.index)); o.form == whole {
 			o.data = x
-			continue
+		} else {
+			o.data = append(o.data[:0], x...)
 		}
-		o.data = append(o.data[:0], x...)
+		x := o.data
 		for n := rowElements - len(x); o.form == inRow && n >= len(x); n -= len(x) {
 			o.data = append(o.data, x...)
 		}
@@ -215,11 +228,11 @@ func (ch *chain) Part(i, n int) {
 		unit, block = ch.row, max(1, chainBlock/ch.row)*ch.row
 	}
 	if ch.memory[i] == nil {
-		ch.memory[i] = make([]float32, ch.regs*block)
+		ch.memory[i] = make([]float32, (ch.regs+ch.temporaries())*block)
 	}
 	from, to := parallel.Span(ch.size, unit, i, n)
 	for at := from; at < to; at += block {
-		b := chainPart{values: ch.memory[i], size: block, row: ch.row, from: at, to: min(at+block, to)}
+		b := chainPart{values: ch.memory[i], size: block, row: ch.row, from: at, to: min(at+block, to), dtype: ch.dtype, spare: ch.regs}
 		for k := range ch.links {
 			if l := &ch.links[k]; !l.elements.reads {
 				b.compute(l)
@@ -233,29 +246,55 @@ type chainPart struct {
 	values    []float32
 	size, row int
 	from, to  int
+
+	dtype tfpb.DataType
+	spare int // the first place that no value has
 }
 
-// run returns the elements of a value or, without one, of memory.
-func (b *chainPart) run(reg int, memory []float32) []float32 {
-	if reg >= 0 {
-		return b.values[reg*b.size:][:b.to-b.from]
+// at returns a place for the block.
+func (b *chainPart) at(reg int) []float32 { return b.values[reg*b.size:][:b.to-b.from] }
+
+// run returns the elements of an operand. Those of a type of 16 bits are widened in a spare
+// place.
+func (b *chainPart) run(o *operand, spare int) []float32 {
+	switch {
+	case o.reg >= 0:
+		return b.at(o.reg)
+	case b.dtype == Float32:
+		return o.data[b.from:b.to]
 	}
-	return memory[b.from:b.to]
+	d := b.at(b.spare + spare)
+	WidenerOfSlices(b.dtype)(d, o.short[b.from:b.to])
+	return d
+}
+
+// result returns where the result of a link is computed.
+func (b *chainPart) result(l *link) []float32 {
+	switch {
+	case l.reg >= 0:
+		return b.at(l.reg)
+	case b.dtype == Float32:
+		return l.data[b.from:b.to]
+	}
+	return b.at(b.spare + spareResult)
 }
 
 func (b *chainPart) compute(l *link) {
-	e, d := l.elements, b.run(l.reg, l.data)
+	e, d := l.elements, b.result(l)
 	switch {
 	case e.Stores && e.Vv != nil:
-		e.Vv(d, d, b.run(l.in[0].reg, l.in[0].data))
+		e.Vv(d, d, b.run(&l.in[0], 0))
 	case e.Stores:
-		copy(d, b.run(l.in[0].reg, l.in[0].data))
+		copy(d, b.run(&l.in[0], 0))
 	case e.Sums:
 		b.sum(l, d)
 	case len(l.in) == 1:
-		e.V(d, b.run(l.in[0].reg, l.in[0].data))
+		e.V(d, b.run(&l.in[0], 0))
 	default:
 		b.pair(e, d, &l.in[0], &l.in[1])
+	}
+	if b.dtype != Float32 {
+		b.finish(l, d)
 	}
 }
 
@@ -266,12 +305,11 @@ func (b *chainPart) sum(l *link, d []float32) {
 		if o.form == absent {
 			continue
 		}
-		x := b.run(o.reg, o.data)
 		if sum == nil {
-			sum = x
+			sum = b.run(o, 0)
 			continue
 		}
-		l.elements.Vv(d, sum, x)
+		l.elements.Vv(d, sum, b.run(o, 1))
 		sum = d
 	}
 	if &sum[0] != &d[0] {
@@ -282,11 +320,11 @@ func (b *chainPart) sum(l *link, d []float32) {
 func (b *chainPart) pair(e *Elements, d []float32, x, y *operand) {
 	switch {
 	case x.form == whole && y.form == whole:
-		e.Vv(d, b.run(x.reg, x.data), b.run(y.reg, y.data))
+		e.Vv(d, b.run(x, 0), b.run(y, 1))
 	case y.form == scalar:
-		e.Vs(d, b.run(x.reg, x.data), y.data[0])
+		e.Vs(d, b.run(x, 0), y.data[0])
 	case x.form == scalar:
-		e.Sv(d, x.data[0], b.run(y.reg, y.data))
+		e.Sv(d, x.data[0], b.run(y, 0))
 	case x.form == inRow || y.form == inRow:
 		b.rows(e, d, x, y)
 	default:
@@ -296,6 +334,7 @@ func (b *chainPart) pair(e *Elements, d []float32, x, y *operand) {
 
 // rows computes as far as the copies of the row reach that one of x and y repeats.
 func (b *chainPart) rows(e *Elements, d []float32, x, y *operand) {
+	all := b.runWhole(x, y)
 	for at := 0; at < len(d); {
 		row := y.data
 		if x.form == inRow {
@@ -304,9 +343,9 @@ func (b *chainPart) rows(e *Elements, d []float32, x, y *operand) {
 		row = row[(b.from+at)%b.row:]
 		n := min(len(row), len(d)-at)
 		if x.form == inRow {
-			e.Vv(d[at:at+n], row[:n], b.run(y.reg, y.data)[at:at+n])
+			e.Vv(d[at:at+n], row[:n], all[at:at+n])
 		} else {
-			e.Vv(d[at:at+n], b.run(x.reg, x.data)[at:at+n], row[:n])
+			e.Vv(d[at:at+n], all[at:at+n], row[:n])
 		}
 		at += n
 	}
@@ -314,13 +353,14 @@ func (b *chainPart) rows(e *Elements, d []float32, x, y *operand) {
 
 // columns computes row by row, or what the block has of one: one of x and y is a column.
 func (b *chainPart) columns(e *Elements, d []float32, x, y *operand) {
+	all := b.runWhole(x, y)
 	for at := 0; at < len(d); {
 		r, from := (b.from+at)/b.row, (b.from+at)%b.row
 		end := min(at+b.row-from, len(d))
 		if x.form == column {
-			e.Sv(d[at:end], x.data[r], b.run(y.reg, y.data)[at:end])
+			e.Sv(d[at:end], x.data[r], all[at:end])
 		} else {
-			e.Vs(d[at:end], b.run(x.reg, x.data)[at:end], y.data[r])
+			e.Vs(d[at:end], all[at:end], y.data[r])
 		}
 		at = end
 	}

@@ -1,6 +1,10 @@
 package exec
 
-import "slices"
+import (
+	"slices"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
 
 // maxLinks bounds a chain, for what its steps read and write has to fit the first
 // cache.
@@ -46,7 +50,7 @@ func (f *frame) chainFrom(ch *chain, i int) bool {
 		all++
 		ch.end, links = j+1, len(ch.links)
 	}
-	if computed == 0 || all < 2 {
+	if computed == 0 || all < 2 && ch.dtype == Float32 {
 		return false // a store alone copies once
 	}
 	ch.links = ch.links[:links]
@@ -61,18 +65,19 @@ func (f *frame) link(ch *chain, st *step, made map[int32]bool) (link, bool) {
 	case st.elements == nil:
 		return l, false
 	case st.elements.reads:
-		l.shape = slices.Clone(f.slots[st.out[0]].Shape)
-		return l, !st.copyRead && !f.slots[st.out[0]].Dead
+		t := &f.slots[st.out[0]]
+		l.shape = slices.Clone(t.Shape)
+		return l, !st.copyRead && !t.Dead && ch.has(t.DType)
 	case st.elements.Stores:
 		v, ok := f.slots[st.in[0]].Value.(*Variable)
-		if !ok || !ch.takes(v.Value.Shape) {
+		if !ok || v.DType != Float32 || !ch.has(Float32) || !ch.takes(v.Value.Shape) {
 			return l, false
 		}
 		l.shape = ch.shape
 		return l, l.add(f, ch, made, 1) && l.in[0].form == whole
 	}
 	t := &f.slots[st.out[0]]
-	if t.DType != Float32 || t.Dead || !ch.takes(t.Shape) {
+	if t.Dead || !ch.has(t.DType) || !ch.takes(t.Shape) {
 		return l, false
 	}
 	l.shape = ch.shape
@@ -82,6 +87,14 @@ func (f *frame) link(ch *chain, st *step, made map[int32]bool) (link, bool) {
 		}
 	}
 	return l, l.computes()
+}
+
+// has reports whether values of a type belong into the chain, whose type is that of its first one.
+func (ch *chain) has(dt tfpb.DataType) bool {
+	if ch.dtype == NoType && chains(dt) {
+		ch.dtype = dt
+	}
+	return ch.dtype == dt
 }
 
 // takes reports whether a result has the shape of the chain, which is that of its
@@ -103,7 +116,7 @@ func (l *link) add(f *frame, ch *chain, made map[int32]bool, k int) bool {
 	slot := l.step.in[k]
 	t := &f.slots[slot]
 	o := operand{index: k, inner: made[slot], reg: -1, shape: slices.Clone(t.Shape)}
-	if t.DType != Float32 || t.Dead {
+	if t.DType != ch.dtype || t.Dead {
 		return false
 	}
 	last := len(ch.shape) - 1

@@ -1,151 +1,56 @@
 package image
 
-import "github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
+import (
+	"runtime"
 
-// Changes of hue and saturation, in TensorFlow's arithmetic: single precision, one division.
+	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
+)
 
-// hue is a colour as a place on the circle of six sextants, between the least and the greatest of
-// its parts.
-type hue struct{ at, least, greatest float32 }
-
-// sextants says which part is the greatest, the one between, and the least, in each sextant.
-var sextants = [6][3]int{{0, 1, 2}, {1, 0, 2}, {1, 2, 0}, {2, 1, 0}, {2, 0, 1}, {0, 2, 1}}
-
-func sextantOf(r, g, b float32) int {
-	switch {
-	case r < g && b < r:
-		return 1
-	case r < g && b > g:
-		return 3
-	case r < g:
-		return 2
-	case b < g:
-		return 0
-	case b > r:
-		return 4
-	}
-	return 5
+// buildAdjust changes colours by the scalar in input 1. change takes red, green and blue
+// apart.
+func buildAdjust(change func(r, g, b []float32, by float32)) func(*exec.OpConstruction) (exec.Kernel, error) {
+	return exec.WithoutAttrs(func(c *exec.KernelContext) error {
+		x, by := c.In(0), c.In(1)
+		if by.NumElements() != 1 || by.DType != exec.Float32 {
+			return c.Invalid("the change must be a float32, not %s", by.Describe())
+		}
+		if err := checkPixels(c, x); err != nil {
+			return err
+		}
+		parts := min(runtime.GOMAXPROCS(0), exec.MaxParts)
+		w := exec.InFrame[adjusting](c)
+		*w = adjusting{change: change, by: exec.Elems[float32](by)[0], x: exec.Elems[float32](x), memory: exec.Scratch[float32](c, exec.ScratchA, 3*partPixels*parts)}
+		w.d = exec.Elems[float32](c.OutLike(0, x.DType, x))
+		parallel.Run(min(parts, len(w.d)/3/partPixels+1), w)
+		*w = adjusting{}
+		return nil
+	})
 }
 
-func hueOf(p rgb[float32]) hue {
-	n := sextantOf(p[0], p[1], p[2])
-	order := &sextants[n]
-	h := hue{least: p[order[2]], greatest: p[order[0]]}
-	if h.least == h.greatest {
-		return h
-	}
-	part := (p[order[1]] - h.least) / (h.greatest - h.least)
-	if n%2 == 1 {
-		part = 1 - part
-	}
-	h.at = float32(n) + part
-	return h
+// adjusting changes pixels, some at a time.
+type adjusting struct {
+	change func(r, g, b []float32, by float32)
+	by     float32
+	d, x   []float32
+	memory []float32
 }
 
-func (h hue) rgb() (p rgb[float32]) {
-	n := int(h.at)
-	part := h.at - float32(n)
-	if n%2 == 1 {
-		part = 1 - part
+// Part implements [parallel.Job].
+func (w *adjusting) Part(i, n int) {
+	memory := w.memory[3*partPixels*i:][:3*partPixels]
+	from, to := parallel.Span(len(w.d)/3, partPixels, i, n)
+	for from < to {
+		m := min(partPixels, to-from)
+		r, g, b := memory[:m], memory[partPixels:][:m], memory[2*partPixels:][:m]
+		x, d := w.x[3*from:][:3*m], w.d[3*from:][:3*m]
+		for i := range r {
+			r[i], g[i], b[i] = x[3*i], x[3*i+1], x[3*i+2]
+		}
+		w.change(r, g, b, w.by)
+		for i := range r {
+			d[3*i], d[3*i+1], d[3*i+2] = r[i], g[i], b[i]
+		}
+		from += m
 	}
-	order := &sextants[min(max(n, 0), 5)]
-	p[order[0]], p[order[1]], p[order[2]] = h.greatest, h.least+float32(part*(h.greatest-h.least)), h.least
-	return p
-}
-
-// turned turns the hue by a part of the circle.
-func turned(by float32, p rgb[float32]) rgb[float32] {
-	h := hueOf(p)
-	h.at = onCircle(h.at + float32(by*6))
-	return h.rgb()
-}
-
-// onCircle returns a place from 0 to 6. So far away that steps of 6 are none it is at 0.
-func onCircle(at float32) float32 {
-	if !(at > -1e6 && at < 1e6) {
-		return 0
-	}
-	for at < 0 {
-		at += 6
-	}
-	for at >= 6 {
-		at -= 6
-	}
-	return at
-}
-
-// saturated scales the saturation.
-func saturated(by float32, p rgb[float32]) rgb[float32] {
-	r, g, b := p[0], p[1], p[2]
-	value, least := r, r
-	if g > value {
-		value = g
-	} else if g < least {
-		least = g
-	}
-	if b > value {
-		value = b
-	} else if b < least {
-		least = b
-	}
-	if sum := r + g + b; sum != sum { // comparisons with what is no number are false
-		value, least = max(r, g, b), min(r, g, b)
-	}
-	span := value - least
-	var s float32
-	if value > 0 {
-		s = span / value
-	}
-	return fromHSV(6*hueOfSpan(r, g, b, value, span), min(max(s*by, 0), 1), value)
-}
-
-// hueOfSpan returns the hue as a part of the circle.
-func hueOfSpan(r, g, b, value, span float32) float32 {
-	if span < 0x1p-126 { // its inverse may have no end; TensorFlow takes such numbers for 0
-		return 0
-	}
-	norm := 1 / (6 * span)
-	var h float32
-	switch value {
-	case r:
-		h = norm * (g - b)
-	case g:
-		h = float32(float64(float32(norm*(b-r))) + 2./6)
-	default:
-		h = float32(float64(float32(norm*(r-g))) + 4./6)
-	}
-	if h < 0 {
-		h++
-	}
-	return h
-}
-
-// fromHSV returns a colour by its sextant and the place in it, saturation and value.
-func fromHSV(at, s, v float32) rgb[float32] {
-	chroma := s * v
-	rest := v - chroma
-	place := at
-	for place <= 0 {
-		place += 2
-	}
-	for place >= 2 {
-		place -= 2
-	}
-	middle := chroma * (1 - elem.Absolute(place-1))
-	var r, g, b float32
-	switch int(at) {
-	case 0:
-		r, g = chroma, middle
-	case 1:
-		r, g = middle, chroma
-	case 2:
-		g, b = chroma, middle
-	case 3:
-		g, b = middle, chroma
-	case 4:
-		r, b = middle, chroma
-	case 5:
-		r, b = chroma, middle
-	}
-	return rgb[float32]{r + rest, g + rest, b + rest}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
@@ -11,8 +12,8 @@ import (
 var colorsOps = exec.OpTable{
 	"RGBToHSV":         {Types: exec.Floats, Build: buildColors(rgbToHSV)},
 	"HSVToRGB":         {Types: exec.Floats, Build: buildColors(hsvToRGB)},
-	"AdjustHue":        {Types: exec.SetOf(exec.Float32), Build: buildAdjust(turned)},
-	"AdjustSaturation": {Types: exec.SetOf(exec.Float32), Build: buildAdjust(saturated)},
+	"AdjustHue":        {Types: exec.SetOf(exec.Float32), Build: buildAdjust(vec.TurnHue)},
+	"AdjustSaturation": {Types: exec.SetOf(exec.Float32), Build: buildAdjust(vec.Saturate)},
 	"AdjustContrastv2": {Types: exec.SetOf(exec.Float32), Build: exec.WithoutAttrs(adjustContrast)},
 }
 
@@ -58,30 +59,25 @@ func buildColors(f func(pixel) pixel) func(*exec.OpConstruction) (exec.Kernel, e
 // colors is the kernel of a function of pixels in double precision.
 func colors[T float32 | float64](f func(pixel) pixel) exec.Kernel {
 	return func(c *exec.KernelContext) error {
-		return eachPixel(c, 0, func(_ T, p rgb[T]) rgb[T] {
-			q := f(pixel{float64(p[0]), float64(p[1]), float64(p[2])})
-			return rgb[T]{T(q[0]), T(q[1]), T(q[2])}
-		})
+		x := c.In(0)
+		if err := checkPixels(c, x); err != nil {
+			return err
+		}
+		w := exec.InFrame[pixelwise[T]](c)
+		*w = pixelwise[T]{f, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x)}
+		if parts := min(len(w.d)/3/partPixels, exec.MaxParts); parts > 1 {
+			parallel.Run(parts, w)
+		} else {
+			w.Part(0, 1)
+		}
+		*w = pixelwise[T]{}
+		return nil
 	}
 }
 
-// buildAdjust changes each pixel by the scalar in input 1.
-func buildAdjust(change func(by float32, p rgb[float32]) rgb[float32]) func(*exec.OpConstruction) (exec.Kernel, error) {
-	return exec.WithoutAttrs(func(c *exec.KernelContext) error {
-		if by := c.In(1); by.NumElements() != 1 || by.DType != exec.Float32 {
-			return c.Invalid("the change must be a float32, not %s", by.Describe())
-		}
-		return eachPixel(c, exec.Elems[float32](c.In(1))[0], change)
-	})
-}
-
-// rgb is red, green and blue.
-type rgb[T float32 | float64] [3]T
-
 // pixelwise applies a function to each pixel, on several processors when they are many.
 type pixelwise[T float32 | float64] struct {
-	f    func(by T, p rgb[T]) rgb[T]
-	by   T
+	f    func(pixel) pixel
 	d, x []T
 }
 
@@ -93,24 +89,16 @@ func (w *pixelwise[T]) Part(i, n int) {
 	from, to := parallel.Span(len(w.d)/3, partPixels, i, n)
 	d, x := w.d[3*from:3*to], w.x[3*from:3*to]
 	for i := 0; i+3 <= len(d); i += 3 {
-		p := w.f(w.by, rgb[T]{x[i], x[i+1], x[i+2]})
-		d[i], d[i+1], d[i+2] = p[0], p[1], p[2]
+		p := w.f(pixel{float64(x[i]), float64(x[i+1]), float64(x[i+2])})
+		d[i], d[i+1], d[i+2] = T(p[0]), T(p[1]), T(p[2])
 	}
 }
 
-func eachPixel[T float32 | float64](c *exec.KernelContext, by T, f func(by T, p rgb[T]) rgb[T]) error {
-	x := c.In(0)
+// checkPixels checks that the last dimension is three colours.
+func checkPixels(c *exec.KernelContext, x *exec.Tensor) error {
 	if r := len(x.Shape); r == 0 || x.Shape[r-1] != 3 {
 		return c.Invalid("%s has not three colours", x.Describe())
 	}
-	w := exec.InFrame[pixelwise[T]](c)
-	*w = pixelwise[T]{f, by, exec.Elems[T](c.OutLike(0, x.DType, x)), exec.Elems[T](x)}
-	if parts := min(len(w.d)/3/partPixels, exec.MaxParts); parts > 1 {
-		parallel.Run(parts, w)
-	} else {
-		w.Part(0, 1)
-	}
-	*w = pixelwise[T]{}
 	return nil
 }
 
@@ -130,29 +118,60 @@ func adjustContrast(c *exec.KernelContext) error {
 		return nil
 	}
 	inSpans(len(xs)/size, len(xs), func(from, to int) {
-		means := make([]float64, channels)
+		var w contrast
+		w.start(channels)
 		for n := from; n < to; n++ {
-			changeContrast(d[n*size:(n+1)*size], xs[n*size:(n+1)*size], means, factor)
+			w.change(d[n*size:(n+1)*size], xs[n*size:(n+1)*size], float32(factor))
 		}
 	})
 	return nil
 }
 
-// changeContrast changes one image, which has so many channels as there are places for means.
-func changeContrast(d, x []float32, means []float64, factor float64) {
-	n := len(means)
-	clear(means)
-	for at := 0; at < len(x); at += n {
-		for k, v := range x[at:][:n] {
-			means[k] += float64(v)
+// contrast changes images of some channels. Pixels are worked on some at a time, as rows of
+// as many numbers, with the means in a row like them.
+type contrast struct {
+	means []float64
+	row   []float32
+}
+
+const contrastRow = 256 // numbers, about
+
+func (w *contrast) start(channels int) {
+	w.means = make([]float64, channels)
+	w.row = make([]float32, max(1, contrastRow/channels)*channels)
+}
+
+// change changes one image.
+func (w *contrast) change(d, x []float32, factor float32) {
+	n := len(w.means)
+	channelSums(w.means, x)
+	for i := range w.row {
+		w.row[i] = float32(w.means[i%n] / float64(len(x)/n))
+	}
+	for len(d) > 0 {
+		k := min(len(w.row), len(d))
+		to, means := d[:k], w.row[:k]
+		vec.Sub(to, x[:k], means)
+		vec.MulScalar(to, to, factor)
+		vec.Add(to, to, means)
+		d, x = d[k:], x[k:]
+	}
+}
+
+// channelSums sets sums to those of the channels.
+func channelSums(sums []float64, x []float32) {
+	clear(sums)
+	if len(sums) == 3 {
+		var r, g, b float64
+		for ; len(x) >= 3; x = x[3:] {
+			r, g, b = r+float64(x[0]), g+float64(x[1]), b+float64(x[2])
 		}
+		sums[0], sums[1], sums[2] = r, g, b
+		return
 	}
-	for k := range means {
-		means[k] /= float64(len(x) / n)
-	}
-	for at := 0; at < len(x); at += n {
-		for k, v := range x[at:][:n] {
-			d[at+k] = float32((float64(v)-means[k])*factor + means[k])
+	for at := 0; at < len(x); at += len(sums) {
+		for k, v := range x[at:][:len(sums)] {
+			sums[k] += float64(v)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package image
 
 import (
 	"github.com/trainerd/trainerd/internal/parallel"
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -36,9 +37,7 @@ func float32sOf(c *exec.KernelContext, x *exec.Tensor) []float32 {
 	}
 	d := exec.Scratch[float32](c, exec.ScratchA, x.NumElements())
 	if x.DType == exec.Uint8 {
-		for i, v := range exec.Elems[uint8](x) {
-			d[i] = float32(v)
-		}
+		vec.FromBytes(d, exec.Elems[uint8](x))
 		return d
 	}
 	for i := range d {

@@ -10,7 +10,7 @@ import (
 )
 
 var einsumOps = exec.OpTable{
-	"Einsum": {Types: exec.Numbers | exec.ComplexTypes, Build: buildEinsum},
+	"Einsum": {Types: factorTypes, Build: withHalves("T", buildEinsum)},
 }
 
 // einsumTerm is one operand or the result of an equation: a letter for each
@@ -57,11 +57,14 @@ func buildEinsum(b *exec.OpConstruction) (exec.Kernel, error) {
 	}
 	switch b.DType("T") {
 	case exec.Complex64:
-		return einsum(terms, gemm.Complex64s), nil
+		return einsum(terms, gemm.Complex64s, nil), nil
 	case exec.Complex128:
-		return einsum(terms, gemm.Complex128s), nil
+		return einsum(terms, gemm.Complex128s, nil), nil
+	case exec.Bfloat16:
+		wide, err := exec.Widened("T", buildEinsum)(b)
+		return einsum(terms, gemm.Bfloat16s, wide), err
 	}
-	return exec.ByType(b.DType("T"), einsum(terms, gemm.Many32s), einsum(terms, gemm.Many64s), einsum(terms, gemm.Integers[int32]), einsum(terms, gemm.Integers[int64]))
+	return exec.ByType(b.DType("T"), einsum(terms, gemm.Many32s, nil), einsum(terms, gemm.Many64s, nil), einsum(terms, gemm.Integers[int32], nil), einsum(terms, gemm.Integers[int64], nil))
 }
 
 // labels writes the term's labels for a tensor of the given rank to out.
@@ -234,7 +237,9 @@ func isRowMajor(shape, stride []int) bool {
 	return true
 }
 
-func einsum[T exec.Arithmetic](terms []einsumTerm, mul gemm.Func[T]) exec.Kernel {
+// einsum is the kernel of an equation. adding takes what needs more of the elements than to be
+// moved and multiplied by mul; nil if T adds by itself.
+func einsum[T exec.Arithmetic](terms []einsumTerm, mul gemm.Func[T], adding exec.Kernel) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		p := &einsumPlan{}
 		for i := range p.dims {
@@ -257,28 +262,44 @@ func einsum[T exec.Arithmetic](terms []einsumTerm, mul gemm.Func[T]) exec.Kernel
 		if err != nil {
 			return c.Invalid("%v", err)
 		}
-		if err := einsumRun(c, p, &operands, labels, mul); err != nil {
+		shape, err := p.result(&operands, labels)
+		if err != nil {
+			return c.Invalid("%v", err)
+		}
+		vectors := c.NumInputs() == 2 && p.byVectors(&operands, labels)
+		if adding != nil && (vectors || len(p.alone[0])+len(p.alone[1]) > 0) {
+			return adding(c)
+		}
+		if vectors {
+			err = einsumVectors(p, exec.Elems[T](c.Out(0, operands[0].t.DType, shape...)), &operands, labels)
+		} else {
+			err = einsumRun(c, p, &operands, labels, shape, mul)
+		}
+		if err != nil {
 			return c.Invalid("%v", err)
 		}
 		return nil
 	}
 }
 
-// einsumRun computes output 0, whose dimensions have the given labels.
-func einsumRun[T exec.Arithmetic](c *exec.KernelContext, p *einsumPlan, operands *[2]einsumOperand, labels []int, mul gemm.Func[T]) error {
+// result sorts the labels, and returns the shape of the result, whose dimensions have those that are
+// given.
+func (p *einsumPlan) result(operands *[2]einsumOperand, labels []int) ([]int, error) {
 	var kept [einsumLabels]bool
 	shape := make([]int, len(labels))
 	for i, l := range labels {
 		if p.dims[l] < 0 {
-			return fmt.Errorf("dimension %d of the result is in no input", i)
+			return nil, fmt.Errorf("dimension %d of the result is in no input", i)
 		}
 		kept[l] = true
 		shape[i] = p.dims[l]
 	}
 	p.sort(&operands[0], &operands[1], &kept)
-	if c.NumInputs() == 2 && p.byVectors(operands, labels) {
-		return einsumVectors(p, exec.Elems[T](c.Out(0, operands[0].t.DType, shape...)), operands, labels)
-	}
+	return shape, nil
+}
+
+// einsumRun computes output 0, whose dimensions have the given labels, by products of matrices.
+func einsumRun[T exec.Arithmetic](c *exec.KernelContext, p *einsumPlan, operands *[2]einsumOperand, labels, shape []int, mul gemm.Func[T]) error {
 	x, ta, err := einsumMatrices[T](c, exec.ScratchA, p, &operands[0], p.alone[0], p.left, p.inner)
 	if err != nil {
 		return err

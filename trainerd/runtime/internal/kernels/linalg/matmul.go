@@ -11,11 +11,13 @@ import (
 )
 
 var matmulOps = exec.OpTable{
-	"MatMul":        {Types: exec.Numbers | exec.ComplexTypes, Build: buildMatMul},
-	"BatchMatMul":   {Types: exec.Numbers | exec.ComplexTypes, Build: buildBatchMatMulV1},
-	"BatchMatMulV2": {Types: exec.Numbers | exec.ComplexTypes, Build: buildBatchMatMul},
-	"BatchMatMulV3": {Types: exec.Numbers | exec.Halves | exec.ComplexTypes | bytes8, TypeAttr: "Ta", Build: buildBatchMatMulV3},
+	"MatMul":        {Types: factorTypes, Build: withHalves("T", buildMatMul)},
+	"BatchMatMul":   {Types: factorTypes, Build: withHalves("T", buildBatchMatMulV1)},
+	"BatchMatMulV2": {Types: factorTypes, Build: withHalves("T", buildBatchMatMul)},
+	"BatchMatMulV3": {Types: factorTypes | bytes8, TypeAttr: "Ta", Build: buildBatchMatMulV3},
 }
+
+var factorTypes = exec.Numbers | exec.Halves | exec.ComplexTypes
 
 // matrixDims returns the dimensions of a product of the last two dimensions of
 // shapes x and y, and whether the inner ones agree.
@@ -54,12 +56,14 @@ func batchMatMulOf(b *exec.OpConstruction, dt tfpb.DataType) (exec.Kernel, error
 	tx, ty := b.Bool("adj_x"), b.Bool("adj_y")
 	switch dt {
 	case exec.Complex64:
-		return batchMatMul(tx, ty, exec.Elems, gemm.Adjoints64s), nil
+		return batchMatMul(tx, ty, dt, exec.Elems, gemm.Adjoints64s), nil
 	case exec.Complex128:
-		return batchMatMul(tx, ty, exec.Elems, gemm.Adjoints128s), nil
+		return batchMatMul(tx, ty, dt, exec.Elems, gemm.Adjoints128s), nil
+	case exec.Bfloat16:
+		return batchMatMul(tx, ty, dt, exec.Elems, gemm.Bfloat16s), nil
 	}
-	return exec.ByType(dt, batchMatMul(tx, ty, exec.Elems, gemm.Many32s), batchMatMul(tx, ty, exec.Elems, gemm.Many64s),
-		batchMatMul(tx, ty, exec.Elems, gemm.Integers[int32]), batchMatMul(tx, ty, exec.Elems, gemm.Integers[int64]))
+	return exec.ByType(dt, batchMatMul(tx, ty, dt, exec.Elems, gemm.Many32s), batchMatMul(tx, ty, dt, exec.Elems, gemm.Many64s),
+		batchMatMul(tx, ty, dt, exec.Elems, gemm.Integers[int32]), batchMatMul(tx, ty, dt, exec.Elems, gemm.Integers[int64]))
 }
 
 // bytes8 are the types of integers whose products are int32.
@@ -70,11 +74,9 @@ func buildBatchMatMulV3(b *exec.OpConstruction) (exec.Kernel, error) {
 	x, y, out := b.DType("Ta"), b.DType("Tb"), b.DType("Tout")
 	switch {
 	case bytes8.Has(x) && bytes8.Has(y) && out == exec.Int32:
-		return batchMatMul(b.Bool("adj_x"), b.Bool("adj_y"), int32sOf, gemm.Integers[int32]), nil
-	case x == y && x == out && exec.Halves.Has(x):
-		return exec.Widened("Ta", func(b *exec.OpConstruction) (exec.Kernel, error) { return batchMatMulOf(b, exec.Float32) })(b)
+		return batchMatMul(b.Bool("adj_x"), b.Bool("adj_y"), out, int32sOf, gemm.Integers[int32]), nil
 	case x == y && x == out:
-		return batchMatMulOf(b, x)
+		return withHalves("Ta", func(b *exec.OpConstruction) (exec.Kernel, error) { return batchMatMulOf(b, b.DType("Ta")) })(b)
 	}
 	return nil, fmt.Errorf("no kernel for Ta=%s, Tb=%s, Tout=%s", exec.TypeName(x), exec.TypeName(y), exec.TypeName(out))
 }
@@ -89,7 +91,7 @@ func int32sOf(t *exec.Tensor) []int32 {
 }
 
 // batchMatMul multiplies matrices pairwise; the leading dimensions broadcast.
-func batchMatMul[T exec.Arithmetic](tx, ty bool, elements func(*exec.Tensor) []T, mul gemm.Func[T]) exec.Kernel {
+func batchMatMul[T exec.Arithmetic](tx, ty bool, out tfpb.DataType, elements func(*exec.Tensor) []T, mul gemm.Func[T]) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		x, y := c.In(0), c.In(1)
 		if len(x.Shape) < 2 || len(y.Shape) < 2 {
@@ -106,7 +108,7 @@ func batchMatMul[T exec.Arithmetic](tx, ty bool, elements func(*exec.Tensor) []T
 		shape := append(append(c.ScratchInts(0, 0), b.Shape()...), m, n)
 		w := exec.InFrame[matrixPairs[T]](c)
 		*w = matrixPairs[T]{mul: mul, tx: tx, ty: ty, m: m, n: n, k: k, batch: b, x: elements(x), y: elements(y)}
-		w.d = exec.Elems[T](c.Out(0, exec.DTypeOf[T](), shape...))
+		w.d = exec.Elems[T](c.Out(0, out, shape...))
 		w.do(exec.NumElements(b.Shape()))
 		*w = matrixPairs[T]{}
 		return nil

@@ -12,9 +12,9 @@ func Ops() []exec.OpTable {
 		eigenOps,
 		leastSquaresOps,
 		matrixFunctionsOps,
-		matmulOps.WithHalves("MatMul", "BatchMatMul", "BatchMatMulV2"),
+		matmulOps,
 		batchV1Ops,
-		einsumOps.WithHalves("Einsum"),
+		einsumOps,
 		sparseMatmulOps,
 		diagonalOps,
 	}

@@ -12,6 +12,8 @@ func buildMatMul(b *exec.OpConstruction) (exec.Kernel, error) {
 		return matMulAlone(ta, tb, gemm.Complex64s), nil
 	case exec.Complex128:
 		return matMulAlone(ta, tb, gemm.Complex128s), nil
+	case exec.Bfloat16:
+		return matMulAlone(ta, tb, gemm.Bfloat16s), nil
 	}
 	b.JoinsAs(formOf(ta, tb))
 	switch {
@@ -62,7 +64,7 @@ func integers[T exec.Integer](ta, tb bool) *matMul[T] {
 }
 
 // matMulAlone is the kernel of a product that joins no others.
-func matMulAlone[T exec.ComplexNumber](ta, tb bool, mul gemm.Func[T]) exec.Kernel {
+func matMulAlone[T exec.Arithmetic](ta, tb bool, mul gemm.Func[T]) exec.Kernel {
 	return func(c *exec.KernelContext) error {
 		m, n, k, err := productDims(c, ta, tb)
 		if err != nil {

@@ -223,10 +223,20 @@ func clip[T exec.Number](c *exec.KernelContext) error {
 	}
 	y := exec.Elems[T](c.OutLike(0, x.DType, x))
 	l, h := exec.Elems[T](lo), exec.Elems[T](hi)
+	if len(l) == 1 && len(h) == 1 {
+		clipAll(y, exec.Elems[T](x), l[0], h[0])
+		return nil
+	}
 	for i, v := range exec.Elems[T](x) {
 		y[i] = clipped(v, l[i%len(l)], h[i%len(h)])
 	}
 	return nil
+}
+
+func clipAll[T exec.Number](y, x []T, low, high T) {
+	for i, v := range x {
+		y[i] = clipped(v, low, high)
+	}
 }
 
 // clipped keeps NaN, and does not look at a bound that is NaN.

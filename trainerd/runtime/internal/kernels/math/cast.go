@@ -20,6 +20,9 @@ func buildCast(b *exec.OpConstruction) (exec.Kernel, error) {
 		return b.PassOn()
 	}
 	cast := castFrom
+	if k := castWide(src, dst); k != nil {
+		return k, nil
+	}
 	if exec.ComplexTypes.Has(src) || exec.ComplexTypes.Has(dst) {
 		cast = castComplex
 	} else if exec.Halves.Has(src) || exec.Halves.Has(dst) {
@@ -29,6 +32,30 @@ func buildCast(b *exec.OpConstruction) (exec.Kernel, error) {
 		return k, nil
 	}
 	return nil, fmt.Errorf("no kernel casts %s to %s", exec.TypeName(src), exec.TypeName(dst))
+}
+
+// castWide returns the kernel of a cast by vectors: of pictures, masks and counts.
+func castWide(src, dst tfpb.DataType) exec.Kernel {
+	if dst != exec.Float32 {
+		return nil
+	}
+	switch src {
+	case exec.Uint8:
+		return elem.ConvertSlices(dst, vec.FromBytes)
+	case exec.Int32:
+		return elem.ConvertSlices(dst, vec.FromInt32s)
+	case exec.Bool:
+		return castMask
+	}
+	return nil
+}
+
+// castMask casts booleans, which are bytes of 0 and 1.
+func castMask(c *exec.KernelContext) error {
+	x := c.In(0)
+	d := exec.Elems[float32](c.OutLike(0, exec.Float32, x))
+	exec.ConvertSlices(c, vec.FromBytes, d, x.Data[:len(d)])
+	return nil
 }
 
 func castFrom(src, dst tfpb.DataType) exec.Kernel {

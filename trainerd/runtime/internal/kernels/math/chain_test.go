@@ -16,6 +16,7 @@ import (
 // views of the variables.
 type updates struct {
 	*kerneltest.Graph
+	dtype                  tfpb.DataType
 	m, n                   int
 	r                      *rand.Rand
 	whole, rows, columns   []string
@@ -31,18 +32,26 @@ func (u *updates) values(shape ...int64) string {
 	for i := range v {
 		v[i] = float32(u.r.NormFloat64())
 	}
-	return kerneltest.Tensor(u.Graph, shape, v...)
+	return u.typed(kerneltest.Tensor(u.Graph, shape, v...))
+}
+
+// typed returns float32s as the type of the program.
+func (u *updates) typed(name string) string {
+	if u.dtype == tfpb.DataType_DT_FLOAT {
+		return name
+	}
+	return u.Node("Cast", []string{name}, "DstT", u.dtype)
 }
 
 func (u *updates) variable() {
 	shape := &tfpb.TensorShapeProto{Dim: []*tfpb.TensorShapeProto_Dim{{Size: int64(u.m)}, {Size: int64(u.n)}}}
-	handle := u.Node("VarHandleOp", nil, "dtype", tfpb.DataType_DT_FLOAT, "shape", shape)
+	handle := u.Node("VarHandleOp", nil, "dtype", u.dtype, "shape", shape)
 	u.handles = append(u.handles, handle)
-	u.inits = append(u.inits, u.Node("AssignVariableOp", []string{handle, u.values(int64(u.m), int64(u.n))}, "dtype", tfpb.DataType_DT_FLOAT))
+	u.inits = append(u.inits, u.Node("AssignVariableOp", []string{handle, u.values(int64(u.m), int64(u.n))}, "dtype", u.dtype))
 }
 
 func (u *updates) read() string {
-	return u.Node("ReadVariableOp", []string{u.handles[u.r.IntN(len(u.handles))]}, "dtype", tfpb.DataType_DT_FLOAT)
+	return u.Node("ReadVariableOp", []string{u.handles[u.r.IntN(len(u.handles))]}, "dtype", u.dtype)
 }
 
 func (u *updates) pick(list []string) string { return list[max(0, len(list)-1-u.r.IntN(5))] }
@@ -57,7 +66,7 @@ func (u *updates) grow() {
 	case 1, 2:
 		add(u.Node(binary, []string{x, u.pick(u.whole)}))
 	case 3:
-		pair := []string{x, kerneltest.Scalar(u.Graph, float32(u.r.NormFloat64()))}
+		pair := []string{x, u.typed(kerneltest.Scalar(u.Graph, float32(u.r.NormFloat64())))}
 		if u.r.IntN(2) == 0 {
 			slices.Reverse(pair)
 		}
@@ -80,7 +89,7 @@ func (u *updates) grow() {
 		add(u.Node("Sub", []string{x, row}))
 	case 8:
 		op := []string{"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"}[u.r.IntN(3)]
-		u.stores = append(u.stores, u.Node(op, []string{u.handles[u.r.IntN(len(u.handles))], x}, "dtype", tfpb.DataType_DT_FLOAT))
+		u.stores = append(u.stores, u.Node(op, []string{u.handles[u.r.IntN(len(u.handles))], x}, "dtype", u.dtype))
 	default:
 		add(u.Node("BiasAdd", []string{x, u.rows[0]}))
 	}
@@ -90,9 +99,10 @@ func (u *updates) grow() {
 // with the same steps one by one: what is fetched, and the variables.
 func TestChains(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
-	for n := range 40 {
+	for n := range 60 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			u := &updates{Graph: kerneltest.New(t), r: r, m: 64, n: 48}
+			dt := []tfpb.DataType{tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16}[n%3]
+			u := &updates{Graph: kerneltest.New(t), dtype: dt, r: r, m: 64, n: 48}
 			if n%4 == 3 { // a row is longer than a block
 				u.m, u.n = 3, 1503
 			}
@@ -106,7 +116,7 @@ func TestChains(t *testing.T) {
 			}
 			var state []string
 			for _, h := range u.handles {
-				state = append(state, u.Node("ReadVariableOp", []string{h}, "dtype", tfpb.DataType_DT_FLOAT))
+				state = append(state, u.Node("ReadVariableOp", []string{h}, "dtype", u.dtype))
 			}
 			u.Run(nil, u.inits...)
 			u.Stepwise(nil, u.inits...)

@@ -3,6 +3,7 @@ package math
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -18,7 +19,7 @@ func buildCumulative(multiply bool) func(*exec.OpConstruction) (exec.Kernel, err
 		case exec.Halves.Has(dt):
 			return exec.Widened("T", exec.WithoutAttrs(cumulate(s, exec.RoundingTo(dt))))(b)
 		}
-		return exec.ByType(b.DType("T"), cumulate[float32](s, nil), cumulate[float64](s, nil), cumulate[int32](s, nil), cumulate[int64](s, nil))
+		return exec.ByType(b.DType("T"), cumulateFloats[float32](s), cumulateFloats[float64](s), cumulate[int32](s, nil), cumulate[int64](s, nil))
 	}
 }
 
@@ -52,6 +53,54 @@ func cumulate[T exec.Arithmetic](s scan, round func(T) T) exec.Kernel {
 			at += step
 		}
 	})
+}
+
+// cumulateFloats is cumulate, by vectors where the axis is not the last one.
+func cumulateFloats[T exec.Float](s scan) exec.Kernel {
+	single := cumulate[T](s, nil)
+	return func(c *exec.KernelContext) error {
+		x := c.In(0)
+		a, err := c.Axis(1, len(x.Shape))
+		if err != nil {
+			return err
+		}
+		n, inner := x.Shape[a], exec.NumElements(x.Shape[a+1:])
+		if inner < 8 || n == 0 {
+			return single(c)
+		}
+		xs, d := exec.Elems[T](x), exec.Elems[T](c.OutLike(0, x.DType, x))
+		for o := 0; o < len(xs); o += n * inner {
+			cumulateRows(s, d[o:o+n*inner], xs[o:o+n*inner], inner)
+		}
+		return nil
+	}
+}
+
+// cumulateRows sets each row of d, of so many elements, to the running sum or product.
+func cumulateRows[T exec.Float](s scan, d, x []T, inner int) {
+	fold, start := vec.Add[T], T(0)
+	if s.multiply {
+		fold, start = vec.Mul[T], 1
+	}
+	at, step := 0, inner
+	if s.reverse {
+		at, step = len(d)-inner, -inner
+	}
+	first := d[at : at+inner]
+	for i := range first {
+		first[i] = start
+	}
+	from := at // where the row of x is that comes next
+	if !s.exclusive {
+		fold(first, first, x[at:at+inner])
+		from += step
+	}
+	for before := first; at+step >= 0 && at+step < len(d); {
+		at += step
+		row := d[at : at+inner]
+		fold(row, before, x[from:from+inner])
+		before, from = row, from+step
+	}
 }
 
 func buildCumulativeLogsumexp(b *exec.OpConstruction) (exec.Kernel, error) {

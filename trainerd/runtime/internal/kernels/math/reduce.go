@@ -1,7 +1,9 @@
 package math
 
 import (
+	"bytes"
 	"math"
+	"unsafe"
 
 	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -219,16 +221,26 @@ func buildMin(b *exec.OpConstruction) (exec.Kernel, error) {
 	keep := keepDims(b)
 	single := folding(float32(math.Inf(1)), elem.Smaller[float32])
 	single.vec = func(acc, x []float32) { vec.Minimum(acc, acc, x) }
+	single.run = func(acc float32, x []float32) float32 { return elem.Smaller(acc, vec.Min(x)) }
 	return exec.ByType(b.DType("T"), reduce(keep, single), reduce(keep, folding(math.Inf(1), elem.Smaller[float64])),
 		reduce(keep, folding(math.MaxInt32, elem.Smaller[int32])), reduce(keep, folding(math.MaxInt64, elem.Smaller[int64])))
 }
 
 func buildAll(b *exec.OpConstruction) (exec.Kernel, error) {
-	return reduce(keepDims(b), folding(true, func(a, x bool) bool { return a && x })), nil
+	all := folding(true, func(a, x bool) bool { return a && x })
+	all.run = func(acc bool, x []bool) bool { return acc && !hasBool(x, false) }
+	return reduce(keepDims(b), all), nil
 }
 
 func buildAny(b *exec.OpConstruction) (exec.Kernel, error) {
-	return reduce(keepDims(b), folding(false, func(a, x bool) bool { return a || x })), nil
+	anyOf := folding(false, func(a, x bool) bool { return a || x })
+	anyOf.run = func(acc bool, x []bool) bool { return acc || hasBool(x, true) }
+	return reduce(keepDims(b), anyOf), nil
+}
+
+// hasBool finds a boolean as a byte.
+func hasBool(x []bool, v bool) bool {
+	return bytes.IndexByte(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)), elem.OneIf[byte](v)) >= 0
 }
 
 func buildNorm(b *exec.OpConstruction) (exec.Kernel, error) {

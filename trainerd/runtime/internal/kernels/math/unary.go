@@ -31,15 +31,15 @@ var unaryOps = exec.OpTable{
 	"Relu6":      {Types: exec.Numbers, Build: slicesOrEach(relu6[float32], relu6[float64], relu6Of[int32], relu6Of[int64])},
 	"LeakyRelu":  {Build: buildLeaky(buildLeakyRelu)},
 	"Neg":        alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(negate[float32], negate[float64], neg[int32], neg[int64])}, elem.Unary(negOf[complex64]), elem.Unary(negOf[complex128])),
-	"Abs":        {Types: exec.Numbers, Build: slicesOrEach(absolute[float32], absolute[float64], elem.Absolute[int32], elem.Absolute[int64])},
+	"Abs":        {Types: exec.Numbers, Build: slicesOrEach(vec.Abs[float32], vec.Abs[float64], elem.Absolute[int32], elem.Absolute[int64])},
 	"Sign":       {Types: exec.Numbers, Build: slicesOrEach(vec.Sign[float32], vec.Sign[float64], elem.Sign[int32], elem.Sign[int64])},
 	"Square":     alsoComplex(exec.OpSpec{Types: exec.Numbers, Build: slicesOrEach(vec.Square[float32], vec.Square[float64], square[int32], square[int64])}, elem.Unary(squareOf[complex64]), elem.Unary(squareOf[complex128])),
 	"Round":      {Types: exec.Numbers, Build: buildUnary(round[float32], round[float64], none[int32], none[int64])},
 	"Invert":     {Types: exec.Indices, Build: buildUnary(nil, nil, invert[int32], invert[int64])},
 
-	"IsNan":    floatTest(math.IsNaN),
-	"IsInf":    floatTest(func(x float64) bool { return math.IsInf(x, 0) }),
-	"IsFinite": floatTest(func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }),
+	"IsNan":    floatTest(nans[float32], nans[float64]),
+	"IsInf":    floatTest(infinite, infinities),
+	"IsFinite": floatTest(finite, finites),
 
 	"ReluGrad":       {Types: exec.Numbers, Build: buildReluGrad},
 	"Relu6Grad":      {Types: exec.Numbers, Build: buildRelu6Grad},
@@ -98,12 +98,6 @@ func slicesOrEach(f32 func(d, x []float32), f64 func(d, x []float64), i32 func(i
 
 func buildExp(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.ByFloat(b.DType("T"), chainedUnary(b, vec.Exp[float32]), elem.SliceUnary(vec.Exp[float64]))
-}
-
-func floatTest(f func(float64) bool) exec.OpSpec {
-	return exec.OpSpec{Types: exec.Floats, Build: func(b *exec.OpConstruction) (exec.Kernel, error) {
-		return exec.ByFloat(b.DType("T"), elem.Convert(func(x float32) bool { return f(float64(x)) }), elem.Convert(f))
-	}}
 }
 
 func buildUnary(f32 func(float32) float32, f64 func(float64) float64, i32 func(int32) int32, i64 func(int64) int64) func(*exec.OpConstruction) (exec.Kernel, error) {
@@ -176,13 +170,6 @@ func lgamma(x float64) float64 {
 func reciprocal[T exec.Float](d, x []T) { vec.ScalarDiv(d, x, 1) }
 
 func negate[T exec.Float](d, x []T) { vec.MulScalar(d, x, -1) }
-
-func absolute[T exec.Float](d, x []T) {
-	x = x[:len(d)]
-	for i := range d {
-		d[i] = T(math.Abs(float64(x[i])))
-	}
-}
 
 func elu(x float64) float64 {
 	if x < 0 {

@@ -78,7 +78,11 @@ func conv[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelContext, w *
 // convolve computes a convolution of images.
 func convolve[T float32 | float64](c *exec.KernelContext, mul gemm.Func[T], g geometry, xs, fs, d []T, cout int) {
 	g = g.narrowed()
+	u, apart := g.undilated()
 	switch {
+	case apart:
+		dilatedConv(c, mul, &g, &u, xs, fs, d, cout)
+		return
 	case winograd[T](&g, cout):
 		winogradConv(c, &g, xs, fs, d, cout)
 		return
@@ -206,7 +210,11 @@ func convInputGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCon
 // convolveInput computes the gradient of the images.
 func convolveInput[T float32 | float64](c *exec.KernelContext, mul gemm.Func[T], g geometry, gs, fs, d []T, cout int) {
 	g = g.narrowed()
+	u, apart := g.undilated()
 	switch {
+	case apart:
+		dilatedInputGrad(c, mul, &g, &u, gs, fs, d, cout)
+		return
 	case winograd[T](&g, cout) && g.gathered() && !cheaperScattered[T](&g, cout):
 		winogradInputGrad(c, &g, gs, fs, d, cout)
 		return
@@ -251,7 +259,11 @@ func convFilterGrad[T float32 | float64](mul gemm.Func[T]) func(c *exec.KernelCo
 // convolveFilter computes the gradient of the filter.
 func convolveFilter[T float32 | float64](c *exec.KernelContext, mul gemm.Func[T], g geometry, xs, gs, d []T, cout int) {
 	g = g.narrowed()
+	u, apart := g.undilated()
 	switch {
+	case apart:
+		dilatedFilterGrad(c, mul, &g, &u, xs, gs, d, cout)
+		return
 	case winograd[T](&g, cout) && g.filters()*g.cin*cout <= largestSums:
 		winogradFilterGrad(c, &g, xs, gs, d, cout)
 		return

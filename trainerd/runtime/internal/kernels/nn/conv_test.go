@@ -89,6 +89,13 @@ func near(t *testing.T, what string, got []float32, want []float64) {
 func TestConvolutions(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	cases := []convCase{
+		// Dilations: of series, that look back, of few and many channels, of images, with a filter that sees no whole image, and for which the images are too small.
+		{batch: 3, h: 1, w: 64, cin: 16, cout: 24, kh: 1, kw: 3, sh: 1, sw: 1, dilation: 8, left: 16},
+		{batch: 2, h: 1, w: 30, cin: 3, cout: 5, kh: 1, kw: 2, sh: 1, sw: 1, dilation: 4, left: 9, right: 7},
+		{batch: 2, h: 12, w: 16, cin: 20, cout: 33, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 2, top: 2, bottom: 2, left: 2, right: 2},
+		{batch: 3, h: 17, w: 15, cin: 13, cout: 14, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 3, top: 1, left: 4, right: 1},
+		{batch: 4, h: 24, w: 20, cin: 2, cout: 3, kh: 2, kw: 4, sh: 1, sw: 1, dilation: 5, left: 15},
+		{batch: 2, h: 9, w: 9, cin: 16, cout: 16, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 4, top: 4, bottom: 4, left: 4, right: 4},
 		// Several panels of columns, some of them partial; a filter whose units are shared.
 		{batch: 3, h: 7, w: 8, cin: 48, cout: 70, kh: 3, kw: 3, sh: 1, sw: 1, dilation: 1, top: 1, bottom: 1, left: 1, right: 1},
 		{batch: 3, h: 6, w: 6, cin: 50, cout: 64, kh: 5, kw: 5, sh: 2, sw: 2, dilation: 1, top: 1, bottom: 2, left: 1, right: 2},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
@@ -40,8 +41,8 @@ func fakeQuantLevels(b *exec.OpConstruction) levels {
 // quantizer rounds numbers to the levels between two bounds, which are moved a
 // little so that 0 is one of them.
 type quantizer struct {
-	low, high, scale, zero float32
-	off                    bool // both bounds are 0: all numbers become 0
+	vec.Quantizer[float32]
+	off bool // both bounds are 0: all numbers become 0
 }
 
 func (l levels) between(low, high float32) quantizer {
@@ -58,25 +59,31 @@ func (l levels) between(low, high float32) quantizer {
 	default:
 		zero = float32(math.Round(float64(zero)))
 	}
-	q := quantizer{low: (l.first - zero) * scale, high: (l.last - zero) * scale, scale: scale}
-	q.zero = floor32(-q.low*(1/scale) + 0.5)
-	return q
+	q := vec.Quantizer[float32]{Low: (l.first - zero) * scale, High: (l.last - zero) * scale, Inverse: 1 / scale, Scale: scale}
+	q.Zero = floor32(-q.Low*q.Inverse + 0.5)
+	return quantizer{Quantizer: q}
 }
 
 func floor32(x float32) float32 { return float32(math.Floor(float64(x))) }
+
+// roundAll rounds x.
+func (q *quantizer) roundAll(d, x []float32) {
+	if q.off {
+		clear(d)
+		return
+	}
+	vec.Quantize(d, x, &q.Quantizer)
+}
 
 func (q *quantizer) round(x float32) float32 {
 	if q.off {
 		return 0
 	}
-	shifted := max(min(x, q.high), q.low) - q.low
-	inverse := 1 / q.scale
-	scaled := float32(shifted * inverse) // rounded by itself, as in TensorFlow
-	return floor32(scaled-q.zero+0.5) * q.scale
+	return q.Round(x)
 }
 
 // contains reports whether a number is within the bounds.
-func (q *quantizer) contains(x float32) bool { return q.off || x >= q.low && x <= q.high }
+func (q *quantizer) contains(x float32) bool { return q.off || x >= q.Low && x <= q.High }
 
 func fakeQuantArgs(b *exec.OpConstruction) quantizer {
 	low, high := b.Float("min"), b.Float("max")
@@ -91,9 +98,7 @@ func buildFakeQuantArgs(b *exec.OpConstruction) (exec.Kernel, error) {
 	return func(c *exec.KernelContext) error {
 		x := c.In(0)
 		d := exec.Elems[float32](c.OutLike(0, exec.Float32, x))
-		for i, v := range exec.Elems[float32](x) {
-			d[i] = q.round(v)
-		}
+		q.roundAll(d, exec.Elems[float32](x))
 		return nil
 	}, nil
 }
@@ -123,6 +128,9 @@ func sameShape(c *exec.KernelContext, a, b *exec.Tensor) error {
 	return nil
 }
 
+// keptQuantizers is kept in the frame, so that a step does not allocate them.
+type keptQuantizers struct{ all []quantizer }
+
 // quantizers returns those for the bounds in inputs i and i+1: one, or one for
 // each element of x's last dimension.
 func quantizers(c *exec.KernelContext, i int, x *exec.Tensor, l levels, perChannel bool) ([]quantizer, error) {
@@ -137,11 +145,12 @@ func quantizers(c *exec.KernelContext, i int, x *exec.Tensor, l levels, perChann
 	if low.NumElements() != n || high.NumElements() != n || perChannel && (len(low.Shape) != 1 || len(high.Shape) != 1) {
 		return nil, c.Invalid("%d bounds are wanted, not %s and %s", n, low.Describe(), high.Describe())
 	}
-	all := make([]quantizer, n)
-	for i := range all {
-		all[i] = l.between(exec.Elems[float32](low)[i], exec.Elems[float32](high)[i])
+	kept := exec.InFrame[keptQuantizers](c)
+	kept.all = kept.all[:0]
+	for i := range n {
+		kept.all = append(kept.all, l.between(exec.Elems[float32](low)[i], exec.Elems[float32](high)[i]))
 	}
-	return all, nil
+	return kept.all, nil
 }
 
 func buildFakeQuant(perChannel bool) func(*exec.OpConstruction) (exec.Kernel, error) {
@@ -154,8 +163,15 @@ func buildFakeQuant(perChannel bool) func(*exec.OpConstruction) (exec.Kernel, er
 				return err
 			}
 			d := exec.Elems[float32](c.OutLike(0, exec.Float32, x))
-			for i, v := range exec.Elems[float32](x) {
-				d[i] = all[i%len(all)].round(v)
+			xs := exec.Elems[float32](x)
+			if len(all) == 1 {
+				all[0].roundAll(d, xs)
+				return nil
+			}
+			for at := 0; at < len(xs); at += len(all) {
+				for k := range all {
+					d[at+k] = all[k].round(xs[at+k])
+				}
 			}
 			return nil
 		}, nil
@@ -181,15 +197,18 @@ func buildFakeQuantGradient(perChannel bool) func(*exec.OpConstruction) (exec.Ke
 			clear(toLow)
 			clear(toHigh)
 			g := exec.Elems[float32](grad)
+			k := -1
 			for i, v := range exec.Elems[float32](x) {
-				k := i % len(all)
+				if k++; k == len(all) {
+					k = 0
+				}
 				within, below, above := float32(0), float32(0), float32(0) // factors keep NaN and the sign
 				switch q := &all[k]; {
 				case q.contains(v):
 					within = 1
-				case v < q.low:
+				case v < q.Low:
 					below = 1
-				case v > q.high:
+				case v > q.High:
 					above = 1
 				}
 				d[i] = g[i] * within

@@ -66,6 +66,9 @@ func (w *window) extent(in, kernel, stride, dilation, side int) (extent, error) 
 	if kernel < 1 || in > 1<<40 || kernel > 1<<40 || stride > 1<<40 || dilation > 1<<40 {
 		return e, fmt.Errorf("a window of %d over %d elements", kernel, in)
 	}
+	if kernel == 1 {
+		e.dilation = 1
+	}
 	reach := (kernel-1)*dilation + 1
 	after := 0
 	switch w.padding {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Rounding to halves by the conversions of AVX-512, which round as the integers of AVX2 do
+// in five times the instructions. What is no number becomes the one that those make.
+
+// emitWideHalves emits the functions. The length is a multiple of sixteen.
+func emitWideHalves(c *build.Context) {
+	emitWideHalf(c, "toHalfAVX512", "rounds x to halves", "d *uint16, x *float32", 32, func(half reg.VecVirtual, d reg.Register) {
+		c.VMOVUPS(half, operand.Mem{Base: d})
+	})
+	emitWideHalf(c, "roundHalfAVX512", "rounds x as halves are", "d, x *float32", 64, func(half reg.VecVirtual, d reg.Register) {
+		x := c.ZMM()
+		c.VCVTPH2PS(half, x)
+		c.VMOVUPS(x, operand.Mem{Base: d})
+	})
+}
+
+// emitWideHalf emits one of them, which stores so many bytes for sixteen elements.
+func emitWideHalf(c *build.Context, name, does, params string, out uint64, store func(half reg.VecVirtual, d reg.Register)) {
+	declare(c, name, does, "func("+params+", n int)")
+	d, x := c.Load(c.Param("d"), c.GP64()), c.Load(c.Param("x"), c.GP64())
+	sign, none := spreadBits(c, signBit), spreadBits(c, quiet)
+	n := c.Load(c.Param("n"), c.GP64())
+	c.SUBQ(operand.U8(16), n)
+	c.JLT(operand.LabelRef("done"))
+	c.Label("loop")
+	v, half, odd := c.ZMM(), c.YMM(), c.K()
+	c.VMOVUPS(operand.Mem{Base: x}, v)
+	const unordered = operand.U8(3)
+	c.VCMPPS(unordered, v, v, odd)
+	c.VPANDD(sign, v, odd, v)
+	c.VPORD(none, v, odd, v)
+	const toNearestEven = operand.U8(0)
+	c.VCVTPS2PH(toNearestEven, v, half)
+	store(half, d)
+	c.ADDQ(operand.U8(64), x)
+	c.ADDQ(operand.Imm(out), d)
+	c.SUBQ(operand.U8(16), n)
+	c.JGE(operand.LabelRef("loop"))
+	c.Label("done")
+	c.VZEROUPPER()
+	c.RET()
+}
+
+// spreadBits returns a register of equal words.
+func spreadBits(c *build.Context, bits uint32) reg.VecVirtual {
+	word, all := c.GP32(), c.ZMM()
+	c.MOVL(operand.U32(bits), word)
+	c.VPBROADCASTD(word, all)
+	return all
+}
