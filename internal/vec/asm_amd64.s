@@ -7209,8 +7209,8 @@ loop:
 	VMOVUPS      word3f800000<>+0(SB), Y3
 	VADDPS       Y3, Y1, Y3
 	VBLENDVPS    Y2, Y3, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VCMPPS       $0x1d, Y7, Y2, Y2
+	VMOVUPS      word00800000<>+0(SB), Y2
+	VCMPPS       $0x1e, Y7, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VBLENDVPS    Y2, Y3, Y1, Y1
 	VMULPS       Y1, Y9, Y1
