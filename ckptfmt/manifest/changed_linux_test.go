@@ -1,10 +1,8 @@
 package manifest
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,35 +10,6 @@ import (
 	"github.com/trainerd/trainerd/internal/machine"
 	"github.com/trainerd/trainerd/internal/nobody"
 )
-
-// datedFile is what the system says of a file that was changed at a time.
-type datedFile struct {
-	fs.FileInfo
-	changed time.Time
-}
-
-func (f datedFile) Sys() any {
-	return &syscall.Stat_t{Ctim: syscall.NsecToTimespec(f.changed.UnixNano())}
-}
-
-// A file that was changed a moment ago may change again within the same tick of the clock, and a file
-// system that dates no changes says nothing.
-func TestStampOf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		now := time.Now()
-		for _, tt := range []struct {
-			changed time.Time
-			dated   bool
-		}{
-			{now, false}, {now.Add(time.Second), false}, {now.Add(1 - tick), false},
-			{now.Add(-tick), true}, {now.Add(-time.Hour), true}, {time.Unix(0, 0), false}, {time.Unix(1, 0), true},
-		} {
-			if at := stampOf(datedFile{changed: tt.changed}); at.IsZero() == tt.dated || tt.dated && !at.Equal(tt.changed) {
-				t.Errorf("changed at %v, %v ago: the stamp is %v", tt.changed, now.Sub(tt.changed), at)
-			}
-		}
-	})
-}
 
 // What the kernel says counts from the moment of the look for an hour.
 func TestUntouchedForAnHour(t *testing.T) {

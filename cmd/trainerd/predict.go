@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/predict"
@@ -223,17 +225,28 @@ func (p *predictionWriter) csv(out io.Writer, files bool) func(*predict.Row) err
 	}
 }
 
+// number is one of a prediction, in JSON as a metric is.
+type number float32
+
+// MarshalJSON implements [json.Marshaler].
+func (n number) MarshalJSON() ([]byte, error) {
+	if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
+		return manifest.Metric(v).MarshalJSON()
+	}
+	return json.Marshal(float32(n))
+}
+
 // json returns what writes an object for each row.
 func (p *predictionWriter) json(out io.Writer) func(*predict.Row) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	return func(r *predict.Row) error {
 		line := struct {
-			Kept          map[string]string  `json:"kept,omitempty"`
-			File          string             `json:"file,omitempty"`
-			Prediction    any                `json:"prediction"`
-			Probabilities map[string]float32 `json:"probabilities,omitempty"`
-		}{File: filepath.ToSlash(r.File), Prediction: r.Value}
+			Kept          map[string]string `json:"kept,omitempty"`
+			File          string            `json:"file,omitempty"`
+			Prediction    any               `json:"prediction"`
+			Probabilities map[string]number `json:"probabilities,omitempty"`
+		}{File: filepath.ToSlash(r.File), Prediction: number(r.Value)}
 		for i, name := range p.kept {
 			if line.Kept == nil {
 				line.Kept = make(map[string]string, len(p.kept))
@@ -241,12 +254,12 @@ func (p *predictionWriter) json(out io.Writer) func(*predict.Row) error {
 			line.Kept[name] = r.Kept[i]
 		}
 		if p.classes != nil {
-			line.Prediction, line.Probabilities = r.Class, make(map[string]float32, len(p.classes))
+			line.Prediction, line.Probabilities = r.Class, make(map[string]number, len(p.classes))
 			if p.named {
 				line.Prediction = p.classes[r.Class]
 			}
 			for i, name := range p.classes {
-				line.Probabilities[name] = r.Probabilities[i]
+				line.Probabilities[name] = number(r.Probabilities[i])
 			}
 		}
 		if err := e.Encode(line); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/trainerd/trainerd/internal/float16"
 	"github.com/trainerd/trainerd/internal/vec"
 )
 
@@ -14,7 +15,7 @@ import (
 func shortMatrix(r *rand.Rand, n int) []uint16 {
 	x := make([]uint16, n+1)[1:]
 	for i := range x {
-		x[i] = vec.ToBfloat16(float32(r.NormFloat64()))
+		x[i] = float16.ToBfloat16(float32(r.NormFloat64()))
 	}
 	return x
 }
@@ -68,7 +69,7 @@ func TestBfloat16sOdd(t *testing.T) {
 	m, n, k := 20, 35, 17
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
 		a, b, c := shortMatrix(r, m*k), shortMatrix(r, k*n), make([]uint16, m*n)
-		a[3*k+16], b[16*n+7] = vec.ToBfloat16(bad), 0
+		a[3*k+16], b[16*n+7] = float16.ToBfloat16(bad), 0
 		Bfloat16s(false, false, m, n, k, a, b, false, c)
 		for i, v := range c {
 			f := vec.FromBfloat16(v)

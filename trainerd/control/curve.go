@@ -13,8 +13,8 @@ const curvePoints = 64
 // stretches of it. The zero Curve is empty.
 type Curve struct {
 	points []float64
-	every  int     // numbers in a point
-	sum    float64 // of the stretch that is not full yet
+	every  int     // numbers in a point, a power of two
+	mean   float64 // of the stretch that is not full yet, as if the missing numbers were 0
 	n      int     // numbers in it
 }
 
@@ -24,17 +24,17 @@ func (c *Curve) Add(v float64) {
 		return
 	}
 	c.every = max(c.every, 1)
-	c.sum += v
+	c.mean += v / float64(c.every) // a sum could overflow
 	if c.n++; c.n < c.every {
 		return
 	}
-	c.points = append(c.points, c.sum/float64(c.n))
-	c.sum, c.n = 0, 0
+	c.points = append(c.points, c.mean)
+	c.mean, c.n = 0, 0
 	if len(c.points) < curvePoints {
 		return
 	}
 	for i := range curvePoints / 2 {
-		c.points[i] = (c.points[2*i] + c.points[2*i+1]) / 2
+		c.points[i] = c.points[2*i]/2 + c.points[2*i+1]/2
 	}
 	c.points = c.points[:curvePoints/2]
 	c.every *= 2

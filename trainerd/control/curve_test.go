@@ -63,3 +63,16 @@ func TestSparkline(t *testing.T) {
 		})
 	}
 }
+
+// The means of numbers near the largest are finite: JSON has no others.
+func TestCurveOfLargeNumbers(t *testing.T) {
+	var c Curve
+	for range 3 * curvePoints {
+		c.Add(math.MaxFloat64)
+	}
+	for i, v := range c.Points() {
+		if v != math.MaxFloat64 {
+			t.Errorf("point %d is %v", i, v)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/trainerd/trainerd/internal/float16"
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
