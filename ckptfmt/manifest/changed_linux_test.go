@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"

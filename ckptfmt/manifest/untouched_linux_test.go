@@ -27,7 +27,11 @@ func TestStampOf(t *testing.T) {
 		for _, tc := range []struct {
 			at    time.Time
 			known bool
-		}{{fine, true}, {fine.Add(1), false}, {coarse, false}, {coarse.Add(-time.Second), false}, {coarse.Add(-2 * time.Second), true}, {time.Now().Add(time.Hour), false}, {time.Now(), false}, {fine.Add(-time.Hour), true}, {time.Unix(0, 0), false}, {time.Unix(1, 0), true}} {
+		}{
+			{fine, true}, {fine.Add(1), false}, {fine.Add(-time.Hour), true}, {time.Now(), false}, {time.Now().Add(time.Hour), false},
+			{coarse, false}, {coarse.Add(-time.Second), false}, {coarse.Add(-2 * time.Second), true},
+			{time.Unix(0, 0), false}, {time.Unix(1, 0), true},
+		} {
 			want := time.Time{}
 			if tc.known {
 				want = tc.at

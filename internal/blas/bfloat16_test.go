@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/internal/float16"
-	"github.com/trainerd/trainerd/internal/vec"
 )
 
 // shortMatrix returns bfloat16s, one place off the start of what was allocated.
@@ -38,7 +37,7 @@ func TestBfloat16s(t *testing.T) {
 			want := make([]float64, m*n)
 			for i := range want {
 				if add {
-					want[i] = float64(vec.FromBfloat16(c[i]))
+					want[i] = float64(float16.FromBfloat16(c[i]))
 				}
 				for l := range k {
 					x, y := i/n*k+l, l*n+i%n
@@ -48,12 +47,12 @@ func TestBfloat16s(t *testing.T) {
 					if tb {
 						y = i%n*k + l
 					}
-					want[i] += float64(vec.FromBfloat16(a[x])) * float64(vec.FromBfloat16(b[y]))
+					want[i] += float64(float16.FromBfloat16(a[x])) * float64(float16.FromBfloat16(b[y]))
 				}
 			}
 			Bfloat16s(ta, tb, m, n, k, a, b, add, c)
 			for i, v := range c {
-				got := float64(vec.FromBfloat16(v))
+				got := float64(float16.FromBfloat16(v))
 				if bound := math.Abs(want[i])/256 + 1e-6*math.Sqrt(float64(k)); math.Abs(got-want[i]) > bound {
 					t.Fatalf("%v, transposed %t and %t, added %t: element %d is %v, want %v", s, ta, tb, add, i, got, want[i])
 				}
@@ -72,7 +71,7 @@ func TestBfloat16sOdd(t *testing.T) {
 		a[3*k+16], b[16*n+7] = float16.ToBfloat16(bad), 0
 		Bfloat16s(false, false, m, n, k, a, b, false, c)
 		for i, v := range c {
-			f := vec.FromBfloat16(v)
+			f := float16.FromBfloat16(v)
 			switch finite := f-f == 0; {
 			case (i/n != 3) != finite:
 				t.Errorf("%v: element %d,%d is %v", bad, i/n, i%n, f)
