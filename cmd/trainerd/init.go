@@ -22,7 +22,8 @@ CONFIG, or to a file named like the data, and checks it. An existing file is not
 changed. DATA is a table (CSV in any dialect, JSON lines or Parquet; compressed or
 not) or TFRecord files of tf.Example messages, each also in several files that a
 pattern in quotes names, IDX files such as MNIST's, an array of NumPy with an
-example in each row (.npy), or a folder with a folder of images for each class.
+example in each row (.npy), or a folder with a folder of images for each class, or
+with images whose labels are in the table that --label names.
 
 Without --label the column to predict is the one called target, label, survived,
 y, outcome, diagnosis, species or class, else the last one; in a table without a

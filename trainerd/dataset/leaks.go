@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// leakRows is how many rows are looked at, and fewestLeakRows how few show nothing.
-	leakRows, fewestLeakRows = 100_000, 50
+	// leakRows and leakFields are how many rows and fields are looked at, and fewestLeakRows how
+	// few show nothing.
+	leakRows, leakFields, fewestLeakRows = 100_000, 10_000_000, 50
 	// mostLeaks bounds the notes.
 	mostLeaks = 3
 	// equalNumbers is the correlation of numbers that say the same.
@@ -49,7 +50,7 @@ func (s *Survey) leaks(ctx context.Context, p *Plan) (notes []string, err error)
 	all := s.possibleLeaks(p)
 	classes, rows := make(map[string]int), 0
 	labels := s.Columns[p.Label].labelFeature(p)
-	err = s.first(ctx, leakRows, func(row *table.Row) {
+	err = s.first(ctx, min(leakRows, leakFields/len(s.Columns)), func(row *table.Row) {
 		label := strings.TrimSpace(row.Fields[p.Label])
 		if labels.isMissing(label) {
 			return

@@ -243,7 +243,7 @@ is_chief = false
 `, want: []string{
 			`job.toml:1: logdir: is missing; set it to the folder for checkpoints and events, such as "logs/job"`,
 			`job.toml:2: master: "grpc://host": the port is missing; TensorFlow has no default one, 2222 is customary: grpc://host:2222`,
-			`job.toml:5: data.format: there is no format "xml"; want "csv", "json", "parquet", "tfrecord", "idx" or "images"`,
+			`job.toml:5: data.format: there is no format "xml"; want "csv", "json", "parquet", "tfrecord", "idx", "npy" or "images"`,
 			`job.toml:6: data.separator: ", " cannot separate columns; want one character, such as "," or ";" or "\t"`,
 			`job.toml:7: data.scale: want more than 0, got 0`,
 			`job.toml:8: data.normalize: there is no normalisation "z-score"; want "standard", "minmax" or ""`,
