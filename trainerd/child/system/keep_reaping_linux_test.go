@@ -42,3 +42,14 @@ func reapOneByOne(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepReapingElsewhere has a process that is not the first of a container: its children are its own.
+func TestKeepReapingElsewhere(t *testing.T) {
+	end := KeepReaping()
+	defer end()
+	for range 3 {
+		if err := exec.Command("/proc/self/exe", "-test.run", "^$").Run(); err != nil {
+			t.Error(err)
+		}
+	}
+}

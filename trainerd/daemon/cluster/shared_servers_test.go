@@ -296,3 +296,22 @@ func TestClaimsForLong(t *testing.T) {
 		}
 	})
 }
+
+// A chief that makes no steps, as in a pause, notices all the same that another run has replaced its model.
+func TestNoticesAnotherModelAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connect := chiefs(t)
+		chief, sess := connect(t.TempDir(), nil)
+		begin(t, chief, sess)
+		time.Sleep(3 * lifeEvery)
+		if watchOf(sess).owner.taken.Load() {
+			t.Error("its own model is taken for another's")
+		}
+		other, its := connect(t.TempDir(), nil)
+		begin(t, other, its)
+		time.Sleep(2 * lifeEvery)
+		if !watchOf(sess).owner.taken.Load() {
+			t.Error("nothing is noticed")
+		}
+	})
+}
