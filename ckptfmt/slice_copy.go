@@ -133,7 +133,7 @@ func overlap(boxes []box) bool {
 	if len(boxes) < 2 {
 		return false
 	}
-	if len(boxes[0].start) == 0 {
+	if rank := len(boxes[0].start); rank == 0 {
 		return true // all are the one element of a scalar
 	}
 	// Ordered by where they begin, a box need only be compared with those that

@@ -208,6 +208,9 @@ func TestHalfATensor(t *testing.T) {
 			t.Errorf("%s: intact are %v, damaged %v; %v", name, parts, damaged, err)
 		}
 	}
+	if v, err := openBundle(t, prefix, &ReaderOptions{Mmap: true}).View("x"); !errors.Is(err, ErrSlices) {
+		t.Errorf("viewed is %v, %v", v, err)
+	}
 }
 
 // Variants that are cut, or followed by something, are not what their bytes say.

@@ -39,7 +39,7 @@ func openV1Shards(prefix string) (*V1Reader, error) {
 // checkpoint lacks, nil for none.
 func (r *V1Reader) missingShard() *CorruptError {
 	prefix, shards, ok := layout.CutShards(r.pattern)
-	if !ok || shards == len(r.files) {
+	if !ok {
 		return nil
 	}
 	for i := range shards {

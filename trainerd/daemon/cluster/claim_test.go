@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,8 +146,12 @@ func TestAwaitsARunThatLostItsServers(t *testing.T) {
 		if err := setTag(t.Context(), other, ""); err != nil { // as servers that were started again have none
 			t.Fatal(err)
 		}
+		heard := hear(second)
 		if took := adopt(t, second, other); took < otherIdle {
 			t.Errorf("it has waited for %v, want %v", took, otherIdle)
+		}
+		if text := heard.log.String(); strings.Contains(text, "is replaced") {
+			t.Errorf("the log has of servers without a model:\n%s", text)
 		}
 		if took := adopt(t, second, other); took > otherPoll {
 			t.Errorf("after that it has waited for %v", took)

@@ -275,3 +275,43 @@ func TestRunIDFile(t *testing.T) {
 		t.Error("an ID is kept in a logdir that is not there")
 	}
 }
+
+// A chief whose model takes longer to make than it gives signs of life is not taken for replaced by its own claim.
+func TestClaimsForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chief, sess := chiefs(t)(t.TempDir(), nil)
+		begin(t, chief, sess)
+		if err := chief.UntagModel(t.Context(), sess); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * lifeEvery)
+		if _, err := sess.Run(t.Context(), nil, nil, chief.program.Init); err != nil {
+			t.Errorf("a call while the model is made: %v", err)
+		}
+		if err := chief.Publish(t.Context(), sess, nil, 0, false); err != nil {
+			t.Error(err)
+		}
+		if err := chief.UntagModel(t.Context(), failing{sess, ""}); err != nil {
+			t.Errorf("with a session that nothing watches: %v", err)
+		}
+	})
+}
+
+// A chief that makes no steps, as in a pause, notices all the same that another run has replaced its model.
+func TestNoticesAnotherModelAtRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connect := chiefs(t)
+		chief, sess := connect(t.TempDir(), nil)
+		begin(t, chief, sess)
+		time.Sleep(3 * lifeEvery)
+		if watchOf(sess).owner.taken.Load() {
+			t.Error("its own model is taken for another's")
+		}
+		other, its := connect(t.TempDir(), nil)
+		begin(t, other, its)
+		time.Sleep(2 * lifeEvery)
+		if !watchOf(sess).owner.taken.Load() {
+			t.Error("nothing is noticed")
+		}
+	})
+}
