@@ -27,12 +27,17 @@ class Record:
             self.missing.append(f"{announced[-1][1]} was announced, but is not there")
 
     def problems(self, text):
-        """Announced checkpoints that are not there, and starts that were not given the newest one announced."""
-        problems, newest = list(self.missing), "none"
+        """Announced checkpoints that are not there, and starts that were given an older one than the newest announced.
+
+        One that the program has just saved may be given before it is announced.
+        """
+        problems, newest, older = list(self.missing), "none", set()
         for line in text.splitlines():
             if found := ANNOUNCED.search(line):
+                older.add(newest)
                 newest = found.group(2)
-            elif (found := BEGUN.search(line)) and found.group(1) != newest:
+                older.discard(newest)
+            elif (found := BEGUN.search(line)) and found.group(1) in older:
                 problems.append(f"a start got {found.group(1)}, though {newest} was announced last")
         return problems
 

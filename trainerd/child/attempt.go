@@ -78,6 +78,9 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 		a.exit.Left = r.leftRunning(ctx)
 	}
 	r.awaitParts(ctx)
+	if r.lost == nil && r.lock.Held() == nil {
+		r.remake() // what was deleted since the last look
+	}
 	r.release()
 	r.attempt.process = nil
 	r.attempt.endedWell = endsWell(&a.exit) && r.endedWellOnNodes()
