@@ -36,7 +36,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -44,6 +43,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/internal/openfile"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // MetadataName is the name of the file that describes the contents of a folder.
@@ -93,7 +93,7 @@ func Open(dir string) (*Reader, error) {
 }
 
 func readLimited(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(nil, name)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -15,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
@@ -48,7 +48,7 @@ var plainMagics = []struct{ magic, is, next string }{
 
 // sniffFile identifies a file by its bytes.
 func sniffFile(name string) (File, error) {
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(nil, name)
 	if err != nil {
 		return File{Checkpoint, name}, err
 	}

@@ -242,18 +242,18 @@ func hashInto(ctx context.Context, h hash.Hash, f io.Reader) (size int64, err er
 // [fs.ErrNotExist]; damage is a [*ckptfmt.CorruptError]. Unknown fields are skipped.
 func Read(prefix string) (*Manifest, error) {
 	name := Name(prefix)
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxSize {
-		return nil, corruptManifest(name, fmt.Errorf("%d bytes are too many", info.Size()))
-	}
-	b, err := os.ReadFile(name)
+	b, err := readLimited(name)
 	if err != nil {
 		return nil, err
 	}
 	return parse(name, b)
+}
+
+// readLimited reads a manifest or a record.
+func readLimited(name string) ([]byte, error) {
+	return atomicfile.ReadFileLimit(nil, name, maxSize, func(size int64) error {
+		return corruptManifest(name, fmt.Errorf("%d bytes are too many", size))
+	})
 }
 
 func parse(name string, b []byte) (*Manifest, error) {

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
@@ -153,7 +153,7 @@ var sumLine = lazyregexp.New(`^(?:\\?([0-9a-fA-F]{64})(?:[ \t]+\*?(.*))?|SHA256 
 // readSums reads a list of sums. Lines of another form are skipped: lists of
 // other sums may have the same name.
 func readSums(name string) (map[string]Sum, error) {
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(nil, name)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +187,8 @@ func ofHub(full string) (Sum, bool) {
 		}
 	}
 	note := filepath.Join(filepath.Dir(full), ".cache", "huggingface", "download", filepath.Base(full)+".metadata")
-	b, err := os.ReadFile(note)
-	if err != nil || len(b) > 4096 {
+	b, err := atomicfile.ReadFileLimit(nil, note, 4096, nil)
+	if err != nil {
 		return Sum{}, false
 	}
 	lines := strings.Split(string(b), "\n")
@@ -202,7 +202,7 @@ func ofHub(full string) (Sum, bool) {
 // if the file was rewritten since the sum was taken; any other means damage, or
 // that it cannot be read.
 func (s *Sum) Verify(ctx context.Context) error {
-	f, err := os.Open(s.File)
+	f, err := atomicfile.Open(nil, s.File)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,9 @@
 package metagraph
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -32,17 +34,25 @@ const maxMessage = 1 << 31
 
 // Read reads a MetaGraphDef in binary form or, if that fails, in text form, as
 // TensorFlow does.
-func Read(name string) (*tfpb.MetaGraphDef, error) { return read(name, tfproto.UnmarshalMetaGraph) }
+func Read(name string) (*tfpb.MetaGraphDef, error) {
+	return read(name, ReadMessage, tfproto.UnmarshalMetaGraph)
+}
+
+// ReadSaved is Read for the file next to a checkpoint, in whose place another user may have put a
+// pipe or a device: that is an error.
+func ReadSaved(name string) (*tfpb.MetaGraphDef, error) {
+	return read(name, ReadSavedMessage, tfproto.UnmarshalMetaGraph)
+}
 
 // ReadShared is Read for a graph whose attributes nobody changes: equal ones may be one
 // message, which takes a third of the time and of the memory. What is to be changed is
 // copied before, by proto.Clone.
 func ReadShared(name string) (*tfpb.MetaGraphDef, error) {
-	return read(name, tfproto.UnmarshalSharedMetaGraph)
+	return read(name, ReadMessage, tfproto.UnmarshalSharedMetaGraph)
 }
 
-func read(name string, unmarshal func([]byte) (*tfpb.MetaGraphDef, error)) (*tfpb.MetaGraphDef, error) {
-	b, err := ReadMessage(name)
+func read(name string, open func(string) ([]byte, error), unmarshal func([]byte) (*tfpb.MetaGraphDef, error)) (*tfpb.MetaGraphDef, error) {
+	b, err := open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +70,29 @@ func read(name string, unmarshal func([]byte) (*tfpb.MetaGraphDef, error)) (*tfp
 }
 
 // ReadMessage reads the file of a TensorFlow message, unless it is larger than a
-// message can be.
+// message can be. It may be a pipe, as the shell's <(command).
 func ReadMessage(name string) ([]byte, error) {
-	info, err := os.Stat(name)
+	b, err := ReadSavedMessage(name)
+	if !errors.Is(err, atomicfile.ErrNotRegular) {
+		return b, err
+	}
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxMessage {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%d bytes are more than a message can have", info.Size())}
+	defer f.Close() // it was only read
+	b, err = io.ReadAll(io.LimitReader(f, maxMessage+1))
+	if len(b) > maxMessage {
+		return nil, tooLarge(name, maxMessage+1)
 	}
-	return os.ReadFile(name)
+	return b, err
+}
+
+// ReadSavedMessage is ReadMessage for a file next to a checkpoint, as ReadSaved is Read.
+func ReadSavedMessage(name string) ([]byte, error) {
+	return atomicfile.ReadFileLimit(nil, name, maxMessage, func(size int64) error { return tooLarge(name, size) })
+}
+
+func tooLarge(name string, size int64) error {
+	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%d bytes are more than a message can have", size)}
 }

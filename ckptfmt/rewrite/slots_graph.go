@@ -31,7 +31,7 @@ func (s *Source) graphSlots() map[string]bool {
 	if !s.kind.IsCheckpoint() {
 		return slots
 	}
-	meta, err := metagraph.Read(layout.MetaName(s.name))
+	meta, err := metagraph.ReadSaved(layout.MetaName(s.name))
 	if err != nil {
 		return slots
 	}

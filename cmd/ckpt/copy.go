@@ -232,7 +232,7 @@ func copyBeside(ctx context.Context, from, to string) error {
 
 // copyFile publishes a copy of a file, the same in every byte.
 func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+	in, err := atomicfile.Open(nil, from)
 	if err != nil {
 		return err
 	}

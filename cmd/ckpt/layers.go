@@ -15,7 +15,7 @@ import (
 func layerOrder(r ckptfmt.Reader, prefix string) func(name string) (int, bool) {
 	table := tableOfNames(r)
 	var nodes map[string]int
-	if m, err := metagraph.Read(layout.MetaName(prefix)); err == nil {
+	if m, err := metagraph.ReadSaved(layout.MetaName(prefix)); err == nil {
 		nodes = make(map[string]int)
 		for i, n := range m.GetGraphDef().GetNode() {
 			nodes[n.GetName()] = i

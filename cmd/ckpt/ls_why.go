@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -132,11 +133,14 @@ func (l *listed) isPinned() bool {
 	})
 }
 
+// maxBest bounds what is read of the list of the best.
+const maxBest = 64 << 20
+
 // explainBest says how good the checkpoints of the folder of the best are, and
 // whether the directory is one.
 func explainBest(dir string, list []listed) (bool, error) {
 	name := filepath.Join(dir, bestName)
-	text, err := os.ReadFile(name)
+	text, err := atomicfile.ReadFileLimit(nil, name, maxBest, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -74,7 +74,7 @@ func readMeta(arg string, tags ...string) (m *tfpb.MetaGraphDef, from string, er
 	if from, err = metaFile(arg); err != nil {
 		return nil, "", err
 	}
-	m, err = metagraph.Read(from)
+	m, err = metagraph.ReadSaved(from)
 	return m, from, err
 }
 

@@ -4,12 +4,12 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 
 	"github.com/trainerd/trainerd/cmd/internal/clidoc"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/walkdir"
 	"github.com/trainerd/trainerd/tfevents"
 )
@@ -92,7 +92,7 @@ func tagsBelow(dirs []string, form func(tag string) string) []string {
 
 // addTags adds the tags in the beginning of a file.
 func addTags(tags map[string]bool, name string, form func(tag string) string) {
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(nil, name) // a pipe would keep the person waiting
 	if err != nil {
 		return
 	}

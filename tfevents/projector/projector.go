@@ -33,10 +33,13 @@ func WriteConfig(logdir string, c *tbpb.ProjectorConfig) error {
 	return nil
 }
 
+// maxConfig bounds what is read of a configuration.
+const maxConfig = 64 << 20
+
 // ReadConfig returns the projector's configuration in logdir. Its
 // error is fs.ErrNotExist if there is none.
 func ReadConfig(logdir string) (*tbpb.ProjectorConfig, error) {
-	text, err := os.ReadFile(filepath.Join(logdir, configName))
+	text, err := atomicfile.ReadFileLimit(nil, filepath.Join(logdir, configName), maxConfig, nil)
 	if err != nil {
 		return nil, fmt.Errorf("tfevents: %w", err)
 	}

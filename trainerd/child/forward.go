@@ -173,7 +173,7 @@ func (f *forwarded) read(name func(part int) string) {
 
 // restart begins with a file that is not the one which was read last: somebody has deleted that,
 // perhaps with the logdir, and the node has made it again.
-func (f *forwarded) restart(file *os.File) {
+func (f *forwarded) restart(file atomicfile.ReadFile) {
 	info, err := file.Stat()
 	if err != nil {
 		return
@@ -186,7 +186,7 @@ func (f *forwarded) restart(file *os.File) {
 
 // readPart reads the lines that are whole.
 func (f *forwarded) readPart(name string) {
-	file, err := os.Open(name)
+	file, err := atomicfile.Open(nil, name)
 	if err != nil {
 		return // the node has reported nothing
 	}

@@ -128,9 +128,12 @@ func (n *nodes) folder(node int) string   { return filepath.Join(n.dir, fmt.Spri
 func (n *nodes) jobFile() string          { return filepath.Join(n.dir, "job.json") }
 func (n *nodes) nodeFile(node int) string { return filepath.Join(n.folder(node), "state.json") }
 
+// maxState bounds what is read of a file of another node.
+const maxState = 16 << 20
+
 // readJSON reads a small file, or leaves v as it is.
 func readJSON(name string, v any) {
-	if text, err := os.ReadFile(name); err == nil {
+	if text, err := atomicfile.ReadFileLimit(nil, name, maxState, nil); err == nil {
 		json.Unmarshal(text, v) // files appear whole, and one of another version says nothing
 	}
 }

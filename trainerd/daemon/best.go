@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,7 +114,7 @@ func (b *bestCheckpoints) read() ([]bestCheckpoint, error) {
 		return nil, nil
 	}
 	name := filepath.Join(b.dir, logdir.BestFile)
-	text, err := os.ReadFile(name)
+	text, err := atomicfile.ReadFileLimit(nil, name, maxRecord, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

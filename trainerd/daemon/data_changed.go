@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
@@ -90,7 +90,7 @@ func (s *savedModel) schema() *dataset.Schema {
 
 // savedMeta returns the MetaGraph of a checkpoint, nil if there is none, or it cannot be read.
 func savedMeta(prefix string) *tfpb.MetaGraphDef {
-	wire, err := os.ReadFile(layout.MetaName(prefix))
+	wire, err := metagraph.ReadSavedMessage(layout.MetaName(prefix))
 	if err != nil {
 		return nil
 	}

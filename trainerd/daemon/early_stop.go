@@ -68,7 +68,7 @@ func (e *earlyStop) begin(step int64) error {
 	if e == nil {
 		return nil
 	}
-	text, err := os.ReadFile(e.name)
+	text, err := atomicfile.ReadFileLimit(nil, e.name, maxRecord, nil)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.unsaved = false

@@ -14,6 +14,9 @@ import (
 // take files of a newer version for something else.
 const recordVersion = 1
 
+// maxRecord bounds what is read of these files.
+const maxRecord = 64 << 20
+
 // recordError says that logdir.BestFile or earlyStopFile is damaged.
 type recordError struct {
 	File string

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
@@ -17,7 +19,11 @@ const otherRows = "name a file with rows that have not trained"
 // a [*DataChangedError]. The caller must close the Dataset.
 func TestPart(ctx context.Context, logdir, source string, model *dataset.Schema) (*dataset.Dataset, error) {
 	name := filepath.Join(logdir, keptConfig)
-	if _, err := os.Stat(name); err != nil {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: atomicfile.ErrNotRegular}
+	}
+	if err != nil {
 		return nil, &dataset.Error{File: logdir, Reason: "has no config of a run", Hint: otherRows, Err: err}
 	}
 	c, err := config.Load(name, nil)

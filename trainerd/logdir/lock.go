@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/logging"
 	"github.com/trainerd/trainerd/internal/machine"
 )
@@ -238,7 +239,7 @@ func lockByFile(name string) (*Lock, Holder, error) {
 }
 
 func holderOf(name string) (Holder, error) {
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(nil, name)
 	if err != nil {
 		return Holder{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/dataset"
@@ -179,7 +180,7 @@ func openCheckpoint(ctx context.Context, prefix string, o Options) (*Model, erro
 // need.
 func Inference(prefix string) (*tfpb.MetaGraphDef, error) {
 	name := layout.MetaName(prefix)
-	wire, err := os.ReadFile(name)
+	wire, err := metagraph.ReadSavedMessage(name)
 	if err != nil {
 		return nil, &checkpoint.Error{Prefix: prefix, Err: err}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -64,9 +65,12 @@ func ReadLast(dir string) (*Last, error) {
 	return l, nil
 }
 
+// maxReport bounds what is read of a report, whose file may be another user's.
+const maxReport = 256 << 20
+
 // fromReport takes what the last run that has ended says.
 func (l *Last) fromReport() error {
-	text, err := os.ReadFile(filepath.Join(l.Logdir, JSONName))
+	text, err := atomicfile.ReadFileLimit(nil, filepath.Join(l.Logdir, JSONName), maxReport, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/ckptfmt/metagraph"
 	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -111,10 +112,10 @@ func Read(dir string, tags ...string) (*tfpb.MetaGraphDef, error) {
 func decode(dir string) (*tfpb.SavedModel, error) {
 	model := new(tfpb.SavedModel)
 	name, read := fileName, proto.Unmarshal
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := metagraph.ReadSavedMessage(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		name, read = textFileName, tfproto.UnmarshalText
-		data, err = os.ReadFile(filepath.Join(dir, name))
+		data, err = metagraph.ReadSavedMessage(filepath.Join(dir, name))
 	}
 	if err != nil {
 		return nil, &Error{Dir: dir, Reason: "is not a SavedModel", Err: err}

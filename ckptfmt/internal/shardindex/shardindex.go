@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 	"github.com/trainerd/trainerd/ckptfmt/internal/jsonscan"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 // maxBytes bounds the size of an index.
@@ -41,7 +41,7 @@ type Index struct {
 
 // Read reads an index. Lists of files are an error unless lists is true.
 func Read(name string, lists bool) (*Index, error) {
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(nil, name)
 	if err != nil {
 		return nil, err
 	}

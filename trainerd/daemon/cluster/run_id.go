@@ -17,10 +17,13 @@ import (
 // is another run, and must not take over the model that the original trains.
 const runIDFile = "run-id"
 
+// maxRunID bounds what is read of that file.
+const maxRunID = 4 << 10
+
 // readID returns the ID in the logdir, "" for none. A worker may see the folder by another
 // number than the chief.
 func (t *Task) readID() (string, error) {
-	text, err := os.ReadFile(filepath.Join(t.config.Logdir, runIDFile))
+	text, err := atomicfile.ReadFileLimit(nil, filepath.Join(t.config.Logdir, runIDFile), maxRunID, nil)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
