@@ -84,8 +84,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	progress := terminal.NewProgress(stderr, "reading")
 	defer progress.Clear()
-	stderr = progress.Before(stderr)
-	out := terminal.NewOutput(stdout)
+	stderr = terminal.Guard(progress.Before(stderr))
+	out := terminal.NewOutput(terminal.Screen(stdout))
 	app := newApp(out, stderr)
 	app.Metadata = map[string]any{progressKey: progress}
 	err := cliargs.Run(ctx, app, args)

@@ -14,6 +14,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/names"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 )
 
 func verifyCommand() *cli.Command {
@@ -281,7 +282,7 @@ func (v *verification) printFindings() error {
 		case f.Kind != "tensor":
 			what = f.Kind + " " + what
 		}
-		if _, err := fmt.Fprintf(v.c.App.Writer, "%s\t%s\n", what, f.Error); err != nil {
+		if _, err := fmt.Fprintf(v.c.App.Writer, "%s\t%s\n", what, terminal.Plain(f.Error)); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
@@ -74,7 +75,7 @@ func printEvent(w io.Writer, prefix string, e *tfpb.Event) error {
 	when := formatTime(e.GetWallTime(), "2006-01-02T15:04:05.000Z")
 	head := fmt.Sprintf("%s%-24s %8d  ", prefix, when, e.GetStep())
 	for _, line := range describe(e) {
-		if _, err := fmt.Fprintln(w, head+line); err != nil {
+		if _, err := fmt.Fprintln(w, head+terminal.Line(line)); err != nil {
 			return err
 		}
 	}

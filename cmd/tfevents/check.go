@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/garbage"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
@@ -47,7 +48,7 @@ type finding struct {
 func (f finding) where() string {
 	where := shown(f.Run)
 	if f.File != "" {
-		where = f.File
+		where = shown(f.File)
 	}
 	if f.Tag != "" {
 		where += fmt.Sprintf(": tag %q", f.Tag)
@@ -96,7 +97,7 @@ func printFindings(c *cli.Context, findings []finding) error {
 		if f.Damage {
 			where = style.Bad(f.where())
 		}
-		if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", where, f.Problem); err != nil {
+		if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", where, terminal.Line(f.Problem)); err != nil {
 			return err
 		}
 	}

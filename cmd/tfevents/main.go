@@ -94,7 +94,7 @@ func main() {
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	view := newScreen(stdout, stderr)
-	out, stderr := bufio.NewWriter(view.progress.Before(stdout)), view.progress.Before(stderr)
+	out, stderr := bufio.NewWriter(view.progress.Before(terminal.Screen(stdout))), terminal.Guard(view.progress.Before(stderr))
 	app := newApp(stdin, out, stderr)
 	app.Metadata = map[string]any{screenKey: view}
 	err := cliargs.Run(ctx, app, asDataServer(args))
@@ -125,11 +125,11 @@ func sayError(stderr io.Writer, err error) {
 
 // screen is what commands know of the terminal they run on, if they do.
 type screen struct {
-	stdout     io.Writer // the real one, for asking what it is
-	isTerminal bool      // stdout is one
-	style      terminal.Style
-	progress   *terminal.Progress
-	unread     error // of directories that cannot be read, once the command has found its runs
+	stdout, stderr io.Writer // the real ones, for asking what they are, and for the programs that are started
+	isTerminal     bool      // stdout is one
+	style          terminal.Style
+	progress       *terminal.Progress
+	unread         error // of directories that cannot be read, once the command has found its runs
 }
 
 // screenKey is where the app's metadata holds the screen.
@@ -137,7 +137,7 @@ const screenKey = "screen"
 
 func newScreen(stdout, stderr io.Writer) *screen {
 	return &screen{
-		stdout: stdout, isTerminal: terminal.Is(stdout), style: terminal.StyleFor(stdout),
+		stdout: stdout, stderr: stderr, isTerminal: terminal.Is(stdout), style: terminal.StyleFor(stdout),
 		progress: terminal.NewProgress(stderr, "reading"),
 	}
 }

@@ -263,7 +263,7 @@ func printStats(c *cli.Context, stats []*runStat) error {
 		fmt.Fprintf(w, "%s: %d events, %s%s\n", title, r.Events, terminal.Size(r.Bytes), when)
 		fmt.Fprintf(w, "sessions: started %d, stopped %d; checkpoints recorded: %d\n", r.Starts, r.Stops, r.Checkpoints)
 		for _, f := range r.Files {
-			fmt.Fprintf(w, "file %s: %d events, %s%s\n", f.File, f.Events, terminal.Size(f.Bytes), f.remarks())
+			fmt.Fprintf(w, "file %s: %d events, %s%s\n", shown(f.File), f.Events, terminal.Size(f.Bytes), f.remarks())
 		}
 		if err := r.table().Print(w, style); err != nil {
 			return err

@@ -27,7 +27,7 @@ func tensorboardCommand() *cli.Command {
 				return err
 			}
 			return tensorboard.Run(c.Context, &tensorboard.Command{
-				Logdirs: dirs, Args: flags, DataServer: self, Stdout: c.App.Writer, Stderr: c.App.ErrWriter,
+				Logdirs: dirs, Args: flags, DataServer: self, Stdout: screenOf(c).stdout, Stderr: screenOf(c).stderr,
 			})
 		},
 	}

@@ -83,7 +83,7 @@ func printVerified(c *cli.Context, infos []fileInfo) error {
 		if len(i.Damage) > 0 {
 			verdict = style.Bad(fmt.Sprintf("damaged, %d bytes lost", i.Lost))
 		}
-		if _, err := fmt.Fprintf(c.App.Writer, "%s: %d intact records, %d bytes; %s\n", i.File, i.Records, i.Bytes, verdict); err != nil {
+		if _, err := fmt.Fprintf(c.App.Writer, "%s: %d intact records, %d bytes; %s\n", shown(i.File), i.Records, i.Bytes, verdict); err != nil {
 			return err
 		}
 	}

@@ -292,12 +292,7 @@ func showText(w io.Writer, st *control.Status) error {
 
 // statusLine is the status of a run, which may be another user's, in one line with a curve.
 func statusLine(st *control.Status, curve string) string {
-	return onOneLine(fmt.Sprintf("%s: %s%s", st.Job, curve, st.Text()))
-}
-
-// onOneLine returns a text as a line that a terminal may have.
-func onOneLine(text string) string {
-	return strings.ReplaceAll(terminal.Plain(text), "\n", `\n`)
+	return terminal.Line(fmt.Sprintf("%s: %s%s", st.Job, curve, st.Text()))
 }
 
 // ago says when something was: by the clock, where that was set back since.
@@ -347,7 +342,8 @@ func watch(ctx context.Context, client *control.Client, w io.Writer, asJSON bool
 			err = showJSON(w, st)
 		case redraw:
 			line := statusLine(st, control.Sparkline(st.Losses, curveWidth)+" ")
-			_, err = fmt.Fprint(w, "\r\x1b[K", shorten(line, terminal.Width(w)-1))
+			fmt.Fprint(terminal.Beneath(w), "\r\x1b[K")
+			_, err = fmt.Fprint(w, shorten(line, terminal.Width(w)-1))
 		default:
 			_, err = fmt.Fprintln(w, statusLine(st, ""))
 		}

@@ -155,11 +155,11 @@ func writeConfusion(out io.Writer, s *predict.Score) error {
 	fmt.Fprintln(out, "confusion matrix: a row for each label, a column for each prediction")
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, name := range s.Classes {
-		fmt.Fprintf(t, "\t%s", name)
+		fmt.Fprintf(t, "\t%s", shown(name))
 	}
 	fmt.Fprintln(t, "\t")
 	for i, counts := range s.Confusion {
-		fmt.Fprintf(t, "%s", s.Classes[i])
+		fmt.Fprint(t, shown(s.Classes[i]))
 		for _, n := range counts {
 			fmt.Fprintf(t, "\t%d", n)
 		}

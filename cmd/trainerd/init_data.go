@@ -143,10 +143,10 @@ func printPlan(c *cli.Context, p *config.Template, file, why string) error {
 	if p.Plan.Numbers {
 		what = "a number"
 	}
-	fmt.Fprintf(w, "\nlabel: %s, chosen %s; it has %s\n", s.Columns[p.Plan.Label].Name, why, what)
+	fmt.Fprintf(w, "\nlabel: %s, chosen %s; it has %s\n", shown(s.Columns[p.Plan.Label].Name), why, what)
 	notes, err := s.Notes(c.Context, p.Plan)
 	for _, n := range notes {
-		fmt.Fprintf(w, "note: %s\n", n)
+		fmt.Fprintf(w, "note: %s\n", terminal.Line(n))
 	}
 	return err
 }

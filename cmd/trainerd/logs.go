@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/trainerd/control"
 )
 
@@ -44,7 +45,7 @@ func printEntry(w io.Writer, line []byte, asJSON bool) error {
 		if readable, err := readable(line); err == nil { // what is no entry is printed too
 			text = readable
 		}
-		text = onOneLine(text) // the run may be another user's
+		text = terminal.Line(text) // the run may be another user's
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err

@@ -50,7 +50,7 @@ EXAMPLES:
 					return unread
 				}
 				if c.Bool("watch") && !c.Bool("json") && terminal.Is(c.App.Writer) {
-					fmt.Fprint(c.App.Writer, "\x1b[H\x1b[2J")
+					fmt.Fprint(terminal.Beneath(c.App.Writer), "\x1b[H\x1b[2J")
 				}
 				if err := show(c.App.Writer, runs); err != nil || !c.Bool("watch") {
 					return cmp.Or(err, unread)

@@ -37,7 +37,7 @@ func main() {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	out := terminal.NewOutput(stdout)
+	out, stderr := terminal.NewOutput(terminal.Screen(stdout)), terminal.Guard(stderr)
 	app := newApp(stdin, out, stderr)
 	args, program, ok := cutProgram(args)
 	var err error
@@ -83,7 +83,7 @@ func saidCode(err error) (code int, said bool) {
 // asError marks the lines of a text as those of an error, where the journal
 // takes them.
 func asError(text string, stderr io.Writer) string {
-	if f, ok := stderr.(*os.File); !ok || !systemd.IsJournal(f, os.Getenv) {
+	if f, ok := terminal.Beneath(stderr).(*os.File); !ok || !systemd.IsJournal(f, os.Getenv) {
 		return text
 	}
 	const mark = "<3>" // syslog's number for an error

@@ -29,7 +29,7 @@ intended, and no point is left out. What comes after -- goes to it:
 			ctx, stop := signal.NotifyContext(c.Context, stopSignals()...) // TensorBoard ends with this command
 			context.AfterFunc(ctx, stop)                                   // a second signal ends it at once
 			defer stop()
-			return tensorboard.Run(ctx, &tensorboard.Command{Logdirs: dirs, Args: flags, Stdout: terminal.Beneath(c.App.Writer), Stderr: stderr})
+			return tensorboard.Run(ctx, &tensorboard.Command{Logdirs: dirs, Args: flags, Stdout: terminal.Beneath(c.App.Writer), Stderr: terminal.Beneath(stderr)})
 		},
 	}
 }

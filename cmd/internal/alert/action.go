@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -105,11 +106,28 @@ func (a *Alert) environment() []string {
 	if a.Value != nil {
 		value = a.Value.String()
 	}
-	return []string{
+	list := []string{
 		"TFEVENTS_TEXT=" + a.Text, "TFEVENTS_RULE=" + a.Rule, "TFEVENTS_LOGDIR=" + a.Logdir, "TFEVENTS_RUN=" + a.Run,
 		"TFEVENTS_TAG=" + a.Tag, "TFEVENTS_STEP=" + step, "TFEVENTS_VALUE=" + value,
 		"TFEVENTS_WALL_TIME=" + strconv.FormatFloat(float64(a.WallTime), 'f', -1, 64),
 	}
+	for i, v := range list {
+		list[i] = forEnvironment(v)
+	}
+	return list
+}
+
+// maxVariable is how much of a variable a command gets: Linux starts none with one of 128 KiB.
+const maxVariable = 32 << 10
+
+// forEnvironment returns a variable as the system takes it. A tag may have any bytes and any length; the JSON
+// has all of it.
+func forEnvironment(v string) string {
+	v = strings.ReplaceAll(v, "\x00", `\x00`)
+	if len(v) <= maxVariable {
+		return v
+	}
+	return strings.ToValidUTF8(v[:maxVariable], "") + "..."
 }
 
 // Webhook posts an alert as JSON to a URL.

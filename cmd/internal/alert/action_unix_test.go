@@ -25,3 +25,16 @@ func TestExec(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestExecOfOddTag has a tag that no variable can hold: the command runs all the same.
+func TestExecOfOddTag(t *testing.T) {
+	var out bytes.Buffer
+	a := &Alert{Tag: "a\x00b" + strings.Repeat("ü", 200_000)}
+	e := &Exec{Command: `printf %s "$TFEVENTS_TAG"; cat >/dev/null`, Stdout: &out, Stderr: &out}
+	if err := e.Do(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasPrefix(got, `a\x00bü`) || !strings.HasSuffix(got, "ü...") || len(got) > maxVariable {
+		t.Errorf("the tag has %d bytes: %.20q ...", len(got), got)
+	}
+}

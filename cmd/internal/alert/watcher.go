@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/summary"
@@ -193,7 +194,7 @@ func (w *Watcher) apply(rule *Rule, d *tfevents.RunData, now time.Time) *Alert {
 		}
 		value := Number(p.Value)
 		a.Tag, a.Step, a.Value, a.WallTime = s.Tag, &p.Step, &value, Number(p.WallTime)
-		a.Text = fmt.Sprintf("%s: %s: %s is %v at step %d", where(w.Logdir, d.Name), rule.Text, s.Tag, value, p.Step)
+		a.Text = fmt.Sprintf("%s: %s: %s is %v at step %d", where(w.Logdir, d.Name), rule.Text, terminal.Shown(s.Tag), value, p.Step)
 		return a
 	}
 	return nil
@@ -218,7 +219,7 @@ func (w *Watcher) applySilence(rule *Rule, d *tfevents.RunData, a *Alert, now ti
 	}
 	what := "the run"
 	if rule.tags != nil {
-		a.Tag, what = tag, tag
+		a.Tag, what = tag, terminal.Shown(tag)
 	}
 	a.WallTime = Number(last)
 	a.Text = fmt.Sprintf("%s: %s: nothing new of %s for %v", where(w.Logdir, d.Name), rule.Text, what,
@@ -226,8 +227,11 @@ func (w *Watcher) applySilence(rule *Rule, d *tfevents.RunData, a *Alert, now ti
 	return a
 }
 
-// where names a run.
-func where(logdir, run string) string { return filepath.ToSlash(filepath.Join(logdir, run)) }
+// where names a run in the text of an alert, which is one line whatever the names are: a mail has it as its
+// subject.
+func where(logdir, run string) string {
+	return terminal.Shown(filepath.ToSlash(filepath.Join(logdir, run)))
+}
 
 // samples walks the scalars of a series.
 func samples(d *tfevents.RunData, s *tfevents.Series) iter.Seq[Sample] {

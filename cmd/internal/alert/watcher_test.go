@@ -149,6 +149,21 @@ func TestValuesOfOtherTypes(t *testing.T) {
 	}
 }
 
+// TestTextIsOneLine has a tag that would begin a header of a mail, or move the cursor.
+func TestTextIsOneLine(t *testing.T) {
+	dir := t.TempDir()
+	a := newTraining(t, dir, 1e9)
+	a.add(1e9, 2, summary.Scalar("x\nBcc: all\x1b[2J", math.NaN()))
+	w := newWatcher(t, dir, filepath.Join(t.TempDir(), "s"), "/x/ is NaN")
+	alerts, err := w.Once(t.Context())
+	if err != nil || len(alerts) != 1 {
+		t.Fatal(alerts, err)
+	}
+	if got, want := alerts[0].Text, filepath.ToSlash(dir)+`: /x/ is NaN: "x\nBcc: all\x1b[2J" is NaN at step 2`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestSkipExisting(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state.json")
 	a := newTraining(t, filepath.Join(dir, "a"), 1e9)

@@ -27,14 +27,22 @@ func Plain(text string) string {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
 		if part := text[:n]; isOddInText(r) {
-			quoted := strconv.Quote(part)
-			b.WriteString(quoted[1 : len(quoted)-1])
+			b.WriteString(escaped(part))
 		} else {
 			b.WriteString(part)
 		}
 		text = text[n:]
 	}
 	return b.String()
+}
+
+// Line returns a text as one line that a terminal may have, as [Plain] does.
+func Line(text string) string { return strings.ReplaceAll(Plain(text), "\n", `\n`) }
+
+// escaped returns a text with escapes as Go writes them, without quotes.
+func escaped(text string) string {
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
 }
 
 func isOddInText(r rune) bool {

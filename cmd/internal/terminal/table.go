@@ -3,6 +3,7 @@ package terminal
 import (
 	"encoding/binary"
 	"io"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -39,6 +40,7 @@ func (t *Table) Add(cells ...string) {
 	}
 	b := binary.AppendUvarint(t.pieces[last], uint64(len(cells)))
 	for i, cell := range cells {
+		cell = asCell(cell)
 		n := utf8.RuneCountInString(cell)
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(len(cell))), uint64(n))
 		b = append(b, cell...)
@@ -48,6 +50,16 @@ func (t *Table) Add(cells ...string) {
 	}
 	t.pieces[last] = b
 }
+
+// asCell returns a text as a cell that a terminal may have, in one line.
+func asCell(text string) string {
+	if !strings.ContainsFunc(text, isHarmfulInCell) {
+		return text
+	}
+	return string(harmless([]byte(text), isHarmfulInCell))
+}
+
+func isHarmfulInCell(r rune) bool { return r == '\n' || r == '\t' || isHarmful(r) }
 
 // tablePiece is how much text is kept or written at once.
 const tablePiece = 256 << 10

@@ -33,6 +33,18 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTableOfHostileCells has names that would move the cursor or begin another row.
+func TestTableOfHostileCells(t *testing.T) {
+	var table Table
+	table.Add("a\nb\tc", "\x1b[2J\u202e")
+	table.Add("東京\u3000", bold+"x"+plain)
+	want := `a\nb\tc  \x1b[2J\u202e` + "\n東京\u3000      " + bold + "x" + plain + "\n"
+	var out bytes.Buffer
+	if err := table.Print(&out, Style{}); err != nil || out.String() != want {
+		t.Errorf("%v, printed\n%q, want\n%q", err, out.String(), want)
+	}
+}
+
 // A cell wider than the limit does not widen its column.
 func TestTableWithAWideCell(t *testing.T) {
 	table := NewTable("NAME", "SIZE")
