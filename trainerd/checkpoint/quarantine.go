@@ -134,13 +134,13 @@ func placesIn(dir string, files []string) []string {
 // renameAll renames all files, or where one cannot be, none.
 func renameAll(fsys ckptfmt.FS, from, to []string) error {
 	for i := range from {
-		err := fsys.Rename(from[i], to[i])
+		err := atomicfile.Move(fsys, from[i], to[i])
 		if err == nil {
 			continue
 		}
 		errs := []error{err}
 		for i--; i >= 0; i-- {
-			errs = append(errs, fsys.Rename(to[i], from[i]))
+			errs = append(errs, atomicfile.Move(fsys, to[i], from[i]))
 		}
 		return errors.Join(errs...)
 	}

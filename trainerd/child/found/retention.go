@@ -111,7 +111,7 @@ func (s *Store) Rotate() (deleted []Checkpoint, err error) {
 func (s *Store) remove(c Checkpoint) error {
 	for _, name := range slices.Backward(c.files) { // an index before its data
 		temp := atomicfile.TempName(s.abs(name))
-		if err := s.disk.Rename(s.abs(name), temp); err != nil {
+		if err := atomicfile.Move(s.disk, s.abs(name), temp); err != nil {
 			return err
 		}
 		if err := s.disk.SyncDir(filepath.Dir(temp)); err != nil && !atomicfile.CannotSync(err) {
