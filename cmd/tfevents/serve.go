@@ -18,6 +18,7 @@ import (
 
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
 	"github.com/trainerd/trainerd/tfevents/dataserver"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // indexGCPercent keeps the memory of ten thousand runs below 300 MiB.
@@ -98,6 +99,7 @@ func serve(c *cli.Context) error {
 			cancel()
 		}()
 	}
+	defer system.KeepReaping()()
 	return server.Serve(ctx, ln)
 }
 

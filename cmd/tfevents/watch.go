@@ -12,7 +12,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/trainerd/trainerd/cmd/internal/alert"
+	"github.com/trainerd/trainerd/cmd/internal/terminal"
 	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // errFired sets the exit code of watch --once.
@@ -59,6 +61,9 @@ func watch(c *cli.Context) error {
 	}
 	screenOf(c).progress = nil
 	if !c.Bool("once") {
+		if !c.IsSet("exec") { // else programs are started, and waited for
+			defer system.KeepReaping()()
+		}
 		err := w.Watch(c.Context)
 		if errors.Is(err, context.Canceled) {
 			return context.Canceled
@@ -112,8 +117,9 @@ func newWatcher(c *cli.Context, logdir string) (*alert.Watcher, error) {
 }
 
 func addActions(c *cli.Context, w *alert.Watcher) error {
+	view := screenOf(c)
 	for _, command := range c.StringSlice("exec") {
-		w.Actions = append(w.Actions, &alert.Exec{Command: command, Stdout: c.App.Writer, Stderr: c.App.ErrWriter})
+		w.Actions = append(w.Actions, &alert.Exec{Command: command, Stdout: view.stdout, Stderr: view.stderr})
 	}
 	for _, text := range c.StringSlice("webhook") {
 		hook, err := alert.ParseWebhook(text)
@@ -127,7 +133,7 @@ func addActions(c *cli.Context, w *alert.Watcher) error {
 
 // printAlert prints an alert at once, for a reader who follows the output.
 func printAlert(c *cli.Context, a *alert.Alert) {
-	line := []byte(a.Text)
+	line := []byte(terminal.Line(a.Text))
 	if c.Bool("json") {
 		line, _ = json.Marshal(a) // it cannot fail: all parts are strings and numbers
 	}

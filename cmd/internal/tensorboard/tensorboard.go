@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
 // BinaryVariable is what TensorBoard looks at for a data server.
@@ -63,7 +65,11 @@ func Run(ctx context.Context, c *Command) error {
 	cmd.Stdout, cmd.Stderr = c.Stdout, c.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopGrace
-	err = cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer system.KeepReapingExcept(cmd.Process.Pid)()
+	err = cmd.Wait()
 	if ctx.Err() != nil {
 		return nil
 	}

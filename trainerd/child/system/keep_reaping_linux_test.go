@@ -25,8 +25,28 @@ func TestKeepReaping(t *testing.T) {
 }
 
 func reapOneByOne(t *testing.T) {
-	end := keepReaping()
-	defer end()
+	end := keepReaping(reapAll)
+	awaitOrphans(t)
+	end()
+	program := exec.Command("sh", "-c", "read x; exit 3")
+	input, err := program.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer keepReaping(func() { ReapOrphans(program.Process.Pid) })()
+	awaitOrphans(t)
+	input.Close()
+	awaitOrphans(t) // the program may have ended before them
+	if err := program.Wait(); program.ProcessState.ExitCode() != 3 {
+		t.Errorf("the program has ended with %v, want exit status 3", err)
+	}
+}
+
+func awaitOrphans(t *testing.T) {
+	t.Helper()
 	for range 3 {
 		orphan, err := os.StartProcess("/proc/self/exe", []string{"orphan", "-test.run", "^$"}, &os.ProcAttr{})
 		if err != nil {

@@ -25,19 +25,28 @@ func KeepReaping() (end func()) {
 	if os.Getpid() != 1 {
 		return func() {}
 	}
-	return keepReaping()
+	return keepReaping(reapAll)
 }
 
-func keepReaping() (end func()) {
+// KeepReapingExcept is KeepReaping for a process that has started one program, for which something
+// else waits.
+func KeepReapingExcept(program int) (end func()) {
+	if os.Getpid() != 1 {
+		return func() {}
+	}
+	return keepReaping(func() { ReapOrphans(program) })
+}
+
+func keepReaping(reap func()) (end func()) {
 	children, ended := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(children, syscall.SIGCHLD)
 	go func() {
 		defer close(ended)
 		for range children {
-			reapAll()
+			reap()
 		}
 	}()
-	reapAll() // those that ended before
+	reap() // those that ended before
 	return func() {
 		signal.Stop(children)
 		close(children)
