@@ -3,6 +3,7 @@ package system
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -74,15 +75,16 @@ func forbiddenOr(err error) error {
 const startTime = time.Minute
 
 // removeDeadSockets removes the sockets that processes which were killed have left in a
-// folder: those at which nobody listens. Others' cannot be entered.
+// folder: those at which nobody listens. Others' cannot be entered. A file of that name is somebody's work,
+// and a link may lead to it; to connect to a file is refused as it is by a dead socket.
 func removeDeadSockets(temp string) {
 	entries, _ := os.ReadDir(temp) // where that fails, they wait for the next look
 	for _, entry := range entries {
 		name := filepath.Join(temp, entry.Name(), socketName)
-		if !strings.HasPrefix(entry.Name(), socketDir) {
+		if !strings.HasPrefix(entry.Name(), socketDir) || !entry.IsDir() {
 			continue
 		}
-		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > startTime && isDead(name) {
+		if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSocket != 0 && time.Since(info.ModTime()) > startTime && isDead(name) {
 			os.Remove(name)
 			os.Remove(filepath.Dir(name))
 		}

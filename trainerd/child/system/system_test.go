@@ -66,6 +66,11 @@ func TestKilledProcessesSocket(t *testing.T) {
 	}
 	dead, used, fresh := leave("trainerd-1", true, true), leave("trainerd-2", true, false), leave("trainerd-3", false, true)
 	other := leave("other", true, true)
+	work, linked := filepath.Join(temp, "trainerd-results", socketName), leave("elsewhere", true, true)
+	if err := errors.Join(os.Mkdir(filepath.Dir(work), 0o700), os.WriteFile(work, nil, 0o600), os.Chtimes(work, time.Time{}, time.Now().Add(-time.Hour)),
+		os.Symlink("elsewhere", filepath.Join(temp, "trainerd-link"))); err != nil {
+		t.Fatal(err)
+	}
 	ln, err := OS{}.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +79,7 @@ func TestKilledProcessesSocket(t *testing.T) {
 	if _, err := os.Lstat(filepath.Dir(dead)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%s is still there: %v", dead, err)
 	}
-	for _, socket := range []string{used, fresh, other} {
+	for _, socket := range []string{used, fresh, other, work, linked} {
 		if _, err := os.Lstat(socket); err != nil {
 			t.Error(err)
 		}
