@@ -49,9 +49,17 @@ func MetaName(prefix string) string {
 // written, as TensorFlow has it.
 const tempMark = ".tempstate"
 
-// TempName returns a new name for a file that is being written.
+// longestName is how many bytes a name has at most, on nearly every file system.
+const longestName = 255
+
+// TempName returns a new name for a file that is being written. It is not too long where the file's
+// own name is not.
 func TempName(name string) string {
-	return name + tempMark + strconv.FormatUint(rand.Uint64(), 10)
+	temp := name + tempMark + strconv.FormatUint(rand.Uint64(), 10)
+	if len(filepath.Base(temp)) > longestName {
+		return atomicfile.TempName(name)
+	}
+	return temp
 }
 
 var tempPattern = lazyregexp.New(`\.tempstate[0-9]+$`)

@@ -44,6 +44,10 @@ func TestNames(t *testing.T) {
 	if a == b || !strings.HasPrefix(a, "d/m-1.index.") || !IsTemp(filepath.Base(a)) {
 		t.Errorf("temporary names %s, %s", a, b)
 	}
+	long := "d/" + strings.Repeat("m", 230) + ".index"
+	if temp := filepath.Base(TempName(long)); len(temp) > 255 || !IsTemp(temp) {
+		t.Errorf("the temporary name for a name of 236 bytes has %d: %s", len(temp), temp)
+	}
 }
 
 // Data is published first, the manifest last, and nothing else is a part.

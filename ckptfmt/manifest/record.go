@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,11 +112,18 @@ func (r *Record) Manifest() *Manifest {
 	return &Manifest{Step: r.Step, WallTime: r.WallTime, Metrics: r.Metrics, Measured: r.Measured}
 }
 
-// RecordName returns the name of a record's file within a logdir.
+// longestName is how many bytes a name has at most, on nearly every file system.
+const longestName = 255
+
+// RecordName returns the name of a record's file within a logdir. Where the name of the checkpoint would make
+// it too long, as a path with letters of three bytes does, it has a checksum.
 func RecordName(name string, step int64) string {
 	key := strconv.FormatInt(step, 10)
 	if step < 0 {
 		key = "name-" + url.PathEscape(name)
+		if len(key)+len(recordSuffix) > longestName {
+			key = fmt.Sprintf("name-%x", sha256.Sum256([]byte(name)))
+		}
 	}
 	return filepath.Join(RecordsDir, key+recordSuffix)
 }
@@ -172,8 +180,7 @@ func Records(logdir string) (all []*Record, bad []error) {
 }
 
 func readRecord(name string) (*Record, error) {
-	tooLarge := func(size int64) error { return corruptManifest(name, fmt.Errorf("%d bytes are too many", size)) }
-	b, err := atomicfile.ReadFileLimit(nil, name, maxSize, tooLarge)
+	b, err := readLimited(name)
 	if err != nil {
 		return nil, err
 	}

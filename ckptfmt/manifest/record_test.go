@@ -77,6 +77,30 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// TestRecordOfLongName has names that the file system takes, and whose records would have longer ones: each has
+// a record of its own.
+func TestRecordOfLongName(t *testing.T) {
+	root, first := recorded(t)
+	var want []string
+	for _, name := range []string{strings.Repeat("模", 40) + ".a", strings.Repeat("模", 40) + ".b", strings.Repeat("outputs/", 31) + "last"} {
+		one := *first
+		one.Name, one.Step = name, -1
+		if err := one.Write(nil, root.Name()); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, name)
+	}
+	var got []string
+	all, bad := Records(root.Name())
+	for _, r := range all {
+		got = append(got, r.Name)
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) || len(bad) > 0 {
+		t.Errorf("%q, %v; want %q", got, bad, want)
+	}
+}
+
 // Records that cannot be read are left out, with the reason; files that are none
 // are not looked at.
 func TestBadRecords(t *testing.T) {
