@@ -42,18 +42,8 @@ func machineMemory(meminfo string) int64 {
 // process is in, or MaxInt64.
 func cgroupMemory(self, root string) int64 {
 	least := int64(math.MaxInt64)
-	data, _ := os.ReadFile(self)
-	for line := range strings.Lines(string(data)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		switch {
-		case parts[0] == "0" && parts[1] == "":
-			least = min(least, limitUpwards(root, parts[2], "memory.max"))
-		case parts[1] == "memory":
-			least = min(least, limitUpwards(filepath.Join(root, "memory"), parts[2], "memory.limit_in_bytes"))
-		}
+	for _, g := range memoryGroups(self, root) {
+		least = min(least, limitUpwards(g.root, g.path, g.limit))
 	}
 	return least
 }

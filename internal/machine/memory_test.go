@@ -24,6 +24,8 @@ func TestMachineMemory(t *testing.T) {
 	file("v2/a/memory.max", "3000\n")
 	file("v2/a/b/memory.max", "4000\n")
 	file("v1/memory/memory.limit_in_bytes", "5000\n")
+	file("v2/a/memory.events", "oom 9\noom_kill 3\noom_group_kill 0\n")
+	file("v1/memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n")
 	const unknown = math.MaxInt64
 	for _, test := range []struct {
 		what      string
@@ -36,6 +38,9 @@ func TestMachineMemory(t *testing.T) {
 		{"a path of the host", cgroupMemory(file("self1", "4:memory:/docker/x\n1:cpu:/\n"), filepath.Join(dir, "v1")), 5000},
 		{"no limit", cgroupMemory(file("self0", "0::/\n"), filepath.Join(dir, "v2")), unknown},
 		{"no group", cgroupMemory(filepath.Join(dir, "none"), dir), unknown},
+		{"kills in a group, by the one above it", oomKills(file("self3", "0::/a/b\n"), filepath.Join(dir, "v2")), 3},
+		{"kills in a group of version 1", oomKills(file("self4", "4:memory:/docker/x\n"), filepath.Join(dir, "v1")), 5},
+		{"no kills", oomKills(filepath.Join(dir, "none"), dir), 0},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %d, want %d", test.what, test.got, test.want)

@@ -65,6 +65,9 @@ type Exit struct {
 	// DiskFull says that it failed while the disk had less room than its checkpoint takes, or
 	// two of them once it had trained.
 	DiskFull bool
+	// OutOfMemory says that the kernel has ended a process of this control group meanwhile because
+	// memory ran out: the program, one of its own, or another.
+	OutOfMemory bool
 	// Left are processes that the program had started and has left running, though it
 	// has succeeded: it trains in the background, where nobody restarts it.
 	Left []int
@@ -74,10 +77,14 @@ func (e *Exit) String() string {
 	if e.Code == notStartedCode && e.Signal == 0 {
 		return "could not be started"
 	}
+	text := fmt.Sprintf("ended with exit code %d", e.Code)
 	if e.Signal != 0 {
-		return fmt.Sprintf("was ended by signal %d (%v)", int(e.Signal), e.Signal)
+		text = fmt.Sprintf("was ended by signal %d (%v)", int(e.Signal), e.Signal)
 	}
-	return fmt.Sprintf("ended with exit code %d", e.Code)
+	if e.OutOfMemory {
+		text += ", and the kernel has ended a process because memory ran out"
+	}
+	return text
 }
 
 // wasKilled reports whether a SIGKILL from elsewhere has ended the program, or the
@@ -134,7 +141,7 @@ type StartError struct {
 }
 
 func (e *StartError) Error() string {
-	return fmt.Sprintf("cannot start %s: %v", strings.Join(e.Command, " "), e.Err)
+	return fmt.Sprintf("cannot start %s: %v%s", strings.Join(e.Command, " "), e.Err, startHint(e.Err))
 }
 
 // Unwrap returns the cause.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trainerd/trainerd/internal/machine"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
@@ -79,7 +80,7 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(a.reports)
-	begun := time.Now()
+	begun, kills := time.Now(), machine.OOMKills()
 	program, err := start()
 	if err != nil {
 		started <- err
@@ -111,7 +112,8 @@ func (a *process) run(started chan<- error, start func() (system.Program, error)
 			a.reports <- queued{report, time.Now()}
 		}
 	}
-	a.exit = Exit{Attempt: a.number, Code: code, Signal: sig, Took: time.Since(begun), Step: -1}
+	a.exit = Exit{Attempt: a.number, Code: code, Signal: sig, Took: time.Since(begun), Step: -1,
+		OutOfMemory: code != 0 && machine.OOMKills() > kills}
 }
 
 // endGroup ends what the program has started and left. After a SIGTERM that may still
