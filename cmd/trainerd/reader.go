@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/cmd/internal/terminal"
+	"github.com/trainerd/trainerd/internal/logging"
 )
 
 // outliveReaders makes writing to a pipe that nobody reads an error, also on the
@@ -142,6 +143,11 @@ type outputs struct{ stdout, stderr io.Writer }
 // are the same file, so that lines stay in their order.
 func unheld(stdout, stderr io.Writer, other slog.Handler) outputs {
 	stdout, stderr = terminal.Beneath(stdout), terminal.Beneath(stderr)
+	for _, w := range []io.Writer{stdout, stderr} {
+		if f, ok := w.(*os.File); ok {
+			logging.Append(f)
+		}
+	}
 	if sameFile(stdout, stderr) {
 		w := newLogWriter(stderr, "the output", other)
 		return outputs{stdout: w, stderr: w}
