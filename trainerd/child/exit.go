@@ -141,7 +141,7 @@ type StartError struct {
 }
 
 func (e *StartError) Error() string {
-	return fmt.Sprintf("cannot start %s: %v", strings.Join(e.Command, " "), e.Err)
+	return fmt.Sprintf("cannot start %s: %v%s", strings.Join(e.Command, " "), e.Err, startHint(e.Err))
 }
 
 // Unwrap returns the cause.
