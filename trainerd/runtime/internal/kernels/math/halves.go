@@ -118,8 +118,13 @@ func softplusSteps(r round16) exec.Kernel {
 }
 
 func eachStep(f func(x float32, r round16) float32) func(round16) exec.Kernel {
+	var bfloats, halves stepTable
 	return func(r round16) exec.Kernel {
-		return elem.Unary(func(x float32) float32 { return f(x, r) })
+		one := func(x float32) float32 { return f(x, r) }
+		if half := r(1+1./1024) > 1; half {
+			return elem.SliceUnary(func(d, x []float32) { halves.apply(d, x, true, one) })
+		}
+		return elem.SliceUnary(func(d, x []float32) { bfloats.apply(d, x, false, one) })
 	}
 }
 
