@@ -330,3 +330,43 @@ func (q *Quantizer[T]) Round(v T) T {
 	level := T((v-q.Low)*q.Inverse) - q.Zero + 0.5
 	return T(math.Floor(float64(level))) * q.Scale
 }
+
+// Raise sets d to x unless d is above it: what is no number does not stay.
+func Raise[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := raiseWide(d, x); i < len(d); i++ {
+		if !(d[i] > x[i]) {
+			d[i] = x[i]
+		}
+	}
+}
+
+// Lower sets d to x unless d is below it.
+func Lower[T Float](d, x []T) {
+	x = x[:len(d)]
+	for i := lowerWide(d, x); i < len(d); i++ {
+		if !(d[i] < x[i]) {
+			d[i] = x[i]
+		}
+	}
+}
+
+// QuantizeGrad is the gradient of numbers x that are between the bounds of a quantizer; lower
+// and higher are what those beyond the bounds give to them. What is nothing is g*0.
+func QuantizeGrad[T Float](d, lower, higher, g, x []T, q *Quantizer[T]) {
+	lower, higher, g, x = lower[:len(d)], higher[:len(d)], g[:len(d)], x[:len(d)]
+	for i := quantizeGradWide(d, lower, higher, g, x, q); i < len(d); i++ {
+		var within, below, above T
+		v := x[i]
+		if q.Low > v {
+			below = 1
+		}
+		if v > q.High {
+			above = 1
+		}
+		if below+above == 0 && v == v {
+			within = 1
+		}
+		d[i], lower[i], higher[i] = g[i]*within, g[i]*below, g[i]*above
+	}
+}

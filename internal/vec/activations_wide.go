@@ -301,3 +301,33 @@ func quantizeWide[T Float](d, x []T, q *Quantizer[T]) int {
 	}
 	return n
 }
+
+func raiseWide[T Float](d, x []T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sRaise(f32(d), f32(x), n)
+	} else {
+		dRaise(f64(d), f64(x), n)
+	}
+	return n
+}
+
+func lowerWide[T Float](d, x []T) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sLower(f32(d), f32(x), n)
+	} else {
+		dLower(f64(d), f64(x), n)
+	}
+	return n
+}
+
+func quantizeGradWide[T Float](d, lower, higher, g, x []T, q *Quantizer[T]) int {
+	n := wide[T](len(d))
+	if single[T]() {
+		sQuantizeGrad(f32(d), f32(lower), f32(higher), f32(g), f32(x), float32(q.Low), float32(q.High), 1, 0, n)
+	} else {
+		dQuantizeGrad(f64(d), f64(lower), f64(higher), f64(g), f64(x), float64(q.Low), float64(q.High), 1, 0, n)
+	}
+	return n
+}

@@ -134,6 +134,16 @@ func sQuantize(d *float32, x *float32, low float32, high float32, inverse float3
 //go:noescape
 func dQuantize(d *float64, x *float64, low float64, high float64, inverse float64, zero float64, half float64, scale float64, n int)
 
+// sQuantizeGrad sets d to grad where x is from low to high, lower to it below, higher to it above, and else to grad*0; none is zero.
+//
+//go:noescape
+func sQuantizeGrad(d *float32, lower *float32, higher *float32, grad *float32, x *float32, low float32, high float32, one float32, none float32, n int)
+
+// dQuantizeGrad sets d to grad where x is from low to high, lower to it below, higher to it above, and else to grad*0; none is zero.
+//
+//go:noescape
+func dQuantizeGrad(d *float64, lower *float64, higher *float64, grad *float64, x *float64, low float64, high float64, one float64, none float64, n int)
+
 // sLarger sets best to x, and place to at, where x is above best.
 //
 //go:noescape
@@ -153,6 +163,26 @@ func sLargest(d *float32, x *float32, n int)
 //
 //go:noescape
 func dLargest(d *float64, x *float64, n int)
+
+// sRaise sets d to x unless d is above it.
+//
+//go:noescape
+func sRaise(d *float32, x *float32, n int)
+
+// dRaise sets d to x unless d is above it.
+//
+//go:noescape
+func dRaise(d *float64, x *float64, n int)
+
+// sLower sets d to x unless d is below it.
+//
+//go:noescape
+func sLower(d *float32, x *float32, n int)
+
+// dLower sets d to x unless d is below it.
+//
+//go:noescape
+func dLower(d *float64, x *float64, n int)
 
 // sAddEqual adds x to d where place is at.
 //
@@ -584,6 +614,11 @@ func sLanes(lanes *float64, x *float32, n int)
 //go:noescape
 func sSquareLanes(lanes *float64, x *float32, n int)
 
+// sSumLanes returns the sum of x.
+//
+//go:noescape
+func sSumLanes(x *float32, n int) float64
+
 // sMaxLanes sets lane i%16 to element i of x where that is larger or no number.
 //
 //go:noescape
@@ -738,6 +773,16 @@ func sLess(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
 //
 //go:noescape
 func sLessEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+
+// sEqual sets d to whether x == y, as 1 or 0.
+//
+//go:noescape
+func sEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+
+// sNotEqual sets d to whether x != y, as 1 or 0.
+//
+//go:noescape
+func sNotEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
 
 // fromHalf sets d to the halves x.
 //

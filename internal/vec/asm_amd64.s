@@ -684,6 +684,94 @@ done:
 	VZEROUPPER
 	RET
 
+// func sQuantizeGrad(d *float32, lower *float32, higher *float32, grad *float32, x *float32, low float32, high float32, one float32, none float32, n int)
+// Requires: AVX
+TEXT ·sQuantizeGrad(SB), NOSPLIT, $0-64
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         lower+8(FP), DX
+	MOVQ         higher+16(FP), BX
+	MOVQ         grad+24(FP), SI
+	MOVQ         x+32(FP), DI
+	VBROADCASTSS low+40(FP), Y0
+	VBROADCASTSS high+44(FP), Y1
+	VBROADCASTSS one+48(FP), Y2
+	VBROADCASTSS none+52(FP), Y3
+	MOVQ         n+56(FP), R8
+	SUBQ         $0x08, R8
+	JLT          done
+
+loop:
+	VMOVUPS   (DI)(AX*1), Y4
+	VMOVUPS   (SI)(AX*1), Y5
+	VCMPPS    $0x1e, Y1, Y4, Y6
+	VCMPPS    $0x00, Y4, Y4, Y7
+	VANDPS    Y7, Y2, Y7
+	VBLENDVPS Y6, Y3, Y7, Y6
+	VCMPPS    $0x1e, Y4, Y0, Y7
+	VBLENDVPS Y7, Y3, Y6, Y6
+	VMULPS    Y6, Y5, Y6
+	VMOVUPS   Y6, (CX)(AX*1)
+	VCMPPS    $0x1e, Y4, Y0, Y6
+	VANDPS    Y6, Y2, Y6
+	VMULPS    Y6, Y5, Y6
+	VMOVUPS   Y6, (DX)(AX*1)
+	VCMPPS    $0x1e, Y1, Y4, Y4
+	VANDPS    Y4, Y2, Y4
+	VMULPS    Y4, Y5, Y4
+	VMOVUPS   Y4, (BX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, R8
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dQuantizeGrad(d *float64, lower *float64, higher *float64, grad *float64, x *float64, low float64, high float64, one float64, none float64, n int)
+// Requires: AVX
+TEXT ·dQuantizeGrad(SB), NOSPLIT, $0-80
+	XORQ         AX, AX
+	MOVQ         d+0(FP), CX
+	MOVQ         lower+8(FP), DX
+	MOVQ         higher+16(FP), BX
+	MOVQ         grad+24(FP), SI
+	MOVQ         x+32(FP), DI
+	VBROADCASTSD low+40(FP), Y0
+	VBROADCASTSD high+48(FP), Y1
+	VBROADCASTSD one+56(FP), Y2
+	VBROADCASTSD none+64(FP), Y3
+	MOVQ         n+72(FP), R8
+	SUBQ         $0x04, R8
+	JLT          done
+
+loop:
+	VMOVUPS   (DI)(AX*1), Y4
+	VMOVUPS   (SI)(AX*1), Y5
+	VCMPPD    $0x1e, Y1, Y4, Y6
+	VCMPPD    $0x00, Y4, Y4, Y7
+	VANDPD    Y7, Y2, Y7
+	VBLENDVPD Y6, Y3, Y7, Y6
+	VCMPPD    $0x1e, Y4, Y0, Y7
+	VBLENDVPD Y7, Y3, Y6, Y6
+	VMULPD    Y6, Y5, Y6
+	VMOVUPS   Y6, (CX)(AX*1)
+	VCMPPD    $0x1e, Y4, Y0, Y6
+	VANDPD    Y6, Y2, Y6
+	VMULPD    Y6, Y5, Y6
+	VMOVUPS   Y6, (DX)(AX*1)
+	VCMPPD    $0x1e, Y1, Y4, Y4
+	VANDPD    Y4, Y2, Y4
+	VMULPD    Y4, Y5, Y4
+	VMOVUPS   Y4, (BX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, R8
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sLarger(best *float32, place *float32, x *float32, at float32, n int)
 // Requires: AVX
 TEXT ·sLarger(SB), NOSPLIT, $0-40
@@ -786,6 +874,102 @@ loop:
 	VCMPPD    $0x00, Y1, Y1, Y2
 	VCMPPD    $0x1e, Y0, Y1, Y3
 	VBLENDVPD Y3, Y1, Y0, Y0
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sRaise(d *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sRaise(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX)(AX*1), Y0
+	VMOVUPS   (DX)(AX*1), Y1
+	VCMPPS    $0x1e, Y1, Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dRaise(d *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·dRaise(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x04, BX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX)(AX*1), Y0
+	VMOVUPS   (DX)(AX*1), Y1
+	VCMPPD    $0x1e, Y1, Y0, Y2
+	VBLENDVPD Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x04, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sLower(d *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sLower(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x08, BX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX)(AX*1), Y0
+	VMOVUPS   (DX)(AX*1), Y1
+	VCMPPS    $0x1e, Y0, Y1, Y2
+	VBLENDVPS Y2, Y0, Y1, Y0
+	VMOVUPS   Y0, (CX)(AX*1)
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dLower(d *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·dLower(SB), NOSPLIT, $0-24
+	XORQ AX, AX
+	MOVQ d+0(FP), CX
+	MOVQ x+8(FP), DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x04, BX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX)(AX*1), Y0
+	VMOVUPS   (DX)(AX*1), Y1
+	VCMPPD    $0x1e, Y0, Y1, Y2
 	VBLENDVPD Y2, Y0, Y1, Y0
 	VMOVUPS   Y0, (CX)(AX*1)
 	ADDQ      $0x20, AX
@@ -4606,6 +4790,39 @@ done:
 	VZEROUPPER
 	RET
 
+// func sSumLanes(x *float32, n int) float64
+// Requires: AVX, SSE2
+TEXT ·sSumLanes(SB), NOSPLIT, $0-24
+	MOVQ   x+0(FP), AX
+	MOVQ   n+8(FP), CX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+loop:
+	VCVTPS2PD    (AX), Y4
+	VADDPD       Y4, Y0, Y0
+	VCVTPS2PD    16(AX), Y4
+	VADDPD       Y4, Y1, Y1
+	VCVTPS2PD    32(AX), Y4
+	VADDPD       Y4, Y2, Y2
+	VCVTPS2PD    48(AX), Y4
+	VADDPD       Y4, Y3, Y3
+	ADDQ         $0x40, AX
+	SUBQ         $0x10, CX
+	JNE          loop
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	MOVSD        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
 // func sMaxLanes(lanes *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sMaxLanes(SB), NOSPLIT, $0-24
@@ -6506,6 +6723,72 @@ loop:
 	VMOVUPS      (CX), Y1
 	VMOVUPS      (BX), Y2
 	VCMPPS       $0x12, Y2, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKSSDW    X2, X1, X2
+	VPACKSSWB    X2, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	SUBQ         $0x08, DI
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+// Requires: AVX, AVX2
+TEXT ·sEqual(SB), NOSPLIT, $0-48
+	MOVQ     d+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     xStep+16(FP), DX
+	MOVQ     y+24(FP), BX
+	MOVQ     yStep+32(FP), SI
+	VPCMPEQD Y0, Y0, Y0
+	VPSRLD   $0x1f, Y0, Y0
+	MOVQ     n+40(FP), DI
+	SUBQ     $0x08, DI
+	JLT      done
+
+loop:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (BX), Y2
+	VCMPPS       $0x00, Y2, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKSSDW    X2, X1, X2
+	VPACKSSWB    X2, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	SUBQ         $0x08, DI
+	JGE          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sNotEqual(d *byte, x *float32, xStep int, y *float32, yStep int, n int)
+// Requires: AVX, AVX2
+TEXT ·sNotEqual(SB), NOSPLIT, $0-48
+	MOVQ     d+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     xStep+16(FP), DX
+	MOVQ     y+24(FP), BX
+	MOVQ     yStep+32(FP), SI
+	VPCMPEQD Y0, Y0, Y0
+	VPSRLD   $0x1f, Y0, Y0
+	MOVQ     n+40(FP), DI
+	SUBQ     $0x08, DI
+	JLT      done
+
+loop:
+	VMOVUPS      (CX), Y1
+	VMOVUPS      (BX), Y2
+	VCMPPS       $0x04, Y2, Y1, Y1
 	VPAND        Y0, Y1, Y1
 	VEXTRACTI128 $0x01, Y1, X2
 	VPACKSSDW    X2, X1, X2

@@ -134,6 +134,16 @@ func sQuantize(d, x *float32, low, high, inverse, zero, half, scale float32, n i
 //go:noescape
 func dQuantize(d, x *float64, low, high, inverse, zero, half, scale float64, n int)
 
+// sQuantizeGrad sets d to grad where x is from low to high, lower to it below, higher to it above, and else to grad*0; none is zero.
+//
+//go:noescape
+func sQuantizeGrad(d, lower, higher, grad, x *float32, low, high, one, none float32, n int)
+
+// dQuantizeGrad sets d to grad where x is from low to high, lower to it below, higher to it above, and else to grad*0; none is zero.
+//
+//go:noescape
+func dQuantizeGrad(d, lower, higher, grad, x *float64, low, high, one, none float64, n int)
+
 // sLarger sets best to x, and place to at, where x is above best.
 //
 //go:noescape
@@ -153,6 +163,26 @@ func sLargest(d, x *float32, n int)
 //
 //go:noescape
 func dLargest(d, x *float64, n int)
+
+// sRaise sets d to x unless d is above it.
+//
+//go:noescape
+func sRaise(d, x *float32, n int)
+
+// dRaise sets d to x unless d is above it.
+//
+//go:noescape
+func dRaise(d, x *float64, n int)
+
+// sLower sets d to x unless d is below it.
+//
+//go:noescape
+func sLower(d, x *float32, n int)
+
+// dLower sets d to x unless d is below it.
+//
+//go:noescape
+func dLower(d, x *float64, n int)
 
 // sAddEqual adds x to d where place is at.
 //

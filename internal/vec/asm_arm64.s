@@ -1470,6 +1470,268 @@ single:
 done:
 	RET
 
+// func sQuantizeGrad(d, lower, higher, grad, x *float32, low, high, one, none float32, n int)
+TEXT ·sQuantizeGrad(SB), NOSPLIT, $0-64
+	MOVD d+0(FP), R0
+	MOVD lower+8(FP), R1
+	MOVD higher+16(FP), R2
+	MOVD grad+24(FP), R3
+	MOVD x+32(FP), R4
+	FMOVS low+40(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS high+44(FP), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS one+48(FP), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	FMOVS none+52(FP), F3
+	WORD $0x4e040463 // dup v3.4s, v3.s[0]
+	MOVD n+56(FP), R5
+	SUBS $16, R5, R5
+	BLT rest
+turn:
+	FMOVQ (R4), F4
+	FMOVQ (R3), F5
+	WORD $0x6ea1e486 // fcmgt v6.4s, v4.4s, v1.4s
+	WORD $0x4e24e487 // fcmeq v7.4s, v4.4s, v4.4s
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ea4e407 // fcmgt v7.4s, v0.4s, v4.4s
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e27dca6 // fmul v6.4s, v5.4s, v7.4s
+	FMOVQ F6, (R0)
+	WORD $0x6ea4e406 // fcmgt v6.4s, v0.4s, v4.4s
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e26dca6 // fmul v6.4s, v5.4s, v6.4s
+	FMOVQ F6, (R1)
+	WORD $0x6ea1e484 // fcmgt v4.4s, v4.4s, v1.4s
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e24dca4 // fmul v4.4s, v5.4s, v4.4s
+	FMOVQ F4, (R2)
+	FMOVQ 16(R4), F4
+	FMOVQ 16(R3), F5
+	WORD $0x6ea1e486 // fcmgt v6.4s, v4.4s, v1.4s
+	WORD $0x4e24e487 // fcmeq v7.4s, v4.4s, v4.4s
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ea4e407 // fcmgt v7.4s, v0.4s, v4.4s
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e27dca6 // fmul v6.4s, v5.4s, v7.4s
+	FMOVQ F6, 16(R0)
+	WORD $0x6ea4e406 // fcmgt v6.4s, v0.4s, v4.4s
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e26dca6 // fmul v6.4s, v5.4s, v6.4s
+	FMOVQ F6, 16(R1)
+	WORD $0x6ea1e484 // fcmgt v4.4s, v4.4s, v1.4s
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e24dca4 // fmul v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 16(R2)
+	FMOVQ 32(R4), F4
+	FMOVQ 32(R3), F5
+	WORD $0x6ea1e486 // fcmgt v6.4s, v4.4s, v1.4s
+	WORD $0x4e24e487 // fcmeq v7.4s, v4.4s, v4.4s
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ea4e407 // fcmgt v7.4s, v0.4s, v4.4s
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e27dca6 // fmul v6.4s, v5.4s, v7.4s
+	FMOVQ F6, 32(R0)
+	WORD $0x6ea4e406 // fcmgt v6.4s, v0.4s, v4.4s
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e26dca6 // fmul v6.4s, v5.4s, v6.4s
+	FMOVQ F6, 32(R1)
+	WORD $0x6ea1e484 // fcmgt v4.4s, v4.4s, v1.4s
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e24dca4 // fmul v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 32(R2)
+	FMOVQ 48(R4), F4
+	FMOVQ 48(R3), F5
+	WORD $0x6ea1e486 // fcmgt v6.4s, v4.4s, v1.4s
+	WORD $0x4e24e487 // fcmeq v7.4s, v4.4s, v4.4s
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ea4e407 // fcmgt v7.4s, v0.4s, v4.4s
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e27dca6 // fmul v6.4s, v5.4s, v7.4s
+	FMOVQ F6, 48(R0)
+	WORD $0x6ea4e406 // fcmgt v6.4s, v0.4s, v4.4s
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e26dca6 // fmul v6.4s, v5.4s, v6.4s
+	FMOVQ F6, 48(R1)
+	WORD $0x6ea1e484 // fcmgt v4.4s, v4.4s, v1.4s
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e24dca4 // fmul v4.4s, v5.4s, v4.4s
+	FMOVQ F4, 48(R2)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	SUBS $16, R5, R5
+	BGE turn
+rest:
+	ADD $16, R5, R5
+	SUBS $4, R5, R5
+	BLT done
+single:
+	FMOVQ (R4), F4
+	FMOVQ (R3), F5
+	WORD $0x6ea1e486 // fcmgt v6.4s, v4.4s, v1.4s
+	WORD $0x4e24e487 // fcmeq v7.4s, v4.4s, v4.4s
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ea4e407 // fcmgt v7.4s, v0.4s, v4.4s
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e27dca6 // fmul v6.4s, v5.4s, v7.4s
+	FMOVQ F6, (R0)
+	WORD $0x6ea4e406 // fcmgt v6.4s, v0.4s, v4.4s
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e26dca6 // fmul v6.4s, v5.4s, v6.4s
+	FMOVQ F6, (R1)
+	WORD $0x6ea1e484 // fcmgt v4.4s, v4.4s, v1.4s
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e24dca4 // fmul v4.4s, v5.4s, v4.4s
+	FMOVQ F4, (R2)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R5, R5
+	BGE single
+done:
+	RET
+
+// func dQuantizeGrad(d, lower, higher, grad, x *float64, low, high, one, none float64, n int)
+TEXT ·dQuantizeGrad(SB), NOSPLIT, $0-80
+	MOVD d+0(FP), R0
+	MOVD lower+8(FP), R1
+	MOVD higher+16(FP), R2
+	MOVD grad+24(FP), R3
+	MOVD x+32(FP), R4
+	FMOVD low+40(FP), F0
+	WORD $0x4e080400 // dup v0.2d, v0.d[0]
+	FMOVD high+48(FP), F1
+	WORD $0x4e080421 // dup v1.2d, v1.d[0]
+	FMOVD one+56(FP), F2
+	WORD $0x4e080442 // dup v2.2d, v2.d[0]
+	FMOVD none+64(FP), F3
+	WORD $0x4e080463 // dup v3.2d, v3.d[0]
+	MOVD n+72(FP), R5
+	SUBS $8, R5, R5
+	BLT rest
+turn:
+	FMOVQ (R4), F4
+	FMOVQ (R3), F5
+	WORD $0x6ee1e486 // fcmgt v6.2d, v4.2d, v1.2d
+	WORD $0x4e64e487 // fcmeq v7.2d, v4.2d, v4.2d
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ee4e407 // fcmgt v7.2d, v0.2d, v4.2d
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e67dca6 // fmul v6.2d, v5.2d, v7.2d
+	FMOVQ F6, (R0)
+	WORD $0x6ee4e406 // fcmgt v6.2d, v0.2d, v4.2d
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e66dca6 // fmul v6.2d, v5.2d, v6.2d
+	FMOVQ F6, (R1)
+	WORD $0x6ee1e484 // fcmgt v4.2d, v4.2d, v1.2d
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e64dca4 // fmul v4.2d, v5.2d, v4.2d
+	FMOVQ F4, (R2)
+	FMOVQ 16(R4), F4
+	FMOVQ 16(R3), F5
+	WORD $0x6ee1e486 // fcmgt v6.2d, v4.2d, v1.2d
+	WORD $0x4e64e487 // fcmeq v7.2d, v4.2d, v4.2d
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ee4e407 // fcmgt v7.2d, v0.2d, v4.2d
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e67dca6 // fmul v6.2d, v5.2d, v7.2d
+	FMOVQ F6, 16(R0)
+	WORD $0x6ee4e406 // fcmgt v6.2d, v0.2d, v4.2d
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e66dca6 // fmul v6.2d, v5.2d, v6.2d
+	FMOVQ F6, 16(R1)
+	WORD $0x6ee1e484 // fcmgt v4.2d, v4.2d, v1.2d
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e64dca4 // fmul v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 16(R2)
+	FMOVQ 32(R4), F4
+	FMOVQ 32(R3), F5
+	WORD $0x6ee1e486 // fcmgt v6.2d, v4.2d, v1.2d
+	WORD $0x4e64e487 // fcmeq v7.2d, v4.2d, v4.2d
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ee4e407 // fcmgt v7.2d, v0.2d, v4.2d
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e67dca6 // fmul v6.2d, v5.2d, v7.2d
+	FMOVQ F6, 32(R0)
+	WORD $0x6ee4e406 // fcmgt v6.2d, v0.2d, v4.2d
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e66dca6 // fmul v6.2d, v5.2d, v6.2d
+	FMOVQ F6, 32(R1)
+	WORD $0x6ee1e484 // fcmgt v4.2d, v4.2d, v1.2d
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e64dca4 // fmul v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 32(R2)
+	FMOVQ 48(R4), F4
+	FMOVQ 48(R3), F5
+	WORD $0x6ee1e486 // fcmgt v6.2d, v4.2d, v1.2d
+	WORD $0x4e64e487 // fcmeq v7.2d, v4.2d, v4.2d
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ee4e407 // fcmgt v7.2d, v0.2d, v4.2d
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e67dca6 // fmul v6.2d, v5.2d, v7.2d
+	FMOVQ F6, 48(R0)
+	WORD $0x6ee4e406 // fcmgt v6.2d, v0.2d, v4.2d
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e66dca6 // fmul v6.2d, v5.2d, v6.2d
+	FMOVQ F6, 48(R1)
+	WORD $0x6ee1e484 // fcmgt v4.2d, v4.2d, v1.2d
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e64dca4 // fmul v4.2d, v5.2d, v4.2d
+	FMOVQ F4, 48(R2)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	SUBS $8, R5, R5
+	BGE turn
+rest:
+	ADD $8, R5, R5
+	SUBS $2, R5, R5
+	BLT done
+single:
+	FMOVQ (R4), F4
+	FMOVQ (R3), F5
+	WORD $0x6ee1e486 // fcmgt v6.2d, v4.2d, v1.2d
+	WORD $0x4e64e487 // fcmeq v7.2d, v4.2d, v4.2d
+	WORD $0x4e271c47 // and v7.16b, v2.16b, v7.16b
+	WORD $0x6e671c66 // bsl v6.16b, v3.16b, v7.16b
+	WORD $0x6ee4e407 // fcmgt v7.2d, v0.2d, v4.2d
+	WORD $0x6e661c67 // bsl v7.16b, v3.16b, v6.16b
+	WORD $0x6e67dca6 // fmul v6.2d, v5.2d, v7.2d
+	FMOVQ F6, (R0)
+	WORD $0x6ee4e406 // fcmgt v6.2d, v0.2d, v4.2d
+	WORD $0x4e261c46 // and v6.16b, v2.16b, v6.16b
+	WORD $0x6e66dca6 // fmul v6.2d, v5.2d, v6.2d
+	FMOVQ F6, (R1)
+	WORD $0x6ee1e484 // fcmgt v4.2d, v4.2d, v1.2d
+	WORD $0x4e241c44 // and v4.16b, v2.16b, v4.16b
+	WORD $0x6e64dca4 // fmul v4.2d, v5.2d, v4.2d
+	FMOVQ F4, (R2)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $2, R5, R5
+	BGE single
+done:
+	RET
+
 // func sLarger(best, place, x *float32, at float32, n int)
 TEXT ·sLarger(SB), NOSPLIT, $0-40
 	MOVD best+0(FP), R0
@@ -1728,6 +1990,202 @@ single:
 	WORD $0x6ee0e423 // fcmgt v3.2d, v1.2d, v0.2d
 	WORD $0x6e601c23 // bsl v3.16b, v1.16b, v0.16b
 	WORD $0x6e611c62 // bsl v2.16b, v3.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
+	BGE single
+done:
+	RET
+
+// func sRaise(d, x *float32, n int)
+TEXT ·sRaise(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dRaise(d, x *float64, n int)
+TEXT ·dRaise(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x6ee1e402 // fcmgt v2.2d, v0.2d, v1.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $2, R2, R2
+	BGE single
+done:
+	RET
+
+// func sLower(d, x *float32, n int)
+TEXT ·sLower(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	SUBS $16, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x6ea0e422 // fcmgt v2.4s, v1.4s, v0.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	WORD $0x6ea0e422 // fcmgt v2.4s, v1.4s, v0.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	WORD $0x6ea0e422 // fcmgt v2.4s, v1.4s, v0.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	WORD $0x6ea0e422 // fcmgt v2.4s, v1.4s, v0.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $16, R2, R2
+	BGE turn
+rest:
+	ADD $16, R2, R2
+	SUBS $4, R2, R2
+	BLT done
+single:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x6ea0e422 // fcmgt v2.4s, v1.4s, v0.4s
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R2, R2
+	BGE single
+done:
+	RET
+
+// func dLower(d, x *float64, n int)
+TEXT ·dLower(SB), NOSPLIT, $0-24
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	SUBS $8, R2, R2
+	BLT rest
+turn:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x6ee0e422 // fcmgt v2.2d, v1.2d, v0.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, (R0)
+	FMOVQ 16(R0), F0
+	FMOVQ 16(R1), F1
+	WORD $0x6ee0e422 // fcmgt v2.2d, v1.2d, v0.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 16(R0)
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F1
+	WORD $0x6ee0e422 // fcmgt v2.2d, v1.2d, v0.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 32(R0)
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F1
+	WORD $0x6ee0e422 // fcmgt v2.2d, v1.2d, v0.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
+	FMOVQ F2, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUBS $8, R2, R2
+	BGE turn
+rest:
+	ADD $8, R2, R2
+	SUBS $2, R2, R2
+	BLT done
+single:
+	FMOVQ (R0), F0
+	FMOVQ (R1), F1
+	WORD $0x6ee0e422 // fcmgt v2.2d, v1.2d, v0.2d
+	WORD $0x6e611c02 // bsl v2.16b, v0.16b, v1.16b
 	FMOVQ F2, (R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1

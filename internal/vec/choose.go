@@ -71,3 +71,19 @@ func ScalarLessEqual(d []bool, s float32, x []float32) {
 		d[i] = s <= x[i]
 	}
 }
+
+// Equal sets d to whether x == y, or with unequal to whether they differ.
+func Equal(d []bool, x, y []float32, unequal bool) {
+	x, y = x[:len(d)], y[:len(d)]
+	for i := equalWide(d, x, y, unequal); i < len(d); i++ {
+		d[i] = (x[i] == y[i]) != unequal
+	}
+}
+
+// EqualScalar is Equal for a number.
+func EqualScalar(d []bool, x []float32, s float32, unequal bool) {
+	x = x[:len(d)]
+	for i := equalScalarWide(d, x, s, unequal); i < len(d); i++ {
+		d[i] = (x[i] == s) != unequal
+	}
+}

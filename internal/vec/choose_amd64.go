@@ -76,3 +76,23 @@ func scalarLessEqualWide(d []bool, s float32, x []float32) int {
 	sLessEqual(octet(d), &eightOf(s)[0], 0, first(x), next, n)
 	return n
 }
+
+func equalWide(d []bool, x, y []float32, unequal bool) int {
+	n := eights(len(d))
+	if unequal {
+		sNotEqual(octet(d), first(x), next, first(y), next, n)
+	} else {
+		sEqual(octet(d), first(x), next, first(y), next, n)
+	}
+	return n
+}
+
+func equalScalarWide(d []bool, x []float32, s float32, unequal bool) int {
+	n := eights(len(d))
+	if unequal {
+		sNotEqual(octet(d), first(x), next, &eightOf(s)[0], 0, n)
+	} else {
+		sEqual(octet(d), first(x), next, &eightOf(s)[0], 0, n)
+	}
+	return n
+}

@@ -11,3 +11,6 @@ func scalarLessWide(_ []bool, _ float32, _ []float32) int      { return 0 }
 func lessEqualWide(_ []bool, _, _ []float32) int               { return 0 }
 func lessEqualScalarWide(_ []bool, _ []float32, _ float32) int { return 0 }
 func scalarLessEqualWide(_ []bool, _ float32, _ []float32) int { return 0 }
+
+func equalWide([]bool, []float32, []float32, bool) int     { return 0 }
+func equalScalarWide([]bool, []float32, float32, bool) int { return 0 }

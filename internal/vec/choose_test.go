@@ -30,6 +30,10 @@ func TestChoose(t *testing.T) {
 			"x <= y": {func(d []bool) { vec.LessEqual(d, x, y) }, func(i int) bool { return x[i] <= y[i] }},
 			"x <= s": {func(d []bool) { vec.LessEqualScalar(d, x, s) }, func(i int) bool { return x[i] <= s }},
 			"s <= x": {func(d []bool) { vec.ScalarLessEqual(d, s, x) }, func(i int) bool { return s <= x[i] }},
+			"x == y": {func(d []bool) { vec.Equal(d, x, y, false) }, func(i int) bool { return x[i] == y[i] }},
+			"x != y": {func(d []bool) { vec.Equal(d, x, y, true) }, func(i int) bool { return x[i] != y[i] }},
+			"x == s": {func(d []bool) { vec.EqualScalar(d, x, s, false) }, func(i int) bool { return x[i] == s }},
+			"x != s": {func(d []bool) { vec.EqualScalar(d, x, s, true) }, func(i int) bool { return x[i] != s }},
 		} {
 			f.run(got[:n])
 			for i := range n {

@@ -15,6 +15,11 @@ func Sum[T Float](x []T) float64 {
 		}
 		return s
 	}
+	if len(x)%lanes == 0 {
+		if s, ok := sumWide(x); ok {
+			return s
+		}
+	}
 	var acc [lanes]float64
 	for i, n := lanesWide(&acc, x), len(x); i < n; i++ {
 		acc[i%lanes] += float64(x[i])

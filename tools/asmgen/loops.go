@@ -69,6 +69,14 @@ var loops = []loop{
 		level := v.floor(v.add(v.sub(v.mul(v.sub(x, low), v.scalar("inverse")), v.scalar("zero")), v.scalar("half")))
 		v.store("d", v.mul(level, v.scalar("scale")))
 	}},
+	{"quantizeGrad", "sets d to grad where x is from low to high, lower to it below, higher to it above, and else to grad*0; none is zero", "d lower higher grad x", "low high one none", func(v arithmetic) {
+		x, g, one := v.load("x"), v.load("grad"), v.scalar("one")
+		low, high := v.scalar("low"), v.scalar("high")
+		inside := v.where(v.above(x, high), v.scalar("none"), v.and(one, v.equal(x, x)))
+		v.store("d", v.mul(g, v.where(v.above(low, x), v.scalar("none"), inside)))
+		v.store("lower", v.mul(g, v.and(one, v.above(low, x))))
+		v.store("higher", v.mul(g, v.and(one, v.above(x, high))))
+	}},
 	{"larger", "sets best to x, and place to at, where x is above best", "best place x", "at", func(v arithmetic) {
 		x, best := v.load("x"), v.load("best")
 		v.store("place", v.where(v.above(x, best), v.scalar("at"), v.load("place")))
@@ -77,6 +85,14 @@ var loops = []loop{
 	{"largest", "sets d to x where x is above it or no number", "d x", "", func(v arithmetic) {
 		d, x := v.load("d"), v.load("x")
 		v.store("d", v.where(v.equal(x, x), v.where(v.above(x, d), x, d), x))
+	}},
+	{"raise", "sets d to x unless d is above it", "d x", "", func(v arithmetic) {
+		d, x := v.load("d"), v.load("x")
+		v.store("d", v.where(v.above(d, x), d, x))
+	}},
+	{"lower", "sets d to x unless d is below it", "d x", "", func(v arithmetic) {
+		d, x := v.load("d"), v.load("x")
+		v.store("d", v.where(v.above(x, d), d, x))
 	}},
 	{"addEqual", "adds x to d where place is at", "d x place", "at", func(v arithmetic) {
 		v.store("d", v.add(v.load("d"), v.and(v.load("x"), v.equal(v.load("place"), v.scalar("at")))))

@@ -17,6 +17,8 @@ func emitChoices(c *build.Context) {
 	emitChoose(c)
 	emitCompare(c, "sLess", "<", 0x11)
 	emitCompare(c, "sLessEqual", "<=", 0x12)
+	emitCompare(c, "sEqual", "==", 0)
+	emitCompare(c, "sNotEqual", "!=", 4)
 }
 
 // operands loads the pointers of x and y, and returns what loads and advances them.
@@ -71,8 +73,8 @@ func emitChoose(c *build.Context) {
 	})
 }
 
-// emitCompare emits a comparison by a predicate of VCMPPS that signals nothing and
-// does not hold for what is no number.
+// emitCompare emits a comparison by a predicate of VCMPPS that signals nothing. What is no
+// number is unequal to all, and none of the others holds for it.
 func emitCompare(c *build.Context, name, sign string, predicate uint8) {
 	declare(c, name, fmt.Sprintf("sets d to whether x %s y, as 1 or 0", sign), "func(d *byte, x *float32, xStep int, y *float32, yStep, n int)")
 	d := c.Load(c.Param("d"), c.GP64())

@@ -11,6 +11,7 @@ import (
 func emitFolds(c *build.Context) {
 	emitLanes(c, "sLanes", "adds element i of x to lane i%16", nil)
 	emitLanes(c, "sSquareLanes", "adds the square of element i of x to lane i%16", func(x reg.VecVirtual) { c.VMULPD(x, x, x) })
+	emitSum(c)
 	emitMax(c)
 }
 
@@ -41,6 +42,37 @@ func emitLanes(c *build.Context, name, doc string, f func(x reg.VecVirtual)) {
 	for i := range acc {
 		c.VMOVUPD(acc[i], operand.Mem{Base: lanes, Disp: 32 * i})
 	}
+	c.VZEROUPPER()
+	c.RET()
+}
+
+// emitSum emits the sum of all lanes, which are added in halves. The length is 16 or more.
+func emitSum(c *build.Context) {
+	declare(c, "sSumLanes", "returns the sum of x", "func(x *float32, n int) float64")
+	x, n := c.Load(c.Param("x"), c.GP64()), c.Load(c.Param("n"), c.GP64())
+	var acc [4]reg.VecVirtual
+	for i := range acc {
+		acc[i] = c.YMM()
+		c.VXORPD(acc[i], acc[i], acc[i])
+	}
+	c.Label("loop")
+	for i := range acc {
+		v := c.YMM()
+		c.VCVTPS2PD(operand.Mem{Base: x, Disp: 16 * i}, v)
+		c.VADDPD(v, acc[i], acc[i])
+	}
+	c.ADDQ(operand.Imm(64), x)
+	c.SUBQ(operand.Imm(16), n)
+	c.JNE(operand.LabelRef("loop"))
+	c.VADDPD(acc[2], acc[0], acc[0])
+	c.VADDPD(acc[3], acc[1], acc[1])
+	c.VADDPD(acc[1], acc[0], acc[0])
+	sum, high := acc[0].AsX(), c.XMM()
+	c.VEXTRACTF128(operand.U8(1), acc[0], high)
+	c.VADDPD(high, sum, sum)
+	c.VUNPCKHPD(sum, sum, high)
+	c.VADDSD(high, sum, sum)
+	c.Store(sum, c.ReturnIndex(0))
 	c.VZEROUPPER()
 	c.RET()
 }

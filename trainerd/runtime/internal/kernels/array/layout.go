@@ -99,17 +99,46 @@ func transposed(c *exec.KernelContext) error {
 			return c.Invalid("%s is not a permutation", exec.ShapeString(perm))
 		}
 		seen |= 1 << p
+		perm[i] = p
 		shape[i], moved[i] = x.Shape[p], stride[p]
 	}
 	d := c.Out(0, x.DType, shape...)
-	if x.DType == exec.Float32 && len(perm) == 2 && perm[0] == 1 {
-		if m, n := x.Shape[0], x.Shape[1]; m*n > 0 {
-			blas.Transpose(exec.Elems[float32](d), m, exec.Elems[float32](x), m, n)
+	if fixed, by := rotation(perm); by > 0 && x.DType == exec.Float32 {
+		if m, n := exec.NumElements(x.Shape[fixed:fixed+by]), exec.NumElements(x.Shape[fixed+by:]); len(perm) == 2 || m*n >= smallMatrix {
+			turnMatrices(exec.Elems[float32](d), exec.Elems[float32](x), m, n)
+			return nil
 		}
-		return nil
 	}
 	elem.GatherStrided(d, x, moved, 0)
 	return nil
+}
+
+// smallMatrix is how many elements make a matrix worth the blocks that it is transposed by.
+const smallMatrix = 64
+
+// rotation returns how many dimensions stay the first ones, and how many of the others follow the
+// rest instead of leading them: then matrices are transposed. None is 0.
+func rotation(perm []int) (fixed, by int) {
+	for fixed < len(perm) && perm[fixed] == fixed {
+		fixed++
+	}
+	if fixed == len(perm) {
+		return 0, 0
+	}
+	by = perm[fixed] - fixed
+	for i, p := range perm[fixed:] {
+		if p != fixed+(i+by)%(len(perm)-fixed) {
+			return 0, 0
+		}
+	}
+	return fixed, by
+}
+
+// turnMatrices transposes matrices of m rows.
+func turnMatrices(d, x []float32, m, n int) {
+	for at := 0; at < len(x); at += m * n {
+		blas.Transpose(d[at:at+m*n], m, x[at:at+m*n], m, n)
+	}
 }
 
 func buildSpaceDepth(toDepth bool) func(*exec.OpConstruction) (exec.Kernel, error) {

@@ -1,7 +1,7 @@
 package array
 
 import (
-	"slices"
+	"runtime"
 
 	"github.com/trainerd/trainerd/internal/parallel"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -50,8 +50,12 @@ func topK[T exec.Number](dt tfpb.DataType) exec.Kernel {
 		} else {
 			idx = exec.Scratch[int32](c, exec.ScratchA, places.NumElements())
 		}
+		var keys []uint64 // for each processor
+		if k > fewBest {
+			keys = exec.Scratch[uint64](c, exec.ScratchB, k*min(exec.MaxParts, runtime.GOMAXPROCS(0)))
+		}
 		w := exec.InFrame[topRows[T]](c)
-		*w = topRows[T]{n: n, k: k, count: exec.NumElements(x.Shape[:len(x.Shape)-1]), x: exec.Elems[T](x), best: values, at: idx}
+		*w = topRows[T]{n: n, k: k, count: exec.NumElements(x.Shape[:len(x.Shape)-1]), x: exec.Elems[T](x), best: values, at: idx, keys: keys}
 		w.run()
 		*w = topRows[T]{}
 		for i := 0; i < len(idx) && dt != exec.Int32; i++ {
@@ -66,6 +70,7 @@ type topRows[T exec.Number] struct {
 	n, k, count int
 	x, best     []T
 	at          []int32
+	keys        []uint64
 }
 
 // run finds them, on several processors when there are many elements.
@@ -74,7 +79,11 @@ func (w *topRows[T]) run() {
 		w.Part(0, 1)
 		return
 	}
-	parallel.Run(min(w.count, exec.MaxParts), w)
+	parts := min(w.count, exec.MaxParts)
+	if w.k > fewBest {
+		parts = min(parts, len(w.keys)/w.k)
+	}
+	parallel.Run(parts, w)
 }
 
 // Part implements [parallel.Job].
@@ -85,7 +94,7 @@ func (w *topRows[T]) Part(i, n int) {
 		if w.k <= fewBest {
 			insertBest(row, best, at)
 		} else {
-			sortBest(row, best, at)
+			sortBest(row, best, at, w.keys[i*w.k:(i+1)*w.k])
 		}
 	}
 }
@@ -112,7 +121,7 @@ func insertBest[T exec.Number](row, best []T, at []int32) {
 }
 
 // sortBest sorts the places of the best, which a heap has found if there are others.
-func sortBest[T exec.Number](row, best []T, at []int32) {
+func sortBest[T exec.Number](row, best []T, at []int32, keys []uint64) {
 	for i := range at {
 		at[i] = int32(i)
 	}
@@ -128,15 +137,7 @@ func sortBest[T exec.Number](row, best []T, at []int32) {
 			}
 		}
 	}
-	slices.SortFunc(at, func(i, j int32) int {
-		switch {
-		case below(row[j], row[i]):
-			return -1
-		case below(row[i], row[j]):
-			return 1
-		}
-		return int(i) - int(j)
-	})
+	sortPlaces(row, at, keys)
 	for i, k := range at {
 		best[i] = row[k]
 	}

@@ -78,3 +78,23 @@ func TestTopKOfNoNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestTopKOdd sorts numbers with two zeros, infinities and some that are none, and integers of
+// both signs.
+func TestTopKOdd(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	odd := []float32{0, float32(math.Copysign(0, -1)), -1, nan, inf, 3, -inf, 1e-45, -1e-45, -nan, math.MaxFloat32, 3, 0, -7, 2, 5, 9, -3, 4, 6}
+	b := kerneltest.New(t)
+	top := b.Node("TopKV2", []string{kerneltest.Vector(b, odd...), kerneltest.Scalar(b, int32(len(odd)))}, "index_type", tfpb.DataType_DT_INT32)
+	want := []int32{4, 10, 16, 19, 15, 18, 5, 11, 14, 7, 0, 1, 12, 8, 2, 17, 13, 6, 3, 9}
+	if got := kerneltest.Values[int32](t, b.Run([]string{top + ":1"})[0]); !slices.Equal(got, want) {
+		t.Errorf("the places of %v are %v, want %v", odd, got, want)
+	}
+	ints := []int32{5, math.MinInt32, -1, 0, math.MaxInt32, -1, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
+	g := kerneltest.New(t)
+	top = g.Node("TopKV2", []string{kerneltest.Vector(g, ints...), kerneltest.Scalar(g, int32(len(ints)))}, "index_type", tfpb.DataType_DT_INT32)
+	want = []int32{4, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 0, 3, 2, 5, 1}
+	if got := kerneltest.Values[int32](t, g.Run([]string{top + ":1"})[0]); !slices.Equal(got, want) {
+		t.Errorf("the places of %v are %v, want %v", ints, got, want)
+	}
+}

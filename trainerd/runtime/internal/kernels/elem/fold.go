@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
@@ -38,9 +39,9 @@ func FoldOf(op string, dt tfpb.DataType) Fold {
 	}
 	switch dt {
 	case exec.Float32:
-		return foldOfReals[float32](op)
+		return foldOfFloats[float32](op)
 	case exec.Float64:
-		return foldOfReals[float64](op)
+		return foldOfFloats[float64](op)
 	case exec.Complex64:
 		return foldOfNumbers[complex64](op)
 	case exec.Complex128:
@@ -105,6 +106,21 @@ func each[T exec.Element](f func(old, x T) T) func(d, x []T) {
 func halfFold(dt tfpb.DataType, f func(old, x float32) float32) Fold {
 	widen, narrow := exec.Widener(dt), exec.Narrower(dt)
 	return foldRows(each(func(old, x uint16) uint16 { return narrow(f(widen(old), widen(x))) }))
+}
+
+// foldOfFloats is foldOfReals, by vectors.
+func foldOfFloats[T exec.Float](op string) Fold {
+	switch op {
+	case "Max":
+		return foldRows(func(d, x []T) { vec.Maximum(d, d, x) })
+	case "Min":
+		return foldRows(func(d, x []T) { vec.Minimum(d, d, x) })
+	case "LaterMax":
+		return foldRows(vec.Raise[T])
+	case "LaterMin":
+		return foldRows(vec.Lower[T])
+	}
+	return foldOfReals[T](op)
 }
 
 func foldOfReals[T exec.Number](op string) Fold { return foldOf(op, realNumber[T](op)) }

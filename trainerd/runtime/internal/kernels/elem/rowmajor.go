@@ -108,6 +108,9 @@ func joined(of, by, shape, stride []int) ([]int, []int) {
 	return shape, stride
 }
 
+// transposedLines is how many cache lines stay in the first cache where a matrix is transposed.
+const transposedLines = 32
+
 // move moves the elements, those of the last two dimensions in loops of its own.
 func move[T any](d, x []T, l layout) {
 	r := len(l.shape) - 1
@@ -117,13 +120,21 @@ func move[T any](d, x []T, l layout) {
 		Walk(l.shape[:r], l.stride[:r], l.start, func(o, at int) { takeThrees(d[3*o:][:3*rows], x, at, next) })
 		return
 	}
+	// Elements of neighbouring rows share cache lines where a matrix is transposed.
+	block := n
+	if next == 1 && last > 1 && n > 2*transposedLines {
+		block = transposedLines
+	}
 	Walk(l.shape[:r], l.stride[:r], l.start, func(o, at int) {
-		for i := range rows {
-			near, far := (o+i)*n, at+i*next
-			if l.scatter {
-				putRow(d, x[near:near+n], far, last)
-			} else {
-				takeRow(d[near:near+n], x, far, last)
+		for j := 0; j < n; j += block {
+			m := min(block, n-j)
+			for i := range rows {
+				near, far := (o+i)*n+j, at+i*next+j*last
+				if l.scatter {
+					putRow(d, x[near:near+m], far, last)
+				} else {
+					takeRow(d[near:near+m], x, far, last)
+				}
 			}
 		}
 	})

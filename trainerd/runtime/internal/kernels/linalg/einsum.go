@@ -2,6 +2,7 @@ package linalg
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
@@ -270,6 +271,9 @@ func einsum[T exec.Arithmetic](terms []einsumTerm, mul gemm.Func[T], adding exec
 		if adding != nil && (vectors || len(p.alone[0])+len(p.alone[1]) > 0) {
 			return adding(c)
 		}
+		if c.NumInputs() == 2 && !vectors && p.turned(labels) {
+			p.turn(&operands)
+		}
 		if vectors {
 			err = einsumVectors(p, exec.Elems[T](c.Out(0, operands[0].t.DType, shape...)), &operands, labels)
 		} else {
@@ -296,6 +300,23 @@ func (p *einsumPlan) result(operands *[2]einsumOperand, labels []int) ([]int, er
 	}
 	p.sort(&operands[0], &operands[1], &kept)
 	return shape, nil
+}
+
+// turned reports whether the product of the operands is the transposed one of the result, as that
+// for the gradient of a weight is: then the factors should change places.
+func (p *einsumPlan) turned(labels []int) bool {
+	for _, l := range labels {
+		if left := slices.Contains(p.left, l); left || slices.Contains(p.right, l) {
+			return !left
+		}
+	}
+	return false
+}
+
+func (p *einsumPlan) turn(operands *[2]einsumOperand) {
+	operands[0], operands[1] = operands[1], operands[0]
+	p.left, p.right = p.right, p.left
+	p.alone[0], p.alone[1] = p.alone[1], p.alone[0]
 }
 
 // einsumRun computes output 0, whose dimensions have the given labels, by products of matrices.

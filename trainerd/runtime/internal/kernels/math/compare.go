@@ -110,6 +110,16 @@ func equalLoops[T comparable](unequal bool) *elem.Loops[T, bool] {
 	}
 }
 
+// equalFloats is equalLoops by vectors.
+func equalFloats(unequal bool) *elem.Loops[float32, bool] {
+	scalar := func(d []bool, x []float32, y float32) { vec.EqualScalar(d, x, y, unequal) }
+	return &elem.Loops[float32, bool]{
+		Vv: func(d []bool, x, y []float32) { vec.Equal(d, x, y, unequal) },
+		Vs: scalar,
+		Sv: func(d []bool, x float32, y []float32) { scalar(d, y, x) },
+	}
+}
+
 func andLoops() *elem.Loops[bool, bool] {
 	scalar := func(d, x []bool, y bool) {
 		if y {
@@ -119,12 +129,7 @@ func andLoops() *elem.Loops[bool, bool] {
 		}
 	}
 	return &elem.Loops[bool, bool]{
-		Vv: func(d, x, y []bool) {
-			x, y = x[:len(d)], y[:len(d)]
-			for i := range d {
-				d[i] = x[i] && y[i]
-			}
-		},
+		Vv: vec.And,
 		Vs: scalar,
 		Sv: func(d []bool, x bool, y []bool) { scalar(d, y, x) },
 	}
@@ -137,12 +142,7 @@ func orLoops() *elem.Loops[bool, bool] {
 		}
 	}
 	return &elem.Loops[bool, bool]{
-		Vv: func(d, x, y []bool) {
-			x, y = x[:len(d)], y[:len(d)]
-			for i := range d {
-				d[i] = x[i] || y[i]
-			}
-		},
+		Vv: vec.Or,
 		Vs: scalar,
 		Sv: func(d []bool, x bool, y []bool) { scalar(d, y, x) },
 	}
@@ -198,7 +198,7 @@ func buildEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 	case exec.Complex128:
 		k = elem.Combine(equalLoops[complex128](false))
 	default:
-		k, err = byNumber(dt, elem.Combine(equalLoops[float32](false)), elem.Combine(equalLoops[float64](false)), elem.Combine(equalLoops[int32](false)), elem.Combine(equalLoops[int64](false)),
+		k, err = byNumber(dt, elem.Combine(equalFloats(false)), elem.Combine(equalLoops[float64](false)), elem.Combine(equalLoops[int32](false)), elem.Combine(equalLoops[int64](false)),
 			elem.Combine(equalLoops[int8](false)), elem.Combine(equalLoops[int16](false)), elem.Combine(equalLoops[uint8](false)), elem.Combine(equalLoops[uint16](false)), elem.Combine(equalLoops[uint32](false)), elem.Combine(equalLoops[uint64](false)))
 	}
 	return relaxed(b, k, false), err
@@ -218,7 +218,7 @@ func buildNotEqual(b *exec.OpConstruction) (exec.Kernel, error) {
 	case exec.Complex128:
 		k = elem.Combine(equalLoops[complex128](true))
 	default:
-		k, err = byNumber(dt, elem.Combine(equalLoops[float32](true)), elem.Combine(equalLoops[float64](true)), elem.Combine(equalLoops[int32](true)), elem.Combine(equalLoops[int64](true)),
+		k, err = byNumber(dt, elem.Combine(equalFloats(true)), elem.Combine(equalLoops[float64](true)), elem.Combine(equalLoops[int32](true)), elem.Combine(equalLoops[int64](true)),
 			elem.Combine(equalLoops[int8](true)), elem.Combine(equalLoops[int16](true)), elem.Combine(equalLoops[uint8](true)), elem.Combine(equalLoops[uint16](true)), elem.Combine(equalLoops[uint32](true)), elem.Combine(equalLoops[uint64](true)))
 	}
 	return relaxed(b, k, true), err

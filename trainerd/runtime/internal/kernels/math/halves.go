@@ -3,6 +3,7 @@ package math
 import (
 	"math"
 
+	"github.com/trainerd/trainerd/internal/vec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
@@ -52,8 +53,8 @@ var unarySteps = map[string]func(round16) exec.Kernel{
 		d := r(1 + elem.Absolute(x))
 		return r(g / r(d*d))
 	}),
-	"SigmoidGrad":    pairSteps(func(y, g float32, r round16) float32 { return r(g * r(y*r(1-y))) }),
-	"TanhGrad":       pairSteps(func(y, g float32, r round16) float32 { return r(g * r(1-r(y*y))) }),
+	"SigmoidGrad":    blockSteps(sigmoidGradSteps),
+	"TanhGrad":       blockSteps(tanhGradSteps),
 	"SqrtGrad":       gradientSteps(func(y, g float32, r round16) float32 { return r(g * r(0.5/y)) }),
 	"RsqrtGrad":      gradientSteps(func(y, g float32, r round16) float32 { return r(r(-0.5*r(g*y)) * r(y*y)) }),
 	"InvGrad":        gradientSteps(func(y, g float32, r round16) float32 { return r(-g * r(y*y)) }),
@@ -117,8 +118,64 @@ func softplusSteps(r round16) exec.Kernel {
 }
 
 func eachStep(f func(x float32, r round16) float32) func(round16) exec.Kernel {
+	var bfloats, halves stepTable
 	return func(r round16) exec.Kernel {
-		return elem.Unary(func(x float32) float32 { return f(x, r) })
+		one := func(x float32) float32 { return f(x, r) }
+		if half := r(1+1./1024) > 1; half {
+			return elem.SliceUnary(func(d, x []float32) { halves.apply(d, x, true, one) })
+		}
+		return elem.SliceUnary(func(d, x []float32) { bfloats.apply(d, x, false, one) })
+	}
+}
+
+// blockSteps is pairSteps for functions of slices.
+func blockSteps(f func(d, y, g []float32, half bool)) func(round16) exec.Kernel {
+	return func(r round16) exec.Kernel {
+		half := r(1+1./1024) > 1
+		return elem.SlicePairwise(func(d, y, g []float32) { f(d, y, g, half) })
+	}
+}
+
+// roundAll rounds to a type of 16 bits.
+func roundAll(d []float32, half bool) {
+	if half {
+		vec.RoundHalves(d, d)
+	} else {
+		vec.RoundBfloat16s(d, d)
+	}
+}
+
+// stepBlock is how many elements go through all steps at a time. They are kept apart, since d
+// may be what is read.
+const stepBlock = 256
+
+// tanhGradSteps is g*(1-y*y).
+func tanhGradSteps(d, y, g []float32, half bool) {
+	var kept [stepBlock]float32
+	for len(d) > 0 {
+		n := min(len(d), stepBlock)
+		t := kept[:n]
+		vec.Square(t, y[:n])
+		roundAll(t, half)
+		vec.ScalarSub(t, t, 1)
+		roundAll(t, half)
+		vec.Mul(d[:n], g[:n], t)
+		d, y, g = d[n:], y[n:], g[n:]
+	}
+}
+
+// sigmoidGradSteps is g*(y*(1-y)).
+func sigmoidGradSteps(d, y, g []float32, half bool) {
+	var kept [stepBlock]float32
+	for len(d) > 0 {
+		n := min(len(d), stepBlock)
+		t := kept[:n]
+		vec.ScalarSub(t, y[:n], 1)
+		roundAll(t, half)
+		vec.Mul(t, y[:n], t)
+		roundAll(t, half)
+		vec.Mul(d[:n], g[:n], t)
+		d, y, g = d[n:], y[n:], g[n:]
 	}
 }
 

@@ -82,6 +82,20 @@ func (q *quantizer) round(x float32) float32 {
 	return q.Round(x)
 }
 
+// gradient sets d to the gradient of x, and returns those of the bounds.
+func (q *quantizer) gradient(d, g, x []float32) (low, high float32) {
+	var lower, higher [256]float32
+	var toLow, toHigh float64
+	for len(d) > 0 {
+		n := min(len(d), len(lower))
+		vec.QuantizeGrad(d[:n], lower[:n], higher[:n], g[:n], x[:n], &q.Quantizer)
+		toLow += vec.Sum(lower[:n])
+		toHigh += vec.Sum(higher[:n])
+		d, g, x = d[n:], g[n:], x[n:]
+	}
+	return float32(toLow), float32(toHigh)
+}
+
 // contains reports whether a number is within the bounds.
 func (q *quantizer) contains(x float32) bool { return q.off || x >= q.Low && x <= q.High }
 
@@ -197,6 +211,10 @@ func buildFakeQuantGradient(perChannel bool) func(*exec.OpConstruction) (exec.Ke
 			clear(toLow)
 			clear(toHigh)
 			g := exec.Elems[float32](grad)
+			if len(all) == 1 && !all[0].off {
+				toLow[0], toHigh[0] = all[0].gradient(d, g, exec.Elems[float32](x))
+				return nil
+			}
 			k := -1
 			for i, v := range exec.Elems[float32](x) {
 				if k++; k == len(all) {
