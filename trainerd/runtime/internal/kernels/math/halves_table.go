@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/trainerd/trainerd/internal/float16"
 	"github.com/trainerd/trainerd/internal/vec"
 )
 
@@ -45,9 +46,9 @@ func (t *stepTable) fill(half bool, f func(x float32) float32) {
 	t.results = make([]float32, math.MaxUint16+1)
 	for i := range t.results {
 		if half {
-			t.results[i] = f(vec.FromHalf(uint16(i)))
+			t.results[i] = f(float16.FromHalf(uint16(i)))
 		} else {
-			t.results[i] = f(vec.FromBfloat16(uint16(i)))
+			t.results[i] = f(float16.FromBfloat16(uint16(i)))
 		}
 	}
 }
