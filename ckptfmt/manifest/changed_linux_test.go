@@ -101,3 +101,15 @@ func TestDescribeUnreadable(t *testing.T) {
 		t.Errorf("it is described as %+v, %v", files, err)
 	}
 }
+
+// unknownFile is a file of which the system says nothing.
+type unknownFile struct{ fs.FileInfo }
+
+func (unknownFile) Sys() any { return nil }
+
+// Of what is no file of the system it is not known when it was changed.
+func TestStampOfUnknown(t *testing.T) {
+	if at := stampOf(unknownFile{}); !at.IsZero() {
+		t.Errorf("the stamp is %v", at)
+	}
+}

@@ -206,3 +206,29 @@ func TestSocketName(t *testing.T) {
 		}
 	}
 }
+
+// A socket that is in its place is left alone: to make another would begin with a connection to it.
+func TestSocketInItsPlace(t *testing.T) {
+	k, _ := keptSocket(t, t.TempDir(), "")
+	k.look()
+	k.listen = func() (*control.Socket, error) {
+		t.Error("another is made")
+		return nil, errors.New("none")
+	}
+	k.look()
+}
+
+// A chief has its socket as soon as there is a logdir, which it makes.
+func TestKeepSocket(t *testing.T) {
+	t.Setenv("RUNTIME_DIRECTORY", "")
+	c := config.Default()
+	c.Logdir = filepath.Join(t.TempDir(), "run")
+	answered := 0
+	(&service{config: c}).keepSocket(slog.New(slog.DiscardHandler), func(ln net.Listener) {
+		answered++
+		ln.Close()
+	})()
+	if answered != 1 {
+		t.Errorf("%d sockets are made", answered)
+	}
+}
