@@ -90,7 +90,8 @@ func (p *program) hang() error {
 func (p *program) perish() error {
 	p.orphan(p.rnd)
 	if !p.term {
-		p.reported.Store(0) // a stop that comes now has lost nothing
+		p.failed.Store(true) // on other nodes it is ended, too
+		p.reported.Store(0)  // a stop that comes now has lost nothing
 	}
 	return &programEnd{code: -1, sig: sigKill}
 }
