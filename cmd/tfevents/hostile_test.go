@@ -53,7 +53,7 @@ func TestHostileNames(t *testing.T) {
 		var out, errs bytes.Buffer
 		run(t.Context(), append([]string{"tfevents"}, args...), strings.NewReader(""), &out, &errs)
 		said := out.String() + errs.String()
-		for _, line := range strings.Split(said, "\n") {
+		for line := range strings.SplitSeq(said, "\n") {
 			if strings.ContainsFunc(line, unicode.IsControl) {
 				t.Errorf("%s: printed %q", args[0], line)
 			}
