@@ -86,12 +86,12 @@ func SumOfEntries(name string, f io.ReaderAt, size int64) (sum string, ok bool) 
 func beginsAtFirst(f io.ReaderAt, entries []*zip.File) bool {
 	const headerSize = 30 // of an entry, before its name and its extra field
 	var head [headerSize]byte
-	if n, err := f.ReadAt(head[:], 0); n < headerSize || err != nil && err != io.EOF {
+	if _, err := f.ReadAt(head[:], 0); err != nil {
 		return false
 	}
 	data := headerSize + int64(binary.LittleEndian.Uint16(head[26:])) + int64(binary.LittleEndian.Uint16(head[28:]))
 	return string(head[:4]) == zipHead && slices.ContainsFunc(entries, func(e *zip.File) bool {
-		at, err := e.DataOffset()
-		return err == nil && at == data
+		at, _ := e.DataOffset() // 0 for an error
+		return at == data
 	})
 }

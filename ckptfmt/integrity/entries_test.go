@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
@@ -28,18 +29,28 @@ func archiveOf(t *testing.T, text string) string {
 	return b.String()
 }
 
+func isBelow(name string) bool { return strings.Contains(name, "/") }
+
 // TestOwnSums has files of which all that matters has checksums of its own, and others: of a row of archives, as
 // torch.distributed.checkpoint writes it, the last says nothing about those before.
 func TestOwnSums(t *testing.T) {
 	one, row := archiveOf(t, "weights"), archiveOf(t, "first")+archiveOf(t, "last")
 	files := map[string]string{
-		"a.pt": one, "row.distcp": row, "text": "text text text text", "small.pt": archiveOf(t, ""),
+		"a.pt": one, "row.distcp": row, "folder.pt/text": one, "text": "text text text text", "small.pt": archiveOf(t, ""),
 		"m.index": "the checksums", "m.data-00000-of-00001": "bytes that the index has the checksums of", "n.data-00000-of-00001": "bytes without an index, as after a kill",
+		"two.index": "the checksums", "two.data-00000-of-00002": "bytes of one", "two.data-00001-of-00002": "bytes of two",
+		"less.index": "the checksums", "less.data-00000-of-00001": "few", "folder.index": "the checksums", "folder.data-00000-of-00001/text": "no data of a bundle",
 	}
-	names := slices.Collect(maps.Keys(files))
+	names := append(slices.DeleteFunc(slices.Collect(maps.Keys(files)), isBelow), "folder.pt", "gone.pt", "folder.data-00000-of-00001", "less.data-00001-of-00002")
 	sums := integrity.OwnSums(rootOf(t, files), names, 10)
-	if got := slices.Sorted(maps.Keys(sums)); !slices.Equal(got, []string{"a.pt", "m.data-00000-of-00001", "small.pt"}) {
+	if got := slices.Sorted(maps.Keys(sums)); !slices.Equal(got, []string{"a.pt", "m.data-00000-of-00001", "small.pt", "two.data-00000-of-00002", "two.data-00001-of-00002"}) {
 		t.Errorf("sums of %q", got)
+	}
+	if sums["two.data-00000-of-00002"] == sums["two.data-00001-of-00002"] {
+		t.Error("two files of a bundle have the same sum")
+	}
+	if just := integrity.OwnSums(rootOf(t, files), names, int64(len(files["two.data-00000-of-00002"]))); just["two.data-00000-of-00002"] == "" {
+		t.Error("a file of the least size has no sum")
 	}
 	if few := integrity.OwnSums(rootOf(t, files), names, int64(len(one))); few["small.pt"] != "" || few["a.pt"] != sums["a.pt"] {
 		t.Errorf("of the larger ones: %v", few)
@@ -48,7 +59,7 @@ func TestOwnSums(t *testing.T) {
 	files["a.pt"] = archiveOf(t, "Weights")
 	other := integrity.OwnSums(rootOf(t, files), names, 10)
 	for name, sum := range sums {
-		if same := name == "small.pt"; (other[name] == sum) != same {
+		if same := name == "small.pt" || strings.HasPrefix(name, "two."); (other[name] == sum) != same {
 			t.Errorf("%s: %s, then %s", name, sum, other[name])
 		}
 	}

@@ -101,6 +101,17 @@ func TestRecordOfLongName(t *testing.T) {
 	}
 }
 
+// The longest name that a file system takes is that of the checkpoint.
+func TestLongestName(t *testing.T) {
+	longest := strings.Repeat("a", 255-len("name-.json"))
+	if got, want := filepath.Base(RecordName(longest, -1)), "name-"+longest+".json"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := filepath.Base(RecordName(longest+"a", -1)); len(got) > 100 {
+		t.Errorf("a name that is too long has the record %s", got)
+	}
+}
+
 // Records that cannot be read are left out, with the reason; files that are none
 // are not looked at.
 func TestBadRecords(t *testing.T) {

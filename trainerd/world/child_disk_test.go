@@ -283,7 +283,11 @@ func (n *childNode) losePower() error {
 		}
 		kept, lost := text[:min(synced[name], len(text))], text[min(synced[name], len(text)):]
 		left := [][]byte{nil, lost[:rnd.IntN(len(lost)+1)], make([]byte, len(lost))}[rnd.IntN(3)]
-		if err := atomicfile.WriteFile(n.fs, name, slices.Concat(kept, left)); err != nil {
+		err = atomicfile.WriteFile(n.fs, name, slices.Concat(kept, left))
+		if err != nil && n.fs.Failed() != "" {
+			continue // a disk that is full, or fails, has it as it is
+		}
+		if err != nil {
 			return err
 		}
 		n.unsynced.sync(name)

@@ -19,13 +19,10 @@ import (
 // Another goroutine may be in Verify meanwhile.
 func (s *Store) Intact(ctx context.Context) (all []Checkpoint, ok bool) {
 	all = s.Candidates(true)
-	if len(s.NewestDamaged())+len(s.Gone())+len(s.Lost())+len(s.misnamed) > 0 {
+	if len(slices.Concat(s.NewestDamaged(), s.Gone(), s.Lost(), s.misnamed)) > 0 {
 		return nil, false
 	}
-	markers := s.markers
-	if markers == nil {
-		markers = s.usualMarkers(all)
-	}
+	markers := s.markersFor(all)
 	for i := range all {
 		all[i].untried = true
 		if all[i].OnTrial || s.lacksFile(all[i]) || s.inspect(ctx, all[i], markers, nil) != nil {

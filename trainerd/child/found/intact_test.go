@@ -57,9 +57,51 @@ func TestIntact(t *testing.T) {
 		if ok != tc.ok || len(all) != want || len(s.Unverified(all)) != want {
 			t.Errorf("%s: Intact = %v, %v", what, all, ok)
 		}
-		if len(all) > 0 && s.isKnown(all[0].key()) {
+		if len(all) > 0 && (s.isKnown(all[0].key()) || !all[0].untried) {
 			t.Errorf("%s: it counts", what)
 		}
+	}
+}
+
+// TestIntactOfParts has a folder of two files, one of which is changed or gone.
+func TestIntactOfParts(t *testing.T) {
+	for what, tc := range map[string]struct {
+		change func(file string) error
+		ok     bool
+	}{
+		"as it was": {func(string) error { return nil }, true},
+		"changed":   {func(file string) error { return os.WriteFile(file, []byte("others"), 0o666) }, true},
+		"gone":      {os.Remove, false},
+	} {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, "ckpt-1", "a.bin"), "weights")
+		childtest.Write(t, filepath.Join(dir, "ckpt-1", "b.bin"), "weights")
+		s := openStore(t, dir, "ckpt-*")
+		s.opts.IsPast = func(*Checkpoint) bool { return true }
+		s.Refresh(true)
+		if len(s.known) != 1 {
+			t.Fatalf("%s: known %v", what, s.known)
+		}
+		childtest.Must(t, tc.change(filepath.Join(dir, "ckpt-1", "b.bin")))
+		if all, ok := s.Intact(t.Context()); ok != tc.ok {
+			t.Errorf("%s: Intact = %v, %v", what, all, ok)
+		}
+	}
+}
+
+// TestUnverified has what was found out about checkpoints since it was seen that they are there.
+func TestUnverified(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "ckpt-*")
+	childtest.Write(t, filepath.Join(dir, "ckpt-1.safetensors"), childtest.TensorsOf(1))
+	childtest.Write(t, filepath.Join(dir, "ckpt-2.safetensors"), childtest.TensorsOf(2)[:99])
+	all := s.Candidates(true)
+	if got := s.Unverified(all); len(got) != 2 {
+		t.Errorf("before: %v", got)
+	}
+	s.Accept(s.Verify(t.Context(), all))
+	if got := s.Unverified(all); len(got) != 0 {
+		t.Errorf("after one was verified and one refused: %v", got)
 	}
 }
 

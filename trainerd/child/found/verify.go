@@ -34,10 +34,7 @@ type Verdict struct {
 // record of the same files, by size and time: those were read when that was
 // written.
 func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdict) {
-	intact, markers, due := false, s.markers, s.sumsDue
-	if markers == nil {
-		markers = s.usualMarkers(all)
-	}
+	intact, markers, due := false, s.markersFor(all), s.sumsDue
 	for _, c := range slices.Backward(all) {
 		v := Verdict{Rejected: Rejected{Checkpoint: c}}
 		if v.record, v.unread, v.err = s.verifyOne(ctx, c, markers, intact, &due); ctx.Err() != nil {
@@ -58,11 +55,12 @@ func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdic
 	return verdicts
 }
 
-// usualMarkers returns what most of several new checkpoints have: where a crash has cut one
+// markersFor returns which files that programs write last a checkpoint should have. Where no record says that, it
+// is what most of several new checkpoints have: where a crash has cut one
 // of them and no record tells what it should have, the others do.
-func (s *Store) usualMarkers(all []Checkpoint) (usual []string) {
-	if len(all) < knownSizes {
-		return nil
+func (s *Store) markersFor(all []Checkpoint) (usual []string) {
+	if s.markers != nil || len(all) < knownSizes {
+		return s.markers
 	}
 	count := map[string]int{}
 	for _, c := range all {
