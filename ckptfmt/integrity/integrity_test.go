@@ -3,6 +3,7 @@ package integrity_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -126,6 +127,11 @@ func TestDistributedWithOthers(t *testing.T) {
 	}
 	if err := integrity.Check(t.Context(), rootOf(t, files), []string{"step_5"}, nil); err != nil {
 		t.Fatal(err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := integrity.Check(stopped, rootOf(t, files), []string{"step_5"}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a look that was stopped has found out %v", err)
 	}
 	shard := files["step_5/__0_0.distcp"]
 	at := strings.Index(shard, "\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x40\x40") // of the tensor "plain", the last
