@@ -240,6 +240,7 @@ func (sv *Supervisor) settle(r *run, manager *SessionManager) error {
 	if r.lock == nil {
 		return nil // another process may be at work there
 	}
+	r.lock.Expect(sv.savedWithServers(r.sess, manager.Saver))
 	if r.prepared.newest != "" && manager.CheckpointPath == "" {
 		manager.Saver.Reinstate(r.prepared.newest) // a save of the same step may have been cut
 	}

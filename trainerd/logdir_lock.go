@@ -1,15 +1,20 @@
 package trainerd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/logdir"
+	"github.com/trainerd/trainerd/trainerd/session"
 )
 
 // openLogdir makes the logdir, locks it, and removes what a killed run left.
@@ -51,6 +56,16 @@ func (sv *Supervisor) lockLogdir(r *run) error {
 	lock, err := logdir.Acquire(sv.Logdir, sv.log())
 	sv.lock = lock
 	return err
+}
+
+// savedWithServers returns which files a save by servers makes in the logdir, nil where this process writes all. A
+// server that is to save makes the folder if it was deleted, and so may have a whole save before anybody looks.
+func (sv *Supervisor) savedWithServers(sess session.Session, saver *Saver) func(name string) bool {
+	if _, isStore := sess.(session.VariableStore); isStore {
+		return nil
+	}
+	prefix, latest := filepath.Base(sv.SavePath())+"-", cmp.Or(saver.LatestFilename, checkpoint.DefaultLatestFilename)
+	return func(name string) bool { return name == latest || strings.HasPrefix(name, prefix) }
 }
 
 // unlock gives up the lock on the logdir, once nothing hangs there.

@@ -84,6 +84,7 @@ type Lock struct {
 	remove   bool   // the file's existence is the lock
 	relocked int    // how often the file was made again
 	lost     *LostError
+	isOwn    func(name string) bool // see Expect
 }
 
 func thisProcess() (Holder, error) {

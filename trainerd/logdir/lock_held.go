@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
@@ -94,6 +95,18 @@ func Try(held, do func() error) error {
 			return err
 		}
 	}
+}
+
+// Expect says which names files have that others write into the logdir for this run, such as
+// servers that save its model: these may make a deleted logdir again before the run does. nil is
+// none.
+func (l *Lock) Expect(isOwn func(name string) bool) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isOwn = isOwn
 }
 
 // Dir returns the logdir, as an absolute path.
@@ -237,7 +250,7 @@ func (l *Lock) lose() *LostError {
 const remakeAttempts = 3
 
 // remake makes a deleted logdir again and locks it. A folder that has come in
-// its place is taken only if it is empty.
+// its place is taken only if it has no files but this run's.
 func (l *Lock) remake() error {
 	if err := atomicfile.MkdirAllSync(nil, l.dir); err != nil { // a checkpoint in it is to outlive a power cut
 		return err
@@ -246,7 +259,8 @@ func (l *Lock) remake() error {
 	if err != nil {
 		return err
 	}
-	if len(entries) > 0 {
+	isOther := func(e fs.DirEntry) bool { return l.isOwn == nil || !l.isOwn(e.Name()) }
+	if slices.ContainsFunc(entries, isOther) {
 		return errTaken
 	}
 	if err := l.relock(); err != nil {

@@ -61,6 +61,16 @@ func TestHeld(t *testing.T) {
 			write(t, filepath.Join(dir, "of another"))
 			return ""
 		}, []string{"it was deleted, and another folder has its name; this run ends, and has no place to save; if the training itself has made", "start it again"}, "logdir is lost", 0},
+		{"deleted, with what servers save in its place", func(t *testing.T, dir string) string {
+			sessiontest.MustNoErr(t, errors.Join(os.RemoveAll(dir), os.MkdirAll(filepath.Join(dir, "model.ckpt-5_temp"), 0o777)))
+			write(t, filepath.Join(dir, "model.ckpt-5.index"))
+			return ""
+		}, nil, "it is made again", 1},
+		{"deleted, with that and another file in its place", func(t *testing.T, dir string) string {
+			sessiontest.MustNoErr(t, errors.Join(os.RemoveAll(dir), os.MkdirAll(filepath.Join(dir, "model.ckpt-5_temp"), 0o777)))
+			write(t, filepath.Join(dir, "of another"))
+			return ""
+		}, []string{"another folder has its name"}, "logdir is lost", 0},
 		{"without its lock file", func(t *testing.T, dir string) string {
 			sessiontest.MustNoErr(t, os.Remove(filepath.Join(dir, LockFile)))
 			return ""
@@ -99,6 +109,7 @@ func TestHeld(t *testing.T) {
 			if lock.Dir() != dir || lock.TakenOver() {
 				t.Errorf("the lock is on %s, taken over %v", lock.Dir(), lock.TakenOver())
 			}
+			lock.Expect(func(name string) bool { return strings.HasPrefix(name, "model.ckpt-") })
 			holder := Named(dir)
 			place := c.harm(t, dir)
 			err = lock.Held()
