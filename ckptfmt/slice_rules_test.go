@@ -245,7 +245,7 @@ func TestCheckTensorEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A message that is short, and is to be filled, stands for no more than it may.
+// A message whose few values fill a larger tensor takes no more memory than it may.
 func TestMessagesThatClaimMuch(t *testing.T) {
 	for d, n := range map[tfpb.DataType]int64{tfpb.DataType_DT_DOUBLE: maxFilled/8 + 1, tfpb.DataType_DT_INT8: maxFilled + 1, tfpb.DataType_DT_STRING: maxFilled + 1} {
 		if _, err := TensorFromProto(&tfpb.TensorProto{Dtype: d, TensorShape: shapeProto([]int64{n})}); err == nil || !strings.Contains(err.Error(), "0 values are to fill") {

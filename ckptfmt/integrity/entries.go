@@ -19,25 +19,35 @@ import (
 func OwnSums(root *os.Root, files []string, least int64) map[string]string {
 	sums, x := map[string]string{}, &checker{root: root}
 	for _, name := range files {
-		sum, ok := "", false
-		switch isOfBundle := bundleFile().MatchString(name); {
-		case !isOfBundle:
-			sum, ok = x.sumOfArchive(name, least)
-		case !strings.HasSuffix(name, ".index") && !strings.HasSuffix(name, ".meta"):
-			sum, ok = x.sumOfData(name, files, least)
+		info, err := root.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || info.Size() < least {
+			continue
 		}
-		if ok {
+		if sum, ok := x.ownSum(name, files, info.Size()); ok {
 			sums[name] = sum
 		}
 	}
 	return sums
 }
 
+// ownSum returns the sum of one of some files. Its name says, as for [Check], what it is: an archive may be
+// a row of them in a file of torch.distributed.checkpoint.
+func (x *checker) ownSum(name string, files []string, size int64) (sum string, ok bool) {
+	switch isOfBundle := bundleFile().MatchString(name); {
+	case strings.EqualFold(path.Ext(name), ".distcp"):
+		return "", false
+	case !isOfBundle:
+		return x.sumOfArchive(name, size)
+	case strings.HasSuffix(name, ".index"), strings.HasSuffix(name, ".meta"):
+		return "", false
+	}
+	return x.sumOfData(name, files, size)
+}
+
 // sumOfData returns the sum of a data file of a bundle.
-func (x *checker) sumOfData(name string, files []string, least int64) (sum string, ok bool) {
+func (x *checker) sumOfData(name string, files []string, size int64) (sum string, ok bool) {
 	index := bundleFile().ReplaceAllString(name, "") + ".index"
-	info, err := x.root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() < least || !slices.Contains(files, index) {
+	if !slices.Contains(files, index) {
 		return "", false
 	}
 	entries, err := x.read(index)
@@ -45,31 +55,23 @@ func (x *checker) sumOfData(name string, files []string, least int64) (sum strin
 		return "", false
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %d\n", bundleFile().FindString(name), info.Size())
+	fmt.Fprintf(h, "%q %d\n", bundleFile().FindString(name), size)
 	h.Write(entries)
 	return hex.EncodeToString(h.Sum(nil)), true
 }
 
-func (x *checker) sumOfArchive(name string, least int64) (sum string, ok bool) {
-	info, err := x.root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() < least {
-		return "", false
-	}
+// sumOfArchive returns a sum of the checksums that an archive has of its entries, such as a file that torch.save
+// writes. It is not ok for other files, nor for archives with an entry that has none, nor for a row of archives,
+// since only the last would be read. Where it is ok, [Check] reads each byte that matters, and the sum says
+// which content it is.
+func (x *checker) sumOfArchive(name string, size int64) (sum string, ok bool) {
 	f, err := x.root.Open(name)
 	if err != nil {
 		return "", false
 	}
 	defer f.Close()
-	return SumOfEntries(name, f, info.Size())
-}
-
-// SumOfEntries returns a sum of the checksums that an archive has of its entries, such as a file that
-// torch.save writes. It is not ok for other files, nor for archives with an entry that has none, nor for a row of
-// archives, of which only the last would be read. Where it is ok, [Check] reads each byte that matters, and the
-// sum says which content it is. The name of the file says, as for Check, whether it may be such a row.
-func SumOfEntries(name string, f io.ReaderAt, size int64) (sum string, ok bool) {
 	archive, err := zip.NewReader(f, size)
-	if err != nil || strings.EqualFold(path.Ext(name), ".distcp") || !beginsAtFirst(f, archive.File) {
+	if err != nil || !beginsAtFirst(f, archive.File) {
 		return "", false
 	}
 	h := sha256.New()

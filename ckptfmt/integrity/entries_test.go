@@ -31,7 +31,7 @@ func archiveOf(t *testing.T, text string) string {
 
 func isBelow(name string) bool { return strings.Contains(name, "/") }
 
-// TestOwnSums has files of which all that matters has checksums of its own, and others: of a row of archives, as
+// TestOwnSums has files with checksums of their own for all that matters, and others: in a row of archives, as
 // torch.distributed.checkpoint writes it, the last says nothing about those before.
 func TestOwnSums(t *testing.T) {
 	one, row := archiveOf(t, "weights"), archiveOf(t, "first")+archiveOf(t, "last")

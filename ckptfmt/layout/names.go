@@ -49,14 +49,11 @@ func MetaName(prefix string) string {
 // written, as TensorFlow has it.
 const tempMark = ".tempstate"
 
-// longestName is how many bytes a name has at most, on nearly every file system.
-const longestName = 255
-
 // TempName returns a new name for a file that is being written. It is not too long where the file's
 // own name is not.
 func TempName(name string) string {
 	temp := name + tempMark + strconv.FormatUint(rand.Uint64(), 10)
-	if len(filepath.Base(temp)) > longestName {
+	if len(filepath.Base(temp)) > atomicfile.LongestName {
 		return atomicfile.TempName(name)
 	}
 	return temp

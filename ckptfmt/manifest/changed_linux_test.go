@@ -102,7 +102,7 @@ func TestDescribeUnreadable(t *testing.T) {
 	}
 }
 
-// unknownFile is a file of which the system says nothing.
+// unknownFile is a file that the system says nothing about.
 type unknownFile struct{ fs.FileInfo }
 
 func (unknownFile) Sys() any { return nil }

@@ -112,16 +112,13 @@ func (r *Record) Manifest() *Manifest {
 	return &Manifest{Step: r.Step, WallTime: r.WallTime, Metrics: r.Metrics, Measured: r.Measured}
 }
 
-// longestName is how many bytes a name has at most, on nearly every file system.
-const longestName = 255
-
 // RecordName returns the name of a record's file within a logdir. Where the name of the checkpoint would make
 // it too long, as a path with letters of three bytes does, it has a checksum.
 func RecordName(name string, step int64) string {
 	key := strconv.FormatInt(step, 10)
 	if step < 0 {
 		key = "name-" + url.PathEscape(name)
-		if len(key)+len(recordSuffix) > longestName {
+		if len(key)+len(recordSuffix) > atomicfile.LongestName {
 			key = fmt.Sprintf("name-%x", sha256.Sum256([]byte(name)))
 		}
 	}

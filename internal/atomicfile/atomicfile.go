@@ -71,6 +71,9 @@ func OrOS(fsys FS) FS {
 	return fsys
 }
 
+// LongestName is how many bytes a name has at most, on nearly every file system.
+const LongestName = 255
+
 // TempName returns a new temporary name in the directory of name.
 func TempName(name string) string {
 	return filepath.Join(filepath.Dir(name), tempPrefix+hex.EncodeToString(random(tempDigits/2))+tempSuffix)
