@@ -1,17 +1,14 @@
 package trainerd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/internal/atomicfile"
-	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -64,8 +61,8 @@ func (sv *Supervisor) savedWithServers(sess session.Session, saver *Saver) func(
 	if _, isStore := sess.(session.VariableStore); isStore {
 		return nil
 	}
-	prefix, latest := filepath.Base(sv.SavePath())+"-", cmp.Or(saver.LatestFilename, checkpoint.DefaultLatestFilename)
-	return func(name string) bool { return name == latest || strings.HasPrefix(name, prefix) }
+	base := filepath.Base(sv.SavePath())
+	return func(name string) bool { return saver.Writes(base, name) }
 }
 
 // unlock gives up the lock on the logdir, once nothing hangs there.

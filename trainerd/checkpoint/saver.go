@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -279,6 +280,11 @@ func (s *Saver) maxToKeep() int {
 		return DefaultMaxToKeep
 	}
 	return s.MaxToKeep
+}
+
+// Writes reports whether saves of a basename write files of a name.
+func (s *Saver) Writes(basename, name string) bool {
+	return name == s.latestFilename() || strings.HasPrefix(name, basename+"-")
 }
 
 func (s *Saver) latestFilename() string {

@@ -393,9 +393,7 @@ func (r *run) onExit(e Exit) {
 		return
 	}
 	r.failuresBeforeProgress = 0
-	if r.unsettled {
-		r.settle() // what is moved, or passed over, must not be looked at meanwhile
-	}
+	r.settleRest() // what is moved, or passed over, must not be looked at meanwhile
 	if r.aside == nil && r.attempt.given.MayBeUnfinished(r.root) {
 		r.setAside(*r.attempt.given)
 		return

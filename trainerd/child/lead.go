@@ -17,9 +17,7 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 		return Exit{}, err
 	}
 	defer func() {
-		if r.unsettled {
-			r.settle()
-		}
+		r.settleRest()
 		r.publishEnd(exit, err)
 		err = r.closing(ctx, begun, exit, err)
 	}()
@@ -38,8 +36,8 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 			return exit, err
 		}
 		pause, again := r.budget.next(time.Now(), &exit, r.attempt.progressed)
-		if r.unsettled && (!again || pause > 0 || r.paused) {
-			r.settle()
+		if !again || pause > 0 || r.paused {
+			r.settleRest()
 		}
 		r.observer.Ended(exit, again, pause)
 		if !again {

@@ -33,6 +33,13 @@ func (r *run) settle() {
 	r.await("the last checkpoints to be verified", func() { r.refresh(true) })
 }
 
+// settleRest settles what a start has left, if it has left anything.
+func (r *run) settleRest() {
+	if r.unsettled {
+		r.settle()
+	}
+}
+
 // newest returns the newest checkpoint that a start may begin with.
 func (r *run) newest(ctx context.Context) (c Checkpoint, ok bool) {
 	if n := len(r.intact); n > 0 {

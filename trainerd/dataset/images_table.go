@@ -117,7 +117,10 @@ func (l *labelledImages) findColumns(columns []string, row *table.Row) error {
 func (l *labelledImages) image(field string) string {
 	for _, end := range []string{"", ".jpg", ".jpeg", ".png", ".JPG", ".gif", ".bmp"} {
 		path := filepath.Join(l.dir, filepath.FromSlash(strings.TrimSpace(field))+end)
-		if info, err := os.Stat(path); isImage(path) && err == nil && info.Mode().IsRegular() {
+		if !isImage(path) {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			return path
 		}
 	}

@@ -49,7 +49,7 @@ type classRange struct {
 func (s *Survey) leaks(ctx context.Context, p *Plan) (notes []string, err error) {
 	all := s.possibleLeaks(p)
 	classes, rows := make(map[string]int), 0
-	labels := s.Columns[p.Label].labelFeature(p)
+	labels := p.Uses[p.Label].field()
 	err = s.first(ctx, min(leakRows, leakFields/len(s.Columns)), func(row *table.Row) {
 		label := strings.TrimSpace(row.Fields[p.Label])
 		if labels.isMissing(label) {
@@ -85,7 +85,7 @@ func (s *Survey) possibleLeaks(p *Plan) (all []*leak) {
 		if i == p.Label || u.Drop || u.Weight || u.Group || u.Kind == KindText {
 			continue
 		}
-		l := &leak{column: i, number: Feature{Kind: u.Kind, Unit: u.Unit, NA: u.NA}, isMissing: [2]map[string]int{{}, {}}}
+		l := &leak{column: i, number: u.field(), isMissing: [2]map[string]int{{}, {}}}
 		if u.Kind == KindNumber {
 			l.ranges = make(map[string]*classRange)
 		}
@@ -97,11 +97,8 @@ func (s *Survey) possibleLeaks(p *Plan) (all []*leak) {
 	return all
 }
 
-// labelFeature returns how the labels are written.
-func (p *Profile) labelFeature(plan *Plan) Feature {
-	u := plan.Uses[plan.Label]
-	return Feature{Kind: u.Kind, Unit: u.Unit, NA: u.NA}
-}
+// field returns how the fields of the column are written.
+func (u *Use) field() Feature { return Feature{Kind: u.Kind, Unit: u.Unit, NA: u.NA} }
 
 // first calls f for the first n rows at most.
 func (s *Survey) first(ctx context.Context, n int, f func(*table.Row)) error {

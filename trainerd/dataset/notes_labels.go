@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// labelStems begin the names of columns of which there are several to predict.
+// labelStems begin the names of columns where there are several to predict.
 var labelStems = []string{"target", "label", "y", "outcome", "output"}
 
 // labelStem returns how a name begins that is one of several labels, as target_2 and y1; "" for

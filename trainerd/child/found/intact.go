@@ -32,7 +32,7 @@ func (s *Store) Intact(ctx context.Context) (all []Checkpoint, ok bool) {
 	return all, true
 }
 
-// Unverified returns those of some checkpoints of which nothing is known yet.
+// Unverified returns those of some checkpoints that nothing is known about yet.
 func (s *Store) Unverified(all []Checkpoint) []Checkpoint {
 	return slices.DeleteFunc(slices.Clone(all), func(c Checkpoint) bool { return s.isKnown(c.key()) || s.isRefused(c) })
 }

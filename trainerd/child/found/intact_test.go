@@ -63,7 +63,7 @@ func TestIntact(t *testing.T) {
 	}
 }
 
-// TestIntactOfParts has a folder of two files, one of which is changed or gone.
+// TestIntactOfParts has a folder of two files, and one is changed or gone.
 func TestIntactOfParts(t *testing.T) {
 	for what, tc := range map[string]struct {
 		change func(file string) error
@@ -105,7 +105,7 @@ func TestUnverified(t *testing.T) {
 	}
 }
 
-// TestIntactOfOverwritten has the only checkpoint of a program, of which there is a copy: while it is damaged
+// TestIntactOfOverwritten has the only checkpoint of a program, and a copy of it: while it is damaged
 // or gone, a start waits for the copy.
 func TestIntactOfOverwritten(t *testing.T) {
 	for what, tc := range map[string]struct {

@@ -55,9 +55,8 @@ func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdic
 	return verdicts
 }
 
-// markersFor returns which files that programs write last a checkpoint should have. Where no record says that, it
-// is what most of several new checkpoints have: where a crash has cut one
-// of them and no record tells what it should have, the others do.
+// markersFor returns which files that programs write last a checkpoint should have. Where no record says that, most
+// of several new checkpoints do: a crash may have cut one of them.
 func (s *Store) markersFor(all []Checkpoint) (usual []string) {
 	if s.markers != nil || len(all) < knownSizes {
 		return s.markers

@@ -87,7 +87,8 @@ func (t *Task) lookForOther(ctx context.Context, sess session.Session) (seen sig
 	if seen.life, err = readLife(ctx, sess); err != nil {
 		return sighting{}, err
 	}
-	seen.step, _ = t.program.ReadStep(ctx, sess) // 0 for a model that is not complete, or not like this run's; what else is wrong the next look says
+	// It is 0 for a model that is not complete, or not like this run's; what else is wrong the next look says.
+	seen.step, _ = t.program.ReadStep(ctx, sess)
 	return seen, nil
 }
 

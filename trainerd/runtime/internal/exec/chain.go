@@ -6,9 +6,9 @@ import (
 )
 
 // Elements is how an op computes runs of float32s, element by element, from inputs
-// that may be the output's memory. Types of 16 bits
-// are widened to float32, and rounded. Steps of such ops that follow each other make a
-// chain. A form that an op does not have is nil.
+// that may be the output's memory. Types of 16 bits are widened to float32, and rounded.
+// Steps of such ops that follow each other make a chain. A form that an op does not have
+// is nil.
 type Elements struct {
 	V  func(d, x []float32)
 	Vv func(d, x, y []float32)
