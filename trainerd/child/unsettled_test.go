@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -175,5 +176,70 @@ func TestUnsettledIsProgress(t *testing.T) {
 		if exit, err := end(); exit.Cause != Stopped || err != nil {
 			t.Errorf("Run = %+v, %v\n%s", exit, err, log)
 		}
+	})
+}
+
+// TestSavedForSomebody has a program that fails as soon as it has saved because somebody asked for that: the
+// answer is that checkpoint, and the next start waits until it counts.
+func TestSavedForSomebody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := slowDisk{atomicfile.OrOS(nil), "ckpt-2.safetensors", make(chan error)}
+		starts := 0
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			if starts++; starts > 1 {
+				p.sleep(time.Hour)
+				return 0
+			}
+			p.say("step=2 loss=1")
+			for !slices.Contains(p.signals(), syscall.SIGUSR1) {
+				time.Sleep(time.Second)
+			}
+			childtest.Write(t, filepath.Join(sv.Logdir, disk.name), childtest.TensorsOf(2))
+			return 1
+		})
+		sv.FS, sv.SaveSignal = disk, syscall.SIGUSR1
+		stop, end := begin(t, sv)
+		pass(time.Minute)
+		time.AfterFunc(time.Minute, func() {
+			if starts != 1 {
+				t.Errorf("%d starts before the checkpoint counts", starts)
+			}
+			close(disk.ends)
+		})
+		if c, err := sv.Save(t.Context()); err != nil || c.Step != 2 {
+			t.Errorf("Save = %+v, %v\n%s", c, err, log)
+		}
+		pass(time.Minute)
+		stop()
+		if exit, err := end(); starts != 2 || exit.Cause != Stopped || err != nil {
+			t.Errorf("%d starts, Run = %+v, %v\n%s", starts, exit, err, log)
+		}
+	})
+}
+
+// TestSettledInThePause has a start that saves, and gets no further than the one before: what it has saved
+// counts long before the next start, which comes after a pause.
+func TestSettledInThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			if starts++; starts == 1 {
+				p.say("step=3 loss=1")
+				return 1
+			}
+			p.say("step=2 loss=1")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-2.safetensors"), childtest.TensorsOf(2))
+			return 1
+		})
+		sv.Restarts.Backoff = time.Hour
+		stop, end := begin(t, sv)
+		pass(time.Minute)
+		if starts != 2 || !strings.Contains(log.String(), "msg=saved step=2") {
+			t.Errorf("%d starts\n%s", starts, log)
+		}
+		stop()
+		end()
 	})
 }
