@@ -45,7 +45,7 @@ type run struct {
 	ceiling                int64 // checkpoints from this step on are not trusted
 	aside                  *aside
 	outside                string // a link that leads out of the logdir, and is in the log
-	failuresBeforeProgress int    // starts in a row that failed before their first report
+	failuresBeforeProgress int    // starts in a row that failed before they reported or saved anything
 	savers                 []saver
 	prompter               prompter
 	measured               measured
