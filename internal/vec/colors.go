@@ -114,7 +114,7 @@ func saturated(by float32, p rgb) rgb {
 	} else if b < least {
 		least = b
 	}
-	if sum := r + g + b; sum != sum { // comparisons with what is no number are false
+	if sum := r + g + b; sum != sum { // comparisons with NaN are false
 		value, least = max(r, g, b), min(r, g, b)
 	}
 	span := value - least
