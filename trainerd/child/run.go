@@ -44,7 +44,7 @@ type run struct {
 	maxStep                int64 // the highest step of all reports, -1 for none
 	ceiling                int64 // checkpoints from this step on are not trusted
 	aside                  *aside
-	outside                string // a link that leads out of the logdir, and is in the log
+	outside                string // the link out of the logdir that the log has last
 	failuresBeforeProgress int    // starts in a row that failed before their first report
 	savers                 []saver
 	prompter               prompter
@@ -69,7 +69,7 @@ type run struct {
 	turns atomic.Int64 // of the loop while a program runs
 }
 
-// open makes the run ready for the first start.
+// open prepares the run for the first start.
 func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	if len(sv.Command) == 0 || sv.Command[0] == "" {
 		return nil, errors.New("child: there is no command to run")
@@ -142,6 +142,24 @@ func (r *run) openLogdir() (err error) {
 	return err
 }
 
+// useRoot takes a folder for the logdir.
+func (r *run) useRoot(root *os.Root) {
+	r.root, r.disk = root, r.FS
+	if r.disk == nil {
+		r.disk = atomicfile.InRoot(root)
+	}
+	options := found.Options{FS: r.disk, Retention: r.Retention, Metrics: r.measured.of, Now: r.moment, IsPast: r.isPast}
+	if r.MaxRewinds > 0 {
+		options.Spared = r.spared
+	}
+	r.store = found.New(root, r.Checkpoints, options)
+}
+
+// abs returns the absolute name of a file below the logdir.
+func (r *run) abs(name string) string {
+	return filepath.Join(r.root.Name(), filepath.FromSlash(name))
+}
+
 // joinNodes makes this process a node of the job.
 func (r *run) joinNodes() (err error) {
 	r.groupDir = r.logdir
@@ -158,7 +176,7 @@ func (r *run) joinNodes() (err error) {
 	return nil
 }
 
-// scan looks at what an earlier run has left.
+// scan reads what an earlier run has left.
 func (r *run) scan(ctx context.Context) error {
 	for _, err := range r.store.ReadRecords() {
 		if errors.Is(err, ckptfmt.ErrVersion) { // what it says would be lost
