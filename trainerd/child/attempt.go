@@ -374,17 +374,20 @@ func (r *run) hangs() bool {
 	return true
 }
 
-// onExit counts starts that failed without having done anything. The checkpoint
+// onExit counts starts that failed before they reported or saved anything. The checkpoint
 // that they began with may be why, but not of a SIGKILL: that came from elsewhere, nor of a
 // full disk.
 func (r *run) onExit(e Exit) {
-	if e.DiskFull || e.Step < 0 && e.wasKilled() {
+	trained := r.hasTrained()
+	switch {
+	case e.DiskFull || !trained && e.wasKilled():
 		return
-	}
-	if r.aside != nil && e.Cause != Completed { // else a report would have cleared it
+	case trained:
+		r.aside = nil // a program without reports shows by its saves that it can do without
+	case r.aside != nil && e.Cause != Completed:
 		r.putBack()
 	}
-	if e.Step >= 0 || e.Cause != Failed && e.Cause != Hung {
+	if trained || e.Cause != Failed && e.Cause != Hung {
 		r.failuresBeforeProgress = 0
 		return
 	}

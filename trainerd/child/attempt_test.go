@@ -146,6 +146,7 @@ func TestFailuresWithACheckpoint(t *testing.T) {
 		given := s.Known()[1]
 		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling, attempt: attempt{given: &given}}
 		for _, e := range tc.ends {
+			r.attempt.step = e.Step
 			r.onExit(e)
 		}
 		if got := r.ceiling == 2; got != tc.back || r.counts.stats.Rewinds == 1 != tc.back || r.failuresBeforeProgress != tc.left {

@@ -68,8 +68,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 	})
 	older := len(added) > 0 // than this start
 	for _, c := range added {
-		own := c.FirstFound().Attempt == r.attempts
-		r.attempt.saves, older = r.attempt.saves || own, older && !own
+		older = older && !r.isOwn(c)
 		r.reach(c)
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
@@ -89,8 +88,12 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 	}
 }
 
+// isOwn reports whether the newest start has saved a checkpoint, and not one before.
+func (r *run) isOwn(c Checkpoint) bool { return c.FirstFound().Attempt == r.attempts }
+
 // reach notes how far the program has come by what it has saved.
 func (r *run) reach(c Checkpoint) {
+	r.attempt.saves = r.attempt.saves || r.isOwn(c)
 	if c.Step >= r.ceiling {
 		r.ceiling = noCeiling
 	}

@@ -50,7 +50,7 @@ type run struct {
 	budget                 budget
 	paused                 bool // until Resume; no start begins meanwhile
 	hangAfter              time.Duration
-	failuresBeforeProgress int // starts in a row that failed before their first report
+	failuresBeforeProgress int // starts in a row that failed before they reported or saved anything
 
 	// What it reports.
 	firstStep int64 // of the first report of a start without a checkpoint

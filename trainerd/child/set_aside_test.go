@@ -65,6 +65,18 @@ func TestHalfWrittenOverwritten(t *testing.T) {
 	}
 }
 
+// TestHalfWrittenOfASilentProgram has one that reports nothing: what it saves without the checkpoint shows that it can do
+// without, also if it fails after that.
+func TestHalfWrittenOfASilentProgram(t *testing.T) {
+	sv, out := supervise(t, "write ckpt-10;kill 9|exit 1|exit 1|list ckpt-*;write ckpt-5;exit 1|list ckpt-*;env STEP")
+	log := newScreen()
+	sv.Log = logTo(log)
+	_, err := sv.Run(t.Context())
+	if want := "found \nfound ckpt-5\nSTEP is \"5\"\n"; err != nil || out.String() != want {
+		t.Errorf("Run = %v, output %q, want %q\n%s", err, out, want, log)
+	}
+}
+
 // TestNotTheCheckpointsFault has a program that fails without its checkpoint, too,
 // or is stopped before that shows: it is where it was.
 func TestNotTheCheckpointsFault(t *testing.T) {
