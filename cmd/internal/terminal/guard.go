@@ -107,7 +107,7 @@ func markLength(text []byte) int {
 }
 
 // isHarmful reports whether a terminal may obey a character: it is a control character, changes the
-// direction of the text, or is none.
+// direction of the text, or is not a character at all.
 func isHarmful(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':

@@ -30,9 +30,9 @@ func (c *Checkpoint) Reached() int64 {
 	return NoStep
 }
 
-// NamesStep reports whether the number in its name is a step of the program's reports, for
-// all that is known. It may be none if many more had been reported; but a fast program may
-// have come so far until the checkpoint was found.
+// NamesStep reports whether the number in its name is a step of the program's reports, as far
+// as is known. It may not be one if many more steps had been reported; but a fast program may
+// have made them before the checkpoint was found.
 func (c *Checkpoint) NamesStep() bool {
 	if c.Step == NoStep || c.countsEpochs() || c.otherCount {
 		return false

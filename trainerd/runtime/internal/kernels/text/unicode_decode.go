@@ -21,7 +21,7 @@ var unicodeCodesOps = exec.OpTable{
 	"UnicodeScript":            {Build: exec.WithoutAttrs(elem.Convert(scriptOf))},
 }
 
-// malformed says what becomes of bytes that are not a character, and of code points that are none.
+// malformed says what becomes of bytes, and of code points, that are not a character.
 type malformed struct {
 	strict, ignore bool
 	instead        rune
