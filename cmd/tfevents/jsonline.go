@@ -13,13 +13,13 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// rawKey is a member of a line that is no field of the Event message: the
+// rawKey is a member of a line that is not a field of the Event message: the
 // record's own bytes, where the message alone would not give them back. If it is
 // there, the other members are for the eye only.
 const rawKey = "_raw"
 
 // runKey is the member that names the run of an event, where several are
-// printed together. It is no part of the record.
+// printed together. It is not part of the record.
 const runKey = "_run"
 
 // withRun adds the name of a run to a line.

@@ -26,17 +26,17 @@ type Checkpoint struct {
 	// it: it does not count yet.
 	OnTrial bool
 
-	files   []string                // below the logdir, with slashes
-	still   int                     // how many looks have found it unchanged
-	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
-	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
-	first   Moment                  // when a look has found it so
-	begun   Moment                  // when a look has found it first, perhaps in the middle of the save
-	late    bool                    // it was written on after a report of a later step
-	untried bool                    // nothing shows yet that the program had finished it
-	counts  bool                    // the number in its name counts something else than the reports
-	only    bool                    // of a candidate: there are none with a step
-	unread  bool                    // it is as its record says by size and time, and was not read since the start
+	files      []string                // below the logdir, with slashes
+	still      int                     // how many looks have found it unchanged
+	record     *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
+	metrics    checkpoint.Measurements // of a candidate: what the program has reported of its step
+	first      Moment                  // when a look has found it so
+	begun      Moment                  // when a look has found it first, perhaps in the middle of the save
+	late       bool                    // it was written on after a report of a later step
+	untried    bool                    // nothing shows yet that the program had finished it
+	otherCount bool                    // the number in its name counts something else than the reports
+	only       bool                    // of a candidate: there are none with a step
+	unread     bool                    // it is as its record says by size and time, and was not read since the start
 }
 
 // key tells checkpoints apart: by their step, and those without one by name.
@@ -91,7 +91,7 @@ func (c *Checkpoint) countsEpochs() bool {
 }
 
 // CountsOther reports whether the number in the name is none of the program's steps.
-func (c *Checkpoint) CountsOther() bool { return c.countsEpochs() || c.counts }
+func (c *Checkpoint) CountsOther() bool { return c.countsEpochs() || c.otherCount }
 
 // CountsSteps reports whether the number in the name of a checkpoint is as good as a step
 // of the reports: it is one, or that of an epoch of a program whose reports count those.

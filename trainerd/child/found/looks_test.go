@@ -132,7 +132,7 @@ func TestFilesOfBundles(t *testing.T) {
 	}
 }
 
-// TestLinkIsNoCheckpoint has links, and what is no file, with names of checkpoints: they are
+// TestLinkIsNoCheckpoint has links, and what is not a file, with names of checkpoints: they are
 // none, and nobody's to move aside.
 func TestLinkIsNoCheckpoint(t *testing.T) {
 	dir := childtest.Logdir(t, "ckpt-1", "best.bin")

@@ -41,29 +41,34 @@ type Options struct {
 // integrity, what is known of it for its [manifest.Record], and which ones stay,
 // how they are pinned and where damaged ones go for package checkpoint.
 type Store struct {
-	root    *os.Root
-	disk    atomicfile.FS // what changes the logdir
-	pattern string
-	parts   []string // the alternatives of the pattern, each of which a checkpoint has
-	opts    Options
-	// readOnly leaves the logdir as it is: nothing is made durable or recorded.
-	readOnly bool
-	known    []Checkpoint       // that are verified and durable, by step
-	seen     map[key]Checkpoint // as the last look found them
-	refused  map[key]Rejected   // that do not count
-	markers  []string           // files that the newest known folder got last
-	records  map[key]*manifest.Record
-	sizes    sizes
-	blind    bool // a record cannot be read
-	counts   bool // the numbers in the names count something else than the reports
-	partial  bool // the program does without some of parts
-	// unrecorded are failures to write records, for the log.
-	unrecorded []error
-	misnamed   []Checkpoint // that were moved aside, and that something may name still
+	root     *os.Root
+	disk     atomicfile.FS // what changes the logdir
+	pattern  string
+	parts    []string // the alternatives of the pattern, each of which a checkpoint has
+	opts     Options
+	readOnly bool // nothing is made durable, recorded or otherwise changed
+
+	known   []Checkpoint       // that are verified and durable, by step
+	seen    map[key]Checkpoint // as the last look found them
+	refused map[key]Rejected   // that do not count
+	records map[key]*manifest.Record
+	habits
+
+	blind      bool         // a record cannot be read
+	resumed    bool         // an earlier run has recorded checkpoints
+	unrecorded []error      // failures to write records, for the log
+	misnamed   []Checkpoint // that were moved aside, and that something may still name
+	withheld   map[key]bool // whose copies do not take their places
 	looked     Moment       // of the last look
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
-	resumed    bool         // an earlier run has recorded checkpoints
-	withheld   map[key]bool // whose copies do not take their places
+}
+
+// habits are what is known of how the program writes its checkpoints.
+type habits struct {
+	markers     []string // files that the newest known folder got last
+	sizes       sizes
+	partial     bool // it does without some of the pattern's alternatives
+	countsOther bool // the numbers in the names count something else than its reports
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
@@ -91,14 +96,12 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		disk = atomicfile.InRoot(root)
 	}
 	return &Store{root: root, disk: disk, pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), opts: opts,
-		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}, withheld: map[key]bool{}}
+		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, habits: habits{sizes: sizes{}}, withheld: map[key]bool{}}
 }
 
 // Learn takes over what another store of the same pattern knows of how the program writes its
 // checkpoints: which files each has, how long these are, and what their numbers count.
-func (s *Store) Learn(from *Store) {
-	s.markers, s.sizes, s.partial, s.counts = from.markers, from.sizes, from.partial, from.counts
-}
+func (s *Store) Learn(from *Store) { s.habits = from.habits }
 
 // Known returns the checkpoints that are verified and durable, by step.
 func (s *Store) Known() []Checkpoint { return s.known }
@@ -155,7 +158,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
 			continue
 		}
-		c.only, c.counts = only, s.counts
+		c.only, c.otherCount = only, s.countsOther
 		if s.opts.Metrics != nil {
 			c.metrics = s.opts.Metrics(&c)
 		}
@@ -224,27 +227,19 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 			continue
 		}
 		judged[k] = true
-		if v.err == nil && v.OnTrial {
+		switch {
+		case v.err == nil && v.OnTrial:
 			onTrial = append(onTrial, v.Checkpoint)
-			continue
-		}
-		if v.err == nil {
-			delete(s.refused, k)
-			if v.unrecorded != nil {
-				s.unrecorded = append(s.unrecorded, v.unrecorded)
-			}
-			s.records[k] = v.record
-			delete(s.withheld, k)
-			s.sizes.add(v.record)
+		case v.err == nil:
+			s.count(v)
 			added = append(added, v.Checkpoint)
-			s.markers = s.markersOf(v.Checkpoint)
-			continue
+		default:
+			if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
+				bad = append(bad, v.Rejected)
+			}
+			s.noteShort(v.Checkpoint)
+			s.refused[k] = v.Rejected
 		}
-		if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
-			bad = append(bad, v.Rejected)
-		}
-		s.noteShort(v.Checkpoint)
-		s.refused[k] = v.Rejected
 	}
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return judged[c.key()] })
 	s.known = slices.Concat(s.known, onTrial, added)
@@ -252,10 +247,23 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 	s.learnNumbers()
 	s.forgetMarkers()
 	for i := range added {
-		added[i].counts = s.counts
+		added[i].otherCount = s.countsOther
 		s.measureAgain(added[i])
 	}
 	return added, bad
+}
+
+// count takes over what is known of a checkpoint that counts.
+func (s *Store) count(v Verdict) {
+	k := v.key()
+	delete(s.refused, k)
+	delete(s.withheld, k)
+	if v.unrecorded != nil {
+		s.unrecorded = append(s.unrecorded, v.unrecorded)
+	}
+	s.records[k] = v.record
+	s.sizes.add(v.record)
+	s.markers = s.markersOf(v.Checkpoint)
 }
 
 // forgetMarkers lets a program do without a file that its folders had once: where

@@ -172,7 +172,7 @@ func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums
 	r := &manifest.Record{Name: filepath.ToSlash(rel), Format: integrity.Format(files), Step: c.Step, WallTime: c.Saved.UTC(),
 		Verified: time.Now().UTC(), Boot: machine.BootID(), Parts: c.files, Files: described}
 	if !c.NamesStep() {
-		r.Reported, r.Counted = c.first.Step, c.counts
+		r.Reported, r.Counted = c.first.Step, c.otherCount
 	}
 	measured := c.metrics
 	if old := c.record; old != nil && old.SameContent(described) {

@@ -195,7 +195,7 @@ func TestSavedOutside(t *testing.T) {
 }
 
 // TestFoldersOutside has checkpoints that are folders, and folders of starts, in a folder that
-// the command names: they are no logdirs.
+// the command names: they are not logdirs.
 func TestFoldersOutside(t *testing.T) {
 	for _, tc := range []struct {
 		files            string

@@ -155,7 +155,7 @@ func TestCountsSteps(t *testing.T) {
 	}
 }
 
-// TestTwoWithoutStep has two checkpoints without a step: one of fewer files is no half of the other,
+// TestTwoWithoutStep has two checkpoints without a step: one of fewer files is not a half of the other,
 // and one that the disk has not taken is not lost while there is the other.
 func TestTwoWithoutStep(t *testing.T) {
 	s := openStore(t, childtest.Logdir(t, "best.bin", "last.bin"), "*.bin")

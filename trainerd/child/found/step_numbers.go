@@ -30,11 +30,11 @@ func (c *Checkpoint) Reached() int64 {
 	return NoStep
 }
 
-// NamesStep reports whether the number in its name is a step of the program's reports, for
-// all that is known. It may be none if many more had been reported; but a fast program may
-// have come so far until the checkpoint was found.
+// NamesStep reports whether the number in its name is a step of the program's reports, as far
+// as is known. It may not be one if many more steps had been reported; but a fast program may
+// have made them before the checkpoint was found.
 func (c *Checkpoint) NamesStep() bool {
-	if c.Step == NoStep || c.countsEpochs() || c.counts {
+	if c.Step == NoStep || c.countsEpochs() || c.otherCount {
 		return false
 	}
 	says := len(c.files) == 0 || namedStep().MatchString(path.Base(c.files[0]))
@@ -51,13 +51,13 @@ func (c *Checkpoint) ShowsStep() bool {
 // reports do: from one checkpoint to the next these rise much more than the numbers. The
 // metrics of checkpoints are then those of other steps, and their records say so.
 func (s *Store) learnNumbers() {
-	for i := 0; i < len(s.known) && !s.counts; i++ {
+	for i := 0; i < len(s.known) && !s.countsOther; i++ {
 		r := s.known[i].record
-		s.counts = r != nil && r.Counted || i > 0 && countOther(&s.known[i-1], &s.known[i])
+		s.countsOther = r != nil && r.Counted || i > 0 && countOther(&s.known[i-1], &s.known[i])
 	}
 	for i := range s.known {
-		if s.known[i].counts != s.counts {
-			s.known[i].counts = s.counts
+		if s.known[i].otherCount != s.countsOther {
+			s.known[i].otherCount = s.countsOther
 			s.recordCount(&s.known[i])
 		}
 	}

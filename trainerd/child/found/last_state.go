@@ -59,7 +59,7 @@ func (s *Store) IsCut(ctx context.Context, c Checkpoint) bool {
 }
 
 // Replace moves a file to the damaged ones and gives its name to a copy of a checkpoint, at
-// once: at no moment is there none. The copy is no link, as a program may write into it.
+// once: at no moment is there none. The copy is not a link, as a program may write into it.
 func (s *Store) Replace(c, by Checkpoint, now time.Time) (dir string, err error) {
 	name := c.files[0]
 	temp, hold := s.tempNextTo(name), s.tempNextTo(name)
