@@ -398,12 +398,12 @@ func (r *run) onExit(e Exit) {
 		r.setAside(*r.attempt.given)
 		return
 	}
-	older, ok := r.store.Newest(r.attempt.given.Step)
+	older, ok := r.store.Before(r.attempt.given)
 	if !ok {
 		r.log.Warn("the program has failed twice with its only checkpoint; if it cannot load that, move it out of the logdir", "checkpoint", r.attempt.given.Path)
 	} else {
 		r.log.Warn("the program has failed twice with this checkpoint; rewinding to the previous one", "checkpoint", r.attempt.given.Path, "older", older.Path)
-		r.ceiling = r.attempt.given.Step
+		r.ceiling = r.attempt.given
 		r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 	}
 }

@@ -49,7 +49,7 @@ func TestLastIsMended(t *testing.T) {
 			childtest.Write(t, last, tc.text)
 			s := openStore(t, dir, tc.pattern)
 			s.Refresh(true)
-			r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}, ceiling: noCeiling}
+			r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}}
 			r.mendLasts(t.Context())
 			r.quarantineDamaged(t.Context())
 			want := tc.text
@@ -82,7 +82,7 @@ func TestLastOfDamagedNewest(t *testing.T) {
 	childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.TensorsOf(20)[:100])
 	s := openStore(t, dir, "s-*.safetensors")
 	s.Refresh(true)
-	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling}
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
 	r.mendLasts(t.Context())
 	r.quarantineDamaged(t.Context())
 	if got := childtest.Read(t, filepath.Join(dir, "last.safetensors")); got != childtest.TensorsOf(10) {

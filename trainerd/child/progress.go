@@ -145,6 +145,7 @@ func (r *run) onVerdicts(verdicts []found.Verdict) {
 // onCheckpoints takes over what a look has found.
 func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 	r.skip(bad)
+	r.noteReused()
 	for _, err := range r.store.Unrecorded() {
 		r.log.Warn("checkpoint has no manifest, or no copy", "err", err) // it counts all the same
 	}
@@ -177,8 +178,8 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 
 // reach notes how far the program has come by what it has saved.
 func (r *run) reach(c Checkpoint) {
-	if c.Step >= r.ceiling {
-		r.ceiling = noCeiling
+	if r.ceiling != nil && !c.Precedes(r.ceiling) {
+		r.ceiling = nil
 	}
 	if r.attempt.step < 0 && c.Step > r.maxStep { // without reports, this alone says how far it came
 		r.maxStep, r.attempt.progressed = c.Step, true

@@ -40,9 +40,9 @@ type run struct {
 	inbox    inbox
 
 	attempts               int
-	firstStep              int64 // of the first report of a start without a checkpoint
-	maxStep                int64 // the highest step of all reports, -1 for none
-	ceiling                int64 // checkpoints from this step on are not trusted
+	firstStep              int64       // of the first report of a start without a checkpoint
+	maxStep                int64       // the highest step of all reports, -1 for none
+	ceiling                *Checkpoint // it, and what is newer, is not trusted; nil for none
 	aside                  *aside
 	outside                string // a link that leads out of the logdir, and is in the log
 	failuresBeforeProgress int    // starts in a row that failed before their first report
@@ -61,6 +61,7 @@ type run struct {
 	remade                 time.Time              // when it last was, perhaps with the folder of the nodes, who tell their states again
 	paused                 bool                   // until Resume; no start begins meanwhile
 	socketless             bool                   // the log has that the program gets no socket
+	saidReused             bool                   // the log has that numbers of checkpoints are used again
 	mixed                  bool                   // the log has that its events cannot be separated from the program's
 	saidBeyond             []string               // links out of the logdir that the log has
 	counting               map[string]bool        // folders whose events count other steps than the reports
@@ -99,7 +100,7 @@ func (sv *Supervisor) newRun(ctx context.Context) *run {
 	r := &run{
 		Supervisor: sv, log: logging.OrDiscard(sv.Log), observer: sv.Observer, ectx: context.WithoutCancel(ctx),
 		out: newOutput(sv.Stdout, sv.Stderr), budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{requests: make(chan request), closed: make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
+		inbox: inbox{requests: make(chan request), closed: make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
 	}
 	if r.observer == nil {
 		r.observer = nobody{}
