@@ -44,8 +44,9 @@ type run struct {
 	maxStep                int64       // the highest step of all reports, -1 for none
 	ceiling                *Checkpoint // it, and what is newer, is not trusted; nil for none
 	aside                  *aside
-	outside                string // a link that leads out of the logdir, and is in the log
-	failuresBeforeProgress int    // starts in a row that failed before their first report
+	continued              time.Time // when the newest start that has reported something began
+	outside                string    // a link that leads out of the logdir, and is in the log
+	failuresBeforeProgress int       // starts in a row that failed before their first report
 	savers                 []saver
 	prompter               prompter
 	measured               measured

@@ -133,17 +133,14 @@ func beginAgain(names []string) bool {
 // learnTurns finds out whether names take turns: the program has gone further, and the
 // number has become lower.
 func (s *Store) learnTurns() bool {
-	if s.reused || len(s.known) == 0 {
-		return false
-	}
-	first := &s.known[len(s.known)-1] // of those with higher numbers
-	for i := len(s.known) - 1; i >= 0; i-- {
+	var first *Checkpoint // of those with higher numbers
+	for i := len(s.known) - 1; i >= 0 && !s.reused; i-- {
 		c := &s.known[i]
-		if fellBack(first, c) {
+		if first != nil && fellBack(first, c) {
 			s.tellByTime()
 			return true
 		}
-		if c.Written().Before(first.Written()) {
+		if c.Reported() > 0 && (first == nil || c.Written().Before(first.Written())) {
 			first = c
 		}
 	}
@@ -155,7 +152,7 @@ func (s *Store) learnTurns() bool {
 // step either.
 func fellBack(a, b *Checkpoint) bool {
 	sameStart := a.first.Attempt > 0 && a.first.Attempt == b.first.Attempt
-	isLater := NoStep < b.Step && b.Step < a.Step && b.Written().After(a.Written()) && 0 < a.Reported() && a.Reported() < b.Reported()
+	isLater := NoStep < b.Step && b.Step < a.Step && b.Written().After(a.Written()) && a.Reported() < b.Reported()
 	return isLater && !b.NamesStep() && (sameStart || !a.NamesStep())
 }
 

@@ -189,3 +189,21 @@ func TestNumbersRise(t *testing.T) {
 		}
 	}
 }
+
+// TestContinuedFrom has names that take turns, first of another run: the step of the one that the program
+// continues from is that of its first report.
+func TestContinuedFrom(t *testing.T) {
+	dir := t.TempDir()
+	for i, slot := range []string{"slot_0", "slot_1", "slot_2"} {
+		writeAt(t, dir, slot, childtest.TensorsOf(i), 10-i)
+	}
+	s := openStore(t, dir, "slot_*")
+	s.Refresh(true)
+	from, _ := s.Newest()
+	s.NoteContinued(&from, 60)
+	s.opts.Now = func() Moment { return Moment{Step: 80, Attempt: 1} }
+	writeAt(t, dir, "slot_0", childtest.TensorsOf(3), 1)
+	if s.Refresh(true); newestOf(s) != "slot_0" || !s.Reuses() {
+		t.Errorf("the newest is %s", newestOf(s))
+	}
+}

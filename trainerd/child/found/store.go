@@ -270,6 +270,11 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return judged[c.key()] })
 	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
+	return s.learnFrom(added), bad
+}
+
+// learnFrom takes over what new checkpoints show of all, and returns them as they are known then.
+func (s *Store) learnFrom(added []Checkpoint) []Checkpoint {
 	if s.learnTurns() {
 		added = s.current(added)
 	}
@@ -279,7 +284,7 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 		added[i].counts = s.counts
 		s.measureAgain(added[i])
 	}
-	return added, bad
+	return added
 }
 
 // forgetMarkers lets a program do without a file that its folders had once: where
