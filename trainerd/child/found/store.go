@@ -64,6 +64,7 @@ type Store struct {
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 	resumed    bool         // an earlier run has recorded checkpoints
 	withheld   map[key]bool // whose copies do not take their places
+	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
