@@ -5,6 +5,7 @@ package child
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -71,4 +72,78 @@ func TestRoomForTheNext(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCutByFullDisk has a program whose files show nothing of their end, on a disk that cuts the
+// last one off, each time at the same size or at a little less than all: none of these is given to
+// it, nor do they make older ones go. In the end it is started with all that the disk takes.
+func TestCutByFullDisk(t *testing.T) {
+	const size, block = 1000, 20
+	for name, tt := range map[string]struct {
+		room int64
+		keep int
+	}{
+		"half of one":        {3*size + size/2, 3},
+		"nearly one":         {3*size + size - block, 3},
+		"a block":            {3*size + block, 3},
+		"from the second on": {size + size - block, 3},
+		"the third":          {2*size + size/2, 3},
+		"the fourth of four": {3*size + size/2, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun, dir, given := time.Now(), "", []string{}
+				free := func() int64 {
+					if time.Since(begun) > 30*time.Minute {
+						return 1 << 40 // somebody has made room
+					}
+					return tt.room - checkpointBytes(t, dir)
+				}
+				sv, log := simulate(t, func(p *simProgram) int {
+					step := 90
+					if c := p.variable("TRAINERD_CHECKPOINT"); c != "" {
+						b, err := os.ReadFile(c)
+						if given = append(given, filepath.Base(c)); err != nil || len(b) != size {
+							t.Errorf("the program was given %s of %d bytes, %v", c, len(b), err)
+						}
+						step, _ = strconv.Atoi(p.variable("TRAINERD_STEP"))
+					}
+					for step < 400 {
+						if !p.sleep(10 * time.Second) {
+							return 0
+						}
+						step += 10
+						p.say("step=%d loss=1", step)
+						n := min(max(free(), 0), size)
+						childtest.Write(t, filepath.Join(dir, fmt.Sprintf("ckpt-%d.bin", step)), strings.Repeat("w", int(n)))
+						if n < size {
+							return 1
+						}
+					}
+					p.sleep(10 * time.Second)
+					return 0
+				})
+				dir = sv.Logdir
+				sv.Checkpoints, sv.Retention = "ckpt-*.bin", []retention.Policy{retention.Last(tt.keep)}
+				sv.FS = smallDisk{atomicfile.OrOS(nil), free}
+				if exit, err := sv.Run(t.Context()); err != nil || exit.Cause != Completed || len(given) == 0 {
+					t.Errorf("Run = %+v, %v; given were %v\n%s", exit, err, given, log)
+				}
+			})
+		})
+	}
+}
+
+// checkpointBytes returns how many bytes the checkpoints of a logdir have. Those that were moved
+// aside are not there any more: somebody looks after the disk.
+func checkpointBytes(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	for _, name := range checkpointsIn(t, dir) {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += info.Size()
+	}
+	return bytes
 }
