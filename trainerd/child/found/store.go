@@ -59,6 +59,7 @@ type Store struct {
 	unrecorded []error      // failures to write records, for the log
 	misnamed   []Checkpoint // that were moved aside, and that something may still name
 	withheld   map[key]bool // whose copies do not take their places
+	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
 	looked     Moment       // of the last look
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 }
