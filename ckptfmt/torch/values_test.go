@@ -206,7 +206,7 @@ func TestRefusedValues(t *testing.T) {
 		"more strides":          {call(v2, stored, "K\x00", ")", tuple("K\x01"), "\x89", ordered), "a tensor of shape [] has strides [1]"},
 		"a negative offset":     {call(v2, stored, "J\xff\xff\xff\xff", ")", ")", "\x89", ordered), "a tensor begins at -1 of a storage of 1"},
 		"an offset at the end":  {call(v2, stored, "K\x01", ")", ")", "\x89", ordered), "a tensor begins at 1 of a storage of 1"},
-		"far behind":            {call(v2, stored, "K\x02", tuple("K\x00"), tuple("K\x01"), "\x89", ordered), "a tensor begins at 2 of a storage of 1"},
+		"far behind":            {call(v2, stored, "K\x02", tuple("K\x01"), tuple("K\x01"), "\x89", ordered), "a tensor begins at 2 of a storage of 1"},
 		"an overflow":           {call(v2, stored, "K\x00", tuple("J\x00\x00\x00\x7f", "J\x00\x00\x00\x7f", "J\x00\x00\x00\x7f"), tuple("K\x00", "K\x00", "K\x00"), "\x89", ordered), "int64"},
 	} {
 		const before = "\x80\x03"
@@ -254,6 +254,9 @@ func TestInside(t *testing.T) {
 		{15, []int{1, 1}, []int{99, 99}, true},
 		{16, []int{1}, []int{1}, false},
 		{16, []int{0, 9}, []int{99, 99}, true},
+		{17, []int{0, 9}, []int{99, 99}, true},
+		{1 << 30, []int{3, 0}, []int{4, 1}, true},
+		{17, []int{1}, []int{1}, false},
 		{0, []int{6, 1}, []int{3, 9}, true},
 		{0, []int{6, 1}, []int{4, 9}, false},
 		{15, []int{9}, []int{0}, true},
