@@ -19,10 +19,12 @@ var inertClasses = setOf(`
 	__builtin__.slice __builtin__.xrange __builtin__.list __builtin__.dict __builtin__.int __builtin__.float
 	__builtin__.object __builtin__.str __builtin__.bool __builtin__.tuple __builtin__.long __builtin__.unicode
 	_codecs.encode collections.defaultdict collections.Counter collections.deque argparse.Namespace
-	types.SimpleNamespace datetime.datetime datetime.date datetime.timedelta decimal.Decimal uuid.UUID
+	types.SimpleNamespace datetime.datetime datetime.date datetime.timedelta datetime.time datetime.timezone
+	zoneinfo.ZoneInfo time.struct_time decimal.Decimal fractions.Fraction uuid.UUID random.Random typing.Any
+	builtins.Ellipsis builtins.NotImplemented __builtin__.Ellipsis __builtin__.NotImplemented
 	pathlib.PosixPath pathlib.PurePosixPath pathlib.WindowsPath pathlib.PureWindowsPath pathlib._local.PosixPath
 	pathlib._local.WindowsPath
-	torch.device torch.serialization._get_layout torch.storage.TypedStorage torch.per_tensor_affine
+	torch.device torch._C.Generator torch.serialization._get_layout torch.storage.TypedStorage torch.per_tensor_affine
 	torch.per_channel_affine torch.per_channel_symmetric torch.per_tensor_symmetric
 	torch.per_channel_affine_float_qparams
 	lightning_fabric.utilities.data.AttributeDict lightning.fabric.utilities.data.AttributeDict
@@ -38,7 +40,11 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-func isInert(name string) bool { return inertClasses[name] }
+// isInert reports whether a class or function is one of data: also the random numbers of NumPy, and
+// OmegaConf, in which Hydra and so Lightning keep the settings of a training.
+func isInert(name string) bool {
+	return inertClasses[name] || strings.HasPrefix(name, "numpy.random.") || strings.HasPrefix(name, "omegaconf.")
+}
 
 // isDict reports whether objects of a class are dicts.
 func isDict(class string) bool {
