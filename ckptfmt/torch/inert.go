@@ -46,6 +46,13 @@ func isInert(name string) bool {
 	return inertClasses[name] || strings.HasPrefix(name, "numpy.random.") || strings.HasPrefix(name, "omegaconf.")
 }
 
+// isZoneMaker reports whether a call gets what makes the time zone of a date, the only attribute
+// that is got from a class.
+func isZoneMaker(name string, args pickle.Tuple) bool {
+	return strings.HasSuffix(name, ".getattr") && len(args) == 2 &&
+		args[0] == any(pickle.Global("zoneinfo.ZoneInfo")) && args[1] == any("_unpickle")
+}
+
 // isDict reports whether objects of a class are dicts.
 func isDict(class string) bool {
 	switch class {

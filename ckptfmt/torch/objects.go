@@ -246,11 +246,8 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 		if isGlobal && isTuple && f != rebuildFromType {
 			return m.call(string(f), inner)
 		}
-	case strings.HasSuffix(name, ".getattr") && len(args) == 2:
-		// Only what makes the time zone of a date is got in this way.
-		if args[0] == any(pickle.Global("zoneinfo.ZoneInfo")) && args[1] == any("_unpickle") {
-			return args[0], nil
-		}
+	case isZoneMaker(name, args):
+		return args[0], nil
 	case isInert(name):
 		return inert(name, args)
 	case isNumPy(name):
