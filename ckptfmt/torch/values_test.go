@@ -91,7 +91,18 @@ func TestValues(t *testing.T) {
 			dict(text("r") + call("numpy.random._pickle.__randomstate_ctor", text("MT19937")) + dict(text("key")+numpy("u4", bytesOf("1234"))) + "b"),
 			[]string{"r.key"}, nil,
 		},
-		"settings":           {dict(text("c") + "comegaconf.dictconfig\nDictConfig\n)\x81" + dict(text("_content")+dict(text("lr")+"K\x02")) + "b"), []string{}, map[string]string{"c._content.lr": "2"}},
+		"settings": {dict(text("c") + "comegaconf.dictconfig\nDictConfig\n)\x81" + dict(text("_content")+dict(text("lr")+"K\x02")) + "b"), []string{}, map[string]string{"c._content.lr": "2"}},
+		"enumerations": {
+			dict(text("a")+call("megatron.core.enums.ModelType", "K\x01"), text("b")+call("signal.Signals", "K\x0f"), text("w")+scalar), []string{"w"}, nil,
+		},
+		"an object of a library": {
+			dict(text("s") + "cdeepspeed.runtime.fp16.loss_scaler\nParamSet\n)\x81" + dict(text("w")+scalar, text("cur_scale")+"K\x01") + "b"),
+			[]string{"s.w"}, map[string]string{"s.cur_scale": "1"},
+		},
+		"a configuration of a model": {
+			dict(text("c") + "ctransformers.models.bert.configuration_bert\nBertConfig\n)\x81" + dict(text("layers")+"K\x02") + "b"),
+			[]string{}, map[string]string{"c.layers": "2"},
+		},
 		"a time of a place":  {dict(text("t")+call(getattr, global("zoneinfo.ZoneInfo"), text("_unpickle"))+tuple(text("UTC"), "\x89")+"R", text("w")+scalar), []string{"w"}, nil},
 		"a time in a zone":   {dict(text("t")+call("datetime.timezone", call("datetime.timedelta", "K\x00")), text("w")+scalar), []string{"w"}, nil},
 		"a word of NumPy":    {dict(text("u")+numpy("U2", bytesOf("a\x00\x00\x00\xfc\x00\x00\x00")), text("s")+numpy("S1", bytesOf("b"))), []string{}, map[string]string{"u": "a\u00fc", "s": "b"}},
