@@ -160,7 +160,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 	found := s.find()
 	s.date(found)
 	known := s.knownIn(found)
-	only, last := !s.reused && isOnly(found), lastStep(found)
+	only, last := isOnly(found) && (!s.reused || len(found) == 1), lastStep(found)
 	for k, c := range found {
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
