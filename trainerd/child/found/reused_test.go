@@ -209,7 +209,7 @@ func TestContinuedFrom(t *testing.T) {
 }
 
 // TestOneNameWithANumber has a program that always saves under one name, which has a number: from the second save on,
-// it is known that this is no step, and there is a copy. So it is in the next run.
+// it is known that this is no step, and there is a copy from the first on. So it is in the next run.
 func TestOneNameWithANumber(t *testing.T) {
 	const name = "resnet18_cifar10.safetensors"
 	dir := t.TempDir()
@@ -227,6 +227,9 @@ func TestOneNameWithANumber(t *testing.T) {
 		added, _ := s.Refresh(false)
 		if len(added) != 1 || s.Reuses() != (i > 0) {
 			t.Fatalf("save %d: %v; reused: %v", i, added, s.Reuses())
+		}
+		if r := s.known[0].record; copied(r) == "" {
+			t.Errorf("save %d: there is no copy", i)
 		}
 	}
 	s = open()

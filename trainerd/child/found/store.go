@@ -172,7 +172,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
 			continue
 		}
-		c.only, c.counts = only, s.counts
+		c.only, c.counts = only || len(found) == 1 && c.mayBeOverwritten(), s.counts
 		if s.opts.Metrics != nil {
 			c.metrics = s.opts.Metrics(&c)
 		}
