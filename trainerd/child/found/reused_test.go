@@ -243,3 +243,24 @@ func TestOneNameWithANumber(t *testing.T) {
 		t.Errorf("it has %d bytes", len(got))
 	}
 }
+
+// TestCopyOfTheFirstSave has a kill within the second save under one name with a number, twice: nothing shows yet that
+// the number is no step, and each time the copy of the first save is back, and stays.
+func TestCopyOfTheFirstSave(t *testing.T) {
+	const name = "resnet18_cifar10.safetensors"
+	dir := t.TempDir()
+	now := Moment{Step: 20, Attempt: 1}
+	writeAt(t, dir, name, childtest.TensorsOf(1), 10)
+	for minute := range 3 {
+		s := openStore(t, dir, "*.safetensors")
+		s.opts.Now = func() Moment { return now }
+		s.ReadRecords()
+		s.Refresh(true)
+		childtest.Must(t, clearDamaged(t.Context(), s))
+		if got := childtest.Read(t, filepath.Join(dir, name)); got != childtest.TensorsOf(1) || copied(s.known[0].record) == "" {
+			t.Fatalf("%d: it has %d bytes, and its record %+v", minute, len(got), s.known[0].record)
+		}
+		now = Moment{} // before a start
+		writeAt(t, dir, name, childtest.TensorsOf(2)[:100], 9-minute)
+	}
+}

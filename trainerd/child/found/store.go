@@ -67,6 +67,7 @@ type Store struct {
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 	resumed    bool         // an earlier run has recorded checkpoints
 	withheld   map[key]bool // whose copies do not take their places
+	back       map[key]bool // whose copies have come back: they are to have another
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
@@ -94,7 +95,7 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		disk = atomicfile.InRoot(root)
 	}
 	return &Store{root: root, disk: disk, pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), opts: opts,
-		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}, withheld: map[key]bool{}}
+		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}, withheld: map[key]bool{}, back: map[key]bool{}}
 }
 
 // Learn takes over what another store of the same pattern knows of how the program writes its
@@ -172,7 +173,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
 			continue
 		}
-		c.only, c.counts = only || len(found) == 1 && c.mayBeOverwritten(), s.counts
+		c.only, c.counts = only || len(found) == 1 && (c.mayBeOverwritten() || copied(c.record) != "" || s.back[k]), s.counts
 		if s.opts.Metrics != nil {
 			c.metrics = s.opts.Metrics(&c)
 		}
