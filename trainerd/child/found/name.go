@@ -2,6 +2,7 @@ package found
 
 import (
 	"iter"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,12 @@ var (
 	// the number that distinguishes files of one name, or of one step.
 	metricHead  = lazyregexp.New(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
 	versionHead = lazyregexp.New(`(?i)(?:[-_.]v|rank[-_]?|shard[-_]?)$`)
+	// undated are names of a state that is always the newest, or the best: the number in a word before that, as in
+	// yolov4_last.weights and resnet50_best.pt, is one of the model's.
+	undated = lazyregexp.New(`(?i)[-_.](?:last|latest|newest|current|best|final)$`)
+	inWord  = lazyregexp.New(`[A-Za-z]$`)
+	// unitOfStep is what follows the step in sac_280k.zip.
+	unitOfStep = lazyregexp.New(`^[kKM](?:[^A-Za-z]|$)`)
 	// epochNumber is a number that counts epochs, and epochWord what may follow one.
 	epochNumber = lazyregexp.New(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)
 	epochWord   = lazyregexp.New(`(?i)^[-_]?ep(?:och)?s?(?:[^a-z]|$)`)
@@ -60,7 +67,11 @@ func stepEnd(base string) (head, digits string) {
 		return stem[:m[3]], stem[m[2]:m[3]]
 	}
 	stem = extension().ReplaceAllString(stem, "")
+	hasWord := undated().MatchString(stem)
 	for at := range lastCounts(stem) {
+		if hasWord && inWord().MatchString(stem[:at[0]]) && !epochNumber().MatchString(stem[:at[1]]) {
+			continue
+		}
 		return stem[:at[1]], stem[at[0]:at[1]]
 	}
 	return "", ""
@@ -107,12 +118,19 @@ func StepOf(name string) int64 { return stepOfName(filepath.Base(name)) }
 
 // stepOfName returns the step in the base name of a checkpoint, or NoStep.
 func stepOfName(base string) int64 {
-	_, digits := stepEnd(base)
+	head, digits := stepEnd(base)
 	step, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
+	unit := int64(1)
+	switch after := unitOfStep().FindString(base[len(head):]); {
+	case strings.HasPrefix(after, "M"):
+		unit = 1e6
+	case after != "":
+		unit = 1e3
+	}
+	if err != nil || step > math.MaxInt64/unit {
 		return NoStep
 	}
-	return step
+	return step * unit
 }
 
 // nameOf returns what names a checkpoint with these files: the only one, what

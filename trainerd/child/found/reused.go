@@ -130,13 +130,13 @@ func beginAgain(names []string) bool {
 	return false
 }
 
-// learnTurns finds out whether names take turns: the program has gone further, and the
-// number has become lower.
+// learnTurns finds out whether names take turns, or one is always the same: the program has
+// gone further, and the number has become lower, or has stayed.
 func (s *Store) learnTurns() bool {
 	var first *Checkpoint // of those with higher numbers
 	for i := len(s.known) - 1; i >= 0 && !s.reused; i-- {
 		c := &s.known[i]
-		if first != nil && fellBack(first, c) {
+		if first != nil && fellBack(first, c) || c.again && c.Step != NoStep && !c.NamesStep() {
 			s.tellByTime()
 			return true
 		}

@@ -43,7 +43,7 @@ func TestBeginAgain(t *testing.T) {
 		{[]string{"version_0/epoch=5-step=60.ckpt", "version_1/epoch=0-step=10.ckpt"}, false},
 		{[]string{"ep1-ba20-rank0.pt", "ep1-ba20-rank1.pt", "ep2-ba40-rank0.pt"}, false},
 		{[]string{"weights_20.npz", "optim_20.npz"}, false}, {[]string{"w1_20.npz", "w2_20.npz"}, false},
-		{[]string{"epoch_1.pt", "epoch_2.pt"}, false}, {[]string{"ckpt-20.pt", "ckpt-10.pt"}, false},
+		{[]string{"epoch_1.pt", "epoch_2.pt"}, false}, {[]string{"yolov4_last.pt", "yolov4_20.pt"}, false}, {[]string{"ckpt-20.pt", "ckpt-10.pt"}, false},
 		{[]string{"epoch=3-val_loss=0.41.ckpt", "epoch=4-val_loss=0.37.ckpt"}, false}, {nil, false},
 	} {
 		if got := beginAgain(tc.names); got != tc.want {
@@ -205,5 +205,62 @@ func TestContinuedFrom(t *testing.T) {
 	writeAt(t, dir, "slot_0", childtest.TensorsOf(3), 1)
 	if s.Refresh(true); newestOf(s) != "slot_0" || !s.Reuses() {
 		t.Errorf("the newest is %s", newestOf(s))
+	}
+}
+
+// TestOneNameWithANumber has a program that always saves under one name, which has a number: from the second save on,
+// it is known that this is no step, and there is a copy from the first on. So it is in the next run.
+func TestOneNameWithANumber(t *testing.T) {
+	const name = "resnet18_cifar10.safetensors"
+	dir := t.TempDir()
+	var now Moment
+	open := func() *Store {
+		s := openStore(t, dir, "*.safetensors", retention.Last(1))
+		s.opts.Now = func() Moment { return now }
+		return s
+	}
+	s := open()
+	for i, step := range []int64{20, 40, 60} {
+		now = Moment{Step: step, Attempt: 1}
+		writeAt(t, dir, name, childtest.TensorsOf(i), 10-i)
+		s.Refresh(false)
+		added, _ := s.Refresh(false)
+		if len(added) != 1 || s.Reuses() != (i > 0) {
+			t.Fatalf("save %d: %v; reused: %v", i, added, s.Reuses())
+		}
+		if r := s.known[0].record; copied(r) == "" {
+			t.Errorf("save %d: there is no copy", i)
+		}
+	}
+	s = open()
+	s.ReadRecords()
+	writeAt(t, dir, name, childtest.TensorsOf(3)[:100], 1)
+	if s.Refresh(true); !s.Reuses() || len(s.NewestDamaged()) != 1 {
+		t.Fatalf("reused: %v; damaged are %v", s.Reuses(), s.NewestDamaged())
+	}
+	childtest.Must(t, clearDamaged(t.Context(), s))
+	if got := childtest.Read(t, filepath.Join(dir, name)); got != childtest.TensorsOf(2) {
+		t.Errorf("it has %d bytes", len(got))
+	}
+}
+
+// TestCopyOfTheFirstSave has a kill within the second save under one name with a number, twice: nothing shows yet that
+// the number is no step, and each time the copy of the first save is back, and stays.
+func TestCopyOfTheFirstSave(t *testing.T) {
+	const name = "resnet18_cifar10.safetensors"
+	dir := t.TempDir()
+	now := Moment{Step: 20, Attempt: 1}
+	writeAt(t, dir, name, childtest.TensorsOf(1), 10)
+	for minute := range 3 {
+		s := openStore(t, dir, "*.safetensors")
+		s.opts.Now = func() Moment { return now }
+		s.ReadRecords()
+		s.Refresh(true)
+		childtest.Must(t, clearDamaged(t.Context(), s))
+		if got := childtest.Read(t, filepath.Join(dir, name)); got != childtest.TensorsOf(1) || copied(s.known[0].record) == "" {
+			t.Fatalf("%d: it has %d bytes, and its record %+v", minute, len(got), s.known[0].record)
+		}
+		now = Moment{} // before a start
+		writeAt(t, dir, name, childtest.TensorsOf(2)[:100], 9-minute)
 	}
 }

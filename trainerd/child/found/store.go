@@ -59,6 +59,7 @@ type Store struct {
 	unrecorded []error      // failures to write records, for the log
 	misnamed   []Checkpoint // that were moved aside, and that something may still name
 	withheld   map[key]bool // whose copies do not take their places
+	back       map[key]bool // whose copies have come back: they are to have another
 	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
 	looked     Moment       // of the last look
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
@@ -100,7 +101,7 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		disk = atomicfile.InRoot(root)
 	}
 	return &Store{root: root, disk: disk, pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), opts: opts,
-		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, habits: habits{sizes: sizes{}}, withheld: map[key]bool{}}
+		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, habits: habits{sizes: sizes{}}, withheld: map[key]bool{}, back: map[key]bool{}}
 }
 
 // Learn takes over what another store of the same pattern knows of how the program writes its
@@ -164,7 +165,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 	found := s.find()
 	s.date(found)
 	known := s.knownIn(found)
-	only, last := !s.reused && isOnly(found), lastStep(found)
+	only, last := isOnly(found) && (!s.reused || len(found) == 1), lastStep(found)
 	for k, c := range found {
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
@@ -176,7 +177,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
 			continue
 		}
-		c.only, c.otherCount = only, s.countsOther
+		c.only, c.otherCount = only || len(found) == 1 && (c.mayBeOverwritten() || copied(c.record) != "" || s.back[k]), s.countsOther
 		if s.opts.Metrics != nil {
 			c.metrics = s.opts.Metrics(&c)
 		}

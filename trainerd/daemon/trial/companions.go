@@ -34,6 +34,8 @@ var (
 	// epochFolder is a folder of an epoch, and stepFile a file of a step.
 	epochFolder = lazyregexp.New(`(?i)^(?:.*[^a-z])?ep(?:och)?s?[-_=]?\d+$`)
 	stepFile    = lazyregexp.New(`(?i)(?:^|[^a-z])(?:step|iter(?:ation)?|batch)[-_=]?\d+`)
+	// outerFolder is a folder of a part of a training that has others after it.
+	outerFolder = lazyregexp.New(`(?i)^(?:.*[^a-z])?(?:fold|stage|phase|cycle|task)[-_=]?\d+$`)
 	// keyAndNumber is a part of a name that says how much of something there was: consumed_samples=640.
 	keyAndNumber = lazyregexp.New(`[A-Za-z_]+=\d+(?:\.\d+)?`)
 	letters      = lazyregexp.New(`[A-Za-z][a-z]*|[A-Z]+`)
@@ -98,7 +100,7 @@ func companions(main group, changed []string) (others []group) {
 // patternOf returns a name with * for its numbers, below its folder.
 func patternOf(name string) string {
 	base, dir := bundleTail().ReplaceAllString(filepath.Base(name), ""), filepath.Dir(name)
-	if isStepOfEpoch(name) {
+	if isStepOfEpoch(name) || outerFolder().MatchString(filepath.Base(dir)) {
 		dir = filepath.Join(filepath.Dir(dir), starred(filepath.Base(dir)))
 	}
 	return filepath.Join(dir, starred(base))

@@ -91,6 +91,7 @@ func TestSavedIn(t *testing.T) {
 			&Saved{"nemo", "checkpoints/gpt--val_loss=*.*-step=*-consumed_samples=*.*.ckpt", []string{"checkpoints/gpt--val_loss=0.50-step=100-consumed_samples=800.0.ckpt", "checkpoints/gpt--val_loss=0.40-step=200-consumed_samples=1600.0.ckpt"}, true}},
 		{"steps of epochs in folders", []string{"ck/epoch0/step20.pt", "ck/epoch0/optim_step20.pt", "ck/epoch0/step40.pt", "ck/epoch0/optim_step40.pt", "ck/epoch1/step20.pt", "ck/epoch1/optim_step20.pt"},
 			&Saved{"ck", "epoch*/{step*.pt,optim_step*.pt}", []string{"epoch0/optim_step20.pt", "epoch0/step20.pt", "epoch1/optim_step20.pt", "epoch1/step20.pt", "epoch0/optim_step40.pt", "epoch0/step40.pt"}, true}},
+		{"stages", []string{"exp/stage0/ckpt_0020.pt", "exp/stage0/ckpt_0040.pt"}, &Saved{"exp", "stage*/ckpt_*.pt", []string{"stage0/ckpt_0020.pt", "stage0/ckpt_0040.pt"}, true}},
 		{"GROMACS", []string{"run/state.cpt", "run/state_prev.cpt", "run/md.log"}, &Saved{"run", "state.cpt", []string{"state.cpt"}, false}},
 		{"compressed, replaced", []string{"out/model.pkl.zst", "out/a.csv.gz"}, &Saved{"out", "model.pkl.zst", []string{"model.pkl.zst"}, false}},
 		{"Go", []string{"run/snap-000010.gob", "run/snap-000020.gob"}, &Saved{"run", "snap-*.gob", []string{"snap-000010.gob", "snap-000020.gob"}, true}},
