@@ -52,6 +52,8 @@ func (c *checkpointer) failed(ctx context.Context, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failures++
+	c.pause = min(max(2*c.pause, firstSaveRetry), maxSaveRetry)
+	c.retry = time.Now().Add(c.pause)
 	if c.maxFailures > 0 && c.failures >= c.maxFailures {
 		return &SaveFailedError{Failures: c.failures, Err: err}
 	}
@@ -73,7 +75,6 @@ func (c *checkpointer) tolerate(err error) error {
 // pauses, which are never longer than the interval. The training has its time
 // before each.
 func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
-	pause := firstSaveRetry
 	for {
 		if !coord.Sleep(ctx, c.untilRested()) {
 			return nil
@@ -85,11 +86,17 @@ func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
 		if err := c.tolerate(err); err != nil {
 			return err
 		}
-		if !coord.Sleep(ctx, min(pause, every)) {
+		if !coord.Sleep(ctx, min(c.untilRetry(), every)) {
 			return nil
 		}
-		pause = min(2*pause, maxSaveRetry)
 	}
+}
+
+// untilRetry returns what is left of the pause after a save that failed.
+func (c *checkpointer) untilRetry() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Until(c.retry)
 }
 
 // untilRested returns how long the training still has for itself.

@@ -60,6 +60,8 @@ type checkpointer struct {
 	current  SavedCheckpoint
 	values   *checkpoint.Values
 	failures int
+	pause    time.Duration      // after the last of these failures; zero for none
+	retry    time.Time          // when that pause ends
 	begun    time.Time          // of the newest save
 	asking   bool               // a save waits for the session
 	answered time.Time          // when the session has answered last
@@ -307,10 +309,14 @@ func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*c
 	return cut, started, nil
 }
 
-// affordable reports whether the budget allows a save now.
+// affordable reports whether the budget allows a save now, and the pause after one that failed
+// is over: a disk may be full for longer than quick steps take to reach the next save.
 func (c *checkpointer) affordable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if time.Now().Before(c.retry) {
+		return false
+	}
 	if !c.hasSaved || c.budget.Allows(time.Since(c.begun), c.saved.Took) {
 		return true
 	}
@@ -371,7 +377,8 @@ func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, star
 	}
 	saved := SavedCheckpoint{Step: cut.Step, Prefix: prefix, Time: time.Now(), Took: time.Since(started)}
 	c.mu.Lock()
-	c.saved, c.hasSaved, c.failures = saved, true, 0
+	c.saved, c.hasSaved = saved, true
+	c.failures, c.pause, c.retry = 0, 0, time.Time{}
 	c.current, c.values = saved, values
 	c.mu.Unlock()
 	c.stats.saved(saved.Took)

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
@@ -233,7 +234,8 @@ func TestDiskFullThenRoom(t *testing.T) {
 			sv := newSupervisor(nil, r.dir, 2)
 			var before, after int64
 			sv.Hooks = []Hook{hook.Funcs{AfterStepFunc: func(_ context.Context, _ session.Session, step int64) error {
-				synctest.Wait() // for the save in the background
+				synctest.Wait()         // for the save in the background
+				time.Sleep(time.Minute) // longer than the pause after the few that fail
 				switch step {
 				case faultFirst + 5:
 					before = r.saved.Load()

@@ -112,8 +112,8 @@ type Supervisor struct {
 	SaveModelEvery time.Duration
 	SaveModelSteps int64
 	// MaxSaveFailures is how many saves may fail in a row, with growing
-	// pauses, before the run ends (default 20; negative: no limit). The
-	// checkpoint before them stays current.
+	// pauses, before the run ends (default 20, which takes about an hour;
+	// negative: no limit). The checkpoint before them stays current.
 	MaxSaveFailures int
 	// SaveBudget limits the cost of saving, and of a crash. The zero
 	// SaveBudget sets no limits.

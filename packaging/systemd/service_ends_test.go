@@ -53,15 +53,17 @@ func testChild(t *testing.T, b *box) {
 	b.eventually("status text "+status.String(), func() bool { return status.MatchString(b.property("StatusText")) })
 	t.Log(b.property("StatusText"))
 
-	pid := b.property("MainPID")
-	b.run("systemctl", "kill", "--signal", "KILL", "--kill-who", "main", b.unit)
-	b.awaitResume(pid, 10)
-	b.eventually("one program", func() bool {
-		out, err := b.try("pgrep", "-f", "^/bin/sh /etc/trainerd/train.sh")
-		return err == nil && !strings.Contains(out, "\n")
-	})
+	for _, signal := range []string{"KILL", "STOP"} { // a process that is stopped is for the watchdog
+		pid := b.property("MainPID")
+		b.run("systemctl", "kill", "--signal", signal, "--kill-who", "main", b.unit)
+		b.awaitResume(pid, 10)
+		b.eventually("one program", func() bool {
+			out, err := b.try("pgrep", "-f", "^/bin/sh /etc/trainerd/train.sh")
+			return err == nil && !strings.Contains(out, "\n")
+		})
+	}
 
-	pid = b.property("MainPID")
+	pid := b.property("MainPID")
 	b.run("systemctl", "stop", b.unit)
 	if result, code := b.property("Result"), b.property("ExecMainStatus"); result != "success" || code != "0" {
 		t.Errorf("%s, exit code %s", result, code)

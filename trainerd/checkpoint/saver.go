@@ -115,6 +115,7 @@ type Saver struct {
 	durable string    // directory whose name was synced; guarded by writing
 	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing
 	visible bool      // what a session saved last was visible from this machine; guarded by writing
+	tight   bool      // the disk was full, and did not say so before; guarded by writing
 	mu      sync.Mutex
 	rotation
 	started       bool           // lastPreserved is set

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -52,7 +53,7 @@ func (s *Saver) makeRoom(cut *Snapshot, prefix string) error {
 	}
 	dir := filepath.Dir(prefix)
 	need := s.need(cut)
-	if free, err := s.freeSpace(dir); err != nil || free >= need {
+	if free, err := s.freeSpace(dir); !s.tight && (err != nil || free >= need) {
 		return nil // where the disk does not tell, the write will
 	}
 	if err := s.evictAhead(prefix); err != nil {
@@ -63,6 +64,21 @@ func (s *Saver) makeRoom(cut *Snapshot, prefix string) error {
 		return nil
 	}
 	return &NoSpaceError{Dir: dir, Need: need, Free: free}
+}
+
+// noteFull takes the error of a save. Where the disk was full though it had the bytes, as when it
+// has no inodes left or a quota is used up, it is not to be trusted any more: from then on room is
+// made before each save.
+func (s *Saver) noteFull(cut *Snapshot, dir string, err error) error {
+	var forecast *NoSpaceError
+	if cut.tensors == nil || errors.As(err, &forecast) || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	s.tight = true
+	if free, e := s.freeSpace(dir); e == nil && free >= s.need(cut) {
+		return fmt.Errorf("%w; the disk has %d bytes left, so there are too many files on it, or a quota is used up", err, free)
+	}
+	return err
 }
 
 // need estimates the size of a checkpoint.

@@ -33,13 +33,20 @@ import (
 //
 // A save that would not fit on the disk is not started: first, old checkpoints
 // that would be deleted after it are deleted, and if there is still too little
-// room, the error is a [*NoSpaceError].
+// room, the error is a [*NoSpaceError]. Where the disk does not tell, as when there are too many
+// files, or a quota is used up, the save fails, and those after it make room in the same way.
 func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int64) (string, error) {
 	defer cut.Close()
 	if err := s.writing.Take(ctx); err != nil {
 		return "", fmt.Errorf("waiting for the save under way: %w", err)
 	}
 	defer s.writing.Leave()
+	prefix, err := s.write(ctx, cut, path, step)
+	return prefix, s.noteFull(cut, filepath.Dir(path), err)
+}
+
+// write is Write for one that has its turn.
+func (s *Saver) write(ctx context.Context, cut *Snapshot, path string, step int64) (string, error) {
 	if err := s.CheckPath(path, step); err != nil {
 		return "", err
 	}

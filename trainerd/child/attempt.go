@@ -170,7 +170,9 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 			return e, err
 		}
 	}
-	e.DiskFull = e.Cause == Failed && r.isDiskFull(&e)
+	if e.DiskFull = e.Cause == Failed && r.isDiskFull(&e); e.DiskFull {
+		r.makeRoom()
+	}
 	if e.Cause == Completed && r.lost == nil {
 		r.rotate() // what was there at the start has waited for a save, which need not have come
 		r.addSums()

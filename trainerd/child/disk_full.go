@@ -30,3 +30,17 @@ func (r *run) lacksRoom(e *Exit) bool {
 	r.log.Warn("the disk is full; that the program has failed does not count", "free", free, "needs", needs)
 	return true
 }
+
+// makeRoom deletes what the next checkpoint would push out, where the program has failed on a full
+// disk: it would fail again in that save.
+func (r *run) makeRoom() {
+	if r.lost != nil || r.attempt.nan != nil || r.hasUntakenReports() {
+		return // the logdir is another's, or older ones may be needed
+	}
+	r.settleRest() // while the disk is full, which shows what it has cut
+	deleted, err := r.store.MakeRoom()
+	if len(deleted) > 0 {
+		r.log.Warn("deleted old checkpoints for the next one to fit on the disk; from now on this happens before each save", "checkpoints", len(deleted))
+	}
+	r.noteDeleted(deleted, err)
+}

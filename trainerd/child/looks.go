@@ -102,8 +102,10 @@ func (r *run) reach(c Checkpoint) {
 	}
 }
 
-func (r *run) rotate() {
-	deleted, err := r.store.Rotate()
+func (r *run) rotate() { r.noteDeleted(r.store.Rotate()) }
+
+// noteDeleted logs what a rotation has deleted, and what it could not.
+func (r *run) noteDeleted(deleted []found.Checkpoint, err error) {
 	for _, c := range deleted {
 		r.log.Debug("deleted checkpoint", "step", c.Step, "path", c.Path)
 	}

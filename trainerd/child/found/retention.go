@@ -17,7 +17,10 @@ import (
 
 // Retained returns the checkpoints that count, oldest first, and why each stays; no
 // reason for those that are to go. Those without a step are nobody's to delete.
-func (s *Store) Retained() []checkpoint.Kept {
+func (s *Store) Retained() []checkpoint.Kept { return s.retained(false) }
+
+// retained does so for now, or for the moment after the next checkpoint.
+func (s *Store) retained(next bool) []checkpoint.Kept {
 	all := make([]checkpoint.Kept, 0, len(s.known))
 	var numbered []retention.Checkpoint
 	var at []int // of those in all
@@ -35,8 +38,15 @@ func (s *Store) Retained() []checkpoint.Kept {
 		}
 		all = append(all, k)
 	}
-	for i, why := range checkpoint.Reasons(s.policies(), numbered) {
-		all[at[i]].Why = why
+	newest := len(numbered) - 1
+	if next && newest >= 0 {
+		numbered = append(numbered, retention.Checkpoint{Step: numbered[newest].Step + 1, Saved: numbered[newest].Saved})
+	}
+	why := checkpoint.Reasons(s.policies(), numbered)
+	for i, k := range at {
+		if all[k].Why = why[i]; i == newest && len(why[i]) == 0 {
+			all[k].Why = []string{"newest"}
+		}
 	}
 	return all
 }
@@ -89,10 +99,17 @@ func (s *Store) pinNames() map[string][]string {
 	return names
 }
 
+// MakeRoom deletes what no policy will keep after the next checkpoint, now and at each Rotate
+// from then on: a program whose save did not fit on the disk has room for it. The newest stays.
+func (s *Store) MakeRoom() (deleted []Checkpoint, err error) {
+	s.tight = true
+	return s.Rotate()
+}
+
 // Rotate deletes what no policy keeps, and returns it. The newest stays.
 func (s *Store) Rotate() (deleted []Checkpoint, err error) {
 	known := slices.Clone(s.known)
-	for i, k := range s.Retained() {
+	for i, k := range s.retained(s.tight) {
 		if len(k.Why) > 0 {
 			continue
 		}

@@ -34,6 +34,14 @@ func (of sizeOf) least() int64 {
 	return low - 2*(high-low)
 }
 
+// shortest returns the size of the shortest one, 0 for none.
+func (of sizeOf) shortest() int64 {
+	if len(of.last) == 0 {
+		return 0
+	}
+	return slices.Min(of.last)
+}
+
 // leastOfFew returns the size below which a file may have been cut, where those before it
 // are too few to show that: compressed ones differ by less than a tenth.
 func (of sizeOf) leastOfFew() int64 {
@@ -118,12 +126,20 @@ func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name, 
 }
 
 // isShort returns an error when a file of a checkpoint was cut, as far as its size
-// shows that.
+// shows that. On a full disk, any shorter file was that is the last of a program.
 func (s *Store) isShort(c Checkpoint) (err error) {
-	s.eachShort(&c, sizeOf.least, func(name, _ string, bytes int64, of sizeOf) {
-		err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, slices.Min(of.last), integrity.ErrUnmarked)
+	s.eachShort(&c, sizeOf.shortest, func(name, _ string, bytes int64, of sizeOf) {
+		if bytes < of.least() || s.opts.IsPast != nil && !s.opts.IsPast(&c) && s.isFull(of) {
+			err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, of.shortest(), integrity.ErrUnmarked)
+		}
 	})
 	return err
+}
+
+// isFull reports whether the disk has no room for a file of these sizes.
+func (s *Store) isFull(of sizeOf) bool {
+	free, err := s.FreeSpace()
+	return err == nil && free < of.shortest() || !s.TakesFile()
 }
 
 // maybeShort reports whether a file of a checkpoint may have been cut. In a folder with
@@ -144,9 +160,13 @@ func (c *Checkpoint) isOfFiles(root *os.Root) bool {
 	})
 }
 
-// noteShort remembers the sizes of a checkpoint that does not count.
+// noteShort remembers the sizes of a checkpoint that does not count. What a full disk cuts
+// may well have the same size twice.
 func (s *Store) noteShort(c Checkpoint) {
 	s.eachShort(&c, sizeOf.least, func(_, general string, bytes int64, of sizeOf) {
+		if s.isFull(of) {
+			return
+		}
 		of.short = bytes
 		s.sizes[general] = of
 	})

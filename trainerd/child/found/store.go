@@ -61,6 +61,7 @@ type Store struct {
 	withheld   map[key]bool // whose copies do not take their places
 	looked     Moment       // of the last look
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
+	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
 }
 
 // habits are what is known of how the program writes its checkpoints.

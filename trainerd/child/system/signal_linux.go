@@ -35,28 +35,25 @@ func signalHandlers(p *os.Process, sig syscall.Signal) error {
 type disposition int
 
 const (
-	unhandled disposition = iota // it dies of it, or ignores it
-	blocked                      // it gets it later: by sigwait or signalfd, or once it has begun another program
+	unhandled  disposition = iota // it dies of it, or ignores it
+	blocked                       // it gets it later: by sigwait or signalfd, or once it has begun another program
+	allBlocked                    // as it blocks every other, which who begins another program does
 	handled
 	ended   // there is no such process any more
 	unknown // the system does not say
 )
 
-// beginning is longer than a process blocks signals in order to begin another one.
-const beginning = 20 * time.Millisecond
+// A process blocks its signals in order to begin another one, and longer where that has to be read
+// from a slow disk, or the machine is busy.
+const (
+	beginning     = 20 * time.Millisecond
+	longBeginning = time.Second // of one that blocks all of them
+	lookAgain     = 5 * time.Millisecond
+)
 
-// dispositionOf looks up what a process does when it gets a signal, for as long as it takes
-// to see whether that is for a moment only.
+// dispositionOf looks up what a process does when it gets a signal.
 func dispositionOf(pid int, sig syscall.Signal) disposition {
-	d := dispositionNow(pid, sig)
-	if d == blocked {
-		time.Sleep(beginning)
-		d = dispositionNow(pid, sig)
-	}
-	if d == blocked {
-		return handled
-	}
-	return d
+	return settled(func() disposition { return dispositionNow(pid, sig) })
 }
 
 func dispositionNow(pid int, sig syscall.Signal) disposition {
@@ -64,6 +61,28 @@ func dispositionNow(pid int, sig syscall.Signal) disposition {
 	if err != nil {
 		return ended
 	}
+	return dispositionIn(status, sig)
+}
+
+// settled looks for as long as it takes to see whether a process blocks a signal for a moment only.
+func settled(look func() disposition) disposition {
+	for began := time.Now(); ; time.Sleep(lookAgain) {
+		d, patience := look(), beginning
+		switch d {
+		case allBlocked:
+			patience = longBeginning
+		case blocked:
+		default:
+			return d
+		}
+		if time.Since(began) >= patience {
+			return handled
+		}
+	}
+}
+
+// dispositionIn reads what the system says of a process.
+func dispositionIn(status []byte, sig syscall.Signal) disposition {
 	said := unknown
 	for line := range bytes.Lines(status) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
@@ -78,6 +97,9 @@ func dispositionNow(pid int, sig syscall.Signal) disposition {
 			if has(value, sig) {
 				said = blocked
 			}
+			if hasAll(value) {
+				said = allBlocked
+			}
 		case "SigCgt":
 			if has(value, sig) {
 				return handled
@@ -91,6 +113,16 @@ func dispositionNow(pid int, sig syscall.Signal) disposition {
 func has(set []byte, sig syscall.Signal) bool {
 	mask, err := strconv.ParseUint(string(set), 16, 64)
 	return err == nil && mask>>(sig-1)&1 == 1
+}
+
+// hasAll reports whether a set of signals has all of the usual ones that can be blocked.
+func hasAll(set []byte) bool {
+	for sig := syscall.Signal(1); sig <= syscall.SIGSYS; sig++ {
+		if sig != syscall.SIGKILL && sig != syscall.SIGSTOP && !has(set, sig) {
+			return false
+		}
+	}
+	return true
 }
 
 // childrenOfAll returns the children of each process that has some.
