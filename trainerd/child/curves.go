@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -238,7 +239,7 @@ func (r *run) dropAhead(marks []string) (left []string) {
 }
 
 // notPurged is purgedFrom of a start that has no marks.
-const notPurged = int64(noCeiling)
+const notPurged = int64(math.MaxInt64)
 
 // purgeAt takes the first report of a start, which says where the program
 // really continues.

@@ -230,7 +230,7 @@ func (r *run) saveLost(exit Exit) error {
 	if e.saved && (e.stage != killed || !r.trainedOn()) {
 		return nil
 	}
-	c, ok := r.store.Newest(noCeiling)
+	c, ok := r.store.Newest()
 	if ok && c.OnTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
 		ok = false
 	}
@@ -250,14 +250,14 @@ func (r *run) mayBeLoading() bool {
 	if r.hasTrained() {
 		return false
 	}
-	_, ok := r.store.Newest(noCeiling)
+	_, ok := r.store.Newest()
 	return ok || r.attempt.given == nil
 }
 
 // trainedOn reports whether a program that had to be killed has done more steps after its
 // last checkpoint: it has not taken the signal to end for one to save.
 func (r *run) trainedOn() bool {
-	c, ok := r.store.Newest(noCeiling)
+	c, ok := r.store.Newest()
 	return !ok || r.lacksSteps(c, r.attempt.step-1)
 }
 

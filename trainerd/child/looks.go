@@ -59,6 +59,7 @@ func (r *run) onVerdicts(verdicts []found.Verdict) {
 // onCheckpoints handles what a look has found.
 func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 	r.skip(bad)
+	r.noteReused()
 	for _, err := range r.store.Unrecorded() {
 		r.log.Warn("checkpoint has no manifest, or no copy", "err", err) // it counts all the same
 	}
@@ -94,8 +95,8 @@ func (r *run) isOwn(c Checkpoint) bool { return c.FirstFound().Attempt == r.atte
 // reach notes how far the program has come by what it has saved.
 func (r *run) reach(c Checkpoint) {
 	r.attempt.saves = r.attempt.saves || r.isOwn(c)
-	if c.Step >= r.ceiling {
-		r.ceiling = noCeiling
+	if r.ceiling != nil && !c.Precedes(r.ceiling) {
+		r.ceiling = nil
 	}
 	if r.attempt.step < 0 && c.Step > r.maxStep { // without reports, this alone says how far it came
 		r.maxStep, r.attempt.progressed = c.Step, true

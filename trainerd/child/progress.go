@@ -11,6 +11,8 @@ import (
 func (r *run) takeReport(report *Report, at time.Time) {
 	if r.attempt.step < 0 {
 		r.makeWay()
+		r.continued = r.attempt.begun
+		r.store.NoteContinued(r.attempt.given, report.Step-1)
 		r.checkResumed(report.Step)
 		r.beginPoints(r.firstPoint(report))
 	} else if len(report.Values) > 0 && r.attempt.told == nil && report.Step < r.attempt.curvesFrom {

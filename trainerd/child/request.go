@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -14,9 +13,6 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
-
-// noCeiling is above all steps.
-const noCeiling = math.MaxInt64
 
 // ErrNotRunning says that no program is running that could fulfil the request.
 var ErrNotRunning = errors.New("the program is not running at the moment")

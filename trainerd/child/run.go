@@ -64,7 +64,8 @@ type run struct {
 	verdicts  <-chan []found.Verdict // of the refresh under way, nil for none
 	intact    []Checkpoint           // with which the next start may begin, and that are not verified yet
 	unsettled bool                   // the newest start has ended, or begun, before all that was saved is verified
-	ceiling   int64                  // those from this step on are not trusted
+	ceiling   *Checkpoint            // it, and what is newer, is not trusted; nil for none
+	continued time.Time              // when the newest start that has reported something began
 	aside     *aside
 	rewinds   rewinds
 	prompter  prompter
@@ -72,6 +73,7 @@ type run struct {
 
 	// What the log has already.
 	socketless bool   // the program gets no socket
+	saidReused bool   // numbers of checkpoints are used again
 	outside    string // the link to checkpoints that leads out of the logdir
 	foreign    foreignEvents
 
@@ -108,7 +110,7 @@ func (sv *Supervisor) newRun(ctx context.Context) *run {
 	r := &run{
 		Supervisor: sv, log: logging.OrDiscard(sv.Log), observer: sv.Observer, ectx: context.WithoutCancel(ctx),
 		out: newOutput(sv.Stdout, sv.Stderr), budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{requests: make(chan request), closed: make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
+		inbox: inbox{requests: make(chan request), closed: make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
 	}
 	if r.observer == nil {
 		r.observer = nobody{}

@@ -115,6 +115,48 @@ func TestNotTheCheckpointsFault(t *testing.T) {
 	}
 }
 
+// TestUntriedInAnotherRun has a run that ends once a checkpoint was saved, in a form that does not show whether it is
+// complete. A program that fails with it in the next run begins with the one before, unless it had continued from it.
+func TestUntriedInAnotherRun(t *testing.T) {
+	for _, continued := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				fmt.Fprintln(p.out, `{"step": 1}`)
+				for _, step := range []string{"10", "20"} {
+					if p.variable("TRAINERD_CHECKPOINT") == "" {
+						childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-"+step), "weights")
+					}
+					time.Sleep(time.Minute)
+				}
+				if continued && p.variable("TRAINERD_ATTEMPT") == "1" {
+					return 1
+				}
+				<-p.told
+				return 0
+			})
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+			sv.Run(ctx)
+			stop()
+			var given []string
+			next, log := simulate(t, func(p *simProgram) int {
+				given = append(given, p.variable("TRAINERD_STEP"))
+				if len(given) < 3 {
+					return 1
+				}
+				return 0
+			})
+			next.Logdir = sv.Logdir
+			if _, err := next.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			isAside := strings.Contains(log.String(), "moved it aside")
+			if want := []string{"20", "20", "10"}; !slices.Equal(given, want) || isAside == continued {
+				t.Errorf("continued: %v; given are %q, want %q; moved aside: %v\n%s", continued, given, want, isAside, log)
+			}
+		})
+	}
+}
+
 // TestAsideAtTheEnd has a run that ends after a checkpoint was set aside, before the next
 // start has shown whether that was to blame: it is where it was.
 func TestAsideAtTheEnd(t *testing.T) {

@@ -42,13 +42,13 @@ func (r *run) settleRest() {
 // newest returns the newest checkpoint that a start may begin with.
 func (r *run) newest(ctx context.Context) (c Checkpoint, ok bool) {
 	if n := len(r.intact); n > 0 {
-		known, any := r.store.Newest(noCeiling)
+		known, any := r.store.Newest()
 		if c = r.intact[n-1]; !any || c.IsNewer(&known) {
 			return c, true
 		}
 	}
 	r.endRefresh() // which must not learn of a checkpoint at the same time
-	c, ok, bad := r.store.NewestRead(ctx, r.ceiling)
+	c, ok, bad := r.store.BeforeRead(ctx, r.ceiling)
 	r.skip(bad)
 	return c, ok
 }

@@ -1,6 +1,8 @@
 package found
 
 import (
+	"iter"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -39,6 +41,12 @@ var (
 	// the number that distinguishes files of one name, or of one step.
 	metricHead  = lazyregexp.New(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
 	versionHead = lazyregexp.New(`(?i)(?:[-_.]v|rank[-_]?|shard[-_]?)$`)
+	// undated are names of a state that is always the newest, or the best: the number in a word before that, as in
+	// yolov4_last.weights and resnet50_best.pt, is one of the model's.
+	undated = lazyregexp.New(`(?i)[-_.](?:last|latest|newest|current|best|final)$`)
+	inWord  = lazyregexp.New(`[A-Za-z]$`)
+	// unitOfStep is what follows the step in sac_280k.zip.
+	unitOfStep = lazyregexp.New(`^[kKM](?:[^A-Za-z]|$)`)
 	// epochNumber is a number that counts epochs, and epochWord what may follow one.
 	epochNumber = lazyregexp.New(`(?i)(?:^|[^a-z])ep(?:och)?s?[-_=]?\d+$`)
 	epochWord   = lazyregexp.New(`(?i)^[-_]?ep(?:och)?s?(?:[^a-z]|$)`)
@@ -59,14 +67,29 @@ func stepEnd(base string) (head, digits string) {
 		return stem[:m[3]], stem[m[2]:m[3]]
 	}
 	stem = extension().ReplaceAllString(stem, "")
-	bare := timeStamp().ReplaceAllStringFunc(stem, func(when string) string { return strings.Repeat("-", len(when)) })
-	for _, at := range slices.Backward(numbers().FindAllStringIndex(bare, -1)) {
-		before, number := stem[:at[0]], stem[at[0]:at[1]]
-		if !strings.Contains(number, ".") && !metricHead().MatchString(before) && !versionHead().MatchString(before) {
-			return stem[:at[1]], number
+	hasWord := undated().MatchString(stem)
+	for at := range lastCounts(stem) {
+		if hasWord && inWord().MatchString(stem[:at[0]]) && !epochNumber().MatchString(stem[:at[1]]) {
+			continue
 		}
+		return stem[:at[1]], stem[at[0]:at[1]]
 	}
 	return "", ""
+}
+
+// lastCounts returns where in a part of a name there are numbers that may count something,
+// the last first: those that are no time, metric, decimal or version.
+func lastCounts(part string) iter.Seq[[]int] {
+	bare := timeStamp().ReplaceAllStringFunc(part, func(when string) string { return strings.Repeat("-", len(when)) })
+	return func(yield func([]int) bool) {
+		for _, at := range slices.Backward(numbers().FindAllStringIndex(bare, -1)) {
+			before, number := part[:at[0]], part[at[0]:at[1]]
+			isCount := !strings.Contains(number, ".") && !metricHead().MatchString(before) && !versionHead().MatchString(before)
+			if isCount && !yield(at) {
+				return
+			}
+		}
+	}
 }
 
 // NamesTime reports whether a name has a time in it, as that of a folder has which a
@@ -95,12 +118,19 @@ func StepOf(name string) int64 { return stepOfName(filepath.Base(name)) }
 
 // stepOfName returns the step in the base name of a checkpoint, or NoStep.
 func stepOfName(base string) int64 {
-	_, digits := stepEnd(base)
+	head, digits := stepEnd(base)
 	step, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
+	unit := int64(1)
+	switch after := unitOfStep().FindString(base[len(head):]); {
+	case strings.HasPrefix(after, "M"):
+		unit = 1e6
+	case after != "":
+		unit = 1e3
+	}
+	if err != nil || step > math.MaxInt64/unit {
 		return NoStep
 	}
-	return step
+	return step * unit
 }
 
 // nameOf returns what names a checkpoint with these files: the only one, what

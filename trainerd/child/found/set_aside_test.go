@@ -163,7 +163,7 @@ func TestTwoWithoutStep(t *testing.T) {
 	best := s.known[0]
 	best.files = []string{"best.bin", "best.opt"}
 	s.known = []Checkpoint{best}
-	last := s.seen[keyOf("last.bin")]
+	last := s.seen[keyOf("last.bin", false)]
 	if s.isBetweenFiles(last) {
 		t.Error("the last is taken for half of the best")
 	}

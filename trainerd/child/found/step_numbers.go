@@ -85,6 +85,19 @@ func (s *Store) NoteReported(reached func(saved time.Time) int64) {
 	s.learnNumbers()
 }
 
+// NoteContinued notes the step of a checkpoint that the program has continued from, if it was not known and the
+// number in its name is none.
+func (s *Store) NoteContinued(from *Checkpoint, step int64) {
+	if from == nil || from.Step == NoStep || step < 2*(from.Step+1) {
+		return
+	}
+	for i := range s.known {
+		if c := &s.known[i]; c.Is(from) && c.Saved.Equal(from.Saved) && c.Reported() == 0 {
+			c.first.Step = step
+		}
+	}
+}
+
 // recordCount records that the number in a name counts something else.
 func (s *Store) recordCount(c *Checkpoint) {
 	if c.record == nil || c.record.Counted || s.opts.Metrics == nil {

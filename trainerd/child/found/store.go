@@ -70,6 +70,9 @@ type habits struct {
 	sizes       sizes
 	partial     bool // it does without some of the pattern's alternatives
 	countsOther bool // the numbers in the names count something else than its reports
+	// reused says that the program uses the numbers in the names again: steps begin with each epoch, or a few
+	// names take turns. They tell neither one checkpoint from another nor which is the newer.
+	reused bool
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
@@ -119,6 +122,20 @@ func (s *Store) Unrecorded() []error {
 func (s *Store) Trust() {
 	for i := len(s.known) - 1; i >= 0 && s.known[i].untried; i-- {
 		s.known[i].untried = false
+		s.recordTried(&s.known[i])
+	}
+}
+
+// recordTried records that the program has continued from its newest checkpoint. Of the others a newer one shows
+// that they were finished.
+func (s *Store) recordTried(c *Checkpoint) {
+	if c.record == nil || !c.record.Untried || !c.Is(&s.known[len(s.known)-1]) {
+		return
+	}
+	r := *c.record
+	r.Untried = false
+	if err := s.amend(c, r, nil); err != nil {
+		s.unrecorded = append(s.unrecorded, err)
 	}
 }
 
@@ -148,7 +165,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 	found := s.find()
 	s.date(found)
 	known := s.knownIn(found)
-	only, last := isOnly(found), lastStep(found)
+	only, last := isOnly(found) && (!s.reused || len(found) == 1), lastStep(found)
 	for k, c := range found {
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
@@ -221,6 +238,10 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 		if v.sumsDue.After(s.sumsDue) {
 			s.sumsDue = v.sumsDue
 		}
+		if v.reused != s.reused {
+			s.unname(v.record) // the next look finds it under its other key
+			continue
+		}
 		k := v.key()
 		if size, saved, err := s.measureAll(v.files); err != nil || size != v.Size || !saved.Equal(v.Saved) {
 			if v.err == nil && v.record != nil {
@@ -246,13 +267,21 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return judged[c.key()] })
 	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
+	return s.learnFrom(added), bad
+}
+
+// learnFrom takes over what new checkpoints show of all, and returns them as they are known then.
+func (s *Store) learnFrom(added []Checkpoint) []Checkpoint {
+	if s.learnTurns() {
+		added = s.current(added)
+	}
 	s.learnNumbers()
 	s.forgetMarkers()
 	for i := range added {
 		added[i].otherCount = s.countsOther
 		s.measureAgain(added[i])
 	}
-	return added, bad
+	return added
 }
 
 // count takes over what is known of a checkpoint that counts.
@@ -288,21 +317,24 @@ func (s *Store) forgetMarkers() {
 	}
 }
 
-// Newest returns the newest checkpoint below a step.
-func (s *Store) Newest(below int64) (Checkpoint, bool) {
+// Newest returns the newest checkpoint.
+func (s *Store) Newest() (Checkpoint, bool) { return s.Before(nil) }
+
+// Before returns the newest checkpoint that precedes another, nil for none.
+func (s *Store) Before(ceiling *Checkpoint) (Checkpoint, bool) {
 	for _, c := range slices.Backward(s.known) {
-		if c.Step < below {
+		if ceiling == nil || c.Precedes(ceiling) {
 			return c, true
 		}
 	}
 	return Checkpoint{}, false
 }
 
-// NewestRead is newest for a checkpoint that is about to be used: one that was not
+// BeforeRead is Before for a checkpoint that is about to be used: one that was not
 // read since the start is read now. bad are those that turn out to be damaged.
-func (s *Store) NewestRead(ctx context.Context, below int64) (c Checkpoint, ok bool, bad []Rejected) {
+func (s *Store) BeforeRead(ctx context.Context, ceiling *Checkpoint) (c Checkpoint, ok bool, bad []Rejected) {
 	for {
-		c, ok = s.Newest(below)
+		c, ok = s.Before(ceiling)
 		if !ok || !c.unread {
 			return c, ok, bad
 		}

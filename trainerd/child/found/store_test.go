@@ -58,10 +58,12 @@ func TestStepOfName(t *testing.T) {
 		"rl_model_20480512_steps.zip":                                       20480512,
 		"ckpt-20261126":                                                     20261126,
 		"footstep":                                                          NoStep,
-		"last.pt":                                                           NoStep,
-		"model.h5":                                                          NoStep,
-		"":                                                                  NoStep,
-		"ckpt-99999999999999999999999999999.pt":                             NoStep,
+		"sac_280k.zip":                                                      280000, "step-2M.pt": 2000000, "ckpt_10K_ema.pt": 10000, "w-10kimg.pt": 10, "ckpt-9999999999999999k.pt": NoStep,
+		"yolov4_last.weights": NoStep, "resnet50-best.pt": NoStep, "resnet50_best_20.pt": 20, "epoch3_best.pt": 3, "model_100_best.pt": 100, "yolov4_60.weights": 60,
+		"last.pt":                               NoStep,
+		"model.h5":                              NoStep,
+		"":                                      NoStep,
+		"ckpt-99999999999999999999999999999.pt": NoStep,
 	} {
 		if got := stepOfName(name); got != want {
 			t.Errorf("stepOfName(%q) = %d, want %d", name, got, want)
@@ -167,7 +169,7 @@ func TestLookWaitsForTheEnd(t *testing.T) {
 	if added, _ := s.Refresh(false); added != nil {
 		t.Fatalf("again: %v", added)
 	}
-	if c, ok := s.Newest(2); !ok || c.Path != filepath.Join(s.root.Name(), "ckpt-1") {
+	if c, ok := s.Before(&Checkpoint{Step: 2}); !ok || c.Path != filepath.Join(s.root.Name(), "ckpt-1") {
 		t.Errorf("before step 2 there is %v", c)
 	}
 }

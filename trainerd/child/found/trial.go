@@ -24,16 +24,25 @@ func (s *Store) date(found map[key]Checkpoint) {
 		before, isSeen := s.seen[k]
 		switch {
 		case isSeen && same(before, c):
-			c.still, c.first, c.begun, c.late = before.still+1, before.first, before.begun, before.late
+			c.still, c.first, c.begun, c.late, c.again = before.still+1, before.first, before.begun, before.late, before.again
 		case !isSeen || before.begun.Attempt != now.Attempt || s.counted(k):
 			c.first, c.begun = now, now // another save
+			c.again = isSeen && isOverwritten(before, c)
 		default:
-			c.first, c.begun = now, before.begun
+			c.first, c.begun, c.again = now, before.begun, before.again
 			c.late = before.late || s.looked.Step > before.begun.Step
 		}
 		found[k] = c
 	}
 	s.looked = now
+}
+
+// isOverwritten reports whether a start of the program has saved a second time under a name, when it had come
+// further. A longer file may be the rest of the first save.
+func isOverwritten(before, now Checkpoint) bool {
+	const part = 10 // of the size
+	sameStart := now.first.Attempt > 0 && before.first.Attempt == now.first.Attempt && 0 < before.first.Step && before.first.Step < now.first.Step
+	return sameStart && part*(now.Size-before.Size) <= before.Size
 }
 
 // isProven reports whether the program has finished writing a checkpoint, as far as
