@@ -34,6 +34,8 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkZip(f, size)
 	case ext == ".h5", ext == ".hdf5", ext == ".keras", bytes.HasPrefix(head, []byte(hdf5.Magic)):
 		return checkHDF5(f, size)
+	case isCompressed(ext, string(head)):
+		return checkCompressed(io.NewSectionReader(f, 0, size), string(head))
 	case ext == ".npy" && bytes.HasPrefix(head, []byte("\x93NUMPY")[:min(6, len(head))]):
 		return checkArray(head, size)
 	case isPickle(ext, head):

@@ -5,7 +5,7 @@
 //	err := integrity.Check(ctx, root, []string{"checkpoint-500"}, nil)
 //
 // Files with checksums are read and verified: TensorFlow's bundles, zip archives
-// (.pt, .npz, .keras), the pieces named in the .metadata of torch.distributed.checkpoint,
+// (.pt, .npz, .keras), what is compressed by gzip, zlib or zstd, the pieces named in the .metadata of torch.distributed.checkpoint,
 // and the manifest.ocdbt of orbax. For other files that declare their length, the length
 // is checked: .safetensors by its header, .h5 by its superblock and the headers of all its
 // objects, .npy by its shape, pickles by their last byte, JSON by its brackets. Folders

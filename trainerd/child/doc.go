@@ -18,8 +18,8 @@
 //	TRAINERD_CHIEF       the host of the chief's node
 //	TRAINERD_RENDEZVOUS  a name that this start has on all nodes, and no other start
 //
-// TRAINERD_CHECKPOINT and TRAINERD_STEP are missing if there is no checkpoint,
-// or none with a step in its name. PYTHONUNBUFFERED is set unless it already is:
+// TRAINERD_CHECKPOINT and TRAINERD_STEP are missing if there is no checkpoint, and the latter
+// if its name has no step. PYTHONUNBUFFERED is set unless it already is:
 // Python buffers its output to a pipe.
 //
 // # What the program reports

@@ -2,6 +2,7 @@ package child
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/found"
@@ -40,7 +41,8 @@ func (r *run) rewindLasts(to Checkpoint) {
 func (r *run) setLastAside() bool {
 	given := *r.attempt.given
 	for _, c := range r.store.Lasts(given) {
-		if !c.Saved.After(given.Saved) || !c.Saved.After(r.continued) || r.store.IsWhole(c) {
+		isText := filepath.Ext(c.Path) == "" // which names a checkpoint
+		if isText || !c.Saved.After(given.Saved) || !c.Saved.After(r.continued) || r.store.IsWhole(c) {
 			continue
 		}
 		r.log.Warn("the program has failed twice, perhaps with its newest state, which it may not have finished", "file", c.Path)

@@ -36,6 +36,26 @@ I1128 23:10:54.230521 139874 train.py:88] [10] accuracy=0.5000, loss=1.25 => 10 
 I1127 21:00:00.123456 1234 solver.cpp:239] Iteration 100 (2.5 iter/s, 40s/100 iters), loss = 0.25 => 100 loss=0.25`,
 	"dlib": `
 step#: 500   learning rate: 0.1  average loss: 0.25 => 500 rate=0.1 loss=0.25`,
+	"RSL-RL": `
+################################################################################
+                       Learning iteration 5/1500
+
+                       Computation: 50000 steps/s (collection: 0.5s, learning 0.1s) => 5 Computation=50000
+               Value function loss: 0.2500 => 5 Value_function_loss=0.25
+                       Mean reward: 1.50 => 5 Mean_reward=1.5
+--------------------------------------------------------------------------------
+                       Learning iteration 6/1500
+
+                    Iteration time: 0.50s => 6 Iteration_time=0.5
+                       Mean reward: 2.50 => 6 Mean_reward=2.5`,
+	"MXNet": `
+INFO:root:Epoch[0] Batch [0-100]	Speed: 50000.00 samples/sec	accuracy=0.5 => 100 accuracy=0.5
+INFO:root:Epoch[0] Batch [100-200]	Speed: 50000.00 samples/sec	accuracy=0.75 => 200 accuracy=0.75
+INFO:root:Epoch[1] Batch [0-100]	Speed: 50000.00 samples/sec	accuracy=0.875 => 300 accuracy=0.875`,
+	"StyleGAN": `
+tick 5     kimg 20.0     time 1m 05s       sec/tick 30.0    sec/kimg 7.50    gpumem 5.5    augment 0.125 => 5 kimg=20 sec/tick=30 sec/kimg=7.5 gpumem=5.5 augment=0.125`,
+	"R's torch": `
+Loss at epoch 3: 0.125 => 3 loss=0.125`,
 	"Julia": `
 [ Info: epoch = 3, loss = 0.125 => 3 loss=0.125
 ┌ Info: training

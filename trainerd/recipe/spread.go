@@ -22,7 +22,7 @@ func (r *Reader) beginRows(m *match) {
 
 // readRow takes a line below a heading; it is false for one that is not a row.
 func (r *Reader) readRow(text string) (p *Point, taken bool) {
-	if r.rows == nil {
+	if r.rows == nil || strings.TrimSpace(text) == "" { // which does not end them
 		return nil, false
 	}
 	m := &match{line: r.rows}

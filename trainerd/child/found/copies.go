@@ -143,6 +143,7 @@ func (s *Store) Lost() (all []Checkpoint) {
 // the copy is intact and could not be brought back: else it is forgotten.
 func (s *Store) BringBack(ctx context.Context, c Checkpoint) (restored, again bool, err error) {
 	restored, again, err = s.restore(ctx, s.records[c.key()])
+	s.back[c.key()] = restored
 	if !again {
 		err = errors.Join(err, s.forget(c))
 	}

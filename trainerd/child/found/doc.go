@@ -31,7 +31,12 @@
 // A raw file that is shorter, by more than a tenth, than those of the first one or two
 // checkpoints may have been cut: its checkpoint counts once the program has gone past it.
 //
-// If no checkpoint has a step, the program overwrites its only one. Then the folder
+// Steps may begin again with each epoch (epoch1/step20.pt), and a few names may take turns
+// (slot_0.pt). Where that shows, by the names or by reports that rise while the numbers do
+// not, checkpoints are told apart by all numbers in their names and ordered by time, and
+// have no step.
+//
+// If no checkpoint has a step, or one name alone has a number, the program overwrites its only one. Then the folder
 // [CopiesDir] has a copy of the last verified one, which replaces it when a start finds
 // it damaged.
 //

@@ -209,7 +209,7 @@ func TestContinuedFrom(t *testing.T) {
 }
 
 // TestOneNameWithANumber has a program that always saves under one name, which has a number: from the second save on,
-// it is known that this is no step, and there is a copy. So it is in the next run.
+// it is known that this is no step, and there is a copy from the first on. So it is in the next run.
 func TestOneNameWithANumber(t *testing.T) {
 	const name = "resnet18_cifar10.safetensors"
 	dir := t.TempDir()
@@ -228,6 +228,9 @@ func TestOneNameWithANumber(t *testing.T) {
 		if len(added) != 1 || s.Reuses() != (i > 0) {
 			t.Fatalf("save %d: %v; reused: %v", i, added, s.Reuses())
 		}
+		if r := s.known[0].record; copied(r) == "" {
+			t.Errorf("save %d: there is no copy", i)
+		}
 	}
 	s = open()
 	s.ReadRecords()
@@ -238,5 +241,26 @@ func TestOneNameWithANumber(t *testing.T) {
 	childtest.Must(t, clearDamaged(t.Context(), s))
 	if got := childtest.Read(t, filepath.Join(dir, name)); got != childtest.TensorsOf(2) {
 		t.Errorf("it has %d bytes", len(got))
+	}
+}
+
+// TestCopyOfTheFirstSave has a kill within the second save under one name with a number, twice: nothing shows yet that
+// the number is no step, and each time the copy of the first save is back, and stays.
+func TestCopyOfTheFirstSave(t *testing.T) {
+	const name = "resnet18_cifar10.safetensors"
+	dir := t.TempDir()
+	now := Moment{Step: 20, Attempt: 1}
+	writeAt(t, dir, name, childtest.TensorsOf(1), 10)
+	for minute := range 3 {
+		s := openStore(t, dir, "*.safetensors")
+		s.opts.Now = func() Moment { return now }
+		s.ReadRecords()
+		s.Refresh(true)
+		childtest.Must(t, clearDamaged(t.Context(), s))
+		if got := childtest.Read(t, filepath.Join(dir, name)); got != childtest.TensorsOf(1) || copied(s.known[0].record) == "" {
+			t.Fatalf("%d: it has %d bytes, and its record %+v", minute, len(got), s.known[0].record)
+		}
+		now = Moment{} // before a start
+		writeAt(t, dir, name, childtest.TensorsOf(2)[:100], 9-minute)
 	}
 }

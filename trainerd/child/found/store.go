@@ -61,6 +61,7 @@ type Store struct {
 	withheld   map[key]bool // whose copies do not take their places
 	looked     Moment       // of the last look
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
+	back       map[key]bool // whose copies have come back: they are to have another
 	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
 }
 
@@ -100,7 +101,7 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		disk = atomicfile.InRoot(root)
 	}
 	return &Store{root: root, disk: disk, pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), opts: opts,
-		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, habits: habits{sizes: sizes{}}, withheld: map[key]bool{}}
+		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, habits: habits{sizes: sizes{}}, withheld: map[key]bool{}, back: map[key]bool{}}
 }
 
 // Learn takes over what another store of the same pattern knows of how the program writes its
@@ -177,7 +178,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
 			continue
 		}
-		c.only, c.otherCount = only, s.countsOther
+		c.only, c.otherCount = only || len(found) == 1 && (c.mayBeOverwritten() || copied(c.record) != "" || s.back[k]), s.countsOther
 		if s.opts.Metrics != nil {
 			c.metrics = s.opts.Metrics(&c)
 		}

@@ -1,6 +1,7 @@
 package found
 
 import (
+	"path"
 	"slices"
 	"time"
 
@@ -37,12 +38,23 @@ func (s *Store) date(found map[key]Checkpoint) {
 	s.looked = now
 }
 
-// isOverwritten reports whether a start of the program has saved a second time under a name, when it had come
-// further. A longer file may be the rest of the first save.
+// isOverwritten reports whether the program has saved a second time under a name, when it had come further. A longer
+// file may be the rest of the first save, and another start makes some steps again.
 func isOverwritten(before, now Checkpoint) bool {
 	const part = 10 // of the size
-	sameStart := now.first.Attempt > 0 && before.first.Attempt == now.first.Attempt && 0 < before.first.Step && before.first.Step < now.first.Step
-	return sameStart && part*(now.Size-before.Size) <= before.Size
+	isSecond := 0 < before.Reported() && before.Reported() < now.first.Step && part*(now.Size-before.Size) <= before.Size
+	sameStart := now.first.Attempt > 0 && before.first.Attempt == now.first.Attempt
+	return isSecond && (sameStart || 3*before.Reported() <= 2*now.first.Step)
+}
+
+// copiedUnasked is the size up to which there is a copy of a checkpoint that may be the program's only one.
+const copiedUnasked = 1 << 30
+
+// mayBeOverwritten reports whether the program may save over the only checkpoint that it has made so far: reports show
+// that the number in its name is no step, as far as one shows anything.
+func (c *Checkpoint) mayBeOverwritten() bool {
+	says := namedStep().MatchString(path.Base(c.files[0])) || c.countsEpochs()
+	return c.Step != NoStep && !says && c.Reported() > c.Step+1 && c.Size <= copiedUnasked
 }
 
 // isProven reports whether the program has finished writing a checkpoint, as far as
