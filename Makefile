@@ -26,7 +26,7 @@ FOR     ?= 1h
 export INTEROP RETRY
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak restarts world planted prove mutants cover trainers planted-trainers systemd slurm crash powercut cluster arm64 config package package-test reproducible clean
+.PHONY: help build run test race interop lint fuzz bench microbench proto asm golden opdefs install soak restarts world planted prove mutants cover trainers planted-trainers systemd slurm crash powercut cluster arm64 cross config package package-test reproducible clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -79,6 +79,10 @@ lint: ## formatting, vet, modern Go, staticcheck, unused functions, known vulner
 
 arm64: ## run the tests of the assembly and the recorded programs as arm64 programs (needs qemu-user on other processors)
 	@.ci/arm64 $(ARM64)
+
+cross: ## vet code and tests for macOS and Windows (some minutes the first time)
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go vet ./...
 
 fuzz: ## run every fuzz target for FUZZTIME (30s each; PKG=./ckptfmt TARGET=State pick some)
 	@.ci/fuzz $(FUZZTIME) $(PKG)

@@ -8,6 +8,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+	"github.com/trainerd/trainerd/tfevents"
+	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // TestNamesOfDirectories has directories whose names end or mislead the Python loader's
@@ -64,5 +68,25 @@ func TestNamesBelowLink(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"tfevents", "check", link}, nil, &out, &errs); code == exitOK || !strings.Contains(out.String(), "is a directory, but named as an events file") {
 		t.Errorf("exit code %d, %s, %s", code, &out, &errs)
+	}
+}
+
+// writeImages writes an events file with an image at each step.
+func writeImages(t *testing.T, name string, steps int) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tfevents.NewEventsWriter(f, nil)
+	for step := range steps {
+		v := &tfpb.Summary_Value{Tag: "im", Value: &tfpb.Summary_Value_Image{Image: &tfpb.Summary_Image{EncodedImageString: []byte("x")}}}
+		e := &tfpb.Event{WallTime: 1, Step: int64(step), What: &tfpb.Event_Summary{Summary: summary.New(v)}}
+		if err := w.WriteEvent(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

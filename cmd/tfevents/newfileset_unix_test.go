@@ -8,10 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	tfpb "github.com/trainerd/trainerd/proto"
-	"github.com/trainerd/trainerd/tfevents"
-	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
 // TestNoReader lets commands write to a pipe that nobody reads: files without their
@@ -83,23 +79,4 @@ func runUnread(t *testing.T, args []string) int {
 		t.Fatal(err)
 	}
 	return exitOK
-}
-
-func writeImages(t *testing.T, name string, steps int) {
-	t.Helper()
-	f, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := tfevents.NewEventsWriter(f, nil)
-	for step := range steps {
-		v := &tfpb.Summary_Value{Tag: "im", Value: &tfpb.Summary_Value_Image{Image: &tfpb.Summary_Image{EncodedImageString: []byte("x")}}}
-		e := &tfpb.Event{WallTime: 1, Step: int64(step), What: &tfpb.Event_Summary{Summary: summary.New(v)}}
-		if err := w.WriteEvent(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
 }

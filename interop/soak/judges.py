@@ -10,7 +10,7 @@ import tensorflow as tf
 from harness import checkpoints, dataserver
 from tensorboard.backend.event_processing import plugin_event_multiplexer
 
-TEMPORARY = re.compile(r"\.tmp|tempstate|_temp")
+TEMPORARY = re.compile(r"^\.trainerd-|tempstate|_temp")  # ours; what a killed program leaves of its own is not for us to remove
 TIMINGS = re.compile(r"global_step/sec$|^trainerd/|fraction_of_\d+_full$")  # what depends on the clock, and on threads
 
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package pipes lets a test put a pipe to which nobody writes in the place of a file, where a reader waits for ever.
 package pipes
 
