@@ -37,7 +37,7 @@ type Checkpoint struct {
 	untried    bool                    // nothing shows yet that the program had finished it
 	otherCount bool                    // the number in its name counts something else than the reports
 	again      bool                    // the program has saved under its name before, in this start, at an earlier step
-	reused     bool                    // the number in its name may be that of another, too: see habits.reused
+	reused     bool                    // the number in its name may be that of another, too: see habits
 	only       bool                    // of a candidate: there are none with a step
 	unread     bool                    // it is as its record says by size and time, and was not read since the start
 }

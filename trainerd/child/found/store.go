@@ -59,10 +59,10 @@ type Store struct {
 	unrecorded []error      // failures to write records, for the log
 	misnamed   []Checkpoint // that were moved aside, and that something may still name
 	withheld   map[key]bool // whose copies do not take their places
-	looked     Moment       // of the last look
-	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 	back       map[key]bool // whose copies have come back: they are to have another
 	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
+	looked     Moment       // of the last look
+	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 }
 
 // habits are what is known of how the program writes its checkpoints.
@@ -71,7 +71,7 @@ type habits struct {
 	sizes       sizes
 	partial     bool // it does without some of the pattern's alternatives
 	countsOther bool // the numbers in the names count something else than its reports
-	// reused says that the program uses the numbers in the names again: steps begin with each epoch, or a few
+	// reused says that it uses the numbers in the names again: steps begin with each epoch, or a few
 	// names take turns. They tell neither one checkpoint from another nor which is the newer.
 	reused bool
 }
