@@ -1,4 +1,5 @@
-// Package logging lets every type with an optional logger treat nil alike.
+// Package logging has what the log of a long-running process needs: a logger that may be
+// nil, lines that say what is waited for, and a file that others may cut.
 package logging
 
 import "log/slog"

@@ -144,17 +144,18 @@ func (s *Store) recordTried(c *Checkpoint) {
 // are damaged. settled says that nothing is being written any more, so that one
 // look is enough.
 func (s *Store) Refresh(settled bool) (added []Checkpoint, bad []Rejected) {
-	added, bad = s.Accept(s.Verify(context.Background(), s.Candidates(settled)))
-	if settled && s.markers == nil && len(bad) > 0 { // which may have been all that they lacked
-		more, worse := s.Accept(s.Verify(context.Background(), s.Candidates(true)))
-		bad = slices.DeleteFunc(bad, func(b Rejected) bool { return s.isKnown(b.key()) })
-		return append(added, more...), append(bad, worse...)
+	look := func() ([]Checkpoint, []Rejected) {
+		return s.Accept(s.Verify(context.Background(), s.Candidates(settled)))
 	}
-	if settled && len(added) > 0 && slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial }) { // which the new ones may decide
-		more, worse := s.Accept(s.Verify(context.Background(), s.Candidates(true)))
-		return append(added, more...), append(bad, worse...)
+	added, bad = look()
+	mayCount := s.markers == nil && len(bad) > 0 // which may have lacked nothing but markers that are not asked for now
+	decides := len(added) > 0 && slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial })
+	if !settled || !mayCount && !decides {
+		return added, bad
 	}
-	return added, bad
+	more, worse := look()
+	bad = slices.DeleteFunc(bad, func(b Rejected) bool { return s.isKnown(b.key()) })
+	return append(added, more...), append(bad, worse...)
 }
 
 // Candidates returns what is new and does not change any more.
