@@ -43,7 +43,7 @@ func TestLegacyFiles(t *testing.T) {
 		"a length alone":        {legacyOf(v, dict(), scalar, keys, storage[:8]), `storage "0" has 1 elements, 0 bytes are left`},
 		"a part of the element": {legacyOf(v, dict(), scalar, keys, storage[:11]), `storage "0" has 1 elements, 3 bytes are left`},
 		"other elements":        {legacyOf(v, dict(), scalar, keys, "\x02"+storage[1:]+"1234"), "it has 8 bytes, tensor \"tensor\" needs 4"},
-		"too deep":              {legacyOf(v, dict(), deep, "]", ""), "too deep, or refers to itself"},
+		"too deep":              {legacyOf(v, dict(), deep, "]", ""), "too deep or too large"},
 		"a pickle cut off":      {legacyOf(v, dict(), scalar, keys, storage)[:60], "offset 29: pickle: it ends within an opcode"},
 		"a command":             {legacyOf(v, dict(), "cos\nsystem\n", keys, storage), `global "os.system"`},
 	} {

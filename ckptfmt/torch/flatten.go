@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,15 @@ func (r *Reader) flatten(name string, value any, depth int) error {
 	r.visited++
 	r.nameBytes += len(name)
 	if depth > maxDepth || r.visited > maxValues || r.nameBytes > maxNames {
-		return r.corrupt(pickleName, r.members.find(pickleName), errors.New("what it holds is too deep, or refers to itself"))
+		return r.corrupt(pickleName, r.members.find(pickleName), errors.New("what it holds is too deep or too large"))
+	}
+	switch value.(type) {
+	case *pickle.Dict, *pickle.List, *pickle.Object:
+		if slices.Contains(r.within, value) { // as a part refers to its owner: all in it has a name
+			return nil
+		}
+		r.within = append(r.within, value)
+		defer func() { r.within = r.within[:len(r.within)-1] }()
 	}
 	switch v := value.(type) {
 	case *pickle.Dict:
@@ -64,6 +73,10 @@ func (r *Reader) flattenItems(name string, list []any, depth int) error {
 // flattenObject names what is in an array of NumPy, and in the attributes of an
 // object.
 func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
+	if text, ok := word(o); ok {
+		r.metadata[name] = text
+		return nil
+	}
 	t, isArray, err := array(o)
 	switch {
 	case err != nil:

@@ -19,10 +19,12 @@ var inertClasses = setOf(`
 	__builtin__.slice __builtin__.xrange __builtin__.list __builtin__.dict __builtin__.int __builtin__.float
 	__builtin__.object __builtin__.str __builtin__.bool __builtin__.tuple __builtin__.long __builtin__.unicode
 	_codecs.encode collections.defaultdict collections.Counter collections.deque argparse.Namespace
-	types.SimpleNamespace datetime.datetime datetime.date datetime.timedelta decimal.Decimal uuid.UUID
+	types.SimpleNamespace datetime.datetime datetime.date datetime.timedelta datetime.time datetime.timezone
+	zoneinfo.ZoneInfo time.struct_time decimal.Decimal fractions.Fraction uuid.UUID random.Random typing.Any signal.Signals
+	builtins.Ellipsis builtins.NotImplemented __builtin__.Ellipsis __builtin__.NotImplemented
 	pathlib.PosixPath pathlib.PurePosixPath pathlib.WindowsPath pathlib.PureWindowsPath pathlib._local.PosixPath
 	pathlib._local.WindowsPath
-	torch.device torch.serialization._get_layout torch.storage.TypedStorage torch.per_tensor_affine
+	torch.device torch._C.Generator torch.serialization._get_layout torch.storage.TypedStorage torch.per_tensor_affine
 	torch.per_channel_affine torch.per_channel_symmetric torch.per_tensor_symmetric
 	torch.per_channel_affine_float_qparams
 	lightning_fabric.utilities.data.AttributeDict lightning.fabric.utilities.data.AttributeDict
@@ -38,7 +40,27 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-func isInert(name string) bool { return inertClasses[name] }
+// isInert reports whether a class or function is one of data.
+func isInert(name string) bool { return inertClasses[name] || isOfLibrary(name) }
+
+// isOfLibrary reports whether a class is one of a library whose objects programs save with their
+// tensors: random numbers, the settings that Hydra and Lightning keep, the configurations of
+// models, and the enumerations and loss scalers of those that train on many machines.
+func isOfLibrary(name string) bool {
+	for _, library := range [...]string{"numpy.random.", "omegaconf.", "transformers.", "megatron.core.", "deepspeed."} {
+		if strings.HasPrefix(name, library) {
+			return true
+		}
+	}
+	return false
+}
+
+// isZoneMaker reports whether a call gets what makes the time zone of a date, the only attribute
+// that is got from a class.
+func isZoneMaker(name string, args pickle.Tuple) bool {
+	return strings.HasSuffix(name, ".getattr") && len(args) == 2 &&
+		args[0] == any(pickle.Global("zoneinfo.ZoneInfo")) && args[1] == any("_unpickle")
+}
 
 // isDict reports whether objects of a class are dicts.
 func isDict(class string) bool {
@@ -53,6 +75,7 @@ func isDict(class string) bool {
 // tensors, numbers or texts.
 func inert(name string, args pickle.Tuple) (any, error) {
 	switch {
+	case isOfLibrary(name):
 	case name == "_codecs.encode":
 		return encoded(args)
 	case strings.HasSuffix(name, ".bytes") && len(args) == 0: // as protocol 2 has those of no length

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -107,6 +108,31 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 		data, err = rowMajor(data, d, shape)
 	}
 	return &ckptfmt.Tensor{DType: d, Shape: shape, Data: data}, true, err
+}
+
+// word returns the text that a numpy.str_ or numpy.bytes_ is.
+func word(o *pickle.Object) (text string, ok bool) {
+	a, ok := storedIn(o)
+	typ, isType := a.typ.(*pickle.Object)
+	b, isBytes := a.elements.(pickle.Bytes)
+	if !ok || a.shape != nil || !isType || !isBytes || len(typ.Args) == 0 {
+		return "", false
+	}
+	switch code, _ := typ.Args[0].(string); {
+	case strings.HasPrefix(code, "S"):
+		return string(b), true
+	case strings.HasPrefix(code, "U"):
+		var order binary.ByteOrder = binary.LittleEndian
+		if state, _ := typ.State.(pickle.Tuple); len(state) > 1 && state[1] == any(">") {
+			order = binary.BigEndian
+		}
+		var runes []rune
+		for at := 0; at+4 <= len(b); at += 4 {
+			runes = append(runes, rune(order.Uint32([]byte(b[at:at+4]))))
+		}
+		return string(runes), true
+	}
+	return "", false
 }
 
 // rowMajor puts elements in Fortran's order, the first index fastest, into that of

@@ -39,6 +39,7 @@ type Reader struct {
 	isBig    bool // the machine that saved it was big-endian
 
 	visited, nameBytes int     // by flatten
+	within             []any   // what flatten is in: dicts, lists and objects
 	byName             []int32 // places of the entries in the order of their names; nil where they are in it
 }
 

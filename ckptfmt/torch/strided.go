@@ -41,7 +41,10 @@ func (r *Reader) inRows(s *storage, t *tensor) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.contiguous() || n == 0 {
+	if n == 0 {
+		return bytes.NewReader(nil), nil
+	}
+	if t.contiguous() {
 		return io.NewSectionReader(r.from, start+t.offset*size, n*size), nil
 	}
 	x := &strided{t: t, size: size, index: make([]int64, len(t.shape)), left: n, at: t.offset, from: io.NewSectionReader(r.from, start, s.bytes)}

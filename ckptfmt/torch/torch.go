@@ -199,7 +199,8 @@ type form struct {
 	shape, stride []int64
 }
 
-// check insists that a tensor lies within its storage.
+// check insists that a tensor lies within its storage. One without elements, such as a piece of an
+// empty tensor, may begin anywhere.
 func (f *form) check() error {
 	if len(f.shape) != len(f.stride) {
 		return fmt.Errorf("a tensor of shape %v has strides %v", f.shape, f.stride)
@@ -212,7 +213,7 @@ func (f *form) check() error {
 	if n > max(numel, maxExpanded) {
 		return fmt.Errorf("a tensor of shape %v has more elements than its storage of %d", f.shape, numel)
 	}
-	if f.offset < 0 || f.offset > numel {
+	if f.offset < 0 || n > 0 && f.offset > numel {
 		return fmt.Errorf("a tensor begins at %d of a storage of %d", f.offset, numel)
 	}
 	left := numel - f.offset - 1 // the largest index of the last element

@@ -104,7 +104,6 @@ func TestHostilePicklesAreErrors(t *testing.T) {
 		"inst":              "\x80\x02(ios\nsystem\n.",
 		"newobj":            "\x80\x02ctorch\nTensor\n)\x81.",
 		"deep":              deep,
-		"own element":       "\x80\x02]q\x00h\x00a.",
 		"doubling":          "\x80\x02]q\x00" + strings.Repeat("](h\x00h\x00eq\x00", 60) + ".",
 		"empty":             "",
 		"no stop":           "\x80\x02N",

@@ -56,6 +56,7 @@ func named(r *torch.Reader) []string {
 
 // TestValues has what programs save next to tensors, and what torch makes tensors of.
 func TestValues(t *testing.T) {
+	const getattr = "builtins.getattr"
 	numpy := func(typ, elements string) string {
 		return call("numpy.core.multiarray.scalar", call("numpy.dtype", text(typ))+tuple("K\x03", text("<"))+"b", elements)
 	}
@@ -81,11 +82,32 @@ func TestValues(t *testing.T) {
 		"a number of another": {
 			dict(text("u") + call("decimal.Decimal", text("0.5"))), []string{}, nil,
 		},
-		"bytes of Latin-1":   {dict(text("b") + call("_codecs.encode", text("\xc3\xa9"), text("latin1"))), []string{}, nil},
-		"a counter":          {call("collections.Counter", dict(text("a")+"K\x01")), []string{}, map[string]string{"a": "1"}},
-		"a default dict":     {global("collections.defaultdict") + tuple(global("builtins.list")) + "R" + text("a") + scalar + "s", []string{"a"}, nil},
-		"an ordered dict":    {call("collections.OrderedDict", list(list(text("a"), scalar), tuple(text("b"), "K\x02"))), []string{"a"}, map[string]string{"b": "2"}},
-		"a namespace":        {"cargparse\nNamespace\n)\x81" + dict(text("w")+scalar) + "b", []string{"w"}, nil},
+		"bytes of Latin-1": {dict(text("b") + call("_codecs.encode", text("\xc3\xa9"), text("latin1"))), []string{}, nil},
+		"a counter":        {call("collections.Counter", dict(text("a")+"K\x01")), []string{}, map[string]string{"a": "1"}},
+		"a default dict":   {global("collections.defaultdict") + tuple(global("builtins.list")) + "R" + text("a") + scalar + "s", []string{"a"}, nil},
+		"an ordered dict":  {call("collections.OrderedDict", list(list(text("a"), scalar), tuple(text("b"), "K\x02"))), []string{"a"}, map[string]string{"b": "2"}},
+		"a namespace":      {"cargparse\nNamespace\n)\x81" + dict(text("w")+scalar) + "b", []string{"w"}, nil},
+		"random numbers": {
+			dict(text("r") + call("numpy.random._pickle.__randomstate_ctor", text("MT19937")) + dict(text("key")+numpy("u4", bytesOf("1234"))) + "b"),
+			[]string{"r.key"}, nil,
+		},
+		"settings": {dict(text("c") + "comegaconf.dictconfig\nDictConfig\n)\x81" + dict(text("_content")+dict(text("lr")+"K\x02")) + "b"), []string{}, map[string]string{"c._content.lr": "2"}},
+		"enumerations": {
+			dict(text("a")+call("megatron.core.enums.ModelType", "K\x01"), text("b")+call("signal.Signals", "K\x0f"), text("w")+scalar), []string{"w"}, nil,
+		},
+		"an object of a library": {
+			dict(text("s") + "cdeepspeed.runtime.fp16.loss_scaler\nParamSet\n)\x81" + dict(text("w")+scalar, text("cur_scale")+"K\x01") + "b"),
+			[]string{"s.w"}, map[string]string{"s.cur_scale": "1"},
+		},
+		"a configuration of a model": {
+			dict(text("c") + "ctransformers.models.bert.configuration_bert\nBertConfig\n)\x81" + dict(text("layers")+"K\x02") + "b"),
+			[]string{}, map[string]string{"c.layers": "2"},
+		},
+		"a time of a place":  {dict(text("t")+call(getattr, global("zoneinfo.ZoneInfo"), text("_unpickle"))+tuple(text("UTC"), "\x89")+"R", text("w")+scalar), []string{"w"}, nil},
+		"a time in a zone":   {dict(text("t")+call("datetime.timezone", call("datetime.timedelta", "K\x00")), text("w")+scalar), []string{"w"}, nil},
+		"a word of NumPy":    {dict(text("u")+numpy("U2", bytesOf("a\x00\x00\x00\xfc\x00\x00\x00")), text("s")+numpy("S1", bytesOf("b"))), []string{}, map[string]string{"u": "a\u00fc", "s": "b"}},
+		"a list in itself":   {"]q\x05(h\x05" + scalar + "e", []string{"1"}, nil},
+		"an owner in a part": {"cargparse\nNamespace\n)\x81q\x05" + dict(text("w")+scalar, text("parts")+list("cargparse\nNamespace\n)\x81"+dict(text("owner")+"h\x05", text("x")+scalar)+"b")) + "b", []string{"w", "parts.0.x"}, nil},
 		"a state of no dict": {"cargparse\nNamespace\n)\x81" + tuple(scalar) + "b", []string{}, nil},
 		"keys of all kinds": {
 			dict("N"+scalar, "\x88"+scalar, "\x89"+scalar, "K\x07"+scalar, tuple(text("a"), "K\x01")+scalar, "cargparse\nNamespace\n)\x81"+scalar),
@@ -110,7 +132,7 @@ func TestValues(t *testing.T) {
 		"with too few bytes":       {numpy("f4", bytesOf("123")), []string{"tensor array"}, nil},
 		"with more bytes":          {numpy("f4", bytesOf("12345")), []string{"tensor array"}, nil},
 		"two where one is":         {numpy("f4", bytesOf("12345678")), []string{"tensor array"}, nil},
-		"of another type":          {numpy("U4", bytesOf("1234")), []string{"tensor array"}, nil},
+		"of another type":          {numpy("V4", bytesOf("1234")), []string{"tensor array"}, nil},
 		"of no bytes":              {numpy("f4", "N"), []string{"tensor array"}, nil},
 		"of a type of no state":    {call("numpy.core.multiarray.scalar", call("numpy.dtype", text("f4")), bytesOf("1234")), []string{"tensor array"}, nil},
 		"of a type of one":         {call("numpy.core.multiarray.scalar", call("numpy.dtype", text("f4"))+tuple("K\x03")+"b", bytesOf("1234")), []string{"tensor array"}, nil},
@@ -152,6 +174,7 @@ func TestValues(t *testing.T) {
 
 // TestRefusedValues are what no state dict has.
 func TestRefusedValues(t *testing.T) {
+	const getattr = "__builtin__.getattr"
 	id := func(items ...string) string { return tuple(items...) + "Q" }
 	class, key, cpu := global("torch.FloatStorage"), text("0"), text("cpu")
 	const noID, noKey = "a persistent id is not that of a storage", "a storage has no type, key or size"
@@ -196,6 +219,9 @@ func TestRefusedValues(t *testing.T) {
 		"no code":               {call("_codecs.encode", text("x")), "in a code that Python does not use"},
 		"a number encoded":      {call("_codecs.encode", "K\x01", text("latin1")), "bytes are not text"},
 		"another letter":        {call("_codecs.encode", text("\xc4\x80"), text("latin1")), "bytes have the letter"},
+		"an attribute":          {call(getattr, global("torch.Size"), text("_unpickle")), "is called with 2 arguments"},
+		"another attribute":     {call(getattr, global("zoneinfo.ZoneInfo"), text("clear_cache")), "is called with 2 arguments"},
+		"a getattr of one":      {call(getattr, global("zoneinfo.ZoneInfo")), "is called with 1 arguments"},
 		"a made tensor":         {global("torch.Tensor") + ")\x81", "an object of torch.Tensor is made"},
 		"a type that is called": {call("torch.float32"), "is called with 0 arguments"},
 		"a shard of a tensor":   {global("torch.distributed.tensor.DTensor"), "it has the shards of one rank: save all with torch.distributed.checkpoint"},
@@ -206,7 +232,7 @@ func TestRefusedValues(t *testing.T) {
 		"more strides":          {call(v2, stored, "K\x00", ")", tuple("K\x01"), "\x89", ordered), "a tensor of shape [] has strides [1]"},
 		"a negative offset":     {call(v2, stored, "J\xff\xff\xff\xff", ")", ")", "\x89", ordered), "a tensor begins at -1 of a storage of 1"},
 		"an offset at the end":  {call(v2, stored, "K\x01", ")", ")", "\x89", ordered), "a tensor begins at 1 of a storage of 1"},
-		"far behind":            {call(v2, stored, "K\x02", tuple("K\x00"), tuple("K\x01"), "\x89", ordered), "a tensor begins at 2 of a storage of 1"},
+		"far behind":            {call(v2, stored, "K\x02", tuple("K\x01"), tuple("K\x01"), "\x89", ordered), "a tensor begins at 2 of a storage of 1"},
 		"an overflow":           {call(v2, stored, "K\x00", tuple("J\x00\x00\x00\x7f", "J\x00\x00\x00\x7f", "J\x00\x00\x00\x7f"), tuple("K\x00", "K\x00", "K\x00"), "\x89", ordered), "int64"},
 	} {
 		const before = "\x80\x03"
@@ -254,6 +280,9 @@ func TestInside(t *testing.T) {
 		{15, []int{1, 1}, []int{99, 99}, true},
 		{16, []int{1}, []int{1}, false},
 		{16, []int{0, 9}, []int{99, 99}, true},
+		{17, []int{0, 9}, []int{99, 99}, true},
+		{1 << 30, []int{3, 0}, []int{4, 1}, true},
+		{17, []int{1}, []int{1}, false},
 		{0, []int{6, 1}, []int{3, 9}, true},
 		{0, []int{6, 1}, []int{4, 9}, false},
 		{15, []int{9}, []int{0}, true},
@@ -320,7 +349,7 @@ func TestWide(t *testing.T) {
 		"names":  long[:len(long)-1],
 	} {
 		_, err := open(archive(t, zip.Store, "\x80\x02"+value+"."))
-		if !errors.As(err, new(*ckptfmt.CorruptError)) || !strings.Contains(fmt.Sprint(err), "too deep, or refers to itself") {
+		if !errors.As(err, new(*ckptfmt.CorruptError)) || !strings.Contains(fmt.Sprint(err), "too deep or too large") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

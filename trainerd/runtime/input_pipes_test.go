@@ -89,6 +89,12 @@ var stages = []struct {
 		size := p.define("size", oneLong, dtInt64, innerLong("n", 4), innerLong("z", 0), inner("s", "AddV2", []string{"n:output:0", "z:output:0"}, "T", dtInt64))
 		return p.node("GroupByWindowDataset", []string{of}, "key_func", key, "reduce_func", reduce, "window_size_func", size)
 	}, false},
+	{"group by reducer", func(p *pipe, of string) string {
+		key := p.define("key", oneLong, dtInt64, innerLong("n", 3), inner("r", "FloorMod", []string{"a", "n:output:0"}, "T", dtInt64))
+		same := p.define("same", oneLong, dtInt64, innerLong("n", 0), inner("s", "AddV2", []string{"a", "n:output:0"}, "T", dtInt64))
+		add := p.define("add", []tfpb.DataType{dtInt64, dtInt64}, dtInt64, inner("s", "AddV2", []string{"a", "b"}, "T", dtInt64))
+		return p.node("GroupByReducerDataset", []string{of}, "key_func", key, "init_func", same, "reduce_func", add, "finalize_func", same)
+	}, false},
 	{"prefetch", func(p *pipe, of string) string { return p.node("PrefetchDataset", []string{of, p.long(4)}) }, true},
 	{"directed", func(p *pipe, of string) string {
 		choice := p.mapped(p.repeated(p.shuffled(p.numbers(0, 2), 2)), p.square())
@@ -145,6 +151,11 @@ var sources = []struct {
 		f := p.define("mod", oneLong, dtInt64, innerLong("n", 20), inner("r", "FloorMod", []string{"a", "n:output:0"}, "T", dtInt64))
 		r := p.mapped(p.node("RandomDataset", []string{p.long(1), p.long(2)}), f)
 		return p.node("TakeDataset", []string{r, p.long(9)})
+	}},
+	{"random, others each time", func(t *testing.T, p *pipe) string {
+		f := p.define("mod", oneLong, dtInt64, innerLong("n", 20), inner("r", "FloorMod", []string{"a", "n:output:0"}, "T", dtInt64))
+		r := p.node("RandomDatasetV2", []string{p.long(1), p.long(2), p.node("DummySeedGenerator", nil)}, "rerandomize_each_iteration", true)
+		return p.repeated(p.node("TakeDataset", []string{p.mapped(r, f), p.long(3)}))
 	}},
 	{"records", func(t *testing.T, p *pipe) string {
 		of := p.names(p.file(t, "a", recordsOf(5)), p.file(t, "empty", nil), p.file(t, "b", recordsOf(4)))

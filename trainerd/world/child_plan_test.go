@@ -38,10 +38,11 @@ const (
 func newChildPlan(seed uint64) *childPlan {
 	p := loudChildPlan(seed)
 	p.silence(p.source("silence"))
+	p.reuse(p.source("numbers"))
 	return p
 }
 
-// loudChildPlan is newChildPlan as it was before programs reported nothing.
+// loudChildPlan is newChildPlan as it was before programs reported nothing, or used numbers again.
 func loudChildPlan(seed uint64) *childPlan {
 	p := namesChildPlan(seed)
 	p.copyNewest(p.source("copies"))

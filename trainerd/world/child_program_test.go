@@ -150,7 +150,7 @@ func (p *program) begin() error {
 		err = p.judgeBegin(step)
 	}
 	p.note(err)
-	p.step, p.first, p.has, p.number = step, step, step, stepOfName(name)
+	p.step, p.first, p.has, p.number = step, step, step, p.plan.way.numberOf(name)
 	p.saved.Store(step)
 	return err
 }

@@ -287,7 +287,7 @@ func (h *childHistory) judgeCheckpoints() error {
 	if err != nil {
 		most = 5
 	}
-	if most == 0 || !h.plan.way.hasSteps() {
+	if most == 0 || !h.plan.way.hasSteps() || h.plan.way.turns > 0 {
 		return nil
 	}
 	for _, key := range []string{"child.keep_best", "supervisor.keep_steps", "supervisor.keep_checkpoint_every_n_hours"} {

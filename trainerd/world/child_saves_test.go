@@ -23,6 +23,8 @@ type saving struct {
 	rename        bool                               // under a temporary name first
 	partial       bool                               // the first one may be there in part, which only the program can tell
 	counted       bool                               // the names have the number of the save
+	turns         int64                              // how many names take turns, 0 for no such
+	epochs        bool                               // the numbers begin again with each epoch
 }
 
 var savings = []*saving{
@@ -72,7 +74,12 @@ func (s *saving) filesOf(number, step int64) map[string]string {
 	}
 	files := map[string]string{}
 	for name, text := range s.files(step) {
-		files[strings.Replace(name, fmt.Sprint("-", step), fmt.Sprint("-", number), 1)] = text
+		if s.epochs {
+			name = strings.Replace(name, fmt.Sprint("ckpt-", step), s.label(number), 1)
+		} else {
+			name = strings.Replace(name, fmt.Sprint("-", step), "-"+s.label(number), 1)
+		}
+		files[name] = text
 	}
 	return files
 }
@@ -235,7 +242,7 @@ func (s *saving) load(name, logdir string) (step int64, err error) {
 	if step >= poison {
 		return 0, broke("%s was saved after the loss was NaN", file)
 	}
-	for name, want := range s.filesOf(stepOfName(name), step) {
+	for name, want := range s.filesOf(s.numberOf(name), step) {
 		got, err := os.ReadFile(filepath.Join(logdir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			return 0, errPartial

@@ -26,8 +26,11 @@ type sizeOf struct {
 
 // least returns the size below which a file was cut: one that is shorter than those
 // before it by more than twice what these differ by. 0 where these are too few.
-func (of sizeOf) least() int64 {
-	if len(of.last) < knownSizes {
+func (of sizeOf) least() int64 { return of.leastFrom(knownSizes) }
+
+// leastFrom is least that goes by as few as n.
+func (of sizeOf) leastFrom(n int) int64 {
+	if len(of.last) < n {
 		return 0
 	}
 	low, high := slices.Min(of.last), slices.Max(of.last)
@@ -126,10 +129,12 @@ func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name, 
 }
 
 // isShort returns an error when a file of a checkpoint was cut, as far as its size
-// shows that. On a full disk, any shorter file was that is the last of a program.
+// shows that. On a full disk, any shorter file was that is the last of a program, and two
+// before it show that of another: the program may not have looked whether it was written.
 func (s *Store) isShort(c Checkpoint) (err error) {
+	isLast := s.opts.IsPast != nil && !s.opts.IsPast(&c)
 	s.eachShort(&c, sizeOf.shortest, func(name, _ string, bytes int64, of sizeOf) {
-		if bytes < of.least() || s.opts.IsPast != nil && !s.opts.IsPast(&c) && s.isFull(of) {
+		if bytes < of.least() || (isLast || bytes < of.leastFrom(2)) && s.isFull(of) {
 			err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, of.shortest(), integrity.ErrUnmarked)
 		}
 	})

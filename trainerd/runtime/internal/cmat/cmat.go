@@ -1,5 +1,5 @@
-// Package cmat has square matrices of complex numbers, their factors, and
-// functions of them: what gonum has for real ones only.
+// Package cmat has matrices of complex numbers, their factors and solutions, and
+// functions of square ones: what gonum has for real ones only.
 package cmat
 
 import (
@@ -8,18 +8,18 @@ import (
 	"math/cmplx"
 )
 
-// Matrix is a square matrix, row after row.
+// Matrix is a matrix, row after row.
 type Matrix struct {
-	N    int
-	Data []complex128
+	Rows, Cols int
+	Data       []complex128
 }
 
 // New returns a matrix of zeros.
-func New(n int) *Matrix { return &Matrix{n, make([]complex128, n*n)} }
+func New(rows, cols int) *Matrix { return &Matrix{rows, cols, make([]complex128, rows*cols)} }
 
 // Identity returns the matrix that changes nothing.
 func Identity(n int) *Matrix {
-	m := New(n)
+	m := New(n, n)
 	for i := range n {
 		m.Data[i*n+i] = 1
 	}
@@ -27,13 +27,18 @@ func Identity(n int) *Matrix {
 }
 
 // At returns an element.
-func (m *Matrix) At(i, j int) complex128 { return m.Data[i*m.N+j] }
+func (m *Matrix) At(i, j int) complex128 { return m.Data[i*m.Cols+j] }
 
 // Set changes an element.
-func (m *Matrix) Set(i, j int, v complex128) { m.Data[i*m.N+j] = v }
+func (m *Matrix) Set(i, j int, v complex128) { m.Data[i*m.Cols+j] = v }
+
+// Row returns row i, which is part of m.
+func (m *Matrix) Row(i int) []complex128 { return m.Data[i*m.Cols:][:m.Cols:m.Cols] }
 
 // Clone returns a copy.
-func (m *Matrix) Clone() *Matrix { return &Matrix{m.N, append([]complex128(nil), m.Data...)} }
+func (m *Matrix) Clone() *Matrix {
+	return &Matrix{m.Rows, m.Cols, append([]complex128(nil), m.Data...)}
+}
 
 // Finite reports whether all elements are numbers.
 func (m *Matrix) Finite() bool {
@@ -47,15 +52,14 @@ func (m *Matrix) Finite() bool {
 
 // Mul returns m times b.
 func (m *Matrix) Mul(b *Matrix) *Matrix {
-	n := m.N
-	out := New(n)
-	for i := range n {
-		to := out.Data[i*n : (i+1)*n]
-		for k, v := range m.Data[i*n : (i+1)*n] {
+	out := New(m.Rows, b.Cols)
+	for i := range m.Rows {
+		to := out.Row(i)
+		for k, v := range m.Row(i) {
 			if v == 0 {
 				continue
 			}
-			for j, w := range b.Data[k*n : (k+1)*n] {
+			for j, w := range b.Row(k) {
 				to[j] += v * w
 			}
 		}
@@ -65,18 +69,27 @@ func (m *Matrix) Mul(b *Matrix) *Matrix {
 
 // Adjoint returns the conjugate transpose.
 func (m *Matrix) Adjoint() *Matrix {
-	out := New(m.N)
-	for i := range m.N {
-		for j := range m.N {
-			out.Set(j, i, cmplx.Conj(m.At(i, j)))
+	out := New(m.Cols, m.Rows)
+	for i := range m.Rows {
+		for j, v := range m.Row(i) {
+			out.Set(j, i, cmplx.Conj(v))
 		}
+	}
+	return out
+}
+
+// Columns returns the first n columns.
+func (m *Matrix) Columns(n int) *Matrix {
+	out := New(m.Rows, n)
+	for i := range m.Rows {
+		copy(out.Row(i), m.Row(i))
 	}
 	return out
 }
 
 // Combine returns a*m + b*x.
 func (m *Matrix) Combine(a complex128, x *Matrix, b complex128) *Matrix {
-	out := New(m.N)
+	out := New(m.Rows, m.Cols)
 	for i, v := range m.Data {
 		out.Data[i] = a*v + b*x.Data[i]
 	}
@@ -86,9 +99,9 @@ func (m *Matrix) Combine(a complex128, x *Matrix, b complex128) *Matrix {
 // Norm1 returns the largest sum of the sizes of a column's elements.
 func (m *Matrix) Norm1() float64 {
 	most := 0.0
-	for j := range m.N {
+	for j := range m.Cols {
 		sum := 0.0
-		for i := range m.N {
+		for i := range m.Rows {
 			sum += cmplx.Abs(m.At(i, j))
 		}
 		most = math.Max(most, sum)
@@ -103,7 +116,7 @@ var ErrSingular = errors.New("it is not invertible")
 // upper one. Row i of the product is row perm[i] of m. It fails if a pivot is
 // zero.
 func (m *Matrix) LU() (perm []int, err error) {
-	n := m.N
+	n := m.Rows
 	perm = make([]int, n)
 	for i := range perm {
 		perm[i] = i
@@ -142,31 +155,50 @@ func (m *Matrix) Solve(b *Matrix) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := m.N
-	x := New(n)
+	x := New(b.Rows, b.Cols)
 	for i, from := range perm {
-		copy(x.Data[i*n:(i+1)*n], b.Data[from*n:(from+1)*n])
+		copy(x.Row(i), b.Row(from))
 	}
-	for i := range n {
+	for i := range x.Rows {
 		for k := range i {
 			x.subtractRow(i, k, lu.At(i, k))
 		}
 	}
-	for i := n - 1; i >= 0; i-- {
-		for k := i + 1; k < n; k++ {
-			x.subtractRow(i, k, lu.At(i, k))
-		}
-		for j := range n {
-			x.Data[i*n+j] /= lu.At(i, i)
-		}
-	}
+	lu.SolveUpper(x)
 	return x, nil
+}
+
+// SolveUpper replaces b by x with m*x = b, where m is an upper triangle: what is below its
+// diagonal is not read.
+func (m *Matrix) SolveUpper(b *Matrix) {
+	for i := b.Rows - 1; i >= 0; i-- {
+		for k := i + 1; k < b.Rows; k++ {
+			b.subtractRow(i, k, m.At(i, k))
+		}
+		b.divideRow(i, m.At(i, i))
+	}
+}
+
+// SolveLower is SolveUpper for a lower triangle.
+func (m *Matrix) SolveLower(b *Matrix) {
+	for i := range b.Rows {
+		for k := range i {
+			b.subtractRow(i, k, m.At(i, k))
+		}
+		b.divideRow(i, m.At(i, i))
+	}
 }
 
 // subtractRow subtracts f times row k from row i.
 func (m *Matrix) subtractRow(i, k int, f complex128) {
-	n := m.N
-	for j := range n {
-		m.Data[i*n+j] -= f * m.Data[k*n+j]
+	to := m.Row(i)
+	for j, v := range m.Row(k) {
+		to[j] -= f * v
+	}
+}
+
+func (m *Matrix) divideRow(i int, f complex128) {
+	for j := range m.Row(i) {
+		m.Row(i)[j] /= f
 	}
 }

@@ -30,8 +30,8 @@ func (m *Matrix) Exp() (*Matrix, error) {
 		halvings = int(math.Ceil(math.Log2(norm / expNorm)))
 	}
 	a := m.Combine(complex(math.Ldexp(1, -halvings), 0), m, 0)
-	square, power := a.Mul(a), Identity(m.N)
-	even, odd := New(m.N), New(m.N)
+	square, power := a.Mul(a), Identity(m.Rows)
+	even, odd := New(m.Rows, m.Cols), New(m.Rows, m.Cols)
 	for k := 0; k < len(pade13); k += 2 {
 		even = even.Combine(1, power, complex(pade13[k], 0))
 		odd = odd.Combine(1, power, complex(pade13[k+1], 0))
@@ -60,8 +60,8 @@ func (m *Matrix) Sqrt() (*Matrix, error) {
 // sqrtTriangle is the root of an upper triangle, column by column (Björck and
 // Hammarling 1983).
 func (m *Matrix) sqrtTriangle() *Matrix {
-	r := New(m.N)
-	for j := range m.N {
+	r := New(m.Rows, m.Cols)
+	for j := range m.Rows {
 		r.Set(j, j, cmplx.Sqrt(m.At(j, j)))
 		for i := j - 1; i >= 0; i-- {
 			sum := m.At(i, j)
@@ -84,13 +84,13 @@ func (m *Matrix) Log() (*Matrix, error) {
 	if !ok {
 		return nil, errSchur
 	}
-	one, roots := Identity(m.N), 0
+	one, roots := Identity(m.Rows), 0
 	const near, most = 0.25, 100
 	for t.Combine(1, one, -1).Norm1() > near && roots < most {
 		t = t.sqrtTriangle()
 		roots++
 	}
-	x, sum := t.Combine(1, one, -1), New(m.N)
+	x, sum := t.Combine(1, one, -1), New(m.Rows, m.Cols)
 	for k, node := range legendreNodes {
 		for _, s := range []float64{-node, node} {
 			part, err := one.Combine(1, x, complex((1+s)/2, 0)).Solve(x)

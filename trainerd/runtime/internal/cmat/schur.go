@@ -10,7 +10,7 @@ import (
 func (m *Matrix) Schur() (t, q *Matrix, ok bool) {
 	t, q = m.hessenberg()
 	const most = 60 // steps for each row
-	n := m.N
+	n := m.Rows
 	for end, steps := n-1, 0; end > 0; steps++ {
 		if steps > most*n {
 			return nil, nil, false
@@ -82,7 +82,7 @@ func rotationOf(a, b complex128) rotation {
 
 // rows applies g to rows i and i+1, from column from on.
 func (m *Matrix) rows(g rotation, i, from int) {
-	for j := from; j < m.N; j++ {
+	for j := from; j < m.Rows; j++ {
 		a, b := m.At(i, j), m.At(i+1, j)
 		m.Set(i, j, complex(g.c, 0)*a+g.s*b)
 		m.Set(i+1, j, -cmplx.Conj(g.s)*a+complex(g.c, 0)*b)
@@ -105,7 +105,7 @@ func (m *Matrix) qrStep(q *Matrix, start, end int, shift complex128) {
 		g := rotationOf(x, y)
 		m.rows(g, k, max(k-1, 0))
 		m.columns(g, k, min(k+2, end))
-		q.columns(g, k, m.N-1)
+		q.columns(g, k, m.Rows-1)
 		if k < end-1 {
 			x, y = m.At(k+1, k), m.At(k+2, k)
 		}
@@ -115,16 +115,16 @@ func (m *Matrix) qrStep(q *Matrix, start, end int, shift complex128) {
 // hessenberg returns a matrix without elements below the one left of the
 // diagonal, and the unitary q that leads back to m.
 func (m *Matrix) hessenberg() (h, q *Matrix) {
-	h, q = m.Clone(), Identity(m.N)
-	for k := range m.N - 1 {
-		for i := m.N - 2; i > k; i-- {
+	h, q = m.Clone(), Identity(m.Rows)
+	for k := range m.Rows - 1 {
+		for i := m.Rows - 2; i > k; i-- {
 			if h.At(i+1, k) == 0 {
 				continue
 			}
 			g := rotationOf(h.At(i, k), h.At(i+1, k))
 			h.rows(g, i, k)
-			h.columns(g, i, m.N-1)
-			q.columns(g, i, m.N-1)
+			h.columns(g, i, m.Rows-1)
+			q.columns(g, i, m.Rows-1)
 			h.Set(i+1, k, 0)
 		}
 	}

@@ -17,6 +17,14 @@ var controlFlowOps = exec.OpTable{
 	"ControlTrigger": {Flags: exec.Stateful | exec.SeesDead, Build: exec.WithoutAttrs(func(*exec.KernelContext) error { return nil })},
 }
 
+// Critical sections. A run holds the session's state from its first access to the end, and the
+// graph orders the sections of one run: so there is nothing left to lock.
+var criticalOps = exec.OpTable{
+	"MutexV2":          {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(c *exec.KernelContext) error { c.SetHandle(0, nil); return nil })},
+	"MutexLock":        {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(c *exec.KernelContext) error { c.SetVariant(0, nil); return nil })},
+	"ConsumeMutexLock": {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(*exec.KernelContext) error { return nil })},
+}
+
 var loopOps = exec.OpTable{
 	"Enter":            {Flags: exec.PassThrough | exec.AliasesFirst, Build: exec.BuildIdentity},
 	"RefEnter":         {Flags: exec.PassThrough | exec.AliasesFirst, Build: exec.BuildIdentity},

@@ -10,6 +10,7 @@ func Ops() []exec.OpTable {
 	return []exec.OpTable{
 		functionalOps,
 		controlFlowOps,
+		criticalOps,
 		loopOps,
 		printOps,
 	}

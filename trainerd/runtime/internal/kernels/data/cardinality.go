@@ -17,9 +17,6 @@ func buildAssertCardinality(*exec.OpConstruction) func(c *exec.KernelContext, of
 	}
 }
 
-// infinite is the number of elements of a data set without end.
-const infinite = -1
-
 // cardinalityIterator counts elements; there must be want of them.
 type cardinalityIterator struct {
 	countingIterator
@@ -38,4 +35,14 @@ func (w *cardinalityIterator) Next(p *variant.IteratorContext) (variant.Tuple, e
 		return nil, p.Errorf(tfpb.Code_FAILED_PRECONDITION, "the data set has %d elements so far; want %d in all", w.n, w.want)
 	}
 	return el, err
+}
+
+// cardinality is what a graph asks for: the number of elements, as far as TensorFlow knows it.
+func cardinality(c *exec.KernelContext) error {
+	d, err := dataset(c, 0)
+	if err != nil {
+		return err
+	}
+	exec.SetInt(c.Out(0, exec.Int64), 0, countOf(d))
+	return nil
 }

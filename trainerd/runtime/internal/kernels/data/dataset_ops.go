@@ -43,17 +43,17 @@ var keepers = map[string]bool{
 	"ShuffleDataset": true, "ShuffleDatasetV2": true, "ShuffleDatasetV3": true,
 }
 
-// described returns d with what its functions access, and those of the data sets that
-// it is made of.
+// described returns d with how many elements it has and what its functions access, and
+// those of the data sets that it is made of.
 func described(c *exec.KernelContext, d variant.Dataset, later exec.OpFlags, shared []string) variant.Dataset {
-	all := variant.Described{Dataset: d, Later: later, Shared: slices.Clip(shared)}
+	all := variant.Described{Dataset: d, Count: countMade(c, d), Later: later, Shared: slices.Clip(shared)}
 	for i := range c.NumInputs() {
 		if of, ok := c.In(i).Value.(*variant.Described); ok {
 			all.Later |= of.Later
 			all.Shared = append(all.Shared, of.Shared...)
 		}
 	}
-	if all.Later == 0 && all.Shared == nil {
+	if _, list := d.(*variant.TupleList); list && all.Later == 0 && all.Shared == nil && all.Count == countOf(d) {
 		return d
 	}
 	return &all

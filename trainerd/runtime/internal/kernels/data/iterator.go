@@ -15,6 +15,9 @@ import (
 var iteratorOps = exec.OpTable{
 	"Iterator":                   {Flags: exec.Stateful, Build: buildIterator},
 	"IteratorV2":                 {Flags: exec.Stateful, Build: buildIterator},
+	"AnonymousIteratorV2":        {Flags: exec.Stateful, Build: buildAnonymousIterator},
+	"AnonymousIteratorV3":        {Flags: exec.Stateful, Build: buildAnonymousIterator},
+	"DeleteIterator":             {Flags: exec.Stateful, Build: exec.WithoutAttrs(deleteIterator)},
 	"OneShotIterator":            {Flags: exec.Stateful, Build: buildOneShotIterator},
 	"MakeIterator":               {Flags: exec.Stateful | exec.Blocking | exec.TakesInput, Build: exec.WithoutAttrs(makeIterator)},
 	"IteratorGetNext":            {Flags: exec.Stateful | exec.Blocking | exec.TakesInput, Build: buildGetNext},
@@ -44,6 +47,7 @@ type iteratorResource struct {
 	files   *variant.FileSet
 	ended   bool
 
+	short bool          // it ends with its run
 	early bool          // elements may be made before a run asks for them
 	made  *madeElement  // ahead; nil for none
 	took  time.Duration // to make the last element
@@ -85,6 +89,29 @@ func buildIterator(b *exec.OpConstruction) (exec.Kernel, error) {
 	return exec.HandleKernel(declareIterator(b)), nil
 }
 
+// buildAnonymousIterator builds the op whose every run makes an iterator, which functions of
+// TensorFlow 2 do for their own loops. Nothing is made ahead for it, as nobody may ask for more.
+func buildAnonymousIterator(b *exec.OpConstruction) (exec.Kernel, error) {
+	name, types := b.Name(), b.Types("output_types")
+	return func(c *exec.KernelContext) error {
+		it := newIterator(name)
+		it.types, it.short = types, true
+		c.SetHandle(0, it)
+		if c.NumOutputs() > 1 {
+			c.SetVariant(1, nil)
+		}
+		return nil
+	}, nil
+}
+
+func deleteIterator(c *exec.KernelContext) error {
+	it, err := iteratorOf(c, 0)
+	if err != nil {
+		return err
+	}
+	return it.Close()
+}
+
 func buildOneShotIterator(b *exec.OpConstruction) (exec.Kernel, error) {
 	p := elementFunction(b, "dataset_factory")
 	if b.Err() != nil {
@@ -124,7 +151,7 @@ func (it *iteratorResource) start(p *variant.IteratorContext, d variant.Dataset)
 	p.Files = it.files
 	it.forget()
 	var err error
-	it.data, it.early = d, it.mayBeEarly(p, d)
+	it.data, it.early = d, !it.short && it.mayBeEarly(p, d)
 	it.source, err = d.MakeIterator(p)
 	return err
 }

@@ -22,6 +22,7 @@ var mapOps = exec.OpTable{
 	"LegacyParallelInterleaveDatasetV2": transform(buildInterleave(4)),
 	"ScanDataset":                       transform(buildScan),
 	"TakeWhileDataset":                  transform(buildTakeWhile),
+	"GroupByReducerDataset":             transform(buildGroupByReducer),
 	"GroupByWindowDataset":              transform(buildGroupByWindow),
 }
 

@@ -34,7 +34,7 @@ func Ops() []exec.OpTable {
 func experimentalOps(tables ...exec.OpTable) exec.OpTable {
 	t := exec.OpTable{}
 	for _, name := range []string{
-		"AssertNextDataset", "CSVDataset", "GroupByWindowDataset", "MapAndBatchDataset", "MatchingFilesDataset", "MaxIntraOpParallelismDataset", "NonSerializableDataset",
+		"AssertNextDataset", "CSVDataset", "DatasetCardinality", "DenseToSparseBatchDataset", "GroupByReducerDataset", "GroupByWindowDataset", "MapAndBatchDataset", "MatchingFilesDataset", "MaxIntraOpParallelismDataset", "NonSerializableDataset",
 		"ParallelInterleaveDataset", "ParseExampleDataset", "PrivateThreadPoolDataset", "RandomDataset", "RebatchDataset", "ScanDataset", "TakeWhileDataset", "UnbatchDataset",
 	} {
 		spec := exec.OpSpec{}

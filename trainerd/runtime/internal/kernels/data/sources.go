@@ -18,6 +18,7 @@ var sourceOps = exec.OpTable{
 	"TensorSliceDataset":         datasetOp(buildSliceDataset),
 	"RangeDataset":               datasetOp(buildRangeDataset),
 	"RandomDataset":              datasetOp(buildRandomDataset),
+	"RandomDatasetV2":            datasetOp(buildRandomDataset),
 	"TFRecordDataset":            datasetOp(buildFilesDataset(recordFiles)),
 	"TFRecordDatasetV2":          datasetOp(buildFilesDataset(recordFiles)),
 	"TextLineDataset":            datasetOp(buildFilesDataset(lineFiles)),
@@ -103,17 +104,27 @@ func (w *rangeIterator) Load(_ *variant.IteratorContext, r *variant.StateReader)
 	w.at = r.Int()
 }
 
-func buildRandomDataset(*exec.OpConstruction) func(c *exec.KernelContext) (variant.Dataset, error) {
+// buildRandomDataset builds the op whose walks have the same numbers each; others in its second
+// version, if it is told so.
+func buildRandomDataset(b *exec.OpConstruction) func(c *exec.KernelContext) (variant.Dataset, error) {
+	change := b.BoolOr("rerandomize_each_iteration", false)
 	return func(c *exec.KernelContext) (variant.Dataset, error) {
-		seed, seed2 := c.MustInt(0, "the seed"), c.MustInt(1, "the second seed")
+		s := newSeeds(uint64(c.MustInt(0, "the seed")), uint64(c.MustInt(1, "the second seed")), change)
+		if change {
+			if given, ok := c.In(2).Value.(*seeds); ok {
+				s = given
+			}
+		}
 		return variant.OpenFunc(func(*variant.IteratorContext) (variant.Iterator, error) {
-			g := exec.SeededGenerator(uint64(seed), uint64(seed2))
-			return &randomIterator{philox.NewWords(&g)}, nil
+			return &randomIterator{s, s.begin()}, nil
 		}), nil
 	}
 }
 
-type randomIterator struct{ words *philox.Words }
+type randomIterator struct {
+	seeds *seeds
+	words *philox.Words
+}
 
 func (w *randomIterator) Next(*variant.IteratorContext) (variant.Tuple, error) {
 	t := exec.NewTensor(exec.Int64, nil)
@@ -124,11 +135,17 @@ func (w *randomIterator) Next(*variant.IteratorContext) (variant.Tuple, error) {
 func (w *randomIterator) Save(sw *variant.StateWriter) {
 	sw.Kind("random")
 	sw.Words(w.words)
+	if w.seeds.words != nil {
+		w.seeds.save(sw)
+	}
 }
 
 func (w *randomIterator) Load(_ *variant.IteratorContext, r *variant.StateReader) {
 	r.Kind("random")
 	r.Words(w.words)
+	if w.seeds.words != nil {
+		w.seeds.load(r)
+	}
 }
 
 // filesOpener reads what a data set of files needs to know from the inputs

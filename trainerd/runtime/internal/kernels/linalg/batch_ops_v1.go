@@ -9,20 +9,20 @@ import (
 // The first forms of ops on matrices, as graphs of the first releases have
 // them. Those on batches had names of their own.
 var batchV1Ops = exec.OpTable{
-	"BatchCholesky":              {Types: exec.Floats, Build: choleskyFactor.build},
+	"BatchCholesky":              {Types: floatsOrComplex, Build: choleskyFactor.build},
 	"BatchCholeskyGrad":          {Types: exec.Floats, Build: choleskyGradient.build},
 	"BatchMatrixBandPart":        {Types: exec.ValueTypes, Build: exec.WithoutAttrs(bandPart)},
-	"BatchMatrixDeterminant":     {Types: exec.Floats, Build: matrixDeterminant.build},
+	"BatchMatrixDeterminant":     {Types: floatsOrComplex, Build: matrixDeterminant.build},
 	"BatchMatrixDiag":            {Types: exec.ValueTypes, Build: exec.WithoutAttrs(matrixDiag)},
 	"BatchMatrixDiagPart":        {Types: exec.ValueTypes, Build: exec.WithoutAttrs(matrixDiagPart)},
-	"BatchMatrixInverse":         {Types: exec.Floats, Build: matrixInverse.build},
+	"BatchMatrixInverse":         {Types: floatsOrComplex, Build: matrixInverse.build},
 	"BatchMatrixSetDiag":         {Types: exec.ValueTypes, Build: exec.WithoutAttrs(matrixSetDiag)},
-	"BatchMatrixSolve":           {Types: exec.Floats, Build: matrixSolve.build},
-	"BatchMatrixSolveLs":         {Types: exec.Floats, Build: buildLeastSquares},
-	"BatchMatrixTriangularSolve": {Types: exec.Floats, Build: matrixTriangularSolve.build},
+	"BatchMatrixSolve":           {Types: floatsOrComplex, Build: matrixSolve.build},
+	"BatchMatrixSolveLs":         {Types: floatsOrComplex, Build: buildLeastSquares},
+	"BatchMatrixTriangularSolve": {Types: floatsOrComplex, Build: matrixTriangularSolve.build},
 	"BatchSelfAdjointEig":        {Types: exec.Floats, Build: buildEigenRows},
-	"BatchSelfAdjointEigV2":      {Types: exec.Floats, Build: buildEigen},
-	"BatchSvd":                   {Types: exec.Floats, Build: buildSVD},
+	"BatchSelfAdjointEigV2":      {Types: floatsOrComplex, Build: buildEigen},
+	"BatchSvd":                   {Types: floatsOrComplex, Build: buildSVD},
 
 	"CholeskyGrad":   {Types: exec.Floats, Build: choleskyGradient.build},
 	"SelfAdjointEig": {Types: exec.Floats, Build: buildEigenRows},

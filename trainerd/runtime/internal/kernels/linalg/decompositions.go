@@ -10,33 +10,37 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 )
 
+// floatsOrComplex are the types of the ops on matrices.
+var floatsOrComplex = exec.Floats | exec.ComplexTypes
+
 // Linear algebra on the matrices in the last two dimensions, computed in
-// float64.
+// double precision.
 var decompositionOps = exec.OpTable{
-	"Cholesky":              {Types: exec.Floats, Build: choleskyFactor.build},
-	"MatrixInverse":         {Types: exec.Floats, Build: matrixInverse.build},
-	"MatrixDeterminant":     {Types: exec.Floats, Build: matrixDeterminant.build},
-	"LogMatrixDeterminant":  {Types: exec.Floats, Build: logMatrixDeterminant.build},
-	"MatrixSolve":           {Types: exec.Floats, Build: matrixSolve.build},
-	"MatrixTriangularSolve": {Types: exec.Floats, Build: matrixTriangularSolve.build},
-	"Qr":                    {Types: exec.Floats, Build: buildQR},
+	"Cholesky":              {Types: floatsOrComplex, Build: choleskyFactor.build},
+	"MatrixInverse":         {Types: floatsOrComplex, Build: matrixInverse.build},
+	"MatrixDeterminant":     {Types: floatsOrComplex, Build: matrixDeterminant.build},
+	"LogMatrixDeterminant":  {Types: floatsOrComplex, Build: logMatrixDeterminant.build},
+	"MatrixSolve":           {Types: floatsOrComplex, Build: matrixSolve.build},
+	"MatrixTriangularSolve": {Types: floatsOrComplex, Build: matrixTriangularSolve.build},
+	"Qr":                    {Types: floatsOrComplex, Build: buildQR},
 }
 
 var (
-	choleskyFactor        = &decomposition{f: cholesky}
+	choleskyFactor        = &decomposition{f: cholesky, complex: complexCholesky}
 	choleskyGradient      = &decomposition{f: choleskyGrad}
-	matrixInverse         = &decomposition{f: inverse}
-	matrixDeterminant     = &decomposition{f: determinant, number: true}
-	logMatrixDeterminant  = &decomposition{f: logDeterminant, number: true}
-	matrixSolve           = &decomposition{f: solve}
-	matrixTriangularSolve = &decomposition{f: triangularSolve}
+	matrixInverse         = &decomposition{f: inverse, complex: complexInverse}
+	matrixDeterminant     = &decomposition{f: determinant, complex: complexDeterminant, number: true}
+	logMatrixDeterminant  = &decomposition{f: logDeterminant, complex: complexLogDeterminant, number: true}
+	matrixSolve           = &decomposition{f: solve, complex: complexSolve}
+	matrixTriangularSolve = &decomposition{f: triangularSolve, complex: complexTriangularSolve}
 )
 
 // decomposition computes results from one square matrix of each input, which f may
 // change: of as many rows and columns as the last input has, or a number each.
 type decomposition struct {
-	f      func(a *decompositionAttrs, in, out []blas64.General, pivots []int) error
-	number bool
+	f       func(a *decompositionAttrs, in, out []blas64.General, pivots []int) error
+	complex complexDecomposition
+	number  bool
 }
 
 // decompositionAttrs are the attributes of these ops.
@@ -75,8 +79,11 @@ func decompose(c *exec.KernelContext, a *decompositionAttrs, d *decomposition) e
 	for i := range c.NumOutputs() {
 		w.out = append(w.out, c.Out(i, x.DType, shape...))
 	}
-	if w.out[0].NumElements() == 0 {
+	switch {
+	case w.out[0].NumElements() == 0:
 		return nil
+	case exec.ComplexTypes.Has(x.DType):
+		return w.runComplex(c)
 	}
 	return w.run(c)
 }

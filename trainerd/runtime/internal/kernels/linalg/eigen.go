@@ -9,7 +9,8 @@ import (
 
 // Eigenvalues, computed as Eigen does, for the signs of the vectors.
 var eigenOps = exec.OpTable{
-	"SelfAdjointEigV2": {Types: exec.Floats, Build: buildEigen},
+	"Eig":              {Types: floatsOrComplex, Build: buildGeneralEigen},
+	"SelfAdjointEigV2": {Types: floatsOrComplex, Build: buildEigen},
 }
 
 // buildEigen builds the op on symmetric matrices, reading only the lower
@@ -17,8 +18,12 @@ var eigenOps = exec.OpTable{
 func buildEigen(b *exec.OpConstruction) (exec.Kernel, error) {
 	vectors := b.Bool("compute_v")
 	precision := 0x1p-52
-	if b.DType("T") == exec.Float32 {
+	switch b.DType("T") {
+	case exec.Float32, exec.Complex64:
 		precision = 0x1p-23
+	}
+	if exec.ComplexTypes.Has(b.DType("T")) {
+		return buildComplexEigen(vectors, precision), nil
 	}
 	return func(c *exec.KernelContext) error {
 		if n, _, ok := noMatrices(c); ok {

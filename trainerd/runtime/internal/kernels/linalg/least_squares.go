@@ -6,20 +6,24 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/trainerd/trainerd/trainerd/runtime/internal/cmat"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
 )
 
 // Singular values, and least squares.
 var leastSquaresOps = exec.OpTable{
-	"Svd":           {Types: exec.Floats, Build: buildSVD},
-	"MatrixSolveLs": {Types: exec.Floats, Build: buildLeastSquares},
+	"Svd":           {Types: floatsOrComplex, Build: buildSVD},
+	"MatrixSolveLs": {Types: floatsOrComplex, Build: buildLeastSquares},
 }
 
 // buildSVD builds the op whose outputs are the singular values in descending
 // order and the vectors of both sides. The sign of a pair of vectors is free.
 func buildSVD(b *exec.OpConstruction) (exec.Kernel, error) {
 	vectors, full := b.Bool("compute_uv"), b.Bool("full_matrices")
+	if exec.ComplexTypes.Has(b.DType("T")) {
+		return buildComplexSVD(vectors, full), nil
+	}
 	kind := mat.SVDNone
 	switch {
 	case vectors && full:
@@ -100,6 +104,17 @@ func buildLeastSquares(b *exec.OpConstruction) (exec.Kernel, error) {
 		if x.NumElements() == 0 || y.NumElements() == 0 {
 			outBatch(c, 0, x.Dim(-1), y.Dim(-1))
 			return nil
+		}
+		if exec.ComplexTypes.Has(x.DType) {
+			n := 0
+			return eachComplex(c, x.DType, [][]int{{x.Dim(-1), y.Dim(-1)}}, func(m *cmat.Matrix) ([][]complex128, error) {
+				out, err := complexLeastSquares(m, complexMatrixAt(y, n), exec.Elems[float64](l2)[0], fast)
+				if err != nil {
+					return nil, err
+				}
+				n++
+				return [][]complex128{out.Data}, nil
+			})
 		}
 		return eachMatrix(c, func(n int, m *mat.Dense) error {
 			solve := leastSquares

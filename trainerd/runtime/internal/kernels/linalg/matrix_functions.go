@@ -43,7 +43,7 @@ func setComplex(t *exec.Tensor, i int, v complex128) {
 
 // squareAt returns matrix k of a batch of square ones.
 func squareAt(t *exec.Tensor, k int) *cmat.Matrix {
-	m := cmat.New(t.Dim(-1))
+	m := cmat.New(t.Dim(-1), t.Dim(-1))
 	for i := range m.Data {
 		m.Data[i] = complexAt(t, k*len(m.Data)+i)
 	}
@@ -132,7 +132,7 @@ func buildLu(b *exec.OpConstruction) (exec.Kernel, error) {
 				setComplex(d, k*len(m.Data)+i, v)
 			}
 			for i, from := range perm {
-				exec.SetInt(rows, k*m.N+i, from)
+				exec.SetInt(rows, k*m.Rows+i, from)
 			}
 		}
 		return nil

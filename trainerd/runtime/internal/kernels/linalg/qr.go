@@ -8,6 +8,9 @@ import (
 
 func buildQR(b *exec.OpConstruction) (exec.Kernel, error) {
 	full := b.Bool("full_matrices")
+	if exec.ComplexTypes.Has(b.DType("T")) {
+		return buildComplexQR(full), nil
+	}
 	return func(c *exec.KernelContext) error {
 		if m, n, ok := noMatrices(c); ok {
 			noFactors(c, m, n, full)

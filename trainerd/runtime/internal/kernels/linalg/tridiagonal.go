@@ -29,26 +29,40 @@ func eigen(m *mat.Dense, precision float64, vectors bool) (values []float64, q *
 	if scale == 0 {
 		scale = 1
 	}
-	t := newTridiagonal(m, scale, vectors)
+	rows, values, err := newTridiagonal(m, scale, vectors).sorted(precision)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range values {
+		values[i] *= scale
+	}
+	if vectors {
+		q = mat.NewDense(n, n, nil)
+		for to, row := range rows {
+			q.SetCol(to, row)
+		}
+	}
+	return values, q, nil
+}
+
+// sorted makes t diagonal, and returns what is on its diagonal in ascending order with the
+// rows of q for them.
+func (t *tridiagonal) sorted(precision float64) (rows [][]float64, values []float64, err error) {
 	if !t.diagonalize(precision) {
 		return nil, nil, fmt.Errorf("its eigenvalues do not converge")
 	}
-	order := make([]int, n)
+	order := make([]int, len(t.diag))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return elem.CompareReals(t.diag[i], t.diag[j]) })
-	values = make([]float64, n)
-	for to, from := range order {
-		values[to] = t.diag[from] * scale
-	}
-	if vectors {
-		q = mat.NewDense(n, n, nil)
-		for to, from := range order {
-			q.SetCol(to, t.q[from])
+	for _, from := range order {
+		values = append(values, t.diag[from])
+		if t.q != nil {
+			rows = append(rows, t.q[from])
 		}
 	}
-	return values, q, nil
+	return rows, values, nil
 }
 
 // tridiagonal is q transposed, times a symmetric matrix of two diagonals, times q.
@@ -69,10 +83,7 @@ func newTridiagonal(m *mat.Dense, scale float64, vectors bool) *tridiagonal {
 	}
 	t := &tridiagonal{diag: make([]float64, n), sub: make([]float64, max(0, n-1)), spare: make([]float64, n)}
 	if vectors {
-		t.q = squareRows(n)
-		for i, row := range t.q {
-			row[i] = 1
-		}
+		t.q = unitRows(n)
 	}
 	v, w := make([]float64, n), make([]float64, n)
 	for k := range n - 1 {
@@ -92,6 +103,15 @@ func squareRows(n int) [][]float64 {
 	all, rows := make([]float64, n*n), make([][]float64, n)
 	for i := range rows {
 		rows[i] = all[i*n:][:n:n]
+	}
+	return rows
+}
+
+// unitRows are the rows of an identity.
+func unitRows(n int) [][]float64 {
+	rows := squareRows(n)
+	for i, row := range rows {
+		row[i] = 1
 	}
 	return rows
 }

@@ -28,5 +28,8 @@ func Ops() []exec.OpTable {
 		countOps,
 		histogramOps.WithHalves("LowerBound", "UpperBound").WithIntegers("LowerBound", "UpperBound"),
 		specialOps,
+		isotonicOps,
+		clusterOps,
+		besselOps,
 	}
 }

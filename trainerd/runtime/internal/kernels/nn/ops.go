@@ -26,5 +26,6 @@ func Ops() []exec.OpTable {
 		fakeQuantOps,
 		quantizeOps,
 		imagePatchesOps,
+		volumePatchesOps,
 	}
 }

@@ -19,6 +19,7 @@ var candidateSamplerOps = exec.OpTable{
 type classes struct {
 	draw        func(w *philox.Words) int64
 	probability func(class float64) float64
+	learn       func(seen []int64) // nil for one that does not change
 }
 
 func uniformClasses(_ *exec.OpConstruction, n int) classes {
@@ -56,6 +57,9 @@ func buildSampler(of func(b *exec.OpConstruction, n int) classes) func(*exec.OpC
 			tries := drawClasses(&dist, exec.Elems[int64](sampled), words, unique)
 			expectedCounts(c, 1, &dist, x, want, tries)
 			expectedCounts(c, 2, &dist, sampled, want, tries)
+			if dist.learn != nil {
+				dist.learn(exec.Elems[int64](x))
+			}
 			return nil
 		}, nil
 	}

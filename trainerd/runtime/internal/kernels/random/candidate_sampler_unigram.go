@@ -12,8 +12,10 @@ import (
 
 // Samplers of classes whose frequencies are given, or which are all.
 var unigramSamplerOps = exec.OpTable{
-	"FixedUnigramCandidateSampler": {Flags: exec.Stateful | exec.WritesState, Build: buildSampler(unigramClasses)},
-	"AllCandidateSampler":          {Build: buildAllSampler},
+	"FixedUnigramCandidateSampler":        {Flags: exec.Stateful | exec.WritesState, Build: buildSampler(unigramClasses)},
+	"LearnedUnigramCandidateSampler":      {Flags: exec.Stateful | exec.WritesState, Build: buildSampler(learnedClasses)},
+	"ThreadUnsafeUnigramCandidateSampler": {Flags: exec.Stateful | exec.WritesState, Build: buildSampler(learnedClasses)},
+	"AllCandidateSampler":                 {Build: buildAllSampler},
 }
 
 // buildAllSampler builds the op that samples every class once.

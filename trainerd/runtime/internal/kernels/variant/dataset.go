@@ -85,10 +85,11 @@ func (h *Help) run(parts int, job parallel.Job) {
 	job.Part(0, 1)
 }
 
-// Described is a data set, and what calls of its functions would see that come before
-// an element is asked for.
+// Described is a data set, how many elements it has, and what calls of its functions would
+// see that come before an element is asked for.
 type Described struct {
 	Dataset
+	Count int // negative where it is no number
 	// Later is what the functions access; see [exec.OpConstruction.Later].
 	Later exec.OpFlags
 	// Shared are the nodes whose data sets keep something from walk to walk: "" for
@@ -157,6 +158,9 @@ type TupleList struct {
 
 // NewTupleList returns a data set of n elements.
 func NewTupleList(n int, at func(i int) Tuple) Dataset { return &TupleList{n, at} }
+
+// Len is the number of elements.
+func (l *TupleList) Len() int { return l.n }
 
 // MakeIterator implements [Dataset].
 func (l *TupleList) MakeIterator(*IteratorContext) (Iterator, error) {
