@@ -114,7 +114,7 @@ func TestDiskFails(t *testing.T) {
 			for _, fault := range []faultfs.Fault{{Short: true}, {Kill: true}} {
 				for _, over := range []bool{false, true} {
 					if over && what == "copy as V1" {
-						continue // the old one, which is no V1 checkpoint, stays
+						continue // the old one, which is not a V1 checkpoint, stays
 					}
 					for fault.At = 1; failOnce(t, action, fault, over); fault.At++ {
 					}

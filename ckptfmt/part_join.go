@@ -13,7 +13,7 @@ import (
 func JoinParts(list []Part) Part {
 	first := list[0]
 	if len(list) == 1 && first.IsWhole() {
-		first.Slice = sharedFullSlice(len(first.Full)) // a length of 0 would be no slice
+		first.Slice = sharedFullSlice(len(first.Full)) // a length of 0 would not be a slice
 		return first
 	}
 	list = slices.SortedFunc(slices.Values(list), func(a, b Part) int {

@@ -112,7 +112,7 @@ func TestOrderedCodeLimits(t *testing.T) {
 	}
 }
 
-// What is no slice is refused, and the largest one is read.
+// What is not a slice is refused, and the largest one is read.
 func TestParseTensorSliceRefuses(t *testing.T) {
 	for _, text := range []string{"x", "1", "a,1", "1,b", "-1,1", "1,0", "-:1,", "1,9223372036854775807"} {
 		if s, err := ParseTensorSlice(text); err == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestMissingShard has a sharded V1 checkpoint that lost a file: its name counts two.
-// What is left can be read, is not intact, and is no whole copy.
+// What is left can be read, is not intact, and is not a whole copy.
 func TestMissingShard(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../fixtures/ckpt_v1/saver_sharded")); err != nil {

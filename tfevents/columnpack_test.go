@@ -8,7 +8,7 @@ import (
 )
 
 // TestColumnCoarsen thins columns of all kinds out: what is left is a part of what
-// was there, with the ends, the extremes of each group, and one that is no number.
+// was there, with the ends, the extremes of each group, and one that is NaN.
 func TestColumnCoarsen(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -174,7 +174,7 @@ type removed struct{ fs.DirEntry }
 func (removed) Name() string      { return "events.out.tfevents.0.h" }
 func (removed) Type() fs.FileMode { return 0 }
 
-// TestFollowFileThatIsRemoved: a file that is removed between two looks is no error,
+// TestFollowFileThatIsRemoved: a file that is removed between two looks is not an error,
 // and keeps no other from being read.
 func TestFollowFileThatIsRemoved(t *testing.T) {
 	fsys := gone{fstest.MapFS{"events.out.tfevents.1.h": &fstest.MapFile{Data: scalarAt(1)}}}

@@ -178,7 +178,7 @@ func (p *purger[S]) purgeOwn(tag string, step int64) {
 }
 
 // purgeTag drops what a point at the given step makes obsolete in its own tag. It reports
-// whether the point itself is none: a later session begins with the float32 with which the
+// whether the point itself does not count: a later session begins with the float32 with which the
 // tag began, as each start of Lightning writes -1 at step 0. Whether the session overtakes
 // anything, its next point says.
 func (p *purger[S]) purgeTag(s S, step int64, number uint32, isNumber bool) (again bool) {

@@ -129,7 +129,7 @@ func TestNoTimeInTheMiddle(t *testing.T) {
 	}
 }
 
-// A version that is no number counts as none: the first START drops nothing.
+// A version that is NaN counts as none: the first START drops nothing.
 func TestVersionThatIsNoNumber(t *testing.T) {
 	for version, want := range map[string]float64{"brain.Event:2": 2, "brain.Event:x": 0, "": 0} {
 		if got := parseVersion(version); got != want {

@@ -194,7 +194,7 @@ func (f *failingFile) Read(b []byte) (int, error) {
 }
 
 // TestIndexUpdateAfterFailures: too many open files, or a disk of another machine that
-// does not answer, are no property of a file: what was not read is read later, although
+// does not answer, are not a property of a file: what was not read is read later, although
 // the file has not changed.
 func TestIndexUpdateAfterFailures(t *testing.T) {
 	files := fstest.MapFS{"1.tfevents": eventsFile(t, losses(1, 1, 30)...), "2.tfevents": eventsFile(t, losses(2, 31, 60)...)}

@@ -123,7 +123,7 @@ func (t *stepTracker) settleLocked(ctx context.Context) error {
 }
 
 // stepDone notes a step that the training has not reported. That no save begins after a
-// stop is no error: the final one comes, and what the training reads of the step
+// stop is not an error: the final one comes, and what the training reads of the step
 // meanwhile is given to it.
 func (t *stepTracker) stepDone(ctx context.Context, step int64) error {
 	err := t.sv.stepDone(ctx, t.run, step)

@@ -37,7 +37,7 @@ func TestStepsAreNoticed(t *testing.T) {
 				var steps []int64
 				record := func(_ context.Context, s session.Session, step int64) error {
 					steps = append(steps, step)
-					return trainerd.RunOps(context.Background(), s, "noop") // a hook's own call is no step
+					return trainerd.RunOps(context.Background(), s, "noop") // a hook's own call is not a step
 				}
 				sv := hooked(t, hook.Funcs{AfterStepFunc: record}, &trainerd.StopAtStep{LastStep: 5})
 				sv.SaveModelSteps, sv.Master, sv.Open = 2, kind.master(t), kind.open()

@@ -56,7 +56,7 @@ var errExhausted = &session.OpError{Code: tfpb.Code_RESOURCE_EXHAUSTED}
 
 // Sessions that end because the loss is NaN, or because they are lost, give
 // back their memory: the bound is that of one session, however many there were.
-// A session that needs too much is no lost one, and nothing to go back for: its
+// A session that needs too much is not a lost one, and nothing to go back for: its
 // error ends the run, and the last checkpoint stays.
 func TestMemoryBoundOfSessionsInARow(t *testing.T) {
 	for name, failure := range map[string]error{

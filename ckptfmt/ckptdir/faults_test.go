@@ -190,7 +190,7 @@ func TestRemoveFilesFails(t *testing.T) {
 	}
 }
 
-// A file that another process removes first is no failure.
+// A file that another process removes first is not a failure.
 func TestRemoveFilesOfTwo(t *testing.T) {
 	dir := emptyFiles(t, "m-1.data-00000-of-00001", "m-1.index")
 	first := &removedBefore{FS: faultfs.New(0)}

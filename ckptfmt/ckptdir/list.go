@@ -52,7 +52,7 @@ func (c *Checkpoint) published() []string {
 }
 
 // eventsMark is in the name of every events file. A logdir may have thousands of
-// them, and none is opened to find out that it is no V1 checkpoint.
+// them, and none is opened to find out that it is not a V1 checkpoint.
 const eventsMark = ".tfevents."
 
 var v2FilePattern = lazyregexp.New(`^(.+)(?:\.index|\.meta|\.manifest\.json|\.data-[0-9]{5,}-of-[0-9]{5,})$`)

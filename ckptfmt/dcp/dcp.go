@@ -64,7 +64,7 @@ type Reader struct {
 	metadata map[string]string
 }
 
-// item is something that is no tensor.
+// item is something that is not a tensor.
 type item struct {
 	name  string
 	piece piece
@@ -137,7 +137,7 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 			}
 			_, err := r.item(i)
 			if errors.As(err, new(*torch.RefusedError)) {
-				err = nil // it is no tensor, and its bytes are intact
+				err = nil // it is not a tensor, and its bytes are intact
 			}
 			if err != nil && !yield("", fmt.Errorf("object %q: %w", i.name, err)) {
 				return
@@ -182,7 +182,7 @@ func (r *Reader) item(i item) (map[string]string, error) {
 	return t.Metadata(), f.Close()
 }
 
-// readItems makes metadata of what is no tensor. What cannot be read is left to
+// readItems makes metadata of what is not a tensor. What cannot be read is left to
 // Verify.
 func (r *Reader) readItems() {
 	for _, i := range r.items[:min(len(r.items), maxItems)] {
@@ -202,7 +202,7 @@ func (r *Reader) slice(t *tensor, c chunk) ckptfmt.Part {
 	s := ckptfmt.TensorSlice{Start: c.offsets, Length: c.sizes}
 	p := ckptfmt.Part{Name: t.name, DType: t.of.dtype, Full: t.shape, Slice: s, Shape: c.sizes, Foreign: t.of.foreign}
 	if p.Foreign != "" {
-		n, _ := dtype.NumElements(c.sizes) // which was no error when the chunks were counted
+		n, _ := dtype.NumElements(c.sizes) // which was not an error when the chunks were counted
 		p.Bytes = n * t.of.size
 	}
 	typeName := p.TypeName()

@@ -98,7 +98,7 @@ func elementOf(global string) element {
 // whole returns a part that is the whole tensor, and that cannot be read.
 func (t *tensor) whole(err error) ckptfmt.Part {
 	p := ckptfmt.WholePart(t.name, t.of.dtype, t.shape, nil)
-	n, _ := dtype.NumElements(t.shape) // which was no error when the chunks were counted
+	n, _ := dtype.NumElements(t.shape) // which was not an error when the chunks were counted
 	p.Foreign, p.Bytes, p.Err = t.of.foreign, n*t.of.size, err
 	return p
 }

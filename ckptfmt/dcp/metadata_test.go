@@ -122,7 +122,7 @@ func folder(t *testing.T, of ckptfmt.Part, other map[string]string) string {
 	return dir
 }
 
-// torchArchive is what torch.save writes of something that is no tensor.
+// torchArchive is what torch.save writes of something that is not a tensor.
 func torchArchive(pickle string) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -395,7 +395,7 @@ func TestVerifyEnds(t *testing.T) {
 	}
 }
 
-// TestUnreadableMetadata is no damage.
+// TestUnreadableMetadata is not damage.
 func TestUnreadableMetadata(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := dcp.Open(dir); !errors.Is(err, os.ErrNotExist) {

@@ -167,7 +167,7 @@ func (r *Reader) part(d *dataset) ckptfmt.Part {
 	t := r.typeOf(d)
 	p := ckptfmt.WholePart(d.path, t.dtype, d.shape, nil)
 	if p.Err = r.refusal(d, t); p.Err != nil {
-		n, _ := dtype.NumElements(d.shape) // which was no error when it was checked
+		n, _ := dtype.NumElements(d.shape) // which was not an error when it was checked
 		p.Foreign, p.Bytes = t.foreign(), n*t.size
 		return p
 	}
@@ -235,7 +235,7 @@ func (r *Reader) opaque(d *dataset, t *datatype) {
 
 // elements returns the bytes of a dataset's elements as the file has them.
 func (r *Reader) elements(d *detail) (io.Reader, error) {
-	n, _ := dtype.NumElements(d.shape) // which was no error when it was checked
+	n, _ := dtype.NumElements(d.shape) // which was not an error when it was checked
 	size := n * d.t.size
 	switch {
 	case size == 0:

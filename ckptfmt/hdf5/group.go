@@ -29,7 +29,7 @@ type members struct {
 	heap  *fractalHeap // for these
 }
 
-// members finds the links of an object, and returns false for what is no group.
+// members finds the links of an object, and returns false for what is not a group.
 func (t *tree) members(list []message) (g members, isGroup bool, err error) {
 	if m, ok := find(list, msgSymbolTable); ok {
 		g, err = t.oldGroup(m)

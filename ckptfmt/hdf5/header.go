@@ -92,7 +92,7 @@ func (s *store) header1(list []message, addr int64, head *cursor) (_ []message, 
 			m.body = c.bytes(n)
 			list = append(list, m)
 		}
-		if len(list) > count { // fewer are no damage to HDF5 either
+		if len(list) > count { // fewer are not damage to HDF5 either
 			c.fail("it has more messages than %d", count)
 		}
 		if c.err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/internal/float16"
+	"github.com/trainerd/trainerd/internal/jsonfloat"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -43,7 +44,7 @@ func (n *Numbers) Len() int { return len(n.data) / n.size }
 func (n *Numbers) At(i int) float64 { return n.get(n.data[i*n.size:]) }
 
 // AppendText appends number i in decimal, which must be finite: an integer with all its digits,
-// of any other number the fewest digits that give the same element.
+// of any other number the fewest digits that give the same element, also where JSON is read.
 func (n *Numbers) AppendText(b []byte, i int) []byte { return n.text(b, n.data[i*n.size:]) }
 
 // printer returns what appends the digits of one number of a type, which get decodes.
@@ -55,12 +56,19 @@ func printer(d tfpb.DataType, get func([]byte) float64) func(b, number []byte) [
 	case tfpb.DataType_DT_UINT64:
 		return func(b, number []byte) []byte { return strconv.AppendUint(b, le.Uint64(number), 10) }
 	case tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_COMPLEX128:
-		return func(b, number []byte) []byte { return strconv.AppendFloat(b, get(number), 'g', -1, 64) }
+		return func(b, number []byte) []byte { return appendFloat(b, get(number), 64) }
 	}
 	if strings.Contains(dtype.Name(d), "int") { // also qint8; a float64 holds all of them
 		return func(b, number []byte) []byte { return strconv.AppendInt(b, int64(get(number)), 10) }
 	}
-	return func(b, number []byte) []byte { return strconv.AppendFloat(b, get(number), 'g', -1, 32) }
+	return func(b, number []byte) []byte { return appendFloat(b, get(number), 32) }
+}
+
+func appendFloat(b []byte, x float64, bits int) []byte {
+	if x == 0 && math.Signbit(x) {
+		return append(b, jsonfloat.NegativeZero...)
+	}
+	return strconv.AppendFloat(b, x, 'g', -1, bits)
 }
 
 // decoder returns what reads one number of a type, and the number's size.

@@ -25,6 +25,8 @@ func TestAppendText(t *testing.T) {
 		"0.1":                  ckptfmt.Scalar[float32](0.1),
 		"0.10000000149011612":  ckptfmt.Scalar(float64(float32(0.1))),
 		"1.5":                  of(tfpb.DataType_DT_BFLOAT16, 0xc0, 0x3f),
+		"-0.0":                 of(tfpb.DataType_DT_FLOAT8_E5M2, 0x80),
+		"0 -0.0":               ckptfmt.Scalar(complex(0, math.Copysign(0, -1))),
 		"0.1 -2":               ckptfmt.Scalar(complex(float32(0.1), -2)),
 	} {
 		numbers, err := NumbersOf(x)

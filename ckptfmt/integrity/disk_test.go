@@ -61,7 +61,7 @@ func (f *failing) ReadAt(b []byte, offset int64) (int, error) {
 	return f.ReaderAt.ReadAt(b, offset)
 }
 
-// TestBoostedOnBadDisk has a model of LightGBM that cannot be read: that is no damage.
+// TestBoostedOnBadDisk has a model of LightGBM that cannot be read: that is not damage.
 func TestBoostedOnBadDisk(t *testing.T) {
 	text := strings.NewReader("tree\nversion=v4\n")
 	if err := checkBoosted(io.MultiReader(text, iotest.ErrReader(syscall.EIO))); !errors.Is(err, syscall.EIO) {

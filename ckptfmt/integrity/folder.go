@@ -235,7 +235,7 @@ func checkRanks(_ string, own, _ []string) error {
 }
 
 // unmarshal reads JSON as far as it is of the form of v: a program may have a
-// file of that name for something else, which is no damage.
+// file of that name for something else, which is not damage.
 func unmarshal(b []byte, v any) error {
 	err := json.Unmarshal(b, v)
 	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other {

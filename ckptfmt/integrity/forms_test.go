@@ -385,7 +385,7 @@ func TestDeepSpeedLatest(t *testing.T) {
 	check(t, map[string]string{"run/global_step10/a": "x", "run/b": "x", "run/latest": "global_step9"}, []string{"run/global_step10", "run/b"}, "")
 }
 
-// What cannot be read is no damage, and neither is a check that was cancelled.
+// What cannot be read is not damage, and neither is a check that was cancelled.
 func TestNotDamage(t *testing.T) {
 	for _, name := range []string{"m.index.json", ".metadata", "_CHECKPOINT_METADATA", "latest"} {
 		root := rootOf(t, map[string]string{"c/x": "x"})

@@ -47,7 +47,7 @@ func endOfHDF5(b []byte) uint64 {
 }
 
 // checkObjects reads the headers of all groups and datasets, as any reader does first. What is
-// only not supported is no damage.
+// only not supported is not damage.
 func checkObjects(f io.ReaderAt, size int64) error {
 	_, err := hdf5.NewReader(f, size, "its tree")
 	if errors.Is(err, ckptfmt.ErrType) {

@@ -32,7 +32,7 @@ func objects(t *testing.T) (whole, odd, damaged, oddAndDamaged string) {
 	return whole, float(whole), layout(whole), layout(float(whole))
 }
 
-// All objects of an HDF5 file are looked at, also after one of a type that no tensor has, which is no damage.
+// All objects of an HDF5 file are looked at, also after one of a type that no tensor has, which is not damage.
 func TestObjects(t *testing.T) {
 	whole, odd, damaged, both := objects(t)
 	for name, tt := range map[string]struct{ content, want string }{

@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 )
 
-// A pipe that a program has made in its folder is no part of the checkpoint,
+// A pipe that a program has made in its folder is not part of the checkpoint,
 // and nothing waits for somebody to write to it.
 func TestPipes(t *testing.T) {
 	root := rootOf(t, map[string]string{"c/a.txt": "x"})

@@ -160,7 +160,7 @@ func TestPlainWeightsInAnArchive(t *testing.T) {
 	}
 }
 
-// Weights whose sizes in the archive contradict each other, or the file, are no weights.
+// Weights whose sizes in the archive contradict each other, or the file, are not weights.
 func TestSizesOfStoredWeights(t *testing.T) {
 	weights := file(t, []ckptfmt.Part{scalar(t, "layers/dense/vars/0", 1)}, nil)
 	n := uint64(len(weights))

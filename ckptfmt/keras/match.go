@@ -293,7 +293,7 @@ func classOfPath(path string) string {
 }
 
 // sortedByClass sorts the names of variables as their class does; nil if one of them
-// is none of the class.
+// does not belong to the class.
 func sortedByClass(class string, variables []string) []string {
 	for _, s := range specs(class) {
 		var sorted []string

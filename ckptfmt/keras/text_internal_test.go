@@ -117,7 +117,7 @@ func TestOptimizersOfKeras3(t *testing.T) {
 	}
 }
 
-// An attribute that is a list, an empty one or a number is no text.
+// An attribute that is a list, an empty one or a number is not text.
 func TestTextIn(t *testing.T) {
 	h, err := hdf5.Open(filepath.Join("../../fixtures/keras", "model.h5"))
 	if err != nil {

@@ -106,7 +106,7 @@ func TestIsTable(t *testing.T) {
 
 // The pattern of the shards under a prefix is found if it is the only one.
 func TestFindV1(t *testing.T) {
-	dir := touch(t, "m-2-00000-of-00002", "m-2-00001-of-00002") // which are no tables
+	dir := touch(t, "m-2-00000-of-00002", "m-2-00001-of-00002") // which are not tables
 	table(t, dir, "m-1-00000-of-00002", "m-1-00001-of-00002", "m-10-00000-of-00001", "m-3-00000-of-00001", "m-3-00000-of-00002", "m-4")
 	for prefix, want := range map[string]string{"m-1": "m-1-?????-of-00002", "m-10": "m-10-?????-of-00001", "m-2": "", "m-4": "", "none": ""} {
 		got, err := FindV1(filepath.Join(dir, prefix))

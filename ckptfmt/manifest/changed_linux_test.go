@@ -107,7 +107,7 @@ type unknownFile struct{ fs.FileInfo }
 
 func (unknownFile) Sys() any { return nil }
 
-// Of what is no file of the system it is not known when it was changed.
+// Of what is not a file of the system it is not known when it was changed.
 func TestStampOfUnknown(t *testing.T) {
 	if at := stampOf(unknownFile{}); !at.IsZero() {
 		t.Errorf("the stamp is %v", at)

@@ -19,7 +19,6 @@ import (
 	"hash"
 	"io"
 	"iter"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,6 +31,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/jsonfloat"
 	"github.com/trainerd/trainerd/internal/parallel"
 )
 
@@ -87,18 +87,7 @@ type File struct {
 type Metric float64
 
 // MarshalJSON implements [json.Marshaler].
-func (m Metric) MarshalJSON() ([]byte, error) {
-	switch v := float64(m); {
-	case math.IsNaN(v):
-		return []byte(`"NaN"`), nil
-	case math.IsInf(v, 1):
-		return []byte(`"Infinity"`), nil
-	case math.IsInf(v, -1):
-		return []byte(`"-Infinity"`), nil
-	default:
-		return json.Marshal(v)
-	}
-}
+func (m Metric) MarshalJSON() ([]byte, error) { return jsonfloat.Marshal(float64(m)) }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (m *Metric) UnmarshalJSON(b []byte) error {

@@ -64,6 +64,12 @@ type Record struct {
 	// Counted says that the number in the name counts something else than the reports
 	// do, which later checkpoints have shown.
 	Counted bool `json:"counted,omitempty"`
+	// Numbers says how the program uses the numbers in its names again, [NumbersBegin] or [NumbersTurn]; "" if it
+	// does not. A record has no Step then.
+	Numbers string `json:"numbers,omitempty"`
+	// Untried says that no start of the program had continued from it yet: if that fails with it, it may not
+	// have been finished.
+	Untried bool `json:"untried,omitempty"`
 	// WallTime is when it was last written, Verified when it was found intact.
 	WallTime time.Time `json:"wall_time"`
 	Verified time.Time `json:"verified"`
@@ -92,6 +98,12 @@ type RecordFile struct {
 	// Entries is the sum of the checksums that an archive has of its entries, "" for other files.
 	Entries string `json:"entries,omitempty"`
 }
+
+// How a program may use the numbers in the names of its checkpoints again.
+const (
+	NumbersBegin = "begin again" // steps, with each epoch
+	NumbersTurn  = "take turns"  // of a few names
+)
 
 // storedRecord is a record as its file has it.
 type storedRecord struct {
@@ -171,7 +183,7 @@ func Records(logdir string) (all []*Record, bad []error) {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *Record) int {
-		return cmp.Or(cmp.Compare(a.Step, b.Step), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Step, b.Step), a.WallTime.Compare(b.WallTime), strings.Compare(a.Name, b.Name))
 	})
 	return all, bad
 }

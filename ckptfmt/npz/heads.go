@@ -17,7 +17,7 @@ type head struct {
 	shape   []int64
 	bytes   int64  // of the elements; 0 for strings
 	size    int64  // of an array with that header, and the header
-	err     error  // why the array is no tensor
+	err     error  // why the array is not a tensor
 	foreign string // the name of the type of its elements, if that is why
 }
 

@@ -277,7 +277,7 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
-// TestUnsupported has members that are no tensors, next to one that is.
+// TestUnsupported has members that are not tensors, next to one that is.
 func TestUnsupported(t *testing.T) {
 	one := array("<i2", "(1,)", "\x01\x00")
 	for name, c := range map[string]struct{ member, text, kind, want string }{

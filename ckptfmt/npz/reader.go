@@ -59,7 +59,7 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	return r, nil
 }
 
-// head reads the header of one array. What numpy.load gives, and is no tensor, hinders
+// head reads the header of one array. What numpy.load gives, and is not a tensor, hinders
 // no other.
 func (r *Reader) head(m *zipdir.Member, heads *heads) (*head, error) {
 	if !strings.HasSuffix(m.Name, suffix) {

@@ -68,8 +68,8 @@ func (s *Source) paths() (byPath, byName map[string]string) {
 }
 
 // otherNames returns the tensors of a source by the names that it has for them, where that is
-// one tensor, unless they were renamed. The numbers of an optimizer's variables are none: those
-// of another optimizer have them too.
+// one tensor, unless they were renamed. The numbers of an optimizer's variables do not count as
+// names: those of another optimizer have them too.
 func (s *Source) otherNames() map[string]string {
 	others := make(map[string]string)
 	if s.renamed {

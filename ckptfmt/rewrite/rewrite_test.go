@@ -439,7 +439,7 @@ func (e *endless) Read(b []byte) (int, error) {
 	clear(b[:n])
 	e.left -= int64(n)
 	if e.n++; e.n%64 == 0 {
-		runtime.GC() // what is garbage is no matter: a busy machine collects it late
+		runtime.GC() // what is garbage does not matter: a busy machine collects it late
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		*e.peak = max(*e.peak, m.HeapAlloc)

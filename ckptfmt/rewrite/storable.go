@@ -38,15 +38,18 @@ func refused(parts []ckptfmt.Part, check func(ckptfmt.Part) error) error {
 	var first error
 	var others []string
 	more := 0
+	seen := map[string]bool{} // the slices of one tensor are several parts
 	for i := range parts {
 		err := check(parts[i])
 		switch {
 		case err == nil:
 		case isDamage(err) || !errors.Is(err, ckptfmt.ErrType):
 			return nil
+		case seen[parts[i].Name]:
 		case first == nil:
-			first = err
+			first, seen[parts[i].Name] = err, true
 		default:
+			seen[parts[i].Name] = true
 			if more++; more <= most {
 				others = append(others, strconv.Quote(parts[i].Name))
 			}

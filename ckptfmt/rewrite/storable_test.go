@@ -51,6 +51,15 @@ func TestManyTensorsOfATypeThatAFormatLacks(t *testing.T) {
 	}
 }
 
+// A tensor in slices is named once.
+func TestSlicesOfATypeThatAFormatLacks(t *testing.T) {
+	slice := func(name string) ckptfmt.Part { return ckptfmt.Part{Name: name, Foreign: "F4"} }
+	err := refused([]ckptfmt.Part{slice("a"), slice("a"), slice("b"), slice("b"), slice("a")}, ckptfmt.CheckBundle)
+	if err == nil || !strings.HasSuffix(err.Error(), `, nor 1 more: "b"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // What is damaged is said first, since leaving out the types does not help.
 func TestDamageBeforeTypes(t *testing.T) {
 	damage := &ckptfmt.CorruptError{Name: "x", Part: "tensor", Err: errors.New("gone")}

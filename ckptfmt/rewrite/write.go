@@ -219,8 +219,8 @@ func writeV1(ctx context.Context, parts []ckptfmt.Part, to string, o *Options) (
 	return w.Finish()
 }
 
-// whole joins the slices of partitioned tensors. What it returns is parts itself where there
-// are none, and not to be changed.
+// whole joins the slices of partitioned tensors. It returns parts itself if there are none, so the
+// caller must not change the result.
 func whole(parts []ckptfmt.Part) []ckptfmt.Part {
 	slicesOf := make(map[string][]ckptfmt.Part)
 	for i := range parts {

@@ -27,7 +27,7 @@ func (f *failing) ReadAt(b []byte, at int64) (int, error) {
 	return f.ReaderAt.ReadAt(b, at)
 }
 
-// TestDiskFails is no damage of the file, which may be read later.
+// TestDiskFails is not damage of the file, which may be read later.
 func TestDiskFails(t *testing.T) {
 	b := file(`{"a":`+entry("U8", "[2]", "[0,2]")+`}`, "ab")
 	for _, at := range []int64{0, lengthSize} {

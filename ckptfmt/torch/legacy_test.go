@@ -160,7 +160,7 @@ func FuzzLegacy(f *testing.F) {
 			return
 		}
 		for _, p := range r.Parts() {
-			if p.Err != nil { // a tensor that is no array
+			if p.Err != nil { // a tensor that is not an array
 				continue
 			}
 			if size, err := p.Size(); err != nil || size > 32<<20 {

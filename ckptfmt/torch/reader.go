@@ -29,7 +29,7 @@ type Reader struct {
 	archive  *zipdir.Archive // nil for files of the old kind
 	members  members
 	entries  []entry
-	others   map[int]ckptfmt.Part // the entries that are no tensors of torch
+	others   map[int]ckptfmt.Part // the entries that are not tensors of torch
 	metadata map[string]string
 
 	mu       sync.Mutex
@@ -345,7 +345,7 @@ func (r *Reader) Part(i int) ckptfmt.Part {
 	t := e.tensor
 	p := ckptfmt.WholePart(e.name, t.of.dtype, t.shape, func() (io.ReadCloser, error) { return r.openEntry(e) })
 	if p.Foreign = t.of.foreign; p.Foreign != "" {
-		n, _ := dtype.NumElements(t.shape) // which was no error when it was checked
+		n, _ := dtype.NumElements(t.shape) // which was not an error when it was checked
 		p.Bytes = n * t.of.size
 	}
 	return p

@@ -177,7 +177,7 @@ func FuzzUnpickle(f *testing.F) {
 			return
 		}
 		for _, p := range r.Parts() {
-			if p.Err != nil { // a tensor that is no array
+			if p.Err != nil { // a tensor that is not an array
 				continue
 			}
 			if size, err := p.Size(); err != nil || size > 16<<20 {

@@ -94,8 +94,8 @@ func convertCommand() *cli.Command {
 		Name:      "convert",
 		Usage:     "convert between checkpoints and the files of Keras, torch, safetensors, NumPy",
 		ArgsUsage: "PREFIX|FILE NEWPREFIX|NEWFILE",
-		Description: `The input format is detected from the bytes; see ` + "`ckpt help`" + `. The output format follows from
-the extension:
+		Description: `The input format is detected from the bytes; see ` + "`ckpt help`" + `. The output
+format follows from the extension:
 
    .npz           arrays of NumPy
    .safetensors   one file, or with --max-shard-size several and an index

@@ -65,7 +65,7 @@ func andOthers(name string, n int) string {
 }
 
 // isUnsupported reports whether an error says that a tensor is of a kind that ckpt
-// cannot read, which is no damage.
+// cannot read, which is not damage.
 func isUnsupported(err error) bool { return errors.Is(err, ckptfmt.ErrType) && !isDamage(err) }
 
 // sayLost names the tensors that a copy lacks, and returns the end of the

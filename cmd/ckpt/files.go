@@ -19,8 +19,8 @@ func mergeCommand() *cli.Command {
 		Usage:     "make one checkpoint of several that hold different tensors",
 		ArgsUsage: "PREFIX ... NEWPREFIX",
 		Description: `The data files are renamed, not read and copied: the merged checkpoints are gone
-afterwards, and ` + "`ckpt verify`" + ` is what checks the numbers. Slices of one tensor in several checkpoints come together; together
-they must be all of it.`,
+afterwards, and ` + "`ckpt verify`" + ` is what checks the numbers. Slices of one tensor in
+several checkpoints are joined; together they must be all of it.`,
 		Action: func(c *cli.Context) error {
 			names, err := manyArgs(c, 2, "PREFIX ... NEWPREFIX")
 			if err != nil {

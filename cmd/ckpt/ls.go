@@ -36,11 +36,11 @@ Of the folder of a SavedModel, or of safetensors, the tensors are listed. Where 
 folder below DIR cannot be read, the others are listed and the exit code is 1.
 
 With --tree the tensors are shown below their scopes, the parts of their names
-before slashes (dots where no name has a slash), each with the number and size of all that is in it; --depth
-shows only so many levels, --scopes no tensors. --csv begins with a line of
-names. Of a partitioned tensor --long shows the place of each slice. The TIME of
-a checkpoint is when it was saved: as the checkpoint file says, else its
-manifest, else the time of its index.
+before slashes (dots where no name has a slash), each with the number and size
+of all that is in it; --depth shows only so many levels, --scopes no tensors.
+--csv begins with a line of names. Of a partitioned tensor --long shows the
+place of each slice. The TIME of a checkpoint is when it was saved: as the
+checkpoint file says, else its manifest, else the time of its index.
 
 In the logdir of a program that trainerd keeps alive, the checkpoints that it has
 verified are listed too, of any format, with when that was. "changed" in its place

@@ -191,8 +191,8 @@ func explainPolicies(list []listed, stored []retention.Checkpoint, k *keeping) {
 	at := make([]int, 0, len(list)) // those that are rotated
 	var rotated []retention.Checkpoint
 	for i := range list {
-		if list[i].Step < 0 {
-			list[i].why = append(list[i].why, "its name has no step")
+		if why := list[i].isNamed(); why != "" {
+			list[i].why = append(list[i].why, why)
 			continue
 		}
 		at, rotated = append(at, i), append(rotated, stored[i])
@@ -204,6 +204,17 @@ func explainPolicies(list []listed, stored []retention.Checkpoint, k *keeping) {
 	for i, why := range retention.Reasons(k.policies(), append(rotated, next))[:len(rotated)] {
 		list[at[i]].goes = len(why) == 0 && !list[at[i]].isPinned()
 	}
+}
+
+// isNamed returns why a checkpoint is not rotated, whatever the policies say, by its name; "" if it is.
+func (l *listed) isNamed() string {
+	switch {
+	case l.Step >= 0 || l.record != nil && l.record.Numbers == manifest.NumbersBegin:
+		return ""
+	case l.record != nil && l.record.Numbers == manifest.NumbersTurn:
+		return "its name is used in turn"
+	}
+	return "its name has no step"
 }
 
 // explainRotation is for runs of TensorFlow's rule: the file `checkpoint` lists the

@@ -111,12 +111,12 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 of its files works as well. Where a command takes a PREFIX, a directory
 means its current checkpoint, or the SavedModel in it.
 
-The commands that read also take a FILE of another format, detected from its bytes:
-.safetensors, the folder or model.safetensors.index.json of a model in several
-of them (also of torch, and .weights.json of Keras), .keras, .weights.h5, .h5 and other HDF5, .npz, and state dicts of torch
-(.pt, .pth, .bin) and folders of torch.distributed.checkpoint, whose code is never
-executed. A tensor of Keras is found by
-its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
+The commands that read also take a FILE of another format, detected from its
+bytes: .safetensors, .keras, .weights.h5, .h5 and other HDF5, .npz, state dicts of
+torch (.pt, .pth, .bin) and folders of torch.distributed.checkpoint, whose code is
+never executed. A model in several files is named by its folder or its index, such
+as model.safetensors.index.json or Keras' .weights.json. A tensor of Keras is found
+by its name, head/kernel, and by its path in the file, layers/dense/vars/0.`,
 		Writer: stdout, ErrWriter: stderr,
 		Version:                   version.Line(),
 		DisableSliceFlagSeparator: true,                         // patterns may have commas

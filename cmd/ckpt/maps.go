@@ -227,8 +227,8 @@ func mapsCommand() *cli.Command {
 		Name:      "maps",
 		Usage:     "list the ready maps of names and layouts, or print one",
 		ArgsUsage: "[NAME]",
-		Description: `A printed map is a start for a map of your own. --map of cp, convert, avg, ema and plan takes it, and
-map in [warm_start] of a job.`,
+		Description: `A printed map is a start for a map of your own, for --map of cp, convert, avg, ema
+and plan, and for map in [warm_start] of a job.`,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 {
 				return usagef("maps takes a NAME; `ckpt maps` lists them")

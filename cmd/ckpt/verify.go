@@ -83,7 +83,7 @@ type findingJSON struct {
 // whole.
 const kindUnreadable = "unreadable"
 
-// kindVersion is the kind of what only a newer release can read, which is no damage.
+// kindVersion is the kind of what only a newer release can read, which is not damage.
 const kindVersion = "version"
 
 // kindUnsupported is the kind of tensors that only Python can read, such as
@@ -100,7 +100,7 @@ type verification struct {
 	damaged     int             // tensors
 	summed      map[string]bool // checkpoints whose files all have the sums that something says they have
 	checks      map[string]bool // what was checked
-	single      string          // what was checked, where it was no directory of checkpoints
+	single      string          // what was checked, where it was not a directory of checkpoints
 
 	// Of a directory:
 	dir        string // "" for one checkpoint

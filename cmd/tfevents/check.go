@@ -235,13 +235,16 @@ func oddSteps(s *checkedSeries) string {
 		}
 		before = p.step
 	}
+	const goBack = "its steps go back %s without a restart: the Python loader draws a zigzag, the data server drops what it goes back over"
 	switch n := s.points; {
+	case negative > 0 && back > 0:
+		return fmt.Sprintf("%d of %d points have a negative step; "+goBack, negative, n, times(back))
 	case negative > 0:
 		return fmt.Sprintf("%d of %d points have a negative step", negative, n)
 	case n > 2 && same == n-1:
 		return fmt.Sprintf("all %d points have step %d: the data server shows the last of them only; count steps", n, first)
 	case back > 0:
-		return fmt.Sprintf("its steps go back %s without a restart: the Python loader draws a zigzag, the data server drops what it goes back over", times(back))
+		return fmt.Sprintf(goBack, times(back))
 	case same > 0:
 		return fmt.Sprintf("%s the step of the point before: the data server shows the last of each step only", has(same))
 	}

@@ -20,7 +20,7 @@ var usualName = lazyregexp.New(`^events\.out\.tfevents\.\d{10}\..*[^~]$`)
 var backupSuffix = lazyregexp.New(`\.(bak|tmp|swp|old|orig|gz|zip|part)$`)
 
 // fileTimes is when the events of a file happened, as they say. Zero times and
-// such that are no numbers do not count.
+// such that are not numbers do not count.
 type fileTimes struct {
 	name        string
 	first, last float64
@@ -35,7 +35,7 @@ type fileTimes struct {
 // several threads write them a little out of order.
 const leap = 5.0
 
-// Times beyond are no seconds since 1970: the one is the year 1985, the other,
+// Times beyond are not seconds since 1970: the one is the year 1985, the other,
 // in milliseconds, still 1973.
 const (
 	earliest = 5e8

@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/trainerd/trainerd/internal/jsonfloat"
 )
 
 // pointRow is what the rows of all plugins begin with. The tags of the fields name
@@ -27,12 +29,7 @@ type pointRow struct {
 // a string.
 type number float64
 
-func (n number) MarshalJSON() ([]byte, error) {
-	if x := float64(n); math.IsNaN(x) || math.IsInf(x, 0) {
-		return json.Marshal(formatNumber(x))
-	}
-	return json.Marshal(float64(n))
-}
+func (n number) MarshalJSON() ([]byte, error) { return jsonfloat.Marshal(float64(n)) }
 
 // formatNumber writes what is not a number as TensorBoard does.
 func formatNumber(x float64) string { return string(appendNumber(nil, x)) }

@@ -330,7 +330,7 @@ func (s *source) eachRecord(path string, f func(offset int64, data []byte) error
 	}
 }
 
-// noEvent is the damage of an intact record whose data is no Event message.
+// noEvent is the damage of an intact record whose data is not an Event message.
 func noEvent(path string, offset int64, data []byte, err error) error {
 	return &tfrecord.CorruptError{
 		Name: path, Offset: offset, Part: tfrecord.PartEvent, Lost: int64(tfrecord.Size(len(data))), Err: err,

@@ -5,21 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/trainerd/trainerd/internal/jsonfloat"
+	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// rawKey is a member of a line that is no field of the Event message: the
+// rawKey is a member of a line that is not a field of the Event message: the
 // record's own bytes, where the message alone would not give them back. If it is
 // there, the other members are for the eye only.
 const rawKey = "_raw"
 
 // runKey is the member that names the run of an event, where several are
-// printed together. It is no part of the record.
+// printed together. It is not part of the record.
 const runKey = "_run"
 
 // withRun adds the name of a run to a line.
@@ -53,23 +57,23 @@ func jsonLine(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, text); err != nil { // protojson varies its blanks
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, text); err != nil { // protojson varies its blanks
 		return nil, err
 	}
-	if again, err := recordOf(line.Bytes()); err == nil && bytes.Equal(again, data) {
-		return line.Bytes(), nil
+	line := signedZeros(compact.Bytes())
+	if again, err := recordOf(line); err == nil && bytes.Equal(again, data) {
+		return line, nil
 	}
 	raw, err := json.Marshal(rawLine{data})
 	if err != nil {
 		return nil, err
 	}
-	line.Truncate(line.Len() - 1) // the closing brace
-	if line.Len() > 1 {
-		line.WriteByte(',')
+	line = line[:len(line)-1] // without the closing brace
+	if len(line) > 1 {
+		line = append(line, ',')
 	}
-	line.Write(raw[1:])
-	return line.Bytes(), nil
+	return append(line, raw[1:]...), nil
 }
 
 // recordOf returns the record that a line of JSON describes.
@@ -99,5 +103,50 @@ func recordOf(line []byte) ([]byte, error) {
 	if err := protojson.Unmarshal(line, e); err != nil {
 		return nil, err
 	}
+	if bytes.Contains(line, []byte("NaN")) {
+		plainNaNs(e.ProtoReflect())
+	}
 	return tfproto.Marshal(e), nil
+}
+
+// stringOrZero matches the strings of a line, to pass over them, and the numbers -0.
+var stringOrZero = lazyregexp.New(`"(?:[^"\\]|\\.)*"|-0[,\]}]`)
+
+// signedZeros returns a line of compact JSON whose zeros keep their signs in every reader.
+func signedZeros(line []byte) []byte {
+	if !bytes.Contains(line, []byte("-0")) {
+		return line
+	}
+	return stringOrZero().ReplaceAllFunc(line, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
+		}
+		return append([]byte(jsonfloat.NegativeZero), found[len("-0"):]...)
+	})
+}
+
+// plainNaN is the NaN of C++ and NumPy; math.NaN has one bit more.
+var plainNaN = math.Float64frombits(0x7ff8 << 48)
+
+// plainNaNs makes the doubles of a message that are NaN those that TensorFlow would write.
+func plainNaNs(m protoreflect.Message) {
+	nan := protoreflect.ValueOfFloat64(plainNaN)
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch double := f.Kind() == protoreflect.DoubleKind; {
+		case f.IsList() && (double || f.Message() != nil):
+			for i := range v.List().Len() {
+				switch one := v.List().Get(i); {
+				case !double:
+					plainNaNs(one.Message())
+				case math.IsNaN(one.Float()):
+					v.List().Set(i, nan)
+				}
+			}
+		case double && math.IsNaN(v.Float()):
+			m.Set(f, nan)
+		case f.Message() != nil:
+			plainNaNs(v.Message())
+		}
+		return true
+	})
 }

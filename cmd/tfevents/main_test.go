@@ -268,6 +268,23 @@ func TestJSONIsLossless(t *testing.T) {
 	}
 }
 
+// Python takes "-0" for an integer, which has no sign, and writes another NaN than Go.
+func TestNumbersAsOthersReadAndWriteThem(t *testing.T) {
+	line := `{"wall_time":-0,"summary":{"value":[{"tag":":-0,","simple_value":-0},{"tag":"h","histo":{"min":"NaN","max":-0,"sum":5,"bucket":[-0,1,-0,"NaN"]}}]}}`
+	data, err := recordOf([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nan := []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}
+	if n := bytes.Count(data, nan); n != 2 {
+		t.Errorf("%x has %d NaNs of NumPy, want 2", data, n)
+	}
+	const want = `{"wall_time":-0.0,"summary":{"value":[{"tag":":-0,","simple_value":-0.0},{"tag":"h","histo":{"min":"NaN","max":-0.0,"sum":5,"bucket":[-0.0,1,-0.0,"NaN"]}}]}}`
+	if got, err := jsonLine(data); err != nil || string(got) != want {
+		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	}
+}
+
 // FuzzWriteLine gives lines that no `tfevents cat` has printed.
 func FuzzWriteLine(f *testing.F) {
 	for _, line := range []string{

@@ -73,7 +73,7 @@ func plot(c *cli.Context) error {
 	return fmt.Errorf("%w: no scalars in %s match", errNothing, strings.Join(args, ", "))
 }
 
-// drawSeries draws the points of one tag of one run. Those that are no numbers
+// drawSeries draws the points of one tag of one run. Those that are not numbers
 // are counted, not drawn.
 func drawSeries(w io.Writer, style terminal.Style, points []scalarPoint, width, height int) error {
 	var drawn []scalarPoint

@@ -36,7 +36,7 @@ type stamp struct {
 	wall float64
 }
 
-// stampBits is a stamp to compare: of a time that is no number, too.
+// stampBits is a stamp to compare: of a time that is NaN, too.
 type stampBits struct {
 	step int64
 	wall uint64

@@ -23,7 +23,7 @@ var errFired = errors.New("a rule holds")
 func watchCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "watch",
-		Usage:     "say when a loss is NaN, an accuracy stalls, a run is silent",
+		Usage:     "alert when a loss is NaN, an accuracy stalls, or a run is silent",
 		ArgsUsage: "LOGDIR",
 		Description: "Each rule fires once for each run, also after a restart of watch. TAG is a tag, one in\n" +
 			"double quotes, or /REGEXP/; DURATION is like 90s, 15m, 1h30m or 2d.\n\n" +

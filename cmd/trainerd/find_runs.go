@@ -117,7 +117,7 @@ func (f *runFinder) addLinked() {
 func isRun(dir string) bool { return hasOwnRun(dir) || isFile(filepath.Join(dir, ckptdir.StateName)) }
 
 // hasOwnRun reports whether a run of ours has or had a folder as its logdir, which may be in
-// that of another run. The folders that a run makes in its logdir are none.
+// that of another run. The folders that a run makes in its logdir do not count.
 func hasOwnRun(dir string) bool {
 	return isFile(filepath.Join(dir, logdir.LockFile)) || isFile(filepath.Join(dir, report.JSONName))
 }

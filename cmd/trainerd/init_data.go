@@ -194,7 +194,7 @@ func printPlan(c *cli.Context, p *config.Template, file, why, test string) error
 	return err
 }
 
-// printSample prints what was understood of data that are no table.
+// printSample prints what was understood of data that are not a table.
 func printSample(w io.Writer, s *dataset.Sample, file string) error {
 	kinds := map[dataset.Format]string{dataset.FormatIDX: "IDX", dataset.FormatNumPy: "an array of NumPy", dataset.FormatTFRecord: "TFRecord", dataset.FormatImages: "images"}
 	fmt.Fprintf(w, "%s: %s, %d examples\n\n", file, kinds[s.Format], s.Rows)

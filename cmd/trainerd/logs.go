@@ -42,7 +42,7 @@ were written to: under systemd, journalctl -u UNIT has them.`,
 func printEntry(w io.Writer, line []byte, asJSON bool) error {
 	text := string(line)
 	if !asJSON {
-		if readable, err := readable(line); err == nil { // what is no entry is printed too
+		if readable, err := readable(line); err == nil { // what is not an entry is printed too
 			text = readable
 		}
 		text = terminal.Line(text) // the run may be another user's

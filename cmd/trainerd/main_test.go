@@ -289,7 +289,7 @@ func images(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// notOfSteps are the tags whose values are no function of the step: rates, and the
+// notOfSteps are the tags whose values are not a function of the step: rates, and the
 // hyperparameters that each start writes.
 var notOfSteps = regexp.MustCompile(`/sec$|^_hparams_/`)
 

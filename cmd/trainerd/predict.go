@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/cmd/internal/cliargs"
+	"github.com/trainerd/trainerd/internal/jsonfloat"
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/predict"
 )
@@ -229,12 +228,7 @@ func (p *predictionWriter) csv(out io.Writer, files bool) func(*predict.Row) err
 type number float32
 
 // MarshalJSON implements [json.Marshaler].
-func (n number) MarshalJSON() ([]byte, error) {
-	if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
-		return manifest.Metric(v).MarshalJSON()
-	}
-	return json.Marshal(float32(n))
-}
+func (n number) MarshalJSON() ([]byte, error) { return jsonfloat.Marshal(float32(n)) }
 
 // json returns what writes an object for each row.
 func (p *predictionWriter) json(out io.Writer) func(*predict.Row) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/predict"
 )
 
-// Each answer is a line of JSON, also what is no number.
+// Each answer is a line of JSON, also NaN.
 func TestPredictionsInJSON(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 	for _, c := range []struct {

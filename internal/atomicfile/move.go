@@ -29,20 +29,14 @@ func Move(fsys FS, from, to string) error {
 	return moveEntries(fsys, from, to, entries)
 }
 
+// moveEntries moves what is in a folder into a new one, and back if any of that fails.
 func moveEntries(fsys FS, from, to string, entries []fs.DirEntry) error {
-	err := fsys.Mkdir(to)
-	if err != nil {
+	if err := fsys.Mkdir(to); err != nil {
 		return err
 	}
-	moved := 0
-	for ; err == nil && moved < len(entries); moved++ {
-		name := entries[moved].Name()
-		err = Move(fsys, filepath.Join(from, name), filepath.Join(to, name))
-	}
+	moved, err := moveEach(fsys, from, to, entries)
 	if err == nil {
 		err = fsys.SyncDir(to)
-	} else {
-		moved--
 	}
 	if err == nil {
 		err = fsys.Remove(from)
@@ -55,4 +49,14 @@ func moveEntries(fsys FS, from, to string, entries []fs.DirEntry) error {
 		errs = append(errs, Move(fsys, filepath.Join(to, e.Name()), filepath.Join(from, e.Name())))
 	}
 	return errors.Join(append(errs, fsys.Remove(to))...)
+}
+
+// moveEach moves entries from one folder to another, and returns how many it has moved.
+func moveEach(fsys FS, from, to string, entries []fs.DirEntry) (moved int, err error) {
+	for i, e := range entries {
+		if err := Move(fsys, filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return i, err
+		}
+	}
+	return len(entries), nil
 }

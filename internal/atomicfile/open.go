@@ -25,7 +25,7 @@ type ReadFile interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// Open opens a file for reading, through fsys where that is an [Opener]. What is no file in the
+// Open opens a file for reading, through fsys where that is an [Opener]. What is not a file in the
 // operating system's is an error that matches [ErrNotRegular].
 func Open(fsys FS, name string) (ReadFile, error) {
 	if o, ok := fsys.(Opener); ok {

@@ -225,7 +225,7 @@ func addsWhole[T float32 | float64](t *testing.T, e *engine[T], s [3]int) {
 	}
 }
 
-// What is no number in a factor is none in the product, and only where it
+// NaN in a factor is NaN in the product, and only where it
 // belongs; with beta zero, what was in C does not matter.
 func TestNotNumbers(t *testing.T) {
 	if single == nil {
@@ -235,7 +235,7 @@ func TestNotNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, bad := range []float32{nan, inf, -inf} {
 		p := newProblem[float32](r, blas.NoTrans, blas.Trans, 20, 35, 17, 2, 1, 0)
-		p.a[3*p.lda+5], p.b[7*p.ldb+5] = bad, 0 // times zero is no number either
+		p.a[3*p.lda+5], p.b[7*p.ldb+5] = bad, 0 // times zero is not a number either
 		for i := range p.c {
 			p.c[i] = nan
 		}

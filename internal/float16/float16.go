@@ -1,6 +1,6 @@
 // Package float16 converts single numbers between float32 and the two types of 16 bits: half,
 // as IEEE 754 has it, and bfloat16, the upper half of a float32. Rounding is to nearest, ties
-// to even; what is no number stays so.
+// to even; NaN stays NaN.
 package float16
 
 import "math"
@@ -40,7 +40,7 @@ func ToHalf(v float32) uint16 {
 // FromBfloat16 returns a bfloat16 as a float32.
 func FromBfloat16(v uint16) float32 { return math.Float32frombits(uint32(v) << 16) }
 
-// ToBfloat16 rounds a float32 to a bfloat16. What is no number loses its sign, as in the packets of
+// ToBfloat16 rounds a float32 to a bfloat16. NaN loses its sign, as in the packets of
 // TensorFlow.
 func ToBfloat16(v float32) uint16 {
 	if v != v {

@@ -21,7 +21,7 @@ func (d *decoder) scale() error {
 }
 
 // times returns how many samples of the picture one of a component is wide and
-// high, 0 if that is no whole number.
+// high, 0 if that is not a whole number.
 func (d *decoder) times(c *component) (h, v int) {
 	if n := c.h * c.scaled; d.maxH*d.minScaled%n == 0 {
 		h = d.maxH * d.minScaled / n

@@ -138,7 +138,7 @@ func (d *decoder) readUntilFrame() error {
 	}
 }
 
-// table takes a segment that is no frame and no scan.
+// table takes a segment that is neither a frame nor a scan.
 func (d *decoder) table(m byte, body []byte, start int) error {
 	switch m {
 	case dqt:

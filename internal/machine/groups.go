@@ -47,7 +47,7 @@ func killsOf(g memoryGroup) int64 {
 		data, _ := os.ReadFile(filepath.Join(g.root, dir, g.events))
 		for line := range strings.Lines(string(data)) {
 			if count, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
-				n, _ := strconv.ParseInt(count, 10, 64) // 0 where it is no number
+				n, _ := strconv.ParseInt(count, 10, 64) // 0 where it is not a number
 				return n
 			}
 		}

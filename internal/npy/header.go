@@ -40,7 +40,7 @@ var kinds = map[string]kind{
 	"c8": {tfpb.DataType_DT_COMPLEX64, 8, 4}, "c16": {tfpb.DataType_DT_COMPLEX128, 16, 8},
 }
 
-// refused says of the kinds that are no numbers what they are.
+// refused says of the kinds that are not numbers what they are.
 var refused = map[byte]string{
 	'U': "strings", 'S': "strings", 'a': "strings", 'T': "strings",
 	'O': "pickled Python objects", 'V': "raw bytes", 'M': "dates", 'm': "time spans",

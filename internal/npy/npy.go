@@ -52,7 +52,7 @@ type Error struct {
 	Name   string // file, "" for a bare reader
 	Offset int64
 	Reason string
-	// Unsupported says that the file may be intact: its elements are no numbers, or of
+	// Unsupported says that the file may be intact: its elements are not numbers, or of
 	// a type that a tensor cannot have.
 	Unsupported bool
 	Type        string // the name of that type, as NumPy prints it

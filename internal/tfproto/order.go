@@ -145,7 +145,7 @@ func (s *sorter) message(l *layout, b []byte) {
 			size = protowire.ConsumeFieldValue(number, wire, b[off+tag:])
 		}
 		if size < 0 {
-			// Not from the encoder: somebody set unknown fields that are no fields.
+			// Not from the encoder: somebody set unknown fields that are not fields.
 			s.push(l, base, run{number: unknownNumber, start: off, end: len(b)}, false)
 			break
 		}

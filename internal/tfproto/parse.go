@@ -33,7 +33,7 @@ func (e *TextError) Error() string {
 
 func (e *TextError) Unwrap() error { return e.Err }
 
-// errNotUTF8 reports bytes that are no text: TensorFlow would refuse to load
+// errNotUTF8 reports bytes that are not text: TensorFlow would refuse to load
 // a message with such a string.
 var errNotUTF8 = errors.New("invalid UTF-8")
 

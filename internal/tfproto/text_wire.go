@@ -114,7 +114,7 @@ func appendWireText(b []byte, t *textType, wire []byte, depth int) []byte {
 	for len(wire) > 0 {
 		number, kind, tag := protowire.ConsumeTag(wire)
 		if tag < 0 {
-			return b // not from the encoder: unknown fields that are no fields
+			return b // not from the encoder: unknown fields that are not fields
 		}
 		size := protowire.ConsumeFieldValue(number, kind, wire[tag:])
 		if size < 0 {

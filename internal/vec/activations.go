@@ -311,7 +311,7 @@ func SubScaled[T Float](d, x, y []T, s, t T) {
 // zero is that of low.
 type Quantizer[T Float] struct{ Low, High, Inverse, Zero, Scale T }
 
-// Quantize rounds x to levels, multiples of the scale. What is no number stays so.
+// Quantize rounds x to levels, multiples of the scale. NaN stays NaN.
 func Quantize[T Float](d, x []T, q *Quantizer[T]) {
 	x = x[:len(d)]
 	for i := quantizeWide(d, x, q); i < len(d); i++ {
@@ -331,7 +331,7 @@ func (q *Quantizer[T]) Round(v T) T {
 	return T(math.Floor(float64(level))) * q.Scale
 }
 
-// Raise sets d to x unless d is above it: what is no number does not stay.
+// Raise sets d to x unless d is above it: NaN does not stay.
 func Raise[T Float](d, x []T) {
 	x = x[:len(d)]
 	for i := raiseWide(d, x); i < len(d); i++ {

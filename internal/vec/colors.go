@@ -86,7 +86,7 @@ func turned(shift float32, p rgb) rgb {
 	return h.rgb()
 }
 
-// onCircle returns a place from 0 to 6. So far away that steps of 6 are none it is at 0.
+// onCircle returns a place from 0 to 6: 0 for numbers so large that 6 is lost in rounding.
 func onCircle(at float32) float32 {
 	if !(at > -1e6 && at < 1e6) {
 		return 0
@@ -114,7 +114,7 @@ func saturated(by float32, p rgb) rgb {
 	} else if b < least {
 		least = b
 	}
-	if sum := r + g + b; sum != sum { // comparisons with what is no number are false
+	if sum := r + g + b; sum != sum { // comparisons with NaN are false
 		value, least = max(r, g, b), min(r, g, b)
 	}
 	span := value - least

@@ -73,7 +73,7 @@ func TestBitsOfFunctions(t *testing.T) {
 		f.run(d, x)
 		for _, v := range d {
 			if v != v {
-				v = 77 // of what is no number there are many
+				v = 77 // of NaN there are many
 			}
 			sum.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
 		}

@@ -5,7 +5,7 @@ const poolChannels = 128
 
 // ToLargest is the gradient of maximum pooling. It adds each element of pooled to
 // the element of grads whose element of images is the first of the largest under its
-// window; one that is no number is not larger than another. The pixels of a window are
+// window; one that is NaN is not larger than another. The pixels of a window are
 // rows of so many channels, at starts in the first of count windows, and step
 // elements further in each after it. The caller has checked that all pixels exist.
 func ToLargest[T Float](grads, pooled, images []T, starts []int, channels, step, count int) {

@@ -109,7 +109,7 @@ func (b *box) journal() []entry {
 	for line := range strings.Lines(b.run("journalctl", "--unit", b.unit, "--output", "json", "--boot", "--quiet", "--all")) {
 		var e entry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			continue // a message that is no text is an array of bytes
+			continue // a message that is not text is an array of bytes
 		}
 		all = append(all, e)
 	}
@@ -294,7 +294,7 @@ func testHang(t *testing.T, b *box) {
 	}
 }
 
-// A job that people let wait is no hang.
+// A job that people let wait is not a hang.
 func testPause(t *testing.T, b *box) {
 	pid := b.property("MainPID")
 	b.run("trainerd", "pause", "digits")

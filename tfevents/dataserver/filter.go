@@ -27,10 +27,10 @@ type filtered interface {
 }
 
 func newSelection(req filtered, class tfpb.DataClass) (*selection, error) {
-	if req.GetPluginFilter() == nil {
-		return nil, status.Error(codes.InvalidArgument, "plugin_filter is missing")
-	}
 	s := &selection{plugin: req.GetPluginFilter().GetPluginName(), class: class}
+	if s.plugin == "" {
+		return nil, status.Error(codes.InvalidArgument, "plugin_filter is missing, or names no plugin")
+	}
 	if f := req.GetRunTagFilter().GetRuns(); f != nil {
 		s.runs = set(f.GetNames())
 	}

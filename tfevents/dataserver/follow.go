@@ -91,7 +91,7 @@ func (f *follower) watchAll() {
 }
 
 // watchDir asks for the changes of one directory. One that cannot be watched because it
-// is gone, or may not be read, is no loss: its parent reports when that changes.
+// is gone, or may not be read, is not a loss: its parent reports when that changes.
 func (f *follower) watchDir(path string) error {
 	err := f.watcher.Add(path)
 	if errors.Is(err, fs.ErrNotExist) {

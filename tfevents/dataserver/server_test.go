@@ -258,6 +258,11 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
+	// Series of no plugin are those of no page.
+	nameless := &tbdata.ListScalarsRequest{PluginFilter: &tbdata.PluginFilter{}}
+	if err := c.call("ListScalars", nameless, new(tbdata.ListScalarsResponse)); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("a filter without a name: %v", err)
+	}
 	answer := new(tbdata.ReadScalarsResponse)
 	req := &tbdata.ReadScalarsRequest{PluginFilter: &tbdata.PluginFilter{PluginName: "unknown"}, Downsample: &tbdata.Downsample{NumPoints: 1}}
 	if err := c.call("ReadScalars", req, answer); err != nil || len(answer.GetRuns()) > 0 {

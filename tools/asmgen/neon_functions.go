@@ -36,7 +36,7 @@ func (v *neonVectors) polynomial(x vreg, list []float32) vreg {
 	return p
 }
 
-// clamp limits x to the numbers between lo and hi; what is no number stays so.
+// clamp limits x to the numbers between lo and hi; NaN stays NaN.
 func (v *neonVectors) clamp(x vreg, lo, hi float32) vreg {
 	return v.op("fmin", v.op("fmax", x, v.float(lo)), v.float(hi))
 }
@@ -111,7 +111,7 @@ func (v *neonVectors) log(in vreg) vreg {
 	y = v.plus(y, e, v.float(ln2Low))
 	y = v.minus(y, square, v.float(.5))
 	y = v.plus(v.op("fadd", x, y), e, v.float(ln2High))
-	// Infinity and what is no number stay, zero gives minus infinity, and what is
+	// Infinity and NaN stay, zero gives minus infinity, and what is
 	// negative no number.
 	y = v.where(v.op("fcmgt", v.bits(infinity), in), y, in).(vreg)
 	zero := v.n.zero(v.n.vec())

@@ -109,7 +109,7 @@ func (v *vectors) mul(x, y reg.VecVirtual) reg.VecVirtual { return v.op(v.c.VMUL
 func (v *vectors) div(x, y reg.VecVirtual) reg.VecVirtual { return v.op(v.c.VDIVPS, v.c.VDIVPD, x, y) }
 func (v *vectors) and(x, y reg.VecVirtual) reg.VecVirtual { return v.op(v.c.VANDPS, v.c.VANDPD, x, y) }
 
-// max returns y where the two are equal or one is no number.
+// max returns y where the two are equal or one is NaN.
 func (v *vectors) max(x, y reg.VecVirtual) reg.VecVirtual { return v.op(v.c.VMAXPS, v.c.VMAXPD, x, y) }
 
 func (v *vectors) sqrt(x reg.VecVirtual) reg.VecVirtual {

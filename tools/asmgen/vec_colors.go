@@ -71,7 +71,7 @@ func (k *constants) saturate(v *vectors) {
 	half := v.floor(v.mul(at, k.load(.5)))
 	place := v.sub(v.sub(at, v.add(half, half)), k.load(1))
 	middle := v.mul(chroma, v.sub(k.load(1), k.magnitude(place)))
-	// Of what is no number, or at the end of the circle, nothing is chosen.
+	// Of NaN, or at the end of the circle, nothing is chosen.
 	chosen := func(from, to float32, x, y reg.VecVirtual) reg.VecVirtual {
 		return v.where(v.and(v.notBelow(at, k.load(from)), v.above(k.load(to), at)), x, y)
 	}

@@ -102,7 +102,7 @@ func emitMax(c *build.Context) {
 	c.JGE(operand.LabelRef("loop"))
 	c.Label("done")
 	for i := range acc {
-		c.VORPS(odd[i], acc[i], acc[i]) // all bits set are no number
+		c.VORPS(odd[i], acc[i], acc[i]) // all bits set are NaN
 		c.VMOVUPS(acc[i], operand.Mem{Base: lanes, Disp: 32 * i})
 	}
 	c.VZEROUPPER()

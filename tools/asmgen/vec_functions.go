@@ -111,7 +111,7 @@ func (k *constants) polynomial(x reg.VecVirtual, list ...float32) reg.VecVirtual
 	return p
 }
 
-// clamp limits x to the numbers between lo and hi; what is no number stays so,
+// clamp limits x to the numbers between lo and hi; NaN stays NaN,
 // because the constant is the first operand.
 func (k *constants) clamp(v *vectors, x reg.VecVirtual, lo, hi float32) reg.VecVirtual {
 	return v.op(k.c.VMINPS, nil, k.load(hi), v.max(k.load(lo), x))
@@ -241,7 +241,7 @@ func (k *constants) log(v *vectors) {
 	c.VFNMADD231PS(k.float(.5), square, y)
 	y = v.add(x, y)
 	c.VFMADD231PS(k.float(ln2High), e, y)
-	// Infinity and what is no number stay, zero gives minus infinity, and what is
+	// Infinity and NaN stay, zero gives minus infinity, and what is
 	// negative no number.
 	odd, zero, negative := c.YMM(), c.YMM(), c.YMM()
 	c.VCMPPS(operand.U8(0x15), k.bits(infinity), in, odd) // not less, or unordered

@@ -7,7 +7,7 @@ import (
 )
 
 // Rounding to halves by the conversions of AVX-512, which round as the integers of AVX2 do
-// in five times the instructions. What is no number becomes the one that those make.
+// in five times the instructions. NaN becomes the one that those make.
 
 // emitWideHalves emits the functions. The length is a multiple of sixteen.
 func emitWideHalves(c *build.Context) {

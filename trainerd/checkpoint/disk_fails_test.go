@@ -94,7 +94,7 @@ func TestOwnFormat(t *testing.T) {
 	}
 }
 
-// A graph with two savers is no help.
+// A graph with two savers does not help.
 func TestSaverDefOfGraph(t *testing.T) {
 	s := &Saver{MetaGraph: &tfpb.MetaGraphDef{CollectionDef: map[string]*tfpb.CollectionDef{
 		"savers": {Kind: &tfpb.CollectionDef_BytesList_{BytesList: &tfpb.CollectionDef_BytesList{Value: [][]byte{[]byte("\xff")}}}}}}}

@@ -13,14 +13,15 @@ import (
 type attempt struct {
 	process      *process    // nil before it has started, and once it has ended
 	given        *Checkpoint // what the program should continue from, nil for none
-	step         int64       // of its last report, -1 for none
-	furthest     int64       // step of all starts before, -1 for none
-	lastProgress time.Time   // when the step last grew
-	beforeLast   time.Time   // when it grew the time before
-	grewAt       time.Time   // when it last grew, by the clock of the program
-	progressed   bool        // it got further than all before
-	saves        bool        // it has written a checkpoint
-	paused       bool        // its processes are stopped
+	begun        time.Time
+	step         int64     // of its last report, -1 for none
+	furthest     int64     // step of all starts before, -1 for none
+	lastProgress time.Time // when the step last grew
+	beforeLast   time.Time // when it grew the time before
+	grewAt       time.Time // when it last grew, by the clock of the program
+	progressed   bool      // it got further than all before
+	saves        bool      // it has written a checkpoint
+	paused       bool      // its processes are stopped
 	hung         bool
 	nan          *trainerd.NaNError // its loss is not finite; nil for no such
 	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
@@ -235,7 +236,7 @@ func (r *run) begin(ctx context.Context) {
 	r.mendLasts(ctx)
 	r.quarantineDamaged(ctx)
 	r.bringBackLost(ctx)
-	r.attempt = attempt{step: -1, furthest: r.maxStep, purgedFrom: notPurged, unsaved: r.attempt.unsaved}
+	r.attempt = attempt{step: -1, furthest: r.maxStep, purgedFrom: notPurged, unsaved: r.attempt.unsaved, begun: time.Now()}
 	r.choose(ctx)
 	r.counts.begins(r.attempt.given)
 	r.measured.forgetRepeated(r.attempt.given)
@@ -376,17 +377,20 @@ func (r *run) hangs() bool {
 	return true
 }
 
-// onExit counts starts that failed without having done anything. The checkpoint
+// onExit counts starts that failed before they reported or saved anything. The checkpoint
 // that they began with may be why, but not of a SIGKILL: that came from elsewhere, nor of a
 // full disk.
 func (r *run) onExit(e Exit) {
-	if e.DiskFull || e.Step < 0 && e.wasKilled() {
+	trained := r.hasTrained()
+	switch {
+	case e.DiskFull || !trained && e.wasKilled():
 		return
-	}
-	if r.aside != nil && e.Cause != Completed { // else a report would have cleared it
+	case trained:
+		r.aside = nil // a program without reports shows by its saves that it can do without
+	case r.aside != nil && e.Cause != Completed:
 		r.putBack()
 	}
-	if e.Step >= 0 || e.Cause != Failed && e.Cause != Hung {
+	if trained || e.Cause != Failed && e.Cause != Hung {
 		r.failuresBeforeProgress = 0
 		return
 	}
@@ -396,16 +400,19 @@ func (r *run) onExit(e Exit) {
 	}
 	r.failuresBeforeProgress = 0
 	r.settleRest() // what is moved, or passed over, must not be looked at meanwhile
+	if r.aside == nil && r.setLastAside() {
+		return
+	}
 	if r.aside == nil && r.attempt.given.MayBeUnfinished(r.root) {
 		r.setAside(*r.attempt.given)
 		return
 	}
-	older, ok := r.store.Newest(r.attempt.given.Step)
+	older, ok := r.store.Before(r.attempt.given)
 	if !ok {
 		r.log.Warn("the program has failed twice with its only checkpoint; if it cannot load that, move it out of the logdir", "checkpoint", r.attempt.given.Path)
 	} else {
 		r.log.Warn("the program has failed twice with this checkpoint; rewinding to the previous one", "checkpoint", r.attempt.given.Path, "older", older.Path)
-		r.ceiling = r.attempt.given.Step
+		r.ceiling = r.attempt.given
 		r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 	}
 }

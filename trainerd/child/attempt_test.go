@@ -144,11 +144,12 @@ func TestFailuresWithACheckpoint(t *testing.T) {
 		s.Refresh(true)
 		s.Trust() // it has finished both
 		given := s.Known()[1]
-		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling, attempt: attempt{given: &given}}
+		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, attempt: attempt{given: &given}}
 		for _, e := range tc.ends {
+			r.attempt.step = e.Step
 			r.onExit(e)
 		}
-		if got := r.ceiling == 2; got != tc.back || r.counts.stats.Rewinds == 1 != tc.back || r.failuresBeforeProgress != tc.left {
+		if got := r.ceiling == &given; got != tc.back || r.counts.stats.Rewinds == 1 != tc.back || r.failuresBeforeProgress != tc.left {
 			t.Errorf("%+v: back: %v, want %v; %d failures, %d rewinds", tc.ends, got, tc.back, r.failuresBeforeProgress, r.counts.stats.Rewinds)
 		}
 	}
@@ -420,7 +421,7 @@ func TestChooseReadsOlder(t *testing.T) {
 	s := openStore(t, dir, "ckpt-*")
 	s.ReadRecords()
 	s.Refresh(true)
-	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: 3}
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: &Checkpoint{Step: 3}}
 	if r.choose(t.Context()); r.attempt.given == nil || r.attempt.given.Step != 1 || r.counts.stats.FailedSaves != 1 {
 		t.Errorf("it is given %v; %d do not count", r.attempt.given, r.counts.stats.FailedSaves)
 	}

@@ -293,7 +293,7 @@ func TestCannotBringBack(t *testing.T) {
 	disk := &childtest.Swappable{FS: atomicfile.OrOS(nil)}
 	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: storeOn(t, disk, dir, "last*")}
 	r.store.Refresh(true)
-	c, _ := r.store.Newest(noCeiling)
+	c, _ := r.store.Newest()
 	childtest.Must(t, os.Remove(name))
 	disk.FS = childtest.PickyDisk{FS: disk.FS, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
 	if r.tryBringBack(t.Context(), c) || strings.Count(log.String(), "cannot bring back") != 1 {
@@ -311,7 +311,7 @@ func TestDamagedIsNotGone(t *testing.T) {
 	dir, log := t.TempDir(), newScreen()
 	name := filepath.Join(dir, "last.safetensors")
 	childtest.Write(t, name, childtest.Tensors())
-	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: openStore(t, dir, "last*"), ceiling: noCeiling}
+	r := &run{Supervisor: &Supervisor{}, log: logTo(log), counts: &counts{}, store: openStore(t, dir, "last*")}
 	r.store.Refresh(true)
 	childtest.Write(t, name, "x")
 	r.store.Refresh(true)

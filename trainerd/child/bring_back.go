@@ -9,15 +9,15 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// How long a disk that does not take a copy back is left alone before it is asked again.
+// How long to wait before a disk that does not take a copy is tried again.
 const (
 	firstBringBack = time.Second
 	lastBringBack  = 20 * time.Second
 )
 
-// bringBack gives a program that overwrites its checkpoint the copy of it. It waits for a
-// disk that does not take that: the program would begin from the beginning, and in the end
-// overwrite what the copy is of. Meanwhile the run does what it is asked, as between two starts.
+// bringBack puts the copy of a checkpoint that the program overwrites in its place. It waits for a
+// disk that does not take it: the program would train from the beginning, and finally overwrite what
+// the copy is of. Meanwhile the run handles requests, as between two starts.
 func (r *run) bringBack(ctx context.Context, c Checkpoint) {
 	r.awaitDisk(ctx, func() bool { return r.tryBringBack(ctx, c) })
 }
@@ -46,7 +46,7 @@ func (r *run) tryBringBack(ctx context.Context, c Checkpoint) bool {
 	return !again
 }
 
-// bringBackGone gives a program its only checkpoint back, which is not there.
+// bringBackGone puts the copy of the program's only checkpoint in its place when that is missing.
 func (r *run) bringBackGone(ctx context.Context) {
 	for _, c := range r.store.Gone() {
 		r.log.Warn("the checkpoint is gone; the program was killed before it had written the next", "checkpoint", c.Path)
@@ -54,8 +54,8 @@ func (r *run) bringBackGone(ctx context.Context) {
 	}
 }
 
-// bringBackLost gives a program its only checkpoint back if the disk has not taken what it
-// was overwritten with.
+// bringBackLost puts the copy of the program's only checkpoint in its place if the disk has not
+// taken what it was overwritten with.
 func (r *run) bringBackLost(ctx context.Context) {
 	for _, c := range r.store.Lost() {
 		r.bringBack(ctx, c)

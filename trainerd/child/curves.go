@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -24,6 +25,13 @@ const (
 	ownRun     = eventlog.OwnRun
 	purgeInfix = eventlog.MarkInfix
 )
+
+// foreignEvents is what a run has found, and logged once, about the events that the program itself writes.
+type foreignEvents struct {
+	mixed    bool            // they cannot be separated from trainerd's
+	beyond   []string        // links to them that lead out of the logdir
+	counting map[string]bool // folders where they count other steps than the reports
+}
 
 // isForeignEvents reports whether a file has events of the program.
 func isForeignEvents(base string) bool {
@@ -62,10 +70,10 @@ func (r *run) makeWay() {
 		return // what waits for a file would not come along
 	}
 	if err := r.moveEvents(); err != nil {
-		if !r.mixed {
+		if !r.foreign.mixed {
 			r.log.Warn("cannot separate the events of this run from the program's", "err", err)
 		}
-		r.mixed = true
+		r.foreign.mixed = true
 		return
 	}
 	r.log.Info("the program writes events into the logdir; those of trainerd are in a run of their own", "run", ownRun)
@@ -119,8 +127,8 @@ func (r *run) purgeFrom(step int64, after *Checkpoint) {
 	}
 	r.attempt.purgedFrom = step
 	for _, link := range r.attempt.eventFiles.beyond {
-		if !slices.Contains(r.saidBeyond, link) {
-			r.saidBeyond = append(r.saidBeyond, link)
+		if !slices.Contains(r.foreign.beyond, link) {
+			r.foreign.beyond = append(r.foreign.beyond, link)
 			r.log.Warn("this link leads out of the logdir to a folder with events, where trainerd writes nothing; curves that the program writes there step back at a restart; have the logdir itself there, or the folder in the logdir", "link", link)
 		}
 	}
@@ -231,7 +239,7 @@ func (r *run) dropAhead(marks []string) (left []string) {
 }
 
 // notPurged is purgedFrom of a start that has no marks.
-const notPurged = int64(noCeiling)
+const notPurged = int64(math.MaxInt64)
 
 // purgeAt takes the first report of a start, which says where the program
 // really continues.

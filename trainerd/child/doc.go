@@ -82,8 +82,8 @@
 // must handle the signal before its first report. On Linux, one that does not handle
 // it, such as torchrun, does not get it: the nearest processes below it that do get it.
 //
-// If the program fails twice in a row before its first report, both times starting
-// from the same checkpoint, it is given the previous one. If it has done nothing
+// If the program fails twice in a row before it has reported or saved anything, both times
+// starting from the same checkpoint, it is given the previous one. If it has done nothing
 // since that checkpoint was written, and its format does not show whether it is
 // complete, it may be unfinished: it goes to damaged/, even if there is no previous
 // one, and comes back if the program fails without it too.

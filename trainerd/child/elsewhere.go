@@ -9,6 +9,15 @@ func (r *run) warnElsewhere() {
 		r.log.Warn("child.checkpoints means only a part of what this program saves together; a kill between the two files may leave weights of one epoch and the number of another", "checkpoints", r.Checkpoints, "instead", both)
 	}
 	r.warnOutside()
+	r.noteReused()
+}
+
+// noteReused logs, once, that the numbers in the names of the checkpoints are not what orders them.
+func (r *run) noteReused() {
+	if r.store.Reuses() && !r.saidReused {
+		r.saidReused = true
+		r.log.Info("the program uses the numbers in the names of its checkpoints again; the newest is the one that was written last", "checkpoints", r.Checkpoints)
+	}
 }
 
 // warnOutside logs, once, that checkpoints are not managed since a link leads to them.

@@ -29,8 +29,8 @@ type ending struct {
 	stage int
 	next  <-chan time.Time // when the next stage is due
 	saved bool             // a checkpoint came since it began
-	said  time.Duration    // after which the log last had that it is waited for
-	left  bool             // the log has which processes the program has left are waited for
+	said  time.Duration    // how long it had taken when the log last said that it is waited for
+	left  bool             // the log has named the leftover processes that are waited for
 }
 
 func (r *run) newEnding() *ending { return &ending{begun: time.Now(), step: r.attempt.step} }
@@ -55,7 +55,7 @@ func (r *run) sayEnding() {
 	r.log.Warn("still waiting", "for", what, "since", e.said.Round(time.Second))
 }
 
-// sayLeft logs once which processes an end waits for that the program has left.
+// sayLeft logs once which leftover processes an end waits for.
 func (r *run) sayLeft() {
 	e, a := r.attempt.ending, r.attempt.process
 	if e.left || a == nil || a.outlived() < usualEnd {
@@ -67,11 +67,11 @@ func (r *run) sayLeft() {
 	}
 }
 
-// usualEnd is how long what a program has left may take to end without a line in the log.
+// usualEnd is how long leftover processes may take to end before the log names them.
 const usualEnd = time.Second
 
-// endOutliving kills what has outlived a program that has failed, or that has saved all and
-// ended, as data loaders do that ignore SIGTERM. Before a save, it may be what saves.
+// endOutliving kills processes that outlive a program which has failed, or has saved everything
+// and ended: data loaders may ignore SIGTERM. Before the save they may be what saves.
 func (r *run) endOutliving() {
 	e := r.attempt.ending
 	if e == nil {
@@ -84,8 +84,8 @@ func (r *run) endOutliving() {
 	r.enter(killed)
 }
 
-// terminate asks the program to end: with a save before, if the program knows a
-// signal for that and has something new. It does nothing when that was done.
+// terminate asks the program to end, after a save if it knows a signal for that and
+// has something new. A second call does nothing.
 func (r *run) terminate() {
 	if r.attempt.ending != nil {
 		return
@@ -101,8 +101,8 @@ func (r *run) terminate() {
 	r.enter(toldProgram)
 }
 
-// canSaveFirst reports whether a program is worth asking. Before its first report
-// it may not know the signal.
+// canSaveFirst reports whether to ask the program for a save first. Before its first
+// report it may not handle the signal yet.
 func (r *run) canSaveFirst() bool {
 	return r.SaveSignal != 0 && r.Checkpoints != "" && r.grace() > 0 && !r.attempt.hung && r.attempt.step >= 0 && r.attempt.step > r.prompter.covered
 }
@@ -230,7 +230,7 @@ func (r *run) saveLost(exit Exit) error {
 	if e.saved && (e.stage != killed || !r.trainedOn()) {
 		return nil
 	}
-	c, ok := r.store.Newest(noCeiling)
+	c, ok := r.store.Newest()
 	if ok && c.OnTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
 		ok = false
 	}
@@ -250,14 +250,14 @@ func (r *run) mayBeLoading() bool {
 	if r.hasTrained() {
 		return false
 	}
-	_, ok := r.store.Newest(noCeiling)
+	_, ok := r.store.Newest()
 	return ok || r.attempt.given == nil
 }
 
 // trainedOn reports whether a program that had to be killed has done more steps after its
 // last checkpoint: it has not taken the signal to end for one to save.
 func (r *run) trainedOn() bool {
-	c, ok := r.store.Newest(noCeiling)
+	c, ok := r.store.Newest()
 	return !ok || r.lacksSteps(c, r.attempt.step-1)
 }
 

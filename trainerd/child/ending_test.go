@@ -293,7 +293,7 @@ func (d failingDisk) SyncDir(name string) error {
 }
 
 // TestStopOnBadDisk has a program that saves at a stop, while the disk takes nothing from
-// trainerd: what cannot be made durable is no checkpoint to promise, and stays where it is.
+// trainerd: what cannot be made durable is not a checkpoint to promise, and stays where it is.
 func TestStopOnBadDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, _ := simulate(t, func(p *simProgram) int {

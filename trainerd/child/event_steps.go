@@ -28,16 +28,16 @@ const otherSteps = 4
 // countsOther reports whether the program's events in a folder of the logdir count other
 // steps than it reports, which have come so far in this run.
 func (r *run) countsOther(dir string, reached int64) bool {
-	if r.counting[dir] || reached <= 0 {
-		return r.counting[dir]
+	if r.foreign.counting[dir] || reached <= 0 {
+		return r.foreign.counting[dir]
 	}
 	if highest := r.highestStep(dir); highest <= otherSteps*reached || highest <= otherSteps*r.reportedBefore() {
 		return false
 	}
-	if r.counting == nil {
-		r.counting = map[string]bool{}
+	if r.foreign.counting == nil {
+		r.foreign.counting = map[string]bool{}
 	}
-	r.counting[dir] = true
+	r.foreign.counting[dir] = true
 	r.log.Info("the events in this folder count other steps than the program reports, so a restart is not marked among them; TensorBoard may show repeated points twice", "folder", r.abs(dir))
 	return true
 }

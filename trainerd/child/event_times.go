@@ -42,7 +42,7 @@ func (r *run) continuesAfter(c *Checkpoint, next int64) bool {
 }
 
 // stepsIn returns the steps of the points in a folder, unless there are too many bytes to read, or
-// their times are none of a clock.
+// their times are not from a clock.
 func (r *run) stepsIn(dir string, left *int64) (steps []written, ok bool) {
 	first := map[int64]float64{}
 	for _, name := range r.eventFilesIn(dir, isForeignEvents) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/system"
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
@@ -374,3 +375,25 @@ type ChiefError struct {
 }
 
 func (e *ChiefError) Error() string { return "the chief, on " + e.Host + ", has ended: " + e.Reason }
+
+// followChief does on a worker's node what the chief does with its running program: it has
+// it save, or pauses it.
+func (f *follower) followChief(job jobState) {
+	if f.attempt.process == nil || job.start != f.at || job.Chief != f.chief {
+		return
+	}
+	if job.Save.Number > f.attempt.save.Number && f.SaveSignal != 0 {
+		f.attempt.saveDue = time.After(min(time.Until(job.Save.At), newsTime)) // clocks may differ
+	}
+	f.attempt.save = job.Save
+	if job.Paused == f.attempt.paused || job.Paused && f.attempt.ending != nil {
+		return
+	}
+	sig := system.SigCont
+	if job.Paused {
+		sig = system.SigStop
+	}
+	f.checkSignal(f.sendAll(sig))
+	f.attempt.paused = job.Paused
+	f.observer.Paused(job.Paused)
+}

@@ -36,7 +36,7 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 			return exit, err
 		}
 		pause, again := r.budget.next(time.Now(), &exit, r.attempt.progressed)
-		if !again || pause > 0 || r.paused {
+		if pause > 0 || r.paused {
 			r.settleRest()
 		}
 		r.observer.Ended(exit, again, pause)

@@ -1,12 +1,9 @@
 package child
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
-	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
@@ -85,24 +82,6 @@ func measurementsOf(r *Report, step int64, all checkpoint.Measurements) checkpoi
 		all = all.With(v.Tag, checkpoint.Measurement{Value: v.Value, Step: step, Source: manifest.SourceProgram})
 	}
 	return all
-}
-
-// useRoot takes a folder for the logdir.
-func (r *run) useRoot(root *os.Root) {
-	r.root, r.disk = root, r.FS
-	if r.disk == nil {
-		r.disk = atomicfile.InRoot(root)
-	}
-	options := found.Options{FS: r.disk, Retention: r.Retention, Metrics: r.measured.of, Now: r.moment, IsPast: r.isPast}
-	if r.MaxRewinds > 0 {
-		options.Spared = r.spared
-	}
-	r.store = found.New(root, r.Checkpoints, options)
-}
-
-// abs returns the absolute name of a file below the logdir.
-func (r *run) abs(name string) string {
-	return filepath.Join(r.root.Name(), filepath.FromSlash(name))
 }
 
 // measure notes what the program reports, for the checkpoints of that step: one

@@ -18,7 +18,7 @@ import (
 )
 
 // TestStopOfAllOneByOne has all nodes stopped, the chief last: before it has begun the next start,
-// which would have made the steps again that the program had not saved. That is no success, unless
+// which would have made the steps again that the program had not saved. That is not a success, unless
 // it has saved them.
 func TestStopOfAllOneByOne(t *testing.T) {
 	for _, tc := range []struct {

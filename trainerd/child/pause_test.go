@@ -211,7 +211,7 @@ func TestPauseBetweenStarts(t *testing.T) {
 	}
 }
 
-// A pause is no hang, however long it is: the time without a step begins with its end, also
+// A pause is not a hang, however long it is: the time without a step begins with its end, also
 // where another chief has begun it.
 func TestPauseIsNoHang(t *testing.T) {
 	for _, takesOver := range []bool{false, true} {

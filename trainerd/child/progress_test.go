@@ -365,3 +365,27 @@ func TestNoSaveIsAskedForAtTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestSilentProgressIsNoFailureToStart has a program without reports that fails after each save: it begins where the one
+// before has come to, and no checkpoint is passed over as one that it cannot load.
+func TestSilentProgressIsNoFailureToStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			given = append(given, filepath.Base(p.variable("TRAINERD_CHECKPOINT")))
+			n := len(given)
+			if n == 6 {
+				return 0
+			}
+			p.sleep(time.Minute)
+			childtest.Write(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d.safetensors", n)), childtest.TensorsOf(n))
+			return 1
+		})
+		_, err := sv.Run(t.Context())
+		want := []string{".", "ckpt-1.safetensors", "ckpt-2.safetensors", "ckpt-3.safetensors", "ckpt-4.safetensors", "ckpt-5.safetensors"}
+		if err != nil || !slices.Equal(given, want) {
+			t.Errorf("Run = %v, started from %q\n%s", err, given, log)
+		}
+	})
+}

@@ -129,7 +129,7 @@ func (n naming) killedAtEach(t *testing.T, left string) {
 		if slices.ContainsFunc(files, func(name string) bool { return atomicfile.IsTemp(filepath.Base(name)) }) {
 			t.Errorf("killed at %s: left are %v", disk.Failed(), files)
 		}
-		if c, ok := r.store.Newest(noCeiling); ok != (left != "nothing") || ok && childtest.Read(t, filepath.Join(dir, of("10"))) != want {
+		if c, ok := r.store.Newest(); ok != (left != "nothing") || ok && childtest.Read(t, filepath.Join(dir, of("10"))) != want {
 			t.Errorf("killed at %s: the newest is %v, of %v", disk.Failed(), c, files)
 		}
 		if disk.Failed() == "" {

@@ -71,7 +71,7 @@ func (p *jsonParser) value(name string, depth int) bool {
 	return true
 }
 
-// number takes a number. That of wall_time is no curve.
+// number takes a number. That of wall_time is not a curve.
 func (p *jsonParser) number(name string, v float64) {
 	if name != "wall_time" {
 		p.add(name, v)

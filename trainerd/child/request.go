@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -14,9 +13,6 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
-
-// noCeiling is above all steps.
-const noCeiling = math.MaxInt64
 
 // ErrNotRunning says that no program is running that could fulfil the request.
 var ErrNotRunning = errors.New("the program is not running at the moment")
@@ -34,18 +30,18 @@ type request struct {
 	answer chan<- error // has room
 }
 
-// inbox is where a run hears requests, and until when. The zero inbox is that of a run which does
-// not hear them yet.
+// inbox takes the requests to a run, until closed is. The zero inbox is that of a run which does not
+// take any yet.
 type inbox struct {
 	requests chan request
 	closed   chan struct{}          // closed
 	waits    atomic.Pointer[string] // what the run waits for, nil for nothing that is known
 }
 
-// hearing is how long a request waits to be heard. A look for checkpoints may take seconds.
+// hearing is how long a request waits to be taken. A look for checkpoints may take seconds.
 const hearing = 10 * time.Second
 
-// busy says why nobody hears a request.
+// busy says why a request is not taken.
 func (h *inbox) busy() error {
 	what := "the disk of the logdir"
 	if known := h.waits.Load(); known != nil {
@@ -133,7 +129,7 @@ func (r *run) addSaver(saved chan<- Checkpoint) error {
 	return nil
 }
 
-// answerSavers tells a checkpoint to those who wait for it.
+// answerSavers answers the calls of Save that a checkpoint fulfils.
 func (r *run) answerSavers(c Checkpoint) {
 	r.savers = slices.DeleteFunc(r.savers, func(s saver) bool {
 		if r.precedes(c, s.asked, s.step) {
@@ -144,9 +140,9 @@ func (r *run) answerSavers(c Checkpoint) {
 	})
 }
 
-// precedes reports whether a checkpoint that is found after the program was asked to save is none
-// that it has made for that: it lacks steps that had been reported then, at least one more than the
-// program may count ahead. It was written before, or in the background since before.
+// precedes reports whether a checkpoint that was found after a request to save does not answer it:
+// it was written before, or begun before in the background. It lacks steps that had been reported
+// by then, and more than the one by which a program may count ahead.
 func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
 	if r.namesReports() && lacksByName(c, step) {
 		return true
@@ -155,8 +151,8 @@ func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
 	return isOlder && (step < 0 || r.lacksSteps(c, step-1))
 }
 
-// lacksByName reports whether the name of a checkpoint says that it lacks steps up to one that
-// the program may have counted ahead.
+// lacksByName reports whether the name of a checkpoint says that it lacks steps up to the one
+// given, even of a program that counts one ahead.
 func lacksByName(c Checkpoint, step int64) bool { return c.NamesStep() && c.Step < step-1 }
 
 // namesReports reports whether a checkpoint has shown that the names have the steps of the reports.

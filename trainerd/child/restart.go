@@ -52,7 +52,7 @@ type budget struct {
 // counted, and a disk may be full for days.
 const fullDiskPause = 10 * time.Second
 
-// next takes the end of a start that was no success, and returns how long to
+// next takes the end of a start that was not a success, and returns how long to
 // wait before another, or false when there is to be no other. progressed says that
 // it got further than all before.
 func (b *budget) next(now time.Time, e *Exit, progressed bool) (pause time.Duration, again bool) {

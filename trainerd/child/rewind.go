@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// rewinds is what a run remembers of losses that were no numbers.
+// rewinds is what a run remembers of losses that were not numbers.
 type rewinds struct {
 	given   string    // the path of the checkpoint of this start, "" for none
 	good    int64     // step of the last finite loss, -1 before the first

@@ -23,53 +23,64 @@ type run struct {
 	*Supervisor
 	log      *slog.Logger
 	observer Observer
-	logdir   string    // absolute
-	groupDir string    // whose lock the processes of this node hold: the logdir, or a folder in it
-	nodes    *nodes    // nil for one node
-	follows  bool      // another node is the chief
-	job      jobState  // of the current start, on all nodes
-	earlier  *jobState // the start of an earlier chief whose reports are not all taken yet, nil for none
+	out      *output
+	inbox    inbox
+	ectx     context.Context // for events, which a stop does not interrupt
+
+	// The logdir.
+	logdir   string // absolute
 	lock     *logdir.Lock
 	root     *os.Root
 	disk     atomicfile.FS // what changes the logdir
-	store    *found.Store
 	events   *events
-	ectx     context.Context // for events, which a stop does not interrupt
-	out      *output
-	budget   budget
-	inbox    inbox
+	lost     error     // it is not this run's any more
+	relocked int       // how often the lock file was made again
+	remade   time.Time // when it last was, perhaps with the folder of the nodes, which then publish their states again
 
+	// The nodes.
+	nodes    *nodes    // nil for one node
+	groupDir string    // whose lock the processes of this node hold: the logdir, or a folder in it
+	follows  bool      // another node is the chief
+	job      jobState  // of the current start, on all nodes
+	earlier  *jobState // the start of an earlier chief whose reports are not all taken yet, nil for none
+
+	// The starts of the program.
+	attempt                attempt // the current one
 	attempts               int
-	firstStep              int64 // of the first report of a start without a checkpoint
-	maxStep                int64 // the highest step of all reports, -1 for none
-	ceiling                int64 // checkpoints from this step on are not trusted
-	aside                  *aside
-	outside                string // a link that leads out of the logdir, and is in the log
-	failuresBeforeProgress int    // starts in a row that failed before their first report
-	savers                 []saver
-	prompter               prompter
-	measured               measured
-	counts                 *counts
+	budget                 budget
+	paused                 bool // until Resume; no start begins meanwhile
 	hangAfter              time.Duration
-	rewinds                rewinds
-	verdicts               <-chan []found.Verdict // of the refresh under way, nil for none
-	intact                 []Checkpoint           // with which the next start may begin, and that are not verified yet
-	unsettled              bool                   // the newest start has ended, or begun, before all that was saved is verified
-	nextLook               time.Time              // for new checkpoints, at the earliest: see lookSpacing
-	lost                   error                  // the logdir is not this run's any more
-	relocked               int                    // how often the lock file was made again
-	remade                 time.Time              // when it last was, perhaps with the folder of the nodes, who tell their states again
-	paused                 bool                   // until Resume; no start begins meanwhile
-	socketless             bool                   // the log has that the program gets no socket
-	mixed                  bool                   // the log has that its events cannot be separated from the program's
-	saidBeyond             []string               // links out of the logdir that the log has
-	counting               map[string]bool        // folders whose events count other steps than the reports
-	attempt                attempt
+	failuresBeforeProgress int // starts in a row that failed before they reported or saved anything
+
+	// What it reports.
+	firstStep int64 // of the first report of a start without a checkpoint
+	maxStep   int64 // the highest step of all reports, -1 for none
+	measured  measured
+	counts    *counts
+
+	// Its checkpoints.
+	store     *found.Store
+	nextLook  time.Time              // for new ones, at the earliest: see lookSpacing
+	verdicts  <-chan []found.Verdict // of the refresh under way, nil for none
+	intact    []Checkpoint           // with which the next start may begin, and that are not verified yet
+	unsettled bool                   // the newest start has ended, or begun, before all that was saved is verified
+	ceiling   *Checkpoint            // it, and what is newer, is not trusted; nil for none
+	continued time.Time              // when the newest start that has reported something began
+	aside     *aside
+	rewinds   rewinds
+	prompter  prompter
+	savers    []saver
+
+	// What the log has already.
+	socketless bool   // the program gets no socket
+	saidReused bool   // numbers of checkpoints are used again
+	outside    string // the link to checkpoints that leads out of the logdir
+	foreign    foreignEvents
 
 	turns atomic.Int64 // of the loop while a program runs
 }
 
-// open makes the run ready for the first start.
+// open prepares the run for the first start.
 func (sv *Supervisor) open(ctx context.Context) (*run, error) {
 	if len(sv.Command) == 0 || sv.Command[0] == "" {
 		return nil, errors.New("child: there is no command to run")
@@ -99,7 +110,7 @@ func (sv *Supervisor) newRun(ctx context.Context) *run {
 	r := &run{
 		Supervisor: sv, log: logging.OrDiscard(sv.Log), observer: sv.Observer, ectx: context.WithoutCancel(ctx),
 		out: newOutput(sv.Stdout, sv.Stderr), budget: budget{Restarts: sv.Restarts.withDefaults()}, prompter: sv.prompter(),
-		inbox: inbox{requests: make(chan request), closed: make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, ceiling: noCeiling, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
+		inbox: inbox{requests: make(chan request), closed: make(chan struct{})}, counts: &counts{first: -1}, maxStep: -1, attempt: attempt{step: -1}, hangAfter: sv.HangAfter,
 	}
 	if r.observer == nil {
 		r.observer = nobody{}
@@ -142,6 +153,24 @@ func (r *run) openLogdir() (err error) {
 	return err
 }
 
+// useRoot takes a folder for the logdir.
+func (r *run) useRoot(root *os.Root) {
+	r.root, r.disk = root, r.FS
+	if r.disk == nil {
+		r.disk = atomicfile.InRoot(root)
+	}
+	options := found.Options{FS: r.disk, Retention: r.Retention, Metrics: r.measured.of, Now: r.moment, IsPast: r.isPast}
+	if r.MaxRewinds > 0 {
+		options.Spared = r.spared
+	}
+	r.store = found.New(root, r.Checkpoints, options)
+}
+
+// abs returns the absolute name of a file below the logdir.
+func (r *run) abs(name string) string {
+	return filepath.Join(r.root.Name(), filepath.FromSlash(name))
+}
+
 // joinNodes makes this process a node of the job.
 func (r *run) joinNodes() (err error) {
 	r.groupDir = r.logdir
@@ -158,7 +187,7 @@ func (r *run) joinNodes() (err error) {
 	return nil
 }
 
-// scan looks at what an earlier run has left.
+// scan reads what an earlier run has left.
 func (r *run) scan(ctx context.Context) error {
 	for _, err := range r.store.ReadRecords() {
 		if errors.Is(err, ckptfmt.ErrVersion) { // what it says would be lost

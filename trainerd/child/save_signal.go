@@ -64,25 +64,3 @@ func (r *run) checkSaveSignal(err error) {
 		r.checkSignal(err)
 	}
 }
-
-// followChief does on a worker's node what the chief does with its running program: it has
-// it save, or pauses it.
-func (f *follower) followChief(job jobState) {
-	if f.attempt.process == nil || job.start != f.at || job.Chief != f.chief {
-		return
-	}
-	if job.Save.Number > f.attempt.save.Number && f.SaveSignal != 0 {
-		f.attempt.saveDue = time.After(min(time.Until(job.Save.At), newsTime)) // clocks may differ
-	}
-	f.attempt.save = job.Save
-	if job.Paused == f.attempt.paused || job.Paused && f.attempt.ending != nil {
-		return
-	}
-	sig := system.SigCont
-	if job.Paused {
-		sig = system.SigStop
-	}
-	f.checkSignal(f.sendAll(sig))
-	f.attempt.paused = job.Paused
-	f.observer.Paused(job.Paused)
-}

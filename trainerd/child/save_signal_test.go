@@ -147,7 +147,7 @@ func TestAskToSaveTwice(t *testing.T) {
 	}
 }
 
-// The time until all nodes know of a request is no part of a save: it does not lengthen the
+// The time until all nodes know of a request is not part of a save: it does not lengthen the
 // pause by max_save_share. But it is at risk.
 func TestNodesSaveBudget(t *testing.T) {
 	for _, tc := range []struct {

@@ -29,45 +29,45 @@ func addressOf(ln system.Listener) string {
 }
 
 // closeSocket removes the socket of a start, if it has one.
-func (a *process) closeSocket() {
-	if a.listener != nil {
-		a.listener.Close()
+func (p *process) closeSocket() {
+	if p.listener != nil {
+		p.listener.Close()
 	}
 }
 
 // accept reads from all who connect until drain sets a deadline, and then from those who wait: on a busy
 // machine they may have done so for long, and the next start waits for nobody else.
-func (a *process) accept() {
+func (p *process) accept() {
 	slots := make(chan struct{}, maxConnections)
-	next, last := a.listener.Accept, time.Time{} // the end for all, once drain has come
+	next, last := p.listener.Accept, time.Time{} // the end for all, once drain has come
 	for last.IsZero() || time.Now().Before(last) {
 		conn, err := next()
 		switch {
 		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
 			time.Sleep(acceptRetry) // who has connected waits
 		case last.IsZero() && errors.Is(err, os.ErrDeadlineExceeded):
-			next, last = a.listener.AcceptWaiting, time.Now().Add(drainTime)
+			next, last = p.listener.AcceptWaiting, time.Now().Add(drainTime)
 		case err != nil:
 			return
 		default:
-			a.hear(conn, slots)
+			p.hear(conn, slots)
 		}
 	}
 }
 
 // hear reads from one that has connected, unless too many have.
-func (a *process) hear(conn net.Conn, slots chan struct{}) {
+func (p *process) hear(conn net.Conn, slots chan struct{}) {
 	select {
 	case slots <- struct{}{}:
 	default:
 		conn.Close()
 		return
 	}
-	a.readers.Go(func() {
+	p.readers.Go(func() {
 		defer func() { <-slots }()
 		defer conn.Close()
-		a.track(conn)
-		a.read(conn, source{parse: true})
-		a.untrack(conn)
+		p.track(conn)
+		p.read(conn, source{parse: true})
+		p.untrack(conn)
 	})
 }

@@ -14,8 +14,8 @@ func (r *run) await(what string, f func()) {
 	f()
 }
 
-// saysWaiting has the observer, and those whose requests are not heard, know what is waited for, until end
-// is called.
+// saysWaiting tells the observer, and those whose requests are not taken, what is waited for, until end is
+// called.
 func (r *run) saysWaiting(what string) (end func()) {
 	before := r.inbox.waits.Swap(&what)
 	r.observer.Waits(what)

@@ -10,7 +10,7 @@ import "context"
 // leaveUnsettled looks at what a program that has failed has saved and what is not verified yet, and reports
 // whether the next start may come before that is. Where the run may end, or something is to be mended, it is not.
 func (r *run) leaveUnsettled(ctx context.Context, e *Exit, stopped bool) bool {
-	isEnd := stopped || ctx.Err() != nil || r.lost != nil || e.Code == 0
+	isEnd := stopped || e.Code == 0
 	isAwaited := r.attempt.ending != nil || r.attempt.nan != nil || len(r.savers) > 0
 	if isEnd || isAwaited || r.nodes != nil {
 		return false
@@ -19,9 +19,8 @@ func (r *run) leaveUnsettled(ctx context.Context, e *Exit, stopped bool) bool {
 	if !ok {
 		return false
 	}
-	r.intact, r.unsettled = intact, r.verdicts != nil || len(intact) > 0
+	r.intact, r.unsettled = intact, true
 	for _, c := range intact {
-		r.attempt.saves = true
 		r.reach(c)
 	}
 	return true
@@ -43,13 +42,13 @@ func (r *run) settleRest() {
 // newest returns the newest checkpoint that a start may begin with.
 func (r *run) newest(ctx context.Context) (c Checkpoint, ok bool) {
 	if n := len(r.intact); n > 0 {
-		known, any := r.store.Newest(noCeiling)
+		known, any := r.store.Newest()
 		if c = r.intact[n-1]; !any || c.IsNewer(&known) {
 			return c, true
 		}
 	}
 	r.endRefresh() // which must not learn of a checkpoint at the same time
-	c, ok, bad := r.store.NewestRead(ctx, r.ceiling)
+	c, ok, bad := r.store.BeforeRead(ctx, r.ceiling)
 	r.skip(bad)
 	return c, ok
 }

@@ -243,3 +243,30 @@ func TestSettledInThePause(t *testing.T) {
 		end()
 	})
 }
+
+// TestSettledBeforeItIsPassedOver has a program that fails twice with what it has saved last, while the disk still takes
+// that: once that is done, it is given the one before.
+func TestSettledBeforeItIsPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		sv, log, disk := killedAfterSave(t, false, func(p *simProgram) int {
+			given = append(given, filepath.Base(p.variable("TRAINERD_CHECKPOINT")))
+			p.sleep(10 * time.Second) // no pause is left to wait in
+			if len(given) < 3 {
+				return 1
+			}
+			return 0
+		})
+		sv.Retention = nil
+		time.AfterFunc(time.Hour, func() {
+			if len(given) != 2 {
+				t.Errorf("given %q before it is known whether the newest counts", given)
+			}
+			close(disk.ends)
+		})
+		_, err := sv.Run(t.Context())
+		if want := []string{disk.name, disk.name, "ckpt-1.safetensors"}; err != nil || !slices.Equal(given, want) {
+			t.Errorf("Run = %v, given %q\n%s", err, given, log)
+		}
+	})
+}

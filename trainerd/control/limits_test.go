@@ -258,7 +258,7 @@ func TestManyLongTags(t *testing.T) {
 	}
 }
 
-// What answers may be no daemon of ours, or one that ends in the middle.
+// What answers may not be a daemon of ours, or one that ends in the middle.
 func TestOddAnswers(t *testing.T) {
 	status, err := json.Marshal(Status{})
 	if err != nil {

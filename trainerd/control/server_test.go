@@ -394,7 +394,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// A link to a socket that is left of a killed process is no obstacle either, wherever the
+// A link to a socket that is left of a killed process is not an obstacle either, wherever the
 // socket is now, and a link that is another's by now stays.
 func TestStaleLink(t *testing.T) {
 	for _, runtime := range []string{"", t.TempDir()} {
@@ -420,7 +420,7 @@ func TestStaleLink(t *testing.T) {
 	}
 }
 
-// The socket of a process that was killed is no obstacle.
+// The socket of a process that was killed is not an obstacle.
 func TestStaleSocket(t *testing.T) {
 	dir := t.TempDir()
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, SocketName), Net: "unix"})

@@ -182,7 +182,7 @@ func TestResumeWithOtherSplit(t *testing.T) {
 	}
 }
 
-// TestLongerTexts takes texts that are no lists any more for other data: their words have other
+// TestLongerTexts takes texts that are not lists any more for other data: their words have other
 // weights.
 func TestLongerTexts(t *testing.T) {
 	schema := func(length int) *dataset.Schema {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestEvaluationOutlivesItsDisk has no room for the events of an evaluation for a while:
-// that is no failure, and they are there in the end.
+// that is not a failure, and they are there in the end.
 func TestEvaluationOutlivesItsDisk(t *testing.T) {
 	j := &job{config: &config.Config{Logdir: t.TempDir()}, log: slog.New(slog.DiscardHandler)}
 	e := &evaluator{job: j, result: &evaluation{names: []string{"loss"}, values: []float64{1}}}
@@ -41,7 +41,7 @@ func TestEvaluationOutlivesItsDisk(t *testing.T) {
 }
 
 // TestEvaluationsFolderIsDeleted ends a run that has not evaluated, and whose events
-// have nowhere to go: that is no failure of the run.
+// have nowhere to go: that is not a failure of the run.
 func TestEvaluationsFolderIsDeleted(t *testing.T) {
 	j := &job{config: &config.Config{Logdir: t.TempDir()}, log: slog.New(slog.DiscardHandler)}
 	e := &evaluator{job: j}

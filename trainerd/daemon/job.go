@@ -68,7 +68,7 @@ func newJobWith(ctx context.Context, c *config.Config, data *dataset.Dataset) (*
 	return j, nil
 }
 
-// imageSize returns that of the data, nil for data that are no images.
+// imageSize returns that of the data, nil for data that are not images.
 func (j *job) imageSize() []int {
 	if j.data == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A checkpoint of a newer TensorFlow is no damage, whatever wanted its values.
+// A checkpoint of a newer TensorFlow is not damage, whatever wanted its values.
 func TestWarmStartNewer(t *testing.T) {
 	c := clustersConfig(t, "warm_start.from=../../fixtures/ckpt_v2/damaged/min_consumer_2/model.ckpt")
 	err := Run(t.Context(), c, RunOptions{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer), Again: "again"})

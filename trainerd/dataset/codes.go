@@ -65,7 +65,7 @@ func (p *Profile) isFarOff(field string) bool {
 }
 
 // missingBy counts the fields that are one of some words. Of many different values
-// it knows that all that are no numbers are.
+// it knows that all that are not numbers are.
 func (p *Profile) missingBy(words []string) (n int) {
 	if p.values == nil {
 		return p.words - p.units - p.bounds

@@ -188,7 +188,7 @@ func (p *columnPlan) used(o Options) (used []int, e *Error) {
 	return used, nil
 }
 
-// kinds returns what the columns hold that are no numbers.
+// kinds returns what the columns hold that are not numbers.
 func (p *columnPlan) kinds(o Options) (map[int]Kind, *Error) {
 	kinds := make(map[int]Kind)
 	for _, name := range o.Categories {

@@ -86,7 +86,7 @@ func tablesIn(dir string) (tables []string) {
 }
 
 // imagesBelow finds the images in a folder and those in it, in the order of their
-// names, as Keras does. What is hidden is no part of the data.
+// names, as Keras does. What is hidden is not part of the data.
 func imagesBelow(ctx context.Context, dir string) (found foundImages, err error) {
 	err = walkdir.Walk(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

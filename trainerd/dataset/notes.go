@@ -121,7 +121,7 @@ func (p *Profile) farOff() []string {
 	return []string{fmt.Sprintf(`%s: a value is %.0f standard deviations from the mean; such rows decide what is learnt from squared errors: correct them, leave them out, predict the logarithm, or set loss = "huber_loss" in [model]`, p.Name, off)}
 }
 
-// orderNotes finds rows that belong together, so that a random test part is no fair
+// orderNotes finds rows that belong together, so that a random test part is not a fair
 // one: rows in the order of time, and groups of rows with the same label.
 func (s *Survey) orderNotes(ctx context.Context, p *Plan) (notes []string, err error) {
 	groups := s.possibleGroups(p)

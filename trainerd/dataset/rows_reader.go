@@ -371,7 +371,7 @@ func (r *rowsReader) countClasses(names []string) (int, *Error) {
 }
 
 const (
-	// maxWords bounds the words of a category. More are no categories.
+	// maxWords bounds the words of a category. More are not categories.
 	maxWords = maxDistinct
 	// maxClasses bounds the classes of a label.
 	maxClasses = 1000

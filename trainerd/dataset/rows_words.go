@@ -30,7 +30,7 @@ func (v *vocabulary) renumber(values []float32, column, width int) {
 	}
 }
 
-// floats returns how many numbers of a row are no texts.
+// floats returns how many numbers of a row are not texts.
 func (r *rowsReader) floats() (n int) {
 	for _, t := range r.texts {
 		if t == nil {

@@ -98,7 +98,7 @@ func (s *Sample) classify(labels []float64, task Task, place string) error {
 		return &Error{File: place, Reason: "every label is the same", Hint: "check that they are the labels"}
 	}
 	const few = 20
-	filled := len(distinct) <= few || 4*len(distinct) >= 3*int(top) // hardly a number between is none
+	filled := len(distinct) <= few || 4*len(distinct) >= 3*int(top) // nearly every number up to the largest is a label
 	classes := whole && top <= maxClasses && 2*len(distinct) <= len(labels) && filled
 	s.Numbers = task == Regression || task == AnyTask && !classes
 	if !s.Numbers && !whole {

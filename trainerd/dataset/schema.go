@@ -209,7 +209,7 @@ func (f *Feature) index() map[string]int {
 	return words
 }
 
-// Parse returns the raw value of a field of feature i, which is no text, or what is wrong
+// Parse returns the raw value of a field of feature i, which is not text, or what is wrong
 // with it and what to do. Blanks around the field are ignored.
 func (s *Schema) Parse(v Vocabularies, i int, field string) (raw float32, reason, hint string) {
 	field = strings.TrimSpace(field)

@@ -11,28 +11,14 @@ func (d *Dataset) divide(train, test *source) error {
 	if d.opts.ShuffleBuffer > 0 && d.opts.Format == FormatTFRecord {
 		return d.divideStream(train, test)
 	}
-	rows := train.rows.count()
-	order := make([]uint32, rows)
-	arrange(order, d.opts.Shuffle, d.opts.Seed, splitEpoch)
-	tests := 0
-	if test == nil {
-		var err error
-		if tests, err = testRows(train.name, rows, d.opts); err != nil {
-			return err
-		}
-	}
-	trainOrder, testOrder := order[:rows-tests], order[rows-tests:]
-	if train.groups != nil && test == nil {
-		var e *Error
-		if trainOrder, testOrder, e = train.groups.split(order, tests); e != nil {
-			e.File, e.Name = train.name, d.opts.Group
-			return e
-		}
+	trainOrder, testOrder, err := d.splitRows(train, test != nil)
+	if err != nil {
+		return err
 	}
 	if train.groups != nil {
 		d.trainGroups = train.groups.of(trainOrder)
 	}
-	inTest := make(bitset, (rows+63)/64)
+	inTest := make(bitset, (train.rows.count()+63)/64)
 	for _, row := range testOrder {
 		inTest.set(int(row))
 	}
@@ -59,6 +45,30 @@ func (d *Dataset) divide(train, test *source) error {
 		return nil
 	}
 	return d.useTest(test, columns)
+}
+
+// splitRows returns which rows are trained with and which tested with, in their order. With a
+// test file, all are trained with.
+func (d *Dataset) splitRows(train *source, hasTestFile bool) (trainOrder, testOrder []uint32, err error) {
+	rows := train.rows.count()
+	order := make([]uint32, rows)
+	arrange(order, d.opts.Shuffle, d.opts.Seed, splitEpoch)
+	if hasTestFile {
+		return order, nil, nil
+	}
+	tests, err := testRows(train.name, rows, d.opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if train.groups == nil {
+		return order[:rows-tests], order[rows-tests:], nil
+	}
+	trainOrder, testOrder, e := train.groups.split(order, tests)
+	if e != nil {
+		e.File, e.Name = train.name, d.opts.Group
+		return nil, nil, e
+	}
+	return trainOrder, testOrder, nil
 }
 
 // useTest makes all examples of a file the test part.

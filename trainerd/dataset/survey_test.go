@@ -235,7 +235,7 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestMixedDecimalMarks says why numbers are no numbers where a table has two decimal marks.
+// TestMixedDecimalMarks says why numbers are not numbers where a table has two decimal marks.
 func TestMixedDecimalMarks(t *testing.T) {
 	s := survey(t, strings.ReplaceAll(tableText("turnover;margin;class", 40, func(i int) string {
 		return fmt.Sprintf("%d.%03d,50 €;%d.25 %%;%c", 1+i, i, i, 'a'+i%2)

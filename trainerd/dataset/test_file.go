@@ -118,7 +118,7 @@ func (s *Survey) sameColumn(t *Survey, column int) *Profile {
 	return t.Columns[i]
 }
 
-// unknownLabel says which of some labels is none that the plan predicts; "" for none.
+// unknownLabel says which label of a profile the plan does not predict, "" for none.
 func (s *Survey) unknownLabel(label *Profile, p *Plan) string {
 	if p.Numbers {
 		if label.kind() != KindNumber {

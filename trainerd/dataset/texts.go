@@ -209,7 +209,7 @@ func (f *Feature) appendText(x []float32, words map[string]int, text string) []f
 // one.
 type textRows struct {
 	floatRows          // without the texts
-	texts     []*texts // of each feature, nil for one that is no text
+	texts     []*texts // of each feature, nil for one that is not text
 }
 
 func (r *textRows) features(x []float32, i int) ([]float32, error) {

@@ -8,7 +8,7 @@ import (
 // wordCounter counts, for each word of each column of texts, the rows that have it.
 type wordCounter struct {
 	features []Feature
-	rows     [][]int64 // with each word; nil for features that are no texts
+	rows     [][]int64 // with each word; nil for features that are not texts
 	last     [][]int64 // the last row that had it
 	row      int64
 }

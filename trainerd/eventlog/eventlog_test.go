@@ -102,7 +102,7 @@ func TestCloseWritesWhatWaits(t *testing.T) {
 }
 
 // A disk that fails for a moment, or permanently, while the file is closed: the events go into a
-// new file, or the log has that they are lost, which is no error of the run.
+// new file, or the log has that they are lost, which is not an error of the run.
 func TestCloseOnFailingDisk(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

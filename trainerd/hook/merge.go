@@ -63,7 +63,7 @@ func canonicalTensor(name string) string {
 	return name + ":0"
 }
 
-// mergeOptions returns options that satisfy both; nil is none.
+// mergeOptions returns options that satisfy both; nil means no options.
 func mergeOptions(a, b *tfpb.RunOptions) *tfpb.RunOptions {
 	switch {
 	case b == nil:

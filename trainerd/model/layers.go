@@ -106,7 +106,7 @@ func (m *maker) dropout(x graph.Output) graph.Output {
 }
 
 // embeddingBag looks up a vector for each id, and combines those of a bag. Ids
-// below zero are none.
+// below zero do not count.
 func (m *maker) embeddingBag() {
 	b, size := m.b, int64(m.cfg.Embedding)
 	var bag graph.Output

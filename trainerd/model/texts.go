@@ -8,13 +8,13 @@ import (
 )
 
 // text adds what is learnt from a column of texts: for each word of the vocabulary 1 if the
-// text has it, else 0. Of texts that are no lists, the 1 is how rare the word is among the
+// text has it, else 0. Of texts that are not lists, the 1 is how rare the word is among the
 // training rows, and the whole is scaled to one length (tf-idf).
 func (m *maker) text(c rawColumn) (out graph.Output) {
 	b, words := m.b, int64(len(c.Vocabulary))
 	b.Scope("features/"+c.name(), func() {
 		ids := b.Cast("Cast", b.Slice("words", m.x, []int32{0, c.at}, []int32{-1, int32(c.Length)}), tfpb.DataType_DT_INT64)
-		numbers := b.AddV2("from_one", ids, b.Const("one", literal.Int64(1))) // 0 is no word
+		numbers := b.AddV2("from_one", ids, b.Const("one", literal.Int64(1))) // 0 is not a word
 		out = b.Slice("known", b.Present("present", numbers, words+1), []int32{0, 1}, []int32{-1, -1})
 		if !c.IsList() {
 			out = m.tfIDF(c, out)

@@ -138,7 +138,7 @@ func (s *Scorer) auc() *manifest.Metric {
 
 // areaUnder returns the probability that a row of a class has a higher score than
 // one of another class, equal ones counting a half (Mann and Whitney, 1947); nil
-// if there are not both, or a score is no number.
+// if there are not both, or a score is NaN.
 func areaUnder(scores []float32, labels []int32, class int32) *manifest.Metric {
 	if slices.ContainsFunc(scores, func(v float32) bool { return v != v }) {
 		return nil

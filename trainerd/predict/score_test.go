@@ -88,7 +88,7 @@ func TestScoreOfClasses(t *testing.T) {
 	}
 }
 
-// A model may answer what is no number, where a row is far from all that it was trained with: the
+// A model may answer NaN, where a row is far from all that it was trained with: the
 // score says so, in JSON too.
 func TestScoreWithoutNumbers(t *testing.T) {
 	nan := float32(math.NaN())

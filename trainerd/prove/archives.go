@@ -21,7 +21,7 @@ func diffNumbers(a, b []byte) []Tensor {
 	return diffLeaves(numbersIn(a), numbersIn(b))
 }
 
-// numbersIn returns the numbers in an archive of PyTorch that are no tensors, by their
+// numbersIn returns the numbers in an archive of PyTorch that are not tensors, by their
 // names; nil for any other file.
 func numbersIn(b []byte) map[string]any {
 	archive, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))

@@ -7,7 +7,7 @@ import (
 
 // leavesOfBoosted returns what a model of LightGBM has, by its name in each tree; nil for any
 // other text. The parameters are those of the last start, which counts the rounds that were
-// left: they are no state.
+// left: they are not state.
 func leavesOfBoosted(text string) map[string]any {
 	if !strings.HasPrefix(text, "tree\nversion=") {
 		return nil

@@ -169,7 +169,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// The names of the runs' own folders in checkpoints are no difference.
+// The names of the runs' own folders in checkpoints are not a difference.
 func TestPathsOfRuns(t *testing.T) {
 	dir := t.TempDir()
 	write := func(run, text string) string {

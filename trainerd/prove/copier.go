@@ -20,7 +20,7 @@ import (
 // no model, is data, to which there is a link.
 const (
 	maxFiles   = 20_000   // entries of a copy; there are links to the folders after them
-	maxEntries = 1000     // of a folder that is no data
+	maxEntries = 1000     // of a folder that is not data
 	maxDepth   = 16       // links may lead upwards
 	maxSmall   = 1 << 20  // bytes of a file that may be a script, a config or a log
 	maxBytes   = 64 << 20 // of all of them

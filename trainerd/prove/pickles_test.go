@@ -98,7 +98,7 @@ func TestStatesOfGenerators(t *testing.T) {
 	}
 }
 
-// TestNumbersThatAreNone compares what is no number, as the "missing" of XGBoost, and
+// TestNumbersThatAreNone compares NaN, as the "missing" of XGBoost, and
 // writes a distance that no number is as JSON.
 func TestNumbersThatAreNone(t *testing.T) {
 	nan := map[string]any{"missing": math.NaN()}

@@ -223,54 +223,77 @@ func firstTensor(all []Tensor, cause string) *Tensor {
 // aboutTime are names of numbers that say when something was.
 var aboutTime = lazyregexp.New(`(?i)_at\b|time|date|clock|sec|uuid|host|pid`)
 
-// qualify says what a verdict "same" does not cover.
-func (r *Report) qualify(p *proof) {
-	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
-	resumed, disturbed, again := 0, 0, 0
-	for _, x := range r.Runs {
+// tally counts what became of the runs that were disturbed.
+type tally struct {
+	disturbed int
+	resumed   int
+	scratch   int // had a checkpoint, and began from scratch
+}
+
+// tally counts the disturbed runs of a report.
+func (p *proof) tally(runs []*Result) (t tally) {
+	for _, x := range runs {
 		if x.Disturbance == nil {
 			continue
 		}
-		disturbed++
+		t.disturbed++
 		if n := len(x.restarts); n > 1 && x.Disturbance.given && x.restarts[n-1].first <= p.reference.first {
-			again++
+			t.scratch++
 		}
 		if x.Disturbance.Resumed > 0 || p.reference.last <= p.reference.first && (x.Disturbance.given || countSaved(p.reference.logdir, p.Pattern) > 0 && len(stepsOfStates(p.reference.logdir, p.Pattern)) == 0) {
-			resumed++
+			t.resumed++
 		}
 	}
-	tensors, tags := len(statesIn(p.reference.logdir, p.Pattern)), len(curvesIn(p.reference.logdir))
+	return t
+}
+
+// note adds a note.
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// qualify says what a verdict "same" does not cover.
+func (r *Report) qualify(p *proof) {
+	tensors := len(statesIn(p.reference.logdir, p.Pattern))
+	r.qualifyRuns(p.tally(r.Runs), tensors, len(curvesIn(p.reference.logdir)))
+	if len(r.Reports) > 0 {
+		r.note("the checkpoints are the same; these curves have points at other steps after a restart, or another first one, as means do: %s", strings.Join(r.Reports, ", "))
+	}
+	dependsOnMore := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime().MatchString(name) })
+	if !dependsOnMore || r.Verdict != Same || r.repeatsStates(tensors) {
+		return
+	}
+	r.Verdict = Nondeterministic
+	r.note("two undisturbed runs differ in the same tensors or curves, about as much: what they compute depends on more than the seed, so nothing can be said to the bit")
+	r.Causes = (&evidence{source: p.Source}).seedOfStart()
+	if r.begins != "" && len(r.Causes) == 0 {
+		r.Causes = []Cause{{partRandom.name, "undisturbed runs differ in " + r.begins + " from the first step on: each start begins with other weights, or other data; seed all that they are drawn from"}}
+	}
+}
+
+// qualifyRuns says what could not be compared, or was not disturbed: tensors and tags are how many
+// states and curves the undisturbed run has left.
+func (r *Report) qualifyRuns(t tally, tensors, tags int) {
 	switch {
 	case tensors == 0 && tags == 0:
 		r.Verdict = Unproven
-		note("the runs left neither checkpoints nor curves that could be compared: set child.checkpoints, and have it save below TRAINERD_LOGDIR")
-	case disturbed == 0:
+		r.note("the runs left neither checkpoints nor curves that could be compared: set child.checkpoints, and have it save below TRAINERD_LOGDIR")
+	case t.disturbed == 0:
 		r.Verdict = Unproven
-		note("each run ended before it could be disturbed: give it more steps")
-	case resumed == 0 && again > 0: // the others had none to resume from
+		r.note("each run ended before it could be disturbed: give it more steps")
+	case t.resumed == 0 && t.scratch > 0: // the others had none to resume from
 		r.Verdict = NoResume
-		note("each disturbance cost all steps, also where there was a checkpoint: have it load the checkpoint that TRAINERD_CHECKPOINT names, or set child.resume_args")
-	case resumed == 0:
+		r.note("each disturbance cost all steps, also where there was a checkpoint: have it load the checkpoint that TRAINERD_CHECKPOINT names, or set child.resume_args")
+	case t.resumed == 0:
 		r.Verdict = Unproven
-		note("no run resumed: each began from scratch, and lost all its steps; see that child.checkpoints means what it saves below the logdir, " +
+		r.note("no run resumed: each began from scratch, and lost all its steps; see that child.checkpoints means what it saves below the logdir, " +
 			"that it saves before it is disturbed, and that it loads what it has saved (`trainerd init -- PROGRAM` finds out)")
 	case tensors == 0:
-		note("no checkpoint could be compared, the curves alone: set child.checkpoints")
+		r.note("no checkpoint could be compared, the curves alone: set child.checkpoints")
 	case len(r.Sampled) > 0:
-		note("these curves have points at other steps in each run, and were compared where two have the same: %s", strings.Join(r.Sampled, ", "))
+		r.note("these curves have points at other steps in each run, and were compared where two have the same: %s", strings.Join(r.Sampled, ", "))
 	case tags == 0:
-		note("it reports no curves; the checkpoints alone were compared")
-	}
-	if len(r.Reports) > 0 {
-		note("the checkpoints are the same; these curves have points at other steps after a restart, or another first one, as means do: %s", strings.Join(r.Reports, ", "))
-	}
-	if weights := slices.ContainsFunc(r.Excused, func(name string) bool { return partOf(name).depends && !aboutTime().MatchString(name) }); weights && r.Verdict == Same && !r.repeatsStates(tensors) {
-		r.Verdict = Nondeterministic
-		note("two undisturbed runs differ in the same tensors or curves, about as much: what they compute depends on more than the seed, so nothing can be said to the bit")
-		r.Causes = (&evidence{source: p.Source}).seedOfStart()
-		if r.begins != "" && len(r.Causes) == 0 {
-			r.Causes = []Cause{{partRandom.name, "undisturbed runs differ in " + r.begins + " from the first step on: each start begins with other weights, or other data; seed all that they are drawn from"}}
-		}
+		r.note("it reports no curves; the checkpoints alone were compared")
 	}
 }
 

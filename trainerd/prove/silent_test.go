@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestFileThatStaysCut has the file that prove itself has cut short: it is no difference as
+// TestFileThatStaysCut has the file that prove itself has cut short: it is not a difference as
 // long as nobody has written it again, since newer ones had come.
 func TestFileThatStaysCut(t *testing.T) {
 	for name, tc := range map[string]struct {

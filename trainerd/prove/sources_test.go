@@ -128,7 +128,7 @@ func TestPlaceInData(t *testing.T) {
 func evenly(n, last int64) map[int64]float64 { return every(n, n, last, 1) }
 
 // TestMovedReports has a program that saves in the middle of a rollout, which it begins again:
-// its constant learning rate has other steps, too, and is no cause.
+// its constant learning rate has other steps, too, and is not a cause.
 func TestMovedReports(t *testing.T) {
 	undisturbed, again := every(256, 256, 12032, 0.5), every(256, 256, 2048, 0.5)
 	for step := int64(2256); step < 12032; step += 256 {

@@ -16,7 +16,7 @@ var (
 	worker = lazyregexp.New(`^\(\w+ pid=\d+(?:, ip=[\w.:]+)?\)\s*`)
 )
 
-// clean removes from a line what is no part of what the program says: colours, what loggers
+// clean removes from a line what is not part of what the program says: colours, what loggers
 // and launchers write before it, and what its libraries write around numbers.
 func clean(text string) string {
 	if strings.ContainsAny(text, "\x1b\b\x00") {

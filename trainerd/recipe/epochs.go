@@ -2,7 +2,7 @@ package recipe
 
 import (
 	"slices"
-	"sync"
+	"strings"
 )
 
 // heading is a line with nothing but an epoch or a step, such as "Epoch 3/10", that lines
@@ -35,77 +35,6 @@ func (r *Reader) isUnderHeading(p *Point) bool {
 	return true
 }
 
-// learned is what the starts of a program have shown of its lines, by their form: where
-// counts begin cannot be seen in the lines of a start that resumes.
-type learned struct {
-	mu         sync.Mutex
-	firstEpoch map[string]int64
-	restarts   map[string]bool    // the count of steps begins again, as in each epoch
-	through    map[string]bool    // it does not, though the line has an epoch and a total
-	values     map[string][]Value // of the first line of a first start
-	pace       pace               // of the lines that have their step from a bar
-}
-
-func newLearned() *learned {
-	return &learned{firstEpoch: map[string]int64{}, restarts: map[string]bool{}, through: map[string]bool{}, values: map[string][]Value{}}
-}
-
-// firstOf returns the number of the first epoch. A start resumes in the epoch that has the
-// step of its checkpoint, so its first line shows that number, unless the program has not
-// resumed.
-func (l *learned) firstOf(m *match, base int64) int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first, known := l.firstEpoch[m.line.Form]
-	resumed := base / max(m.total, 1)
-	switch {
-	case m.epoch == 0:
-		first = 0
-	case known:
-	case m.epoch == resumed, m.epoch == resumed+1:
-		first = m.epoch - resumed
-	default:
-		first = m.line.FirstEpoch
-	}
-	l.firstEpoch[m.line.Form] = first
-	return first
-}
-
-// noteRestart notes that the count of a form has begun again.
-func (l *learned) noteRestart(form string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.restarts[form] = true
-}
-
-// hasRestarted reports whether the count of a form has begun again before.
-func (l *learned) hasRestarted(form string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.restarts[form]
-}
-
-// correct returns the step of a point, by its bar and by the epoch in it.
-func (l *learned) correct(step int64, p *Point) int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.pace.correct(step, p)
-}
-
-// noteThrough notes that the count of a form continues over all epochs.
-func (l *learned) noteThrough(form string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.through[form] = true
-}
-
-// isThrough reports whether the count of a form is known to continue over all epochs.
-func (l *learned) isThrough(form string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.through[form]
-}
-
 // mark is the place of the last line of a form, and whether the one before was of the same
 // epoch.
 type mark struct {
@@ -132,33 +61,56 @@ func (r *Reader) countsThrough(m *match) bool {
 	return true
 }
 
-// isFirst reports whether the numbers of a line are those of the first line of a first
-// start, as far as that is known. fresh says that this is a first start.
-func (l *learned) isFirst(m *match, fresh bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	known, ok := l.values[m.line.Form]
-	if !ok && fresh {
-		l.values[m.line.Form] = m.values
-		return true
-	}
-	return ok && slices.Equal(known, m.values)
+// epochState is what lines have said of epochs.
+type epochState struct {
+	epoch   int64 // of the last line with one that has not been used
+	ended   int64 // length of the epoch whose last line is held, 0 for none
+	named   bool  // a line has begun an epoch
+	bare    int64 // length of the epochs that no line has begun, 0 for none
+	current span  // the epoch of the last line with a step, too
 }
 
-// againOf returns the count of a program that begins to count again when it continues: the
-// step of its checkpoint is the last one of those before.
-func (r *Reader) againOf(m *match) *bar {
-	b := r.bars[m.line.Form]
-	if b != nil {
-		return b
-	}
-	b = &bar{}
-	r.bars[m.line.Form] = b
-	if m.step <= r.base && !r.learned.isFirst(m, r.base == 0) {
-		r.rebased = true
-		if r.base > 0 {
-			b.offset = r.base + 1
+// span is an epoch, with its length and its end in steps.
+type span struct{ epoch, length, end int64 }
+
+// takeEpoch takes the line at the end of an epoch. It is drawn once more with the
+// values of the validation, if there is one, so one without them is kept until then,
+// or until the next epoch begins.
+func (r *Reader) takeEpoch(m *match, p *Point) *Point {
+	switch {
+	case r.epoch != noStep:
+		p.Step, r.epoch, r.ended = r.epoch, noStep, m.total
+		if slices.ContainsFunc(p.Values, func(v Value) bool { return strings.HasPrefix(v.Tag, "val_") }) {
+			return p
 		}
+		r.held = p
+	case r.ended != 0 && r.held != nil && m.total == r.ended && len(p.Values) > len(r.held.Values):
+		p.Step = r.held.Step
+		r.held, r.ended = nil, 0
+		return p
+	case !r.named && (r.bare == 0 || m.total == r.bare):
+		return r.takeBareEpoch(m, p)
 	}
-	return b
+	return nil // of an evaluation, or a line that is drawn twice
+}
+
+// takeBareEpoch takes the last line of an epoch that no line has begun: Keras names the
+// epoch only where fit is to do several. It returns what was kept of the one before.
+func (r *Reader) takeBareEpoch(m *match, p *Point) (before *Point) {
+	if r.held != nil && slices.Equal(r.held.Values, p.Values) {
+		return nil // it is drawn twice
+	}
+	before, r.held = r.held, p
+	p.Step, r.bare, r.ended = r.count(), m.total, m.total
+	return before
+}
+
+// beginEpoch takes the line at the beginning of an epoch, and returns what was kept
+// of the one before.
+func (r *Reader) beginEpoch(epoch int64) (before *Point) {
+	r.epoch, r.named = epoch, true
+	if r.ended != 0 {
+		before, r.held, r.ended = r.held, nil, 0
+	}
+	return before
 }

@@ -55,7 +55,7 @@ type Line struct {
 	has    required // by form
 	needs  *regexp.Regexp
 	lacks  *regexp.Regexp // nil for none
-	rows   *regexp.Regexp // nil where it is no heading
+	rows   *regexp.Regexp // nil where it is not a heading
 	pairs  []*regexp.Regexp
 	named  []namedGroup
 }

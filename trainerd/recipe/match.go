@@ -120,7 +120,7 @@ var ofSet = lazyregexp.New(`(?i)(?:^|[_/.-])(?:train|training|val|valid|validati
 // something: solver.cpp:228.
 var source = lazyregexp.New(`\.(?:py|jl|rs|go|cpp|cc|cu|hpp|java)$`)
 
-// drops reports whether a name is none of a curve: its number says where the training is, or
+// drops reports whether a name is not that of a curve: its number says where the training is, or
 // which line of the source has logged it.
 func (l *Line) drops(tag string) bool {
 	return tag == "" || source().MatchString(tag) || slices.Contains(l.Drop, tag)

@@ -2,7 +2,6 @@ package recipe
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -36,51 +35,29 @@ const (
 // each epoch, and some programs print numbers in one line and the step in
 // another.
 type Reader struct {
-	mu    sync.Mutex
-	lines []Line
+	mu      sync.Mutex
+	lines   []Line
+	learned *learned
+	base    int64 // the step that the start resumes from
 
-	base    int64      // the step that the start resumes from
-	step    int64      // of the last line with one, noStep for none
-	epoch   int64      // of the last line with one that has not been used
-	ended   int64      // length of the epoch whose last line is held, 0 for none
-	named   bool       // a line has begun an epoch
-	bare    int64      // length of the epochs that no line has begun, 0 for none
-	current span       // the epoch of the last line with both
-	inSteps bool       // numbers came with steps, not epochs
-	counted int64      // lines without a step
-	heading heading    // above them
-	rebased bool       // steps were counted from where a bar began again
-	pending []*waiting // for their steps
-	held    *Point     // what a bar says of its current step, nil for nothing
-	// A bar is cleared before a line and drawn again after it, with the step of that
-	// line. The two come by different pipes, so either may be read first.
-	cleared, redrawn, clears bool
-	main                     int64           // length of the bar of the training, 0 before it
-	bars                     map[string]*bar // by the line's form and the bar's length
-	table                    *table          // nil if tables are not read
-	rows                     *Line           // the heading that lines are below, nil for none
-	object                   object          // that has begun and not ended
-	note                     note
-	last                     int64           // the step of the last line with numbers, noStep for none
-	marks                    map[string]mark // by the line's form
-	learned                  *learned
+	stepState
+	epochState
+	barState
+	heading heading         // above the lines
+	marks   map[string]mark // by the line's form
+	table   *table          // nil if tables are not read
+	rows    *Line           // the heading that lines are below, nil for none
+	object  object          // that has begun and not ended
+	note    note
+	held    *Point // what a bar says of its current step, or the last line of an epoch; nil for nothing
 }
-
-// waiting is a line without a step, and the step of the first bar after it.
-type waiting struct {
-	*Point
-	next int64
-}
-
-// span is an epoch, with its length and its end in steps.
-type span struct{ epoch, length, end int64 }
-
-// bar is a count of steps that begins again.
-type bar struct{ epoch, last, offset, heading int64 }
 
 // NewReader returns a reader for a start that resumes from a step, 0 for none.
 func (r *Recipe) NewReader(step int64) *Reader {
-	reader := &Reader{lines: r.Lines, base: min(max(step, 0), maxCount), step: noStep, epoch: noStep, last: noStep, heading: heading{place: noStep}, bars: map[string]*bar{}, marks: map[string]mark{}, learned: r.learned}
+	reader := &Reader{
+		lines: r.Lines, learned: r.learned, base: min(max(step, 0), maxCount), heading: heading{place: noStep}, marks: map[string]mark{},
+		stepState: stepState{step: noStep, last: noStep}, epochState: epochState{epoch: noStep}, barState: barState{bars: map[string]*bar{}},
+	}
 	if r.Tables {
 		reader.table = &table{}
 	}
@@ -255,196 +232,4 @@ func (r *Reader) placeOf(p *Point) int64 {
 // lines say the step, it is about that.
 func ofEvaluation(p *Point) bool {
 	return !slices.ContainsFunc(p.Values, func(v Value) bool { return !strings.HasPrefix(v.Tag, "val/") && !strings.HasPrefix(v.Tag, "test/") })
-}
-
-// count makes up a step.
-func (r *Reader) count() int64 {
-	r.counted++
-	return r.base + r.counted
-}
-
-// takeEpoch takes the line at the end of an epoch. It is drawn once more with the
-// values of the validation, if there is one, so one without them is kept until then,
-// or until the next epoch begins.
-func (r *Reader) takeEpoch(m *match, p *Point) *Point {
-	switch {
-	case r.epoch != noStep:
-		p.Step, r.epoch, r.ended = r.epoch, noStep, m.total
-		if slices.ContainsFunc(p.Values, func(v Value) bool { return strings.HasPrefix(v.Tag, "val_") }) {
-			return p
-		}
-		r.held = p
-	case r.ended != 0 && r.held != nil && m.total == r.ended && len(p.Values) > len(r.held.Values):
-		p.Step = r.held.Step
-		r.held, r.ended = nil, 0
-		return p
-	case !r.named && (r.bare == 0 || m.total == r.bare):
-		return r.takeBareEpoch(m, p)
-	}
-	return nil // of an evaluation, or a line that is drawn twice
-}
-
-// takeBareEpoch takes the last line of an epoch that no line has begun: Keras names the
-// epoch only where fit is to do several. It returns what was kept of the one before.
-func (r *Reader) takeBareEpoch(m *match, p *Point) (before *Point) {
-	if r.held != nil && slices.Equal(r.held.Values, p.Values) {
-		return nil // it is drawn twice
-	}
-	before, r.held = r.held, p
-	p.Step, r.bare, r.ended = r.count(), m.total, m.total
-	return before
-}
-
-// beginEpoch takes the line at the beginning of an epoch, and returns what was kept
-// of the one before.
-func (r *Reader) beginEpoch(epoch int64) (before *Point) {
-	r.epoch, r.named = epoch, true
-	if r.ended != 0 {
-		before, r.held, r.ended = r.held, nil, 0
-	}
-	return before
-}
-
-// hold takes what a bar says, and returns what it has said of the step before: it
-// is drawn with the numbers of that first, and then with its own.
-func (r *Reader) hold(p *Point) (before *Point) {
-	switch {
-	case r.held == nil || p.Step > r.held.Step:
-		before, r.held = r.held, p
-	case p.Step == r.held.Step:
-		r.held = p
-	}
-	return before
-}
-
-// place takes a line that says no more than where the training is.
-func (r *Reader) place(m *match) *Point {
-	if m.total == noStep {
-		r.heading = heading{place: max(m.step, m.epoch), number: r.heading.number + 1, lines: r.heading.lines}
-	}
-	switch {
-	case m.step == noStep:
-		return r.beginEpoch(m.epoch)
-	case m.epoch == noStep && m.total != noStep && r.main == 0:
-		r.main = m.total
-	case m.epoch == noStep && m.total != noStep && m.total != r.main:
-		return nil // the bar of an evaluation
-	}
-	r.step = r.progress(m)
-	drawnAgain := r.cleared
-	r.redrawn, r.cleared = drawnAgain && len(r.pending) == 0, false
-	switch {
-	case len(r.pending) == 0:
-		return nil
-	case drawnAgain:
-		return r.release(r.step)
-	case r.clears:
-		return nil // the bar that belongs to what waits has not been read yet
-	}
-	// A program that does not clear its bar; by the second one that is known.
-	if next := r.pending[0].next; next != noStep {
-		return r.release(next)
-	}
-	r.pending[0].next = r.step
-	return nil
-}
-
-// release returns what has waited longest for a step.
-func (r *Reader) release(step int64) *Point {
-	if len(r.pending) == 0 {
-		return nil
-	}
-	p := r.pending[0].Point
-	r.pending = r.pending[1:]
-	p.Step = r.corrected(max(step, 0), p)
-	return p
-}
-
-// corrected returns the step of a point, which a bar says, as the epoch in it allows: not
-// after the end of the bar.
-func (r *Reader) corrected(step int64, p *Point) int64 {
-	step = r.learned.correct(step, p)
-	if r.main > 0 {
-		step = min(step, r.main)
-	}
-	return step
-}
-
-// stepOf returns the step of a line with numbers. An epoch alone counts as one
-// where no line has had steps.
-func (r *Reader) stepOf(m *match) int64 {
-	switch {
-	case m.step != noStep:
-	case r.inSteps && r.step != noStep:
-		return r.endOf(m.epoch)
-	case m.epoch == noStep: // it has a part of an epoch
-		return r.count()
-	default:
-		return m.epoch
-	}
-	r.inSteps = true
-	r.step = r.progress(m)
-	return r.step
-}
-
-// endOf returns the step of a line about an epoch: its end, if the last line with a
-// step was just before that. A bar may be drawn too seldom for its last step.
-func (r *Reader) endOf(epoch int64) int64 {
-	const near = 10 // parts of an epoch
-	if c := r.current; c.epoch == epoch && r.step < c.end && c.end-r.step <= c.length/near+1 {
-		r.step = c.end
-	}
-	return r.step
-}
-
-// progress returns the step of a line since the beginning of the training.
-func (r *Reader) progress(m *match) int64 {
-	switch {
-	case m.line.Again:
-		return m.step + r.againOf(m).offset
-	case m.epoch != noStep && m.total != noStep && r.countsThrough(m):
-		return m.step
-	case m.epoch != noStep && m.total != noStep:
-		epoch := max(m.epoch-r.learned.firstOf(m, r.base), 0)
-		r.current = span{m.epoch, m.total, (epoch + 1) * m.total}
-		return epoch*m.total + m.step
-	case m.epoch == noStep && !m.line.counts() && r.heading.number == 0:
-		return m.step
-	}
-	r.rebased = r.rebased || m.line.counts()
-	return m.step + r.barOf(m).offset
-}
-
-// barOf returns the count that a line continues: where the number falls, or that of its
-// epoch rises, an epoch has begun. If it has no total, that epoch is taken to be the first
-// since the start.
-func (r *Reader) barOf(m *match) *bar {
-	key := m.line.Form + "|" + strconv.FormatInt(m.total, 10)
-	b := r.bars[key]
-	if b == nil {
-		b = &bar{epoch: m.epoch, heading: r.heading.number}
-		switch {
-		case m.step > r.base:
-		case m.total > 0:
-			b.offset = r.base / m.total * m.total
-		case r.beginsAgain(m):
-			b.offset = r.base
-		}
-		r.bars[key] = b
-	}
-	isNext := m.epoch > b.epoch || m.epoch == noStep && r.heading.number > b.heading
-	falls := m.step < b.last && (m.epoch != noStep || m.line.counts() || isNext)
-	if falls || m.step == b.last && isNext {
-		b.offset += max(b.last, m.total)
-		r.learned.noteRestart(m.line.Form)
-	}
-	b.epoch, b.last, b.heading = m.epoch, m.step, r.heading.number
-	return b
-}
-
-// beginsAgain reports whether the steps of a line are those of an epoch: its form says that,
-// or lines have shown it, or it is below the heading of a later epoch and far behind the
-// checkpoint.
-func (r *Reader) beginsAgain(m *match) bool {
-	return m.line.counts() || r.learned.hasRestarted(m.line.Form) || r.heading.place > 1 && m.step <= r.base/2
 }

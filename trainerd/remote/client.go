@@ -146,7 +146,7 @@ func (o *Options) dialOptions(addr string) []grpc.DialOption {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(limit), grpc.MaxCallSendMsgSize(limit)),
 	}
 	if strings.HasPrefix(addr, unixPrefix) && (o.TLS == nil || o.TLS.ServerName == "") {
-		list = append(list, grpc.WithAuthority("localhost")) // a path is no name of a server
+		list = append(list, grpc.WithAuthority("localhost")) // a path is not a name of a server
 	}
 	return list
 }

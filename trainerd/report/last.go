@@ -46,7 +46,7 @@ type Last struct {
 }
 
 // ReadLast reads the records of a logdir. It changes nothing. A record that is damaged, or of
-// another user and not to be read, is no error: the others may say enough.
+// another user and not to be read, is not an error: the others may say enough.
 func ReadLast(dir string) (*Last, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func TestReadLast(t *testing.T) {
 	}
 }
 
-// A metric that is no number is one in JSON, too.
+// A metric that is not a number is one in JSON, too.
 func TestLastInJSON(t *testing.T) {
 	dir := t.TempDir()
 	r := Run{Outcome: Completed, Checkpoints: []Checkpoint{{Name: "model.ckpt-5", Metrics: map[string]manifest.Metric{"f1": manifest.Metric(math.NaN())}}}}

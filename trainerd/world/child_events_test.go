@@ -134,7 +134,7 @@ func (n *childNode) askStop(context.Context) error {
 	return n.post("stop", "")
 }
 
-// post has an action done. That the run ends, or is not there yet, is no error.
+// post has an action done. That the run ends, or is not there yet, is not an error.
 func (n *childNode) post(action, body string) error {
 	status, answer := n.network.request(http.MethodPost, "v1/"+action, body)
 	if status == 0 || status == http.StatusOK || status == http.StatusConflict || n.fs.Failed() != "" {

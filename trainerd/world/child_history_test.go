@@ -144,6 +144,8 @@ type childLife struct {
 	ended   chan struct{} // closed at the end of trainerd on all nodes
 
 	badStarts atomic.Int64 // of the program, which are to come
+	badSaves  atomic.Int64 // after which the program fails
+	idleEnds  atomic.Int64 // of the program in a row: see noteEnd
 	reported  atomic.Int64 // step
 	failed    atomic.Bool  // a part of the program: what the others report yet is lost, too
 	completed atomic.Bool

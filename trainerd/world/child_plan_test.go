@@ -24,6 +24,7 @@ type childPlan struct {
 	signal   string // that makes it save, "" for none
 	picks    bool   // it looks for the newest checkpoint itself
 	plain    bool   // its lines are sentences
+	silent   bool   // it reports nothing
 	second   secondName
 }
 
@@ -35,13 +36,20 @@ const (
 )
 
 func newChildPlan(seed uint64) *childPlan {
+	p := loudChildPlan(seed)
+	p.silence(p.source("silence"))
+	return p
+}
+
+// loudChildPlan is newChildPlan as it was before programs reported nothing.
+func loudChildPlan(seed uint64) *childPlan {
 	p := namesChildPlan(seed)
 	p.copyNewest(p.source("copies"))
 	p.fillDisk(p.source("full disks"))
 	return p
 }
 
-// namesChildPlan is newChildPlan as it was before programs kept a copy of their newest checkpoint,
+// namesChildPlan is loudChildPlan as it was before programs kept a copy of their newest checkpoint,
 // and disks were full for hours.
 func namesChildPlan(seed uint64) *childPlan {
 	p := nodesChildPlan(seed)
@@ -175,6 +183,6 @@ func (p *childPlan) String() string {
 	if p.way != nil {
 		way = p.way.name
 	}
-	return fmt.Sprintf("seed %d: a program that saves %s every %d steps of %v in %v, loads in %v, manners %d, exit code %d, picks %v, second name %d, %+v; lives:%s\n%s",
-		p.seed, way, p.every, p.stepTime, p.saveTime, p.loadTime, p.manners, p.termCode, p.picks, p.second, p.team, p.events(), tomlOf(p.keys(0), "LOGDIR"))
+	return fmt.Sprintf("seed %d: a program that saves %s every %d steps of %v in %v, loads in %v, manners %d, exit code %d, picks %v, silent %v, second name %d, %+v; lives:%s\n%s",
+		p.seed, way, p.every, p.stepTime, p.saveTime, p.loadTime, p.manners, p.termCode, p.picks, p.silent, p.second, p.team, p.events(), tomlOf(p.keys(0), "LOGDIR"))
 }

@@ -27,6 +27,7 @@ type program struct {
 
 	crew     *crew // with the parts of it on other nodes
 	step     int64
+	first    int64 // the step that it has begun with
 	has      int64 // the step of its newest checkpoint
 	number   int64 // of its newest save
 	loaded   bool  // it has its checkpoint, or begins without one
@@ -72,6 +73,7 @@ func (p *program) run(at *process) (code int, sig syscall.Signal) {
 	if err == nil && !p.plan.apart {
 		err = p.meet(p.step + 1)
 	}
+	p.noteEnd()
 	p.crew.leave(p.node, err == nil)
 	p.set(func() { p.gaps = append(p.gaps, p.crew.unheard()) })
 	var ending *programEnd
@@ -148,7 +150,7 @@ func (p *program) begin() error {
 		err = p.judgeBegin(step)
 	}
 	p.note(err)
-	p.step, p.has, p.number = step, step, stepOfName(name)
+	p.step, p.first, p.has, p.number = step, step, step, stepOfName(name)
 	p.saved.Store(step)
 	return err
 }
@@ -199,6 +201,9 @@ func (p *program) trainStep() error {
 		if err := p.save(); err != nil {
 			return err
 		}
+		if p.failsNow() {
+			return &programEnd{code: 1}
+		}
 	}
 	if p.term && !p.asked {
 		return &programEnd{code: p.plan.termCode}
@@ -223,12 +228,12 @@ func (p *program) report() error {
 	if p.defect.losesLine(p.step) {
 		line = ""
 	}
-	if !p.plan.loud && !p.leads() {
+	if p.plan.silent || !p.plan.loud && !p.leads() {
 		line = ""
 	}
 	_, err := p.lines.Write([]byte(line))
 	p.crew.reports(p.node, p.step)
-	if !p.failed.Load() {
+	if !p.failed.Load() && !p.plan.silent {
 		p.reported.Store(p.step)
 	}
 	return err

@@ -41,9 +41,13 @@ func (n *childNode) noteAnnounced(ctx context.Context, r slog.Record) error {
 		case r.Message == "cannot rewind to an earlier checkpoint": // a part of it may be done
 			n.takeBack(attrs["checkpoint"].String())
 		case strings.Contains(r.Message, "rewinding to the previous one"):
+			n.note(n.judgeDistrust())
 			n.takeBack(attrs["older"].String())
-		case strings.Contains(r.Message, "moved it aside") && attrs["next"].String() != "the beginning":
-			n.takeBack(attrs["next"].String())
+		case strings.Contains(r.Message, "moved it aside"):
+			n.note(n.judgeDistrust())
+			if attrs["next"].String() != "the beginning" {
+				n.takeBack(attrs["next"].String())
+			}
 		}
 	}
 	if n.story == nil {
@@ -347,7 +351,7 @@ func (h *childHistory) judgeCurve(points map[int64]float64) error {
 			return broke("the point of step %d is %v", step, v)
 		}
 	}
-	for step := int64(1); step <= h.plan.steps && !h.lossy; step++ {
+	for step := int64(1); step <= h.plan.steps && !h.lossy && !h.plan.silent; step++ {
 		if _, ok := points[step]; !ok && !slices.ContainsFunc(h.gaps, func(g gap) bool { return step > g.from && (step <= g.to || g.to < 0) }) {
 			return broke("the point of step %d is missing", step)
 		}

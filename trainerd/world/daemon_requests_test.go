@@ -127,7 +127,7 @@ func (n *memoryListener) request(method, path, body string) (status int, answer 
 	return response.StatusCode, answer
 }
 
-// post has an action done. That the run ends, or is not there yet, is no error.
+// post has an action done. That the run ends, or is not there yet, is not an error.
 func (l *daemonLife) post(action, body string) error {
 	status, answer := l.request(http.MethodPost, "v1/"+action, body)
 	if status == 0 || status == http.StatusOK || status == http.StatusConflict || l.fs.Failed() != "" {

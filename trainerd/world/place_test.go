@@ -281,7 +281,7 @@ func TestLinksKeepTimes(t *testing.T) {
 	})
 }
 
-// A logdir that was removed at the end of a life is no file too few next to it, nor does it hide
+// A logdir that was removed at the end of a life is not a file too few next to it, nor does it hide
 // one too many.
 func TestRemovedLogdirAtTheEnd(t *testing.T) {
 	p := newPlace(t)

@@ -117,7 +117,7 @@ func writeCluster(_ *testing.T, seed uint64, dir string) (realJob, error) {
 
 // realChildPlan is the plan of a program as a real process, which is quicker.
 func realChildPlan(seed uint64) *childPlan {
-	p := newChildPlan(seed)
+	p := loudChildPlan(seed)
 	p.team = oneNode
 	rnd := p.source("real")
 	p.steps *= 3

@@ -178,7 +178,7 @@ func (d *Dict) grow(n int) {
 	if old == nil {
 		d.seed = maphash.MakeSeed()
 		for i, key := range d.Keys {
-			k, _ := keyOf(key) // which was no error when it was set
+			k, _ := keyOf(key) // which was not an error when it was set
 			hash := d.hash(k)
 			*d.free(hash) = uint64(hash)<<32 | uint64(i+1)
 		}

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/trainerd/trainerd/internal/jsonfloat"
 )
 
 // Alert is a rule that holds for a run.
@@ -36,12 +38,7 @@ type Alert struct {
 type Number float64
 
 // MarshalJSON encodes n.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if x := float64(n); isNotFinite(x) {
-		return json.Marshal(n.String())
-	}
-	return json.Marshal(float64(n))
-}
+func (n Number) MarshalJSON() ([]byte, error) { return jsonfloat.Marshal(float64(n)) }
 
 // String returns n as TensorBoard writes it.
 func (n Number) String() string {

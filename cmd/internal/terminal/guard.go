@@ -18,7 +18,7 @@ func Screen(w io.Writer) io.Writer {
 
 // Guard returns a writer of what people read. Names, tags and texts in files may be another
 // user's, and a terminal obeys what it is sent: so what moves the cursor, changes the order of the
-// text or is no text is shown with escapes, as Go writes them. The marks of a [Style] pass. What a
+// text or is not text is shown with escapes, as Go writes them. The marks of a [Style] pass. What a
 // write ends within, a character or a mark, is written with the next one. It is safe for concurrent use.
 func Guard(w io.Writer) io.Writer { return &guard{w: w, turn: make(chan struct{}, 1)} }
 
@@ -107,7 +107,7 @@ func markLength(text []byte) int {
 }
 
 // isHarmful reports whether a terminal may obey a character: it is a control character, changes the
-// direction of the text, or is none.
+// direction of the text, or is not a character at all.
 func isHarmful(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':

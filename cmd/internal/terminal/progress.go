@@ -21,7 +21,7 @@ type Progress struct {
 	done  int64
 }
 
-// NewProgress returns a bar for w, or nil if w is no terminal.
+// NewProgress returns a bar for w, or nil if w is not a terminal.
 func NewProgress(w io.Writer, label string) *Progress {
 	if !Is(w) {
 		return nil

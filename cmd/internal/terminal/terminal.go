@@ -15,7 +15,7 @@ func Is(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Width returns the number of columns of w, or 80 if it is no terminal.
+// Width returns the number of columns of w, or 80 if it is not a terminal.
 func Width(w io.Writer) int {
 	if f, ok := Beneath(w).(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
@@ -26,23 +27,24 @@ type Checkpoint struct {
 	// it: it does not count yet.
 	OnTrial bool
 
-	files   []string                // below the logdir, with slashes
-	still   int                     // how many looks have found it unchanged
-	record  *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
-	metrics checkpoint.Measurements // of a candidate: what the program has reported of its step
-	first   Moment                  // when a look has found it so
-	begun   Moment                  // when a look has found it first, perhaps in the middle of the save
-	late    bool                    // it was written on after a report of a later step
-	untried bool                    // nothing shows yet that the program had finished it
-	counts  bool                    // the number in its name counts something else than the reports
-	only    bool                    // of a candidate: there are none with a step
-	unread  bool                    // it is as its record says by size and time, and was not read since the start
+	files      []string                // below the logdir, with slashes
+	still      int                     // how many looks have found it unchanged
+	record     *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
+	metrics    checkpoint.Measurements // of a candidate: what the program has reported of its step
+	first      Moment                  // when a look has found it so
+	begun      Moment                  // when a look has found it first, perhaps in the middle of the save
+	late       bool                    // it was written on after a report of a later step
+	untried    bool                    // nothing shows yet that the program had finished it
+	otherCount bool                    // the number in its name counts something else than the reports
+	reused     bool                    // the number in its name may be that of another, too: see habits
+	only       bool                    // of a candidate: there are none with a step
+	unread     bool                    // it is as its record says by size and time, and was not read since the start
 }
 
 // key tells checkpoints apart: by their step, and those without one by name.
 type key struct {
 	step int64
-	name string // of one without a step
+	name string // of one without a step, or the numbers in it
 }
 
 // Attrs returns what the log says of a checkpoint.
@@ -91,7 +93,7 @@ func (c *Checkpoint) countsEpochs() bool {
 }
 
 // CountsOther reports whether the number in the name is none of the program's steps.
-func (c *Checkpoint) CountsOther() bool { return c.countsEpochs() || c.counts }
+func (c *Checkpoint) CountsOther() bool { return c.countsEpochs() || c.otherCount || c.reused }
 
 // CountsSteps reports whether the number in the name of a checkpoint is as good as a step
 // of the reports: it is one, or that of an epoch of a program whose reports count those.
@@ -123,19 +125,33 @@ func (c *Checkpoint) IsNewer(than *Checkpoint) bool {
 	return c.Step > than.Step
 }
 
+// Precedes reports whether one can be gone back to from another. Those that always have the same names
+// cannot: they are all of the last save.
+func (c *Checkpoint) Precedes(other *Checkpoint) bool {
+	if other.reused {
+		return !c.Is(other) && other.IsNewer(c)
+	}
+	return c.Step < other.Step
+}
+
 func (c *Checkpoint) key() key {
 	if len(c.files) == 0 {
 		return key{c.Step, c.Path}
 	}
-	return keyOf(c.files[0])
+	return keyOf(c.files[0], c.reused)
 }
 
-// keyOf returns the key of the checkpoint that a file belongs to.
-func keyOf(name string) key {
-	if step := stepOfName(path.Base(name)); step != NoStep {
-		return key{step: step}
+// keyOf returns the key of the checkpoint that a file belongs to. If numbers are reused, all
+// that are in the name tell it apart.
+func keyOf(name string, reused bool) key {
+	step := stepOfName(path.Base(name))
+	switch {
+	case step == NoStep:
+		return key{NoStep, shardTail().ReplaceAllString(name, "")}
+	case reused:
+		return key{NoStep, "#" + strings.Join(numbersIn(name), "/")}
 	}
-	return key{NoStep, shardTail().ReplaceAllString(name, "")}
+	return key{step: step}
 }
 
 func byStep(a, b Checkpoint) int {

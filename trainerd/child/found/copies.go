@@ -119,7 +119,7 @@ func (s *Store) Gone() (all []Checkpoint) {
 			continue
 		}
 		if !slices.ContainsFunc(s.known, func(c Checkpoint) bool { return !c.Saved.Before(r.WallTime) }) {
-			all = append(all, Checkpoint{Path: s.abs(r.Name), Step: r.Step, files: r.Parts})
+			all = append(all, Checkpoint{Path: s.abs(r.Name), Step: r.Step, files: r.Parts, reused: s.reused})
 		}
 	}
 	return all

@@ -4,7 +4,6 @@ package found
 
 import (
 	"bytes"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +61,7 @@ func TestCopyOnBadDisk(t *testing.T) {
 		s := openStore(t, dir, "last.bin")
 		whole := s.disk
 		s.Refresh(true)
-		r := s.records[keyOf("last.bin")]
+		r := s.records[keyOf("last.bin", false)]
 		if restored, needed, err := s.restore(t.Context(), nil); restored || needed || err != nil {
 			t.Errorf("without a record: %v, %v, %v", restored, needed, err)
 		}
@@ -182,7 +181,7 @@ func TestCopyOfOverwritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			clearDamaged(t.Context(), s)
-			c, ok := s.Newest(math.MaxInt64)
+			c, ok := s.Newest()
 			if ok != (life > 1) {
 				t.Fatalf("life %d begins with %v, %v", life, c, ok)
 			}
@@ -239,7 +238,7 @@ func TestGoneOfSeveral(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, tc.gone)); err == nil != tc.want {
 			t.Errorf("%s: it is back: %v, want %v", name, err == nil, tc.want)
 		}
-		if c, ok := s.Newest(math.MaxInt64); !ok || c.Path != filepath.Join(dir, tc.second) {
+		if c, ok := s.Newest(); !ok || c.Path != filepath.Join(dir, tc.second) {
 			t.Errorf("%s: the newest is %v, want %s", name, c.Path, tc.second)
 		}
 	}

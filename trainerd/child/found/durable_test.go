@@ -221,7 +221,7 @@ func TestCopyThatIsNeeded(t *testing.T) {
 		childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.Tensors())
 		s := openStore(t, dir, "last*")
 		s.Refresh(true)
-		r := s.records[keyOf("last.safetensors")]
+		r := s.records[keyOf("last.safetensors", false)]
 		tc.harm(t, filepath.Join(dir, r.Copy, "last.safetensors"))
 		restored, needed, err := s.restore(t.Context(), r)
 		if has := s.hasCopy(t.Context(), r); has != tc.needed || (restored || needed) != tc.needed || restored != (name == "whole") || (err == nil) != restored {

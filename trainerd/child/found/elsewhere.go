@@ -20,7 +20,7 @@ func (s *Store) Elsewhere() (newest Checkpoint, ok bool) {
 		if r == nil || s.isOfPattern(r) || !slices.ContainsFunc(r.Parts, s.isThere) {
 			continue
 		}
-		c := Checkpoint{Path: s.abs(r.Name), Step: r.Step, Saved: r.WallTime, files: r.Parts}
+		c := Checkpoint{Path: s.abs(r.Name), Step: r.Step, Saved: r.WallTime, files: r.Parts, reused: s.reused}
 		if newest.Path == "" || c.IsNewer(&newest) {
 			newest, ok = c, true
 		}

@@ -54,7 +54,7 @@ func TestDamagedIsNotElsewhere(t *testing.T) {
 	s := openStore(t, dir, "ckpt-*")
 	s.ReadRecords()
 	s.Refresh(true)
-	s.records[keyOf("ckpt-7.safetensors")] = nil
+	s.records[keyOf("ckpt-7.safetensors", false)] = nil
 	if c, ok := s.Elsewhere(); ok {
 		t.Errorf("%s has a name that the pattern does not mean", c.Path)
 	}

@@ -17,13 +17,17 @@ import (
 func (s *Store) find() map[key]Checkpoint {
 	byRun := map[key]map[string]Checkpoint{}
 	joint := map[string]key{} // of files without a step that are one checkpoint, by run
-	for _, name := range s.names() {
+	names := s.names()
+	if !s.reused && beginAgain(names) {
+		s.tellByTime()
+	}
+	for _, name := range names {
 		size, saved, err := s.measureFile(name)
 		if err != nil {
 			continue
 		}
-		k, run := keyOf(name), runOf(name)
-		if k.step == NoStep && len(s.parts) > 1 {
+		k, run := keyOf(name, s.reused), runOf(name)
+		if len(s.parts) > 1 && stepOfName(path.Base(name)) == NoStep {
 			if _, there := joint[run]; !there {
 				joint[run] = k
 			}
@@ -33,7 +37,7 @@ func (s *Store) find() map[key]Checkpoint {
 			byRun[k] = map[string]Checkpoint{}
 		}
 		c := byRun[k][run]
-		c.Step, c.Size = k.step, c.Size+size
+		c.Step, c.Size, c.reused = k.step, c.Size+size, s.reused
 		c.files = append(c.files, name)
 		if saved.After(c.Saved) {
 			c.Saved = saved

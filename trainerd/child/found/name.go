@@ -1,6 +1,7 @@
 package found
 
 import (
+	"iter"
 	"path"
 	"path/filepath"
 	"slices"
@@ -59,14 +60,25 @@ func stepEnd(base string) (head, digits string) {
 		return stem[:m[3]], stem[m[2]:m[3]]
 	}
 	stem = extension().ReplaceAllString(stem, "")
-	bare := timeStamp().ReplaceAllStringFunc(stem, func(when string) string { return strings.Repeat("-", len(when)) })
-	for _, at := range slices.Backward(numbers().FindAllStringIndex(bare, -1)) {
-		before, number := stem[:at[0]], stem[at[0]:at[1]]
-		if !strings.Contains(number, ".") && !metricHead().MatchString(before) && !versionHead().MatchString(before) {
-			return stem[:at[1]], number
-		}
+	for at := range lastCounts(stem) {
+		return stem[:at[1]], stem[at[0]:at[1]]
 	}
 	return "", ""
+}
+
+// lastCounts returns where in a part of a name there are numbers that may count something,
+// the last first: those that are no time, metric, decimal or version.
+func lastCounts(part string) iter.Seq[[]int] {
+	bare := timeStamp().ReplaceAllStringFunc(part, func(when string) string { return strings.Repeat("-", len(when)) })
+	return func(yield func([]int) bool) {
+		for _, at := range slices.Backward(numbers().FindAllStringIndex(bare, -1)) {
+			before, number := part[:at[0]], part[at[0]:at[1]]
+			isCount := !strings.Contains(number, ".") && !metricHead().MatchString(before) && !versionHead().MatchString(before)
+			if isCount && !yield(at) {
+				return
+			}
+		}
+	}
 }
 
 // NamesTime reports whether a name has a time in it, as that of a folder has which a

@@ -47,7 +47,7 @@ func TestFoldersOfLowerLayer(t *testing.T) {
 	if err != nil || !slices.Equal(steps(deleted), []int64{1, 2}) {
 		t.Errorf("deleted %v, %v", steps(deleted), err)
 	}
-	newest, ok := s.Newest(100)
+	newest, ok := s.Before(&Checkpoint{Step: 100})
 	if !ok || newest.Step != 3 {
 		t.Fatalf("the newest is %v, %v", newest, ok)
 	}

@@ -3,7 +3,6 @@
 package found
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,7 @@ func TestAlternativesThatNeverCome(t *testing.T) {
 	if added, bad := s.Refresh(true); len(added) != 2 || len(bad) > 0 {
 		t.Errorf("added %v, bad %v", added, bad)
 	}
-	if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 2 {
+	if c, ok := s.Newest(); !ok || c.Step != 2 {
 		t.Errorf("the newest is %v", c)
 	}
 }
@@ -50,7 +49,7 @@ func TestRanksThatAreMissing(t *testing.T) {
 	}
 	childtest.Write(t, filepath.Join(dir, "c_15_rank0"), "weights")
 	s.Refresh(true)
-	if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 15 {
+	if c, ok := s.Newest(); !ok || c.Step != 15 {
 		t.Errorf("the newest is %v", c)
 	}
 }

@@ -137,7 +137,7 @@ func (s *Store) linkTo(c Checkpoint, own map[string]fs.FileInfo, name string, en
 	case !entry.Type().IsRegular() || own[name] != nil || s.means([]string{name}):
 		return alias{}, false // it is the checkpoint, or another
 	}
-	info, _ := entry.Info() // nil for what is gone, which is no file
+	info, _ := entry.Info() // nil for what is gone, which is not a file
 	for file, other := range own {
 		if os.SameFile(info, other) {
 			return s.aliasOf(c, name, file, "")

@@ -76,13 +76,15 @@ func (s *Store) means(names []string) bool {
 }
 
 // NewestDamaged returns the damaged checkpoints that are newer than all verified
-// ones.
+// ones, or were written after them.
 func (s *Store) NewestDamaged() (all []Checkpoint) {
 	for _, b := range s.refused {
 		if _, err := s.root.Lstat(b.files[0]); err != nil || !b.Damaged() {
 			continue
 		}
-		if n := len(s.known); n == 0 || b.IsNewer(&s.known[n-1]) {
+		n := len(s.known)
+		isLater := func(c Checkpoint) bool { return !c.Saved.Before(b.Saved) } // numbers need not rise
+		if n == 0 || b.IsNewer(&s.known[n-1]) || !slices.ContainsFunc(s.known, isLater) {
 			all = append(all, b.Checkpoint)
 		}
 	}

@@ -5,7 +5,6 @@ package found
 import (
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,10 +72,10 @@ func TestRecordIsReadBeforeUse(t *testing.T) {
 	if added, bad := s.Refresh(true); len(added) != 3 || bad != nil {
 		t.Fatalf("at the start: %v, %v", added, bad)
 	}
-	if c, ok, bad := s.NewestRead(t.Context(), math.MaxInt64); !ok || c.Step != 3 || bad != nil {
+	if c, ok, bad := s.BeforeRead(t.Context(), nil); !ok || c.Step != 3 || bad != nil {
 		t.Errorf("the newest: %v, %v", c, bad)
 	}
-	if c, ok, bad := s.NewestRead(t.Context(), 3); !ok || c.Step != 1 || len(bad) != 1 {
+	if c, ok, bad := s.BeforeRead(t.Context(), &Checkpoint{Step: 3}); !ok || c.Step != 1 || len(bad) != 1 {
 		t.Errorf("before step 3: %v, %v", c, bad)
 	}
 }
@@ -90,7 +89,7 @@ func TestChangedBeforeUse(t *testing.T) {
 	s.ReadRecords()
 	s.Refresh(true)
 	childtest.Write(t, filepath.Join(dir, "ckpt-2.bin"), "about to be written")
-	if c, ok, bad := s.NewestRead(t.Context(), 3); !ok || c.Step != 1 || bad != nil {
+	if c, ok, bad := s.BeforeRead(t.Context(), &Checkpoint{Step: 3}); !ok || c.Step != 1 || bad != nil {
 		t.Errorf("got %v, %v", c, bad)
 	}
 }
@@ -198,7 +197,7 @@ func TestFolderThatWasCutBetweenFiles(t *testing.T) {
 	}
 	write(30, "model.safetensors") // this is what its checkpoints are like now
 	s.Refresh(true)
-	if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 30 {
+	if c, ok := s.Newest(); !ok || c.Step != 30 {
 		t.Errorf("once two have no optimizer: the newest is %v", c)
 	}
 }
@@ -227,7 +226,7 @@ func TestUntouchedIsNotReadAgain(t *testing.T) {
 		s := openStore(t, dir, "ckpt-*")
 		s.ReadRecords()
 		s.Refresh(true)
-		if _, ok, bad := s.NewestRead(t.Context(), math.MaxInt64); ok == reads || (len(s.NewestDamaged()) > 0) != reads {
+		if _, ok, bad := s.BeforeRead(t.Context(), nil); ok == reads || (len(s.NewestDamaged()) > 0) != reads {
 			t.Errorf("verified %v ago: it is there: %v, bad %v", age, ok, bad)
 		}
 	}

@@ -27,8 +27,10 @@ func (s *Store) retained(next bool) []checkpoint.Kept {
 	for i, c := range s.known {
 		k := checkpoint.Kept{Checkpoint: c.stored()}
 		switch {
-		case c.Step == NoStep:
+		case c.Step == NoStep && c.numbers() == "":
 			k.Why = []string{"its name has no step"}
+		case c.numbers() == manifest.NumbersTurn:
+			k.Why = []string{"its name is used in turn"}
 		case c.OnTrial:
 			k.Why = []string{"the program has not continued from it yet"}
 		case len(s.opts.Retention) == 0:
@@ -206,7 +208,7 @@ func (s *Store) Sweep() error {
 	}
 	for k, r := range s.records {
 		if _, there := s.seen[k]; !there && !slices.ContainsFunc(r.Parts, s.isThere) {
-			errs = append(errs, s.forget(Checkpoint{files: r.Parts}))
+			errs = append(errs, s.forget(Checkpoint{files: r.Parts, reused: s.reused}))
 		}
 	}
 	errs = append(errs, s.sweepCopies())

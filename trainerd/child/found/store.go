@@ -41,30 +41,39 @@ type Options struct {
 // integrity, what is known of it for its [manifest.Record], and which ones stay,
 // how they are pinned and where damaged ones go for package checkpoint.
 type Store struct {
-	root    *os.Root
-	disk    atomicfile.FS // what changes the logdir
-	pattern string
-	parts   []string // the alternatives of the pattern, each of which a checkpoint has
-	opts    Options
-	// readOnly leaves the logdir as it is: nothing is made durable or recorded.
-	readOnly bool
-	known    []Checkpoint       // that are verified and durable, by step
-	seen     map[key]Checkpoint // as the last look found them
-	refused  map[key]Rejected   // that do not count
-	markers  []string           // files that the newest known folder got last
-	records  map[key]*manifest.Record
-	sizes    sizes
-	blind    bool // a record cannot be read
-	counts   bool // the numbers in the names count something else than the reports
-	partial  bool // the program does without some of parts
-	// unrecorded are failures to write records, for the log.
-	unrecorded []error
-	misnamed   []Checkpoint // that were moved aside, and that something may name still
+	root     *os.Root
+	disk     atomicfile.FS // what changes the logdir
+	pattern  string
+	parts    []string // the alternatives of the pattern, each of which a checkpoint has
+	opts     Options
+	readOnly bool // nothing is made durable, recorded or otherwise changed
+
+	known   []Checkpoint       // that are verified and durable, by step
+	seen    map[key]Checkpoint // as the last look found them
+	refused map[key]Rejected   // that do not count
+	records map[key]*manifest.Record
+	habits
+
+	blind      bool         // a record cannot be read
+	resumed    bool         // an earlier run has recorded checkpoints
+	unrecorded []error      // failures to write records, for the log
+	misnamed   []Checkpoint // that were moved aside, and that something may still name
+	withheld   map[key]bool // whose copies do not take their places
+	continued  Checkpoint   // the last one that the program has continued from, zero for none
+	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
 	looked     Moment       // of the last look
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
-	resumed    bool         // an earlier run has recorded checkpoints
-	withheld   map[key]bool // whose copies do not take their places
-	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
+}
+
+// habits are what is known of how the program writes its checkpoints.
+type habits struct {
+	markers     []string // files that the newest known folder got last
+	sizes       sizes
+	partial     bool // it does without some of the pattern's alternatives
+	countsOther bool // the numbers in the names count something else than its reports
+	// reused says that it uses the numbers in the names again: steps begin with each epoch, or a few
+	// names take turns. They tell neither one checkpoint from another nor which is the newer.
+	reused bool
 }
 
 // CheckPattern returns what is wrong with a pattern of checkpoints, or "".
@@ -92,14 +101,12 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		disk = atomicfile.InRoot(root)
 	}
 	return &Store{root: root, disk: disk, pattern: path.Clean(filepath.ToSlash(pattern)), parts: partsOf(pattern), opts: opts,
-		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, sizes: sizes{}, withheld: map[key]bool{}}
+		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, habits: habits{sizes: sizes{}}, withheld: map[key]bool{}}
 }
 
 // Learn takes over what another store of the same pattern knows of how the program writes its
 // checkpoints: which files each has, how long these are, and what their numbers count.
-func (s *Store) Learn(from *Store) {
-	s.markers, s.sizes, s.partial, s.counts = from.markers, from.sizes, from.partial, from.counts
-}
+func (s *Store) Learn(from *Store) { s.habits = from.habits }
 
 // Known returns the checkpoints that are verified and durable, by step.
 func (s *Store) Known() []Checkpoint { return s.known }
@@ -116,6 +123,20 @@ func (s *Store) Unrecorded() []error {
 func (s *Store) Trust() {
 	for i := len(s.known) - 1; i >= 0 && s.known[i].untried; i-- {
 		s.known[i].untried = false
+		s.recordTried(&s.known[i])
+	}
+}
+
+// recordTried records that the program has continued from its newest checkpoint. Of the others a newer one shows
+// that they were finished.
+func (s *Store) recordTried(c *Checkpoint) {
+	if c.record == nil || !c.record.Untried || !c.Is(&s.known[len(s.known)-1]) {
+		return
+	}
+	r := *c.record
+	r.Untried = false
+	if err := s.amend(c, r, nil); err != nil {
+		s.unrecorded = append(s.unrecorded, err)
 	}
 }
 
@@ -144,7 +165,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 	found := s.find()
 	s.date(found)
 	known := s.knownIn(found)
-	only, last := isOnly(found), lastStep(found)
+	only, last := !s.reused && isOnly(found), lastStep(found)
 	for k, c := range found {
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
@@ -156,7 +177,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
 			continue
 		}
-		c.only, c.counts = only, s.counts
+		c.only, c.otherCount = only, s.countsOther
 		if s.opts.Metrics != nil {
 			c.metrics = s.opts.Metrics(&c)
 		}
@@ -217,6 +238,10 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 		if v.sumsDue.After(s.sumsDue) {
 			s.sumsDue = v.sumsDue
 		}
+		if v.reused != s.reused {
+			s.unname(v.record) // the next look finds it under its other key
+			continue
+		}
 		k := v.key()
 		if size, saved, err := s.measureAll(v.files); err != nil || size != v.Size || !saved.Equal(v.Saved) {
 			if v.err == nil && v.record != nil {
@@ -225,38 +250,67 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 			continue
 		}
 		judged[k] = true
-		if v.err == nil && v.OnTrial {
+		switch {
+		case v.err == nil && v.OnTrial:
 			onTrial = append(onTrial, v.Checkpoint)
-			continue
-		}
-		if v.err == nil {
-			delete(s.refused, k)
-			if v.unrecorded != nil {
-				s.unrecorded = append(s.unrecorded, v.unrecorded)
-			}
-			s.records[k] = v.record
-			delete(s.withheld, k)
-			s.sizes.add(v.record)
+		case v.err == nil:
+			s.count(v)
 			added = append(added, v.Checkpoint)
-			s.markers = s.markersOf(v.Checkpoint)
-			continue
+		default:
+			if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
+				bad = append(bad, v.Rejected)
+			}
+			s.noteShort(v.Checkpoint)
+			s.refused[k] = v.Rejected
 		}
-		if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
-			bad = append(bad, v.Rejected)
-		}
-		s.noteShort(v.Checkpoint)
-		s.refused[k] = v.Rejected
 	}
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return judged[c.key()] })
 	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
+	s.trustContinued()
+	return s.learnFrom(added), bad
+}
+
+// hasContinuedFrom reports whether the program has continued from a checkpoint, as it is now.
+func (s *Store) hasContinuedFrom(c *Checkpoint) bool {
+	return len(s.continued.files) > 0 && c.Is(&s.continued) && same(*c, s.continued)
+}
+
+// trustContinued trusts a checkpoint that is verified after the program has continued from it.
+func (s *Store) trustContinued() {
+	for i := range s.known {
+		if c := &s.known[i]; c.untried && s.hasContinuedFrom(c) {
+			c.untried = false
+			s.recordTried(c)
+		}
+	}
+}
+
+// learnFrom takes over what new checkpoints show of all, and returns them as they are known then.
+func (s *Store) learnFrom(added []Checkpoint) []Checkpoint {
+	if s.learnTurns() {
+		added = s.current(added)
+	}
 	s.learnNumbers()
 	s.forgetMarkers()
 	for i := range added {
-		added[i].counts = s.counts
+		added[i].otherCount = s.countsOther
 		s.measureAgain(added[i])
 	}
-	return added, bad
+	return added
+}
+
+// count takes over what is known of a checkpoint that counts.
+func (s *Store) count(v Verdict) {
+	k := v.key()
+	delete(s.refused, k)
+	delete(s.withheld, k)
+	if v.unrecorded != nil {
+		s.unrecorded = append(s.unrecorded, v.unrecorded)
+	}
+	s.records[k] = v.record
+	s.sizes.add(v.record)
+	s.markers = s.markersOf(v.Checkpoint)
 }
 
 // forgetMarkers lets a program do without a file that its folders had once: where
@@ -279,21 +333,24 @@ func (s *Store) forgetMarkers() {
 	}
 }
 
-// Newest returns the newest checkpoint below a step.
-func (s *Store) Newest(below int64) (Checkpoint, bool) {
+// Newest returns the newest checkpoint.
+func (s *Store) Newest() (Checkpoint, bool) { return s.Before(nil) }
+
+// Before returns the newest checkpoint that precedes another, nil for none.
+func (s *Store) Before(ceiling *Checkpoint) (Checkpoint, bool) {
 	for _, c := range slices.Backward(s.known) {
-		if c.Step < below {
+		if ceiling == nil || c.Precedes(ceiling) {
 			return c, true
 		}
 	}
 	return Checkpoint{}, false
 }
 
-// NewestRead is newest for a checkpoint that is about to be used: one that was not
+// BeforeRead is Before for a checkpoint that is about to be used: one that was not
 // read since the start is read now. bad are those that turn out to be damaged.
-func (s *Store) NewestRead(ctx context.Context, below int64) (c Checkpoint, ok bool, bad []Rejected) {
+func (s *Store) BeforeRead(ctx context.Context, ceiling *Checkpoint) (c Checkpoint, ok bool, bad []Rejected) {
 	for {
-		c, ok = s.Newest(below)
+		c, ok = s.Before(ceiling)
 		if !ok || !c.unread {
 			return c, ok, bad
 		}

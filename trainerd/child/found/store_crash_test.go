@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -136,7 +135,7 @@ func (sv *saving) judge(dir string, announced int64) error {
 	if _, err := s.Rotate(); err != nil {
 		return err
 	}
-	c, ok := s.Newest(math.MaxInt64)
+	c, ok := s.Newest()
 	if !ok {
 		c.Step = 0
 	}

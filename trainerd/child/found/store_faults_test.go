@@ -5,7 +5,6 @@ package found
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,7 +100,7 @@ func TestStopWhileReading(t *testing.T) {
 	s.Refresh(true)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if c, ok, bad := s.NewestRead(ctx, 2); ok || bad != nil {
+	if c, ok, bad := s.BeforeRead(ctx, &Checkpoint{Step: 2}); ok || bad != nil {
 		t.Errorf("got %v, %v, %v", c, ok, bad)
 	}
 	if got := s.NewestDamaged(); got != nil {
@@ -325,7 +324,7 @@ func TestWrittenAgainAfterQuarantine(t *testing.T) {
 		s.Refresh(true)
 		clearDamaged(t.Context(), s)
 	}
-	if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 1 {
+	if c, ok := s.Newest(); !ok || c.Step != 1 {
 		t.Errorf("the newest is %v", c)
 	}
 }

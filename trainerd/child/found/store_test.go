@@ -167,7 +167,7 @@ func TestLookWaitsForTheEnd(t *testing.T) {
 	if added, _ := s.Refresh(false); added != nil {
 		t.Fatalf("again: %v", added)
 	}
-	if c, ok := s.Newest(2); !ok || c.Path != filepath.Join(s.root.Name(), "ckpt-1") {
+	if c, ok := s.Before(&Checkpoint{Step: 2}); !ok || c.Path != filepath.Join(s.root.Name(), "ckpt-1") {
 		t.Errorf("before step 2 there is %v", c)
 	}
 }

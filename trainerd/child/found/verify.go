@@ -41,11 +41,12 @@ func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdic
 			continue // nothing was found out
 		}
 		v.sumsDue = due
-		v.untried = v.record != c.record
+		isNew := v.record != c.record
+		v.untried = isNew || v.record != nil && v.record.Untried
 		switch {
 		case c.OnTrial:
 			v.record = nil
-		case v.err == nil && v.untried && !s.readOnly:
+		case v.err == nil && isNew && !s.readOnly:
 			v.record, v.unrecorded = s.enter(ctx, c, v.record)
 		}
 		intact = intact || v.err == nil
@@ -170,9 +171,9 @@ func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums
 		return nil, err
 	}
 	r := &manifest.Record{Name: filepath.ToSlash(rel), Format: integrity.Format(files), Step: c.Step, WallTime: c.Saved.UTC(),
-		Verified: time.Now().UTC(), Boot: machine.BootID(), Parts: c.files, Files: described}
-	if !c.NamesStep() {
-		r.Reported, r.Counted = c.first.Step, c.counts
+		Verified: time.Now().UTC(), Boot: machine.BootID(), Parts: c.files, Files: described, Untried: s.opts.Now != nil && !integrity.IsWhole(s.root, c.files)}
+	if r.Numbers = c.numbers(); !c.NamesStep() {
+		r.Reported, r.Counted = c.first.Step, c.otherCount
 	}
 	measured := c.metrics
 	if old := c.record; old != nil && old.SameContent(described) {
@@ -188,10 +189,11 @@ func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums
 func (s *Store) ReadRecords() (bad []error) {
 	all, bad := manifest.Records(s.root.Name())
 	s.blind, s.resumed = len(bad) > 0, len(all) > 0
+	s.reused = slices.ContainsFunc(all, func(r *manifest.Record) bool { return r.Numbers != "" })
 	for _, r := range all {
 		s.sizes.add(r) // a file may have been cut since
 		if len(r.Parts) > 0 {
-			s.records[keyOf(r.Parts[0])] = r
+			s.records[keyOf(r.Parts[0], s.reused)] = r
 			if markers := integrity.Markers(s.root, r.Parts); markers != nil {
 				s.markers = markers
 			}

@@ -4,7 +4,6 @@ package found
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +26,7 @@ func TestDamagedFolderDeletesNothing(t *testing.T) {
 	if deleted, err := s.Rotate(); deleted != nil || err != nil {
 		t.Errorf("deleted %v, %v", deleted, err)
 	}
-	if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 10 {
+	if c, ok := s.Newest(); !ok || c.Step != 10 {
 		t.Errorf("the newest is %v", c)
 	}
 	childtest.Write(t, filepath.Join(dir, "checkpoint-20/model.safetensors"), st)
@@ -164,7 +163,7 @@ func keepsTheGoodOne(t *testing.T, dir string) {
 			_, err := s.Quarantine(t.Context(), c, time.Now())
 			childtest.Must(t, err)
 		}
-		if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 10 {
+		if c, ok := s.Newest(); !ok || c.Step != 10 {
 			t.Fatalf("the newest is %v", c)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "checkpoint-20")); !os.IsNotExist(err) {

@@ -328,7 +328,7 @@ func fieldOf(s reflect.Value, key string) (reflect.Value, bool) {
 }
 
 // keysOf returns the keys of a table, in the order of the struct's fields. The
-// fields without a tag, after the others, are no keys.
+// fields without a tag, after the others, are not keys.
 func keysOf(s reflect.Value) []string {
 	var keys []string
 	for i := range s.NumField() {

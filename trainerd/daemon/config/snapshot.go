@@ -32,7 +32,7 @@ func (c *Config) Snapshot() ([]byte, error) {
 		}
 	}
 	err := writeTable(&b, "", reflect.ValueOf(&whole).Elem(), reflect.ValueOf(c.defaults()).Elem())
-	return bytes.ToValidUTF8(b.Bytes(), []byte(string(utf8.RuneError))), err // a path may be none
+	return bytes.ToValidUTF8(b.Bytes(), []byte(string(utf8.RuneError))), err // a path may be any bytes
 }
 
 // flags returns the flags that have changed the config.

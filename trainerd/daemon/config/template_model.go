@@ -145,7 +145,7 @@ func (p *Template) convnet() []string {
 	return append(lines, rateLines("0.002")...)
 }
 
-// sampleLines returns what is said of data that are no table.
+// sampleLines returns what is said of data that are not a table.
 func (p *Template) sampleLines() []string {
 	s := p.Sample
 	lines := []string{fmt.Sprintf("format = %q", s.Format)}

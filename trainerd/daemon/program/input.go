@@ -31,13 +31,13 @@ type NoInput struct{}
 // Feed adds nothing.
 func (NoInput) Feed(int64, Feed) error { return nil }
 
-// Tensors are none.
+// Tensors returns nothing.
 func (NoInput) Tensors() []string { return nil }
 
 // Test has no rows.
 func (NoInput) Test(int, int, Feed) (int, error) { return 0, nil }
 
-// Rows are none.
+// Rows returns no rows.
 func (NoInput) Rows() (train, test int) { return 0, 0 }
 
 // Close does nothing.
@@ -61,7 +61,7 @@ func (in *DataInput) Feed(step int64, f Feed) (err error) {
 	return err
 }
 
-// Tensors are none: what the batch is bound to has the names.
+// Tensors returns nothing: what the batch is bound to has the names.
 func (in *DataInput) Tensors() []string { return nil }
 
 // addWeights adds the weights of the examples that the data have given.

@@ -31,7 +31,12 @@ var (
 	// progress are names of files that say how far the training had come when the others were
 	// saved: Keras' BackupAndRestore continues from that epoch, whatever the weights are of.
 	progress = lazyregexp.New(`(?i)^train(?:ing|er)?[-_]?(?:state|meta(?:data)?|progress)\.(?:json|ya?ml)$`)
-	letters  = lazyregexp.New(`[A-Za-z][a-z]*|[A-Z]+`)
+	// epochFolder is a folder of an epoch, and stepFile a file of a step.
+	epochFolder = lazyregexp.New(`(?i)^(?:.*[^a-z])?ep(?:och)?s?[-_=]?\d+$`)
+	stepFile    = lazyregexp.New(`(?i)(?:^|[^a-z])(?:step|iter(?:ation)?|batch)[-_=]?\d+`)
+	// keyAndNumber is a part of a name that says how much of something there was: consumed_samples=640.
+	keyAndNumber = lazyregexp.New(`[A-Za-z_]+=\d+(?:\.\d+)?`)
+	letters      = lazyregexp.New(`[A-Za-z][a-z]*|[A-Z]+`)
 )
 
 func wordsOf(list string) func() *regexp.Regexp {
@@ -47,7 +52,8 @@ func hasWord(list func() *regexp.Regexp, name string) bool {
 // isOutput reports whether a file is a product of the training and not its state, by
 // its name or that of its folder.
 func isOutput(name string) bool {
-	return hasWord(output, filepath.Base(name)) || hasWord(output, filepath.Base(filepath.Dir(name)))
+	base := keyAndNumber().ReplaceAllString(filepath.Base(name), "")
+	return hasWord(output, base) || hasWord(output, filepath.Base(filepath.Dir(name)))
 }
 
 // accompanying is 1 for a file that belongs to that of a model, else 0.
@@ -91,19 +97,29 @@ func companions(main group, changed []string) (others []group) {
 
 // patternOf returns a name with * for its numbers, below its folder.
 func patternOf(name string) string {
-	base := bundleTail().ReplaceAllString(filepath.Base(name), "")
-	return filepath.Join(filepath.Dir(name), starred(base))
+	base, dir := bundleTail().ReplaceAllString(filepath.Base(name), ""), filepath.Dir(name)
+	if isStepOfEpoch(name) {
+		dir = filepath.Join(filepath.Dir(dir), starred(filepath.Base(dir)))
+	}
+	return filepath.Join(dir, starred(base))
+}
+
+// isStepOfEpoch reports whether a file is a checkpoint in a folder that the program fills in the course of an
+// epoch. The folder is none: a kill within a save leaves its other files intact.
+func isStepOfEpoch(name string) bool {
+	return epochFolder().MatchString(filepath.Base(filepath.Dir(name))) && stepFile().MatchString(filepath.Base(name))
 }
 
 // mayAccompany reports whether a file may belong to the checkpoints of a pattern.
 func mayAccompany(pattern, name string) bool {
 	base := filepath.Base(name)
-	if filepath.Dir(name) != filepath.Dir(pattern) || unfinished().MatchString(base) || isOutput(name) || hasWord(record, base) {
+	if filepath.Dir(patternOf(name)) != filepath.Dir(pattern) || unfinished().MatchString(base) || isOutput(name) || hasWord(record, base) {
 		return false
 	}
 	hasStep := found.StepOf(name) != found.NoStep
 	if strings.Contains(filepath.Base(pattern), "*") {
-		return hasStep && (checkpointFile().MatchString(base) || stateFile().MatchString(base))
+		isAlike := filepath.Ext(base) != "" && filepath.Ext(base) == filepath.Ext(pattern)
+		return hasStep && (isAlike || checkpointFile().MatchString(base) || stateFile().MatchString(base))
 	}
 	isPart := progress().MatchString(base) || checkpointFile().MatchString(base) && hasWord(resumable, base)
 	return !hasStep && isPart && hasWord(resumable, filepath.Base(pattern))

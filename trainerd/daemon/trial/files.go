@@ -92,12 +92,12 @@ func (s snapshot) since(before snapshot) []string {
 
 var (
 	// checkpointFile are names of files that hold tensors, or a model.
-	checkpointFile = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|bin|zip|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|eqx|pdparams|params|jld2|bson|rds|pth\.tar|distcp|meta)$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
+	checkpointFile = lazyregexp.New(`(?i)\.(?:pt|pth|ckpt|cpt|bin|zip|safetensors|npz|npy|keras|h5|hdf5|index|ubj|model|cbm|pkl|pickle|joblib|msgpack|mpk|eqx|ot|nemo|pdparams|pdopt|params|caffemodel|solverstate|jld2|bson|rds|pth\.tar|distcp|meta)(?:\.(?:gz|zst|xz|bz2|lz4))?$|(?:ckpt|checkpoint|snapshot|weights)[^/]*$`)
 	// checkpointFolder are names of folders that are a checkpoint each.
 	checkpointFolder = lazyregexp.New(`(?i)^(?:.*(?:checkpoint|ckpt|step|epoch|iter)[-_=]?|(?:.*[^a-z])?(?:it|round|update)[-_=]?)\d+$|^\d+$`)
 	// unfinished are names that a program writes to before it renames the file, or that it
 	// gives the file before.
-	unfinished = lazyregexp.New(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|\.(?:bkp|bak|old|orig|prev(?:ious)?)$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
+	unfinished = lazyregexp.New(`(?i)^\.|\.(?:tmp|part|temp)[^/]*$|[-_.](?:bkp|bak|old|orig|prev(?:ious)?)(?:\.[a-z0-9]+)?$|~$|tfevents|\.log$|\.py$|^trainerd\.|^checkpoint$|\.pbtxt$|\.(?:png|jpe?g|gif|svg|pdf|webp|html|wav|flac|mp[34]|onnx|tflite|gguf|pb|jsonl)$`)
 	numbers    = lazyregexp.New(`\d+`)
 	// sheet are endings of names of tables.
 	sheet = lazyregexp.New(`(?i)\.(?:csv|tsv|xlsx?|parquet|arrow)$`)
@@ -125,7 +125,7 @@ func (r roots) savedIn(changed []string, lists bool) *Saved {
 		if base == "" {
 			continue
 		}
-		key := filepath.Join(root, starred(base))
+		key := patternOf(filepath.Join(root, base))
 		if groups[key] == nil {
 			groups[key] = map[string]bool{}
 		}
@@ -196,7 +196,7 @@ func (r roots) checkpointOf(name string) (root, base string) {
 		}
 		parts := strings.Split(filepath.ToSlash(rel), "/")
 		for i := range len(parts) - 1 {
-			if checkpointFolder().MatchString(parts[i]) && !strings.HasPrefix(parts[i], "version_") {
+			if checkpointFolder().MatchString(parts[i]) && !isStepOfEpoch(name) && !strings.HasPrefix(parts[i], "version_") {
 				return filepath.Join(abs, filepath.Join(parts[:i]...)), parts[i]
 			}
 		}

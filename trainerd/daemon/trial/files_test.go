@@ -85,6 +85,14 @@ func TestSavedIn(t *testing.T) {
 		{"text of boosting", []string{"out/lgb_20.txt", "out/lgb_40.txt", "out/fold_1.txt", "out/fold_2.txt"},
 			&Saved{"out", "lgb_*.txt", []string{"lgb_20.txt", "lgb_40.txt"}, true}},
 		{"no extension", []string{"out/model.0020", "out/model.0040", "out/notes"}, &Saved{"out", "model.*", []string{"model.0020", "model.0040"}, true}},
+		{"an unknown form, several files", []string{"art/checkpoint/model-1.burn", "art/checkpoint/optim-1.burn", "art/checkpoint/scheduler-1.burn", "art/checkpoint/model-2.burn", "art/checkpoint/optim-2.burn", "art/checkpoint/scheduler-2.burn", "art/checkpoint/model-3.burn"},
+			&Saved{"art", "checkpoint/{model-*.burn,optim-*.burn,scheduler-*.burn}", []string{"checkpoint/model-1.burn", "checkpoint/optim-1.burn", "checkpoint/scheduler-1.burn", "checkpoint/model-2.burn", "checkpoint/optim-2.burn", "checkpoint/scheduler-2.burn", "checkpoint/model-3.burn"}, true}},
+		{"NeMo", []string{"nemo/checkpoints/gpt--val_loss=0.50-step=100-consumed_samples=800.0.ckpt", "nemo/checkpoints/gpt--val_loss=0.40-step=200-consumed_samples=1600.0.ckpt"},
+			&Saved{"nemo", "checkpoints/gpt--val_loss=*.*-step=*-consumed_samples=*.*.ckpt", []string{"checkpoints/gpt--val_loss=0.50-step=100-consumed_samples=800.0.ckpt", "checkpoints/gpt--val_loss=0.40-step=200-consumed_samples=1600.0.ckpt"}, true}},
+		{"steps of epochs in folders", []string{"ck/epoch0/step20.pt", "ck/epoch0/optim_step20.pt", "ck/epoch0/step40.pt", "ck/epoch0/optim_step40.pt", "ck/epoch1/step20.pt", "ck/epoch1/optim_step20.pt"},
+			&Saved{"ck", "epoch*/{step*.pt,optim_step*.pt}", []string{"epoch0/optim_step20.pt", "epoch0/step20.pt", "epoch1/optim_step20.pt", "epoch1/step20.pt", "epoch0/optim_step40.pt", "epoch0/step40.pt"}, true}},
+		{"GROMACS", []string{"run/state.cpt", "run/state_prev.cpt", "run/md.log"}, &Saved{"run", "state.cpt", []string{"state.cpt"}, false}},
+		{"compressed, replaced", []string{"out/model.pkl.zst", "out/a.csv.gz"}, &Saved{"out", "model.pkl.zst", []string{"model.pkl.zst"}, false}},
 		{"Go", []string{"run/snap-000010.gob", "run/snap-000020.gob"}, &Saved{"run", "snap-*.gob", []string{"snap-000010.gob", "snap-000020.gob"}, true}},
 		{"a folder that says it", []string{"snapshots/0010.gob", "snapshots/0020.gob", "plots/0010.dat", "plots/0020.dat"}, &Saved{"snapshots", "*.gob", []string{"0010.gob", "0020.gob"}, true}},
 		{"a folder that says it, metrics", []string{"snapshots/metrics_10.txt", "snapshots/metrics_20.txt", "snapshots/a_10.csv", "snapshots/a_20.csv"}, nil},
@@ -195,7 +203,7 @@ func TestSavedOutside(t *testing.T) {
 }
 
 // TestFoldersOutside has checkpoints that are folders, and folders of starts, in a folder that
-// the command names: they are no logdirs.
+// the command names: they are not logdirs.
 func TestFoldersOutside(t *testing.T) {
 	for _, tc := range []struct {
 		files            string

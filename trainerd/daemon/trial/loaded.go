@@ -93,5 +93,5 @@ func (r roots) groupOf(name string) string {
 	if base == "" {
 		return ""
 	}
-	return filepath.Join(root, starred(base))
+	return patternOf(filepath.Join(root, base))
 }

@@ -52,7 +52,7 @@ func (p places) logdirOf(pattern string) string {
 	if p.filled && len(parts) > 1 || p.filled && p.lists {
 		parts = parts[:len(parts)-1]
 	}
-	for len(parts) > 1 && storeFolder().MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts, isRun) {
+	for len(parts) > 1 && storeFolder().MatchString(parts[len(parts)-1]) || slices.ContainsFunc(parts, variesIn) {
 		parts = parts[:len(parts)-1]
 	}
 	for len(parts) > 0 && !p.hasEventsIn(filepath.Join(abs, filepath.Join(parts...))) {
@@ -60,6 +60,9 @@ func (p places) logdirOf(pattern string) string {
 	}
 	return filepath.Join(p.dir, filepath.Join(parts...))
 }
+
+// variesIn reports whether a program makes other folders of such a name.
+func variesIn(folder string) bool { return isRun(folder) || strings.Contains(folder, "*") }
 
 // isRun reports whether a program makes a folder for each of its starts.
 func isRun(folder string) bool {

@@ -73,7 +73,7 @@ func newJSON(r io.Reader, o Options) (*Table, error) {
 	return newJSONRows(plain, o)
 }
 
-// firstByte returns the first byte that is no blank, without taking it.
+// firstByte returns the first byte that is not a blank, without taking it.
 func firstByte(r *bufio.Reader) (byte, error) {
 	for {
 		c, err := r.Peek(1)

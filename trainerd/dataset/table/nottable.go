@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What texts begin with that are no tables, in small letters. Many of them have commas or
+// What texts begin with that are not tables, in small letters. Many of them have commas or
 // blanks enough to look like one.
 var otherTexts = []struct{ begin, what, hint string }{
 	{"<!doctype html", "is a web page", "get the file itself, often behind a link \"raw\" or \"download\""},

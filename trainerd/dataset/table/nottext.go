@@ -19,7 +19,7 @@ var otherImages = []struct {
 	{"\x00\x00\x00", 4, "ftypmif1", "is a HEIF image"}, {"\x00\x00\x00", 4, "ftypavif", "is an AVIF image"},
 }
 
-// What files begin with that are no tables of text.
+// What files begin with that are not tables of text.
 var otherFiles = []struct{ magic, what, hint string }{
 	{parquetMagic, "is a Parquet file", `set data.format = "parquet"`},
 	{"\xd0\xcf\x11\xe0", "is a document of an old spreadsheet", "save the sheet as CSV"},

@@ -148,7 +148,7 @@ func trimUnit(field string) (number string, ok bool) {
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // plainNumber writes a number with a decimal point, without marks between its
-// digits, and without a unit. It reports false for what is no number in the given
+// digits, and without a unit. It reports false for what is not a number in the given
 // notation.
 func plainNumber(field string, decimal, thousands rune) (string, bool) {
 	if field == "" || len(field) > 64 {

@@ -27,7 +27,7 @@ func groupMark(rows [][]string, d Dialect) (mark rune) {
 
 // countGrouped returns how many numbers of a column have a mark between their
 // thousands. Where all fields are of the same length, and whole, they are rather
-// codes, as those of towns and telephones; and where some are no numbers, words.
+// codes, as those of towns and telephones; and where some are not numbers, words.
 func countGrouped(rows [][]string, c int, decimal, mark rune) (n int) {
 	size, isNumber := 0, false
 	for _, row := range rows {

@@ -205,7 +205,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// What is no table is said in a line, whatever its size.
+// What is not a table is said in a line, whatever its size.
 func TestErrors(t *testing.T) {
 	long := strings.Repeat("\x00\x01\xff", 1<<16)
 	for _, c := range []struct{ name, text, want string }{
@@ -263,7 +263,7 @@ func TestFaultyRow(t *testing.T) {
 }
 
 // What encoding/csv accepts is the same here, but for the blanks around fields.
-// A unit next to a number is no part of it; what is no number stays as it is.
+// A unit next to a number is not part of it; what is not a number stays as it is.
 func TestUnits(t *testing.T) {
 	german := numbersOf(Dialect{Decimal: ',', Thousands: '.'})
 	english := numbersOf(Dialect{Thousands: ','})

@@ -116,7 +116,7 @@ func (m *memory) fits(n int64) bool {
 }
 
 // recount sets what is kept to what is left of it: no more than all that is alive
-// in the process and is no buffer.
+// in the process and is not a buffer.
 func (m *memory) recount() {
 	was := m.kept.Load()
 	if was == 0 {

@@ -31,7 +31,7 @@ type Plan struct {
 	access OpFlags // ReadsState, WritesState, TakesInput and ReadsTable of any step
 	later  OpFlags // see OpConstruction.Later
 	blocks bool    // some step may wait
-	// ordered says that some step accesses state that is no random stream. pure is the
+	// ordered says that some step accesses state that is not a random stream. pure is the
 	// number of the step after which none accesses state.
 	ordered bool
 	pure    int

@@ -34,7 +34,7 @@ func (c *compiler) foldInto(st *step, index, outputs int) (bool, error) {
 	return true, nil
 }
 
-// fold runs a step whose inputs are constants. An error is no failure: the
+// fold runs a step whose inputs are constants. An error is not a failure: the
 // step stays in the plan, and reports it if it is reached.
 func (c *compiler) fold(st *step, outputs int) (values []*Tensor, err error) {
 	if c.folded == nil {

@@ -40,7 +40,7 @@ func (s *Streams) Each(f func(path string, position []byte)) {
 	}
 }
 
-// Add adds a stream at a position. It reports false if that is none.
+// Add adds a stream at a position. It reports false if that is not a position.
 func (s *Streams) Add(path string, position []byte) bool {
 	if len(position) != positionSize {
 		return false

@@ -52,7 +52,7 @@ func buildFormatMap(b *exec.OpConstruction) (exec.Kernel, error) {
 }
 
 // wrapped is the place of dimension k of n. There is one for any number, as in
-// TensorFlow: the last for those less than -n that are no multiple of n.
+// TensorFlow: the last for those less than -n that are not multiples of n.
 func wrapped(k, n int) int {
 	if k = (k + n) % n; k < 0 {
 		return n - 1

@@ -155,7 +155,7 @@ func (h *worstFirst[T]) worse(i, j int) bool {
 	return below(x, y) || !below(y, x) && h.at[i] > h.at[j]
 }
 
-// below orders numbers; what is none is below all others.
+// below orders numbers; NaN is below all others.
 func below[T exec.Number](x, y T) bool { return x < y || x != x && y == y }
 
 // sink moves a place below those that are worse.

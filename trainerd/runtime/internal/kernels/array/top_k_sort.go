@@ -9,7 +9,7 @@ import (
 )
 
 // sortPlaces sorts places of a row, from the largest element down, equals in their order and
-// what is no number last. Numbers of 32 bits are sorted by keys, which have the place in the
+// NaN last. Numbers of 32 bits are sorted by keys, which have the place in the
 // lower half: that is several times as fast as looking the elements up.
 func sortPlaces[T exec.Number](row []T, at []int32, keys []uint64) {
 	if !pack(keys, row, at) {

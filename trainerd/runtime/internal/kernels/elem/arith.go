@@ -94,7 +94,7 @@ func Sign[T exec.Number](x T) T {
 	return x
 }
 
-// LogSum returns the logarithm of exp(x) + exp(y). A y that is no number counts
+// LogSum returns the logarithm of exp(x) + exp(y). A y that is NaN counts
 // as x once more, as in TensorFlow.
 func LogSum[T float32 | float64](x, y T) T {
 	low, high := float64(x), float64(x)

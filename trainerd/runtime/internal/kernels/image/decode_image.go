@@ -52,7 +52,7 @@ type otherOptions struct {
 	dt       tfpb.DataType
 	animated bool // several frames are decoded, with a dimension for them
 	first    bool // of several frames the first is taken
-	frames   bool // also a picture that is no GIF file has the dimension
+	frames   bool // also a picture that is not a GIF file has the dimension
 }
 
 // decodeAny is the kernel of the ops that decode files of several formats.

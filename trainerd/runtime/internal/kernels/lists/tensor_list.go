@@ -9,7 +9,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/variant"
 )
 
-// Values that are no plain tensors: lists of tensors, by which loops remember
+// Values that are not plain tensors: lists of tensors, by which loops remember
 // what their gradients need, and optional values, by which branches do. Both
 // are never changed once made, so copies share them.
 var tensorListOps = exec.OpTable{

@@ -39,7 +39,7 @@ func (r fftRows[T]) swapped() fftRows[T] { return fftRows[T]{r.im, r.re, r.step}
 type fftPlan[T float32 | float64] struct {
 	n     int
 	roots []T               // real and imaginary parts of the roots of one of order 2n, up to power n
-	any   *fourier.CmplxFFT // for a length that is no power of two
+	any   *fourier.CmplxFFT // for a length that is not a power of two
 	line  []complex128
 }
 

@@ -233,7 +233,7 @@ func toLargestFloat[T exec.Float](w *poolWork[T], out int, v poolView, count int
 }
 
 // largerOf notes the elements from at on that are larger than the best ones. One
-// that is no number is not, and stays the best where it was the first.
+// that is NaN is not, and stays the best where it was the first.
 func largerOf[T exec.Number](best []T, place []int, x []T, at int) {
 	best, place = best[:len(x)], place[:len(x)]
 	for i, v := range x {

@@ -83,7 +83,7 @@ func nGramSplits(c *exec.KernelContext, tokens int) ([]int, error) {
 }
 
 // padOf returns how many pads n-grams of a width have on each side. At least one of
-// their tokens is none.
+// their tokens is not a pad.
 func (g *ngrams) padOf(width int) int {
 	if g.pad < 0 {
 		return width - 1

@@ -21,7 +21,7 @@ var unicodeCodesOps = exec.OpTable{
 	"UnicodeScript":            {Build: exec.WithoutAttrs(elem.Convert(scriptOf))},
 }
 
-// malformed says what becomes of bytes that are no character, and of code points that are none.
+// malformed says what becomes of bytes, and of code points, that are not a character.
 type malformed struct {
 	strict, ignore bool
 	instead        rune
@@ -51,7 +51,7 @@ func (m *malformed) wrong(r rune, broken bool) bool { return broken || m.control
 var errMalformed = errors.New("invalid formatting on input string")
 
 // decoder returns the first character of a string that is not empty, how many bytes it takes,
-// and whether they are no character.
+// and whether they are not a character.
 type decoder func(s []byte) (r rune, n int, broken bool)
 
 // decoders are those of the encodings that have a name of their own; charmaps has the others.

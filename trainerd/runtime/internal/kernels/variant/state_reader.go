@@ -14,7 +14,7 @@ import (
 // StartsOver is what is logged when a state is that of another graph.
 const StartsOver = "the input has changed since the checkpoint, and begins at its start"
 
-// Kinds of values that are no plain tensors.
+// Kinds of values that are not plain tensors.
 const (
 	valueNone = iota
 	valueDataset

@@ -1,4 +1,4 @@
-// Package variant has the values of a graph that are no plain tensors - lists,
+// Package variant has the values of a graph that are not plain tensors - lists,
 // optional values, rows of sparse tensors, data sets - and the encoding that
 // elements of the input have in a checkpoint.
 //

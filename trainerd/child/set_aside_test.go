@@ -65,6 +65,18 @@ func TestHalfWrittenOverwritten(t *testing.T) {
 	}
 }
 
+// TestHalfWrittenOfASilentProgram has one that reports nothing: what it saves without the checkpoint shows that it can do
+// without, also if it fails after that.
+func TestHalfWrittenOfASilentProgram(t *testing.T) {
+	sv, out := supervise(t, "write ckpt-10;kill 9|exit 1|exit 1|list ckpt-*;write ckpt-5;exit 1|list ckpt-*;env STEP")
+	log := newScreen()
+	sv.Log = logTo(log)
+	_, err := sv.Run(t.Context())
+	if want := "found \nfound ckpt-5\nSTEP is \"5\"\n"; err != nil || out.String() != want {
+		t.Errorf("Run = %v, output %q, want %q\n%s", err, out, want, log)
+	}
+}
+
 // TestNotTheCheckpointsFault has a program that fails without its checkpoint, too,
 // or is stopped before that shows: it is where it was.
 func TestNotTheCheckpointsFault(t *testing.T) {
@@ -100,6 +112,48 @@ func TestNotTheCheckpointsFault(t *testing.T) {
 		if !slices.Contains(left, "w_10") || !slices.Contains(left, "m_10") {
 			t.Errorf("%s: it is not back: %v", name, left)
 		}
+	}
+}
+
+// TestUntriedInAnotherRun has a run that ends once a checkpoint was saved, in a form that does not show whether it is
+// complete. A program that fails with it in the next run begins with the one before, unless it had continued from it.
+func TestUntriedInAnotherRun(t *testing.T) {
+	for _, continued := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				fmt.Fprintln(p.out, `{"step": 1}`)
+				for _, step := range []string{"10", "20"} {
+					if p.variable("TRAINERD_CHECKPOINT") == "" {
+						childtest.Write(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "ckpt-"+step), "weights")
+					}
+					time.Sleep(time.Minute)
+				}
+				if continued && p.variable("TRAINERD_ATTEMPT") == "1" {
+					return 1
+				}
+				<-p.told
+				return 0
+			})
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+			sv.Run(ctx)
+			stop()
+			var given []string
+			next, log := simulate(t, func(p *simProgram) int {
+				given = append(given, p.variable("TRAINERD_STEP"))
+				if len(given) < 3 {
+					return 1
+				}
+				return 0
+			})
+			next.Logdir = sv.Logdir
+			if _, err := next.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			isAside := strings.Contains(log.String(), "moved it aside")
+			if want := []string{"20", "20", "10"}; !slices.Equal(given, want) || isAside == continued {
+				t.Errorf("continued: %v; given are %q, want %q; moved aside: %v\n%s", continued, given, want, isAside, log)
+			}
+		})
 	}
 }
 

@@ -75,8 +75,8 @@ func TestLearnsNumbers(t *testing.T) {
 		{"one alone, as was recorded", []Checkpoint{counted}, true},
 	} {
 		s := &Store{known: tc.known}
-		if s.learnNumbers(); s.counts != tc.want {
-			t.Errorf("%s: they count something else: %v", tc.why, s.counts)
+		if s.learnNumbers(); s.countsOther != tc.want {
+			t.Errorf("%s: they count something else: %v", tc.why, s.countsOther)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestNodesNumberSaves(t *testing.T) {
 		childtest.Must(t, os.Chtimes(name, saved, saved))
 	}
 	s.Refresh(true)
-	if s.NoteReported(reached); !s.counts {
+	if s.NoteReported(reached); !s.countsOther {
 		t.Error("the numbers are taken for steps")
 	}
 	for i, c := range s.known {
@@ -136,7 +136,7 @@ func TestNodesNumberSavesOnce(t *testing.T) {
 	s := openStore(t, dir, "w-*.safetensors")
 	s.Refresh(true)
 	s.NoteReported(func(time.Time) int64 { return 20 })
-	if c := s.known[0]; c.NamesStep() || s.counts || c.record.Reported != 20 {
+	if c := s.known[0]; c.NamesStep() || s.countsOther || c.record.Reported != 20 {
 		t.Errorf("after the reports: %+v, record %+v", c, c.record)
 	}
 }
@@ -184,8 +184,8 @@ func TestNumbersOnBadDisk(t *testing.T) {
 	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
 	step := int64(0)
 	s.NoteReported(func(time.Time) int64 { step += 100; return step })
-	if errs := s.Unrecorded(); !s.counts || len(errs) != 6 || s.Unrecorded() != nil {
-		t.Errorf("the numbers count saves: %v; said is %v", s.counts, errs)
+	if errs := s.Unrecorded(); !s.countsOther || len(errs) != 6 || s.Unrecorded() != nil {
+		t.Errorf("the numbers count saves: %v; said is %v", s.countsOther, errs)
 	}
 }
 

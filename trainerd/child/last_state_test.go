@@ -3,6 +3,7 @@
 package child
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,7 @@ func TestLastIsMended(t *testing.T) {
 			childtest.Write(t, last, tc.text)
 			s := openStore(t, dir, tc.pattern)
 			s.Refresh(true)
-			r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}, ceiling: noCeiling}
+			r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}}
 			r.mendLasts(t.Context())
 			r.quarantineDamaged(t.Context())
 			want := tc.text
@@ -82,7 +83,7 @@ func TestLastOfDamagedNewest(t *testing.T) {
 	childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.TensorsOf(20)[:100])
 	s := openStore(t, dir, "s-*.safetensors")
 	s.Refresh(true)
-	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, ceiling: noCeiling}
+	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
 	r.mendLasts(t.Context())
 	r.quarantineDamaged(t.Context())
 	if got := childtest.Read(t, filepath.Join(dir, "last.safetensors")); got != childtest.TensorsOf(10) {
@@ -149,5 +150,45 @@ func TestRewindTakesLast(t *testing.T) {
 		if names := childtest.Below(t, dir); slices.Contains(names, "s-20.safetensors") {
 			t.Errorf("%s: left %v", pattern, names)
 		}
+	}
+}
+
+// TestLastThatMayBeCut has a program that fails with its newest state, in a form that does not show whether it is
+// whole: it begins with a copy of the checkpoint before, unless it fails with that, too, or has continued from it.
+func TestLastThatMayBeCut(t *testing.T) {
+	const torn = "weig"
+	for name, tc := range map[string]struct {
+		fails func(attempt int, last string) bool
+		left  string
+	}{
+		"it was":                    {func(_ int, last string) bool { return last == torn }, "weights"},
+		"the program fails without": {func(attempt int, _ string) bool { return attempt < 4 }, torn},
+		"it had continued":          {func(attempt int, _ string) bool { return attempt == 2 || attempt == 3 }, torn},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			attempt := 0
+			sv, log := simulate(t, func(p *simProgram) int {
+				attempt++
+				if tc.fails(attempt, childtest.Read(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "last.bin"))) {
+					return 1
+				}
+				fmt.Fprintln(p.out, `{"step": 15}`)
+				if attempt == 1 {
+					return 1
+				}
+				return 0
+			})
+			for file, text := range map[string]string{"ckpt-10.bin": "weights", "last.bin": torn} {
+				childtest.Write(t, filepath.Join(sv.Logdir, file), text)
+				at := time.Now().Add(time.Duration(-len(text)) * time.Minute)
+				childtest.Must(t, os.Chtimes(filepath.Join(sv.Logdir, file), at, at))
+			}
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(name, err)
+			}
+			if got := childtest.Read(t, filepath.Join(sv.Logdir, "last.bin")); got != tc.left {
+				t.Errorf("%s: it is %q in the end, want %q\n%s", name, got, tc.left, log)
+			}
+		})
 	}
 }

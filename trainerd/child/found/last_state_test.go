@@ -4,7 +4,6 @@ package found
 
 import (
 	"context"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +28,7 @@ func TestLastIsNeverGone(t *testing.T) {
 		childtest.Write(t, last, cut)
 		s := openStore(t, dir, "*.safetensors")
 		s.Refresh(true)
-		from, _ := s.Newest(math.MaxInt64)
+		from, _ := s.Newest()
 		c, left := s.Lasts(from)[0], n
 		disk := s.disk
 		s.disk = childtest.PickyDisk{FS: disk, Logdir: dir, Fails: func(string, string) bool {
@@ -127,7 +126,7 @@ func TestIsCut(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) (c Checkpoint) {
 		childtest.Write(t, filepath.Join(dir, "last.bin"), text)
-		return openStore(t, dir, "last.bin").find()[keyOf("last.bin")]
+		return openStore(t, dir, "last.bin").find()[keyOf("last.bin", false)]
 	}
 	s := openStore(t, dir, "last.bin")
 	check := func(what string, c Checkpoint, want bool) {
@@ -154,7 +153,7 @@ func TestIsCut(t *testing.T) {
 
 	name := filepath.Join(dir, "last.safetensors")
 	childtest.Write(t, name, childtest.Tensors()[:40])
-	c = openStore(t, dir, "*.safetensors").find()[keyOf("last.safetensors")]
+	c = openStore(t, dir, "*.safetensors").find()[keyOf("last.safetensors", false)]
 	check("not known, and cut", c, true)
 	ended, end := context.WithCancel(t.Context())
 	if end(); s.IsCut(ended, c) {

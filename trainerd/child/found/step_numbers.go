@@ -30,11 +30,11 @@ func (c *Checkpoint) Reached() int64 {
 	return NoStep
 }
 
-// NamesStep reports whether the number in its name is a step of the program's reports, for
-// all that is known. It may be none if many more had been reported; but a fast program may
-// have come so far until the checkpoint was found.
+// NamesStep reports whether the number in its name is a step of the program's reports, as far
+// as is known. It may not be one if many more steps had been reported; but a fast program may
+// have made them before the checkpoint was found.
 func (c *Checkpoint) NamesStep() bool {
-	if c.Step == NoStep || c.countsEpochs() || c.counts {
+	if c.Step == NoStep || c.countsEpochs() || c.otherCount {
 		return false
 	}
 	says := len(c.files) == 0 || namedStep().MatchString(path.Base(c.files[0]))
@@ -51,13 +51,13 @@ func (c *Checkpoint) ShowsStep() bool {
 // reports do: from one checkpoint to the next these rise much more than the numbers. The
 // metrics of checkpoints are then those of other steps, and their records say so.
 func (s *Store) learnNumbers() {
-	for i := 0; i < len(s.known) && !s.counts; i++ {
+	for i := 0; i < len(s.known) && !s.countsOther; i++ {
 		r := s.known[i].record
-		s.counts = r != nil && r.Counted || i > 0 && countOther(&s.known[i-1], &s.known[i])
+		s.countsOther = r != nil && r.Counted || i > 0 && countOther(&s.known[i-1], &s.known[i])
 	}
 	for i := range s.known {
-		if s.known[i].counts != s.counts {
-			s.known[i].counts = s.counts
+		if s.known[i].otherCount != s.countsOther {
+			s.known[i].otherCount = s.countsOther
 			s.recordCount(&s.known[i])
 		}
 	}
@@ -83,6 +83,22 @@ func (s *Store) NoteReported(reached func(saved time.Time) int64) {
 		}
 	}
 	s.learnNumbers()
+}
+
+// NoteContinued notes that the program has continued from a checkpoint, which may not be verified yet, and its step,
+// if that was not known and the number in its name is none.
+func (s *Store) NoteContinued(from *Checkpoint, step int64) {
+	if from != nil {
+		s.continued = *from
+	}
+	if from == nil || from.Step == NoStep || step < 2*(from.Step+1) {
+		return
+	}
+	for i := range s.known {
+		if c := &s.known[i]; c.Is(from) && c.Saved.Equal(from.Saved) && c.Reported() == 0 {
+			c.first.Step = step
+		}
+	}
 }
 
 // recordCount records that the number in a name counts something else.

@@ -4,7 +4,6 @@ package found
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,7 +149,7 @@ func TestShorterFromNowOn(t *testing.T) {
 		}
 		write(5, "w")
 		s.Refresh(true)
-		if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 5 {
+		if c, ok := s.Newest(); !ok || c.Step != 5 {
 			t.Errorf("moved %v: the newest is %v", moved, c)
 		}
 		write(6, "w")
@@ -166,7 +165,7 @@ func TestShortAfterOneThatWasSetAside(t *testing.T) {
 	s := openStore(t, dir, "w-*")
 	childtest.Write(t, filepath.Join(dir, "w-4"), "w")
 	s.Refresh(true) // all at once
-	c, ok := s.Newest(math.MaxInt64)
+	c, ok := s.Newest()
 	if !ok || c.Step != 4 {
 		t.Fatalf("the newest is %v", c)
 	}

@@ -58,9 +58,12 @@ func (s *Store) IsCut(ctx context.Context, c Checkpoint) bool {
 	return err != nil && ctx.Err() == nil && Rejected{c, err}.Damaged()
 }
 
+// IsWhole reports whether the form of a file shows that nothing is missing at its end.
+func (s *Store) IsWhole(c Checkpoint) bool { return integrity.IsWhole(s.root, c.files) }
+
 // Replace moves a file to the damaged ones and gives its name to a copy of a checkpoint, at
-// once: at no moment is there none. The copy is no link, as a program may write into it.
-func (s *Store) Replace(c, by Checkpoint, now time.Time) (dir string, err error) {
+// once: at no moment is there none. The copy is not a link, as a program may write into it.
+func (s *Store) Replace(c, by Checkpoint, now time.Time) (m Moved, err error) {
 	name := c.files[0]
 	temp, hold := s.tempNextTo(name), s.tempNextTo(name)
 	defer func() {
@@ -70,23 +73,24 @@ func (s *Store) Replace(c, by Checkpoint, now time.Time) (dir string, err error)
 		}
 	}()
 	if err := s.copyFile(by.files[0], temp); err != nil {
-		return "", err
+		return m, err
 	}
 	held := path.Join(hold, path.Base(name)) // whose second name goes to the damaged ones
 	if err := s.linkFile(name, held); err != nil {
-		return "", err
+		return m, err
 	}
-	dir, err = checkpoint.MoveAside(s.disk, s.root.Name(), path.Base(name), []string{s.abs(held)}, now)
+	m.of = c
+	m.Dir, err = checkpoint.MoveAside(s.disk, s.root.Name(), path.Base(name), []string{s.abs(held)}, now)
 	if err != nil {
-		return "", err
+		return m, err
 	}
 	if err := s.disk.Rename(s.abs(temp), s.abs(name)); err != nil {
-		return "", err
+		return m, err
 	}
 	delete(s.refused, c.key())
 	delete(s.seen, c.key())
 	s.Drop(c)
-	return dir, errors.Join(s.disk.SyncDir(filepath.Dir(s.abs(name))), s.disk.Remove(s.abs(hold)))
+	return m, errors.Join(s.disk.SyncDir(filepath.Dir(s.abs(name))), s.disk.Remove(s.abs(hold)))
 }
 
 // tempNextTo returns a temporary name in the folder of another, below the logdir.

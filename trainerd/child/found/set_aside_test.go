@@ -155,7 +155,7 @@ func TestCountsSteps(t *testing.T) {
 	}
 }
 
-// TestTwoWithoutStep has two checkpoints without a step: one of fewer files is no half of the other,
+// TestTwoWithoutStep has two checkpoints without a step: one of fewer files is not a half of the other,
 // and one that the disk has not taken is not lost while there is the other.
 func TestTwoWithoutStep(t *testing.T) {
 	s := openStore(t, childtest.Logdir(t, "best.bin", "last.bin"), "*.bin")
@@ -163,7 +163,7 @@ func TestTwoWithoutStep(t *testing.T) {
 	best := s.known[0]
 	best.files = []string{"best.bin", "best.opt"}
 	s.known = []Checkpoint{best}
-	last := s.seen[keyOf("last.bin")]
+	last := s.seen[keyOf("last.bin", false)]
 	if s.isBetweenFiles(last) {
 		t.Error("the last is taken for half of the best")
 	}

@@ -3,7 +3,6 @@
 package found
 
 import (
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func TestFoldersThatComeTogether(t *testing.T) {
 	if !slices.Equal(steps(added), []int64{10}) || len(bad) != 1 || bad[0].Step != 20 {
 		t.Errorf("added %v, bad %v", added, bad)
 	}
-	if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 10 {
+	if c, ok := s.Newest(); !ok || c.Step != 10 {
 		t.Errorf("the newest is %v", c)
 	}
 }
@@ -65,7 +64,7 @@ func TestShorterThanTheOneBefore(t *testing.T) {
 			childtest.Write(t, filepath.Join(dir, "c-"+step, tc.mark), "{}")
 			s.Refresh(true)
 		}
-		if c, ok := s.Newest(math.MaxInt64); !ok || c.Step != 20 || c.OnTrial == tc.counts {
+		if c, ok := s.Newest(); !ok || c.Step != 20 || c.OnTrial == tc.counts {
 			t.Errorf("%+v: the newest is %+v", tc, c)
 		}
 	}

@@ -72,7 +72,7 @@ func TestLogdirDeletedBetweenFiles(t *testing.T) {
 }
 
 // TestLogdirDeletedInLastSave has a logdir that is deleted while the program saves at a stop: a
-// rest of that save is no success, and one that came whole, in the logdir that was made again, is.
+// rest of that save is not a success, and one that came whole, in the logdir that was made again, is.
 func TestLogdirDeletedInLastSave(t *testing.T) {
 	for name, lost := range map[string]bool{"a rest": true, "all": false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,66 @@
+package child
+
+import (
+	"context"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/found"
+)
+
+// mendLasts has what a kill has cut short of a program's newest state be a copy of the
+// newest verified checkpoint. As in bringBack, it waits for a disk that does not take that.
+func (r *run) mendLasts(ctx context.Context) {
+	newest, ok := r.newest(ctx)
+	if !ok {
+		return // what the pattern means is moved aside as any other
+	}
+	for _, c := range r.store.Lasts(newest) { // which are read whole: the program does so next
+		r.awaitDisk(ctx, func() bool {
+			if !r.store.IsCut(ctx, c) {
+				return true
+			}
+			_, ok := r.replaceLast(c, newest)
+			return ok
+		})
+	}
+}
+
+// rewindLasts takes back a program's newest state, too, where it may have been saved after
+// the checkpoint that a rewind goes back to.
+func (r *run) rewindLasts(to Checkpoint) {
+	for _, c := range r.store.Lasts(to) {
+		if c.Saved.After(to.Saved) {
+			r.replaceLast(c, to)
+		}
+	}
+}
+
+// setLastAside is setAside for a program's newest state, if that was written after the checkpoint of this
+// start, and no start has continued since: it may be what the program fails with.
+func (r *run) setLastAside() bool {
+	given := *r.attempt.given
+	for _, c := range r.store.Lasts(given) {
+		if !c.Saved.After(given.Saved) || !c.Saved.After(r.continued) || r.store.IsWhole(c) {
+			continue
+		}
+		r.log.Warn("the program has failed twice, perhaps with its newest state, which it may not have finished", "file", c.Path)
+		if m, ok := r.replaceLast(c, given); ok {
+			r.aside = &aside{c, m}
+			r.counts.update(func(c *counts) { c.stats.Rewinds++ })
+			return true
+		}
+	}
+	return false
+}
+
+// replaceLast puts a copy of a checkpoint in the place of a program's newest state, and
+// reports whether that went well.
+func (r *run) replaceLast(c, by Checkpoint) (m found.Moved, ok bool) {
+	m, err := r.store.Replace(c, by, time.Now())
+	if err != nil {
+		r.log.Warn("cannot replace the program's newest state by a copy of a checkpoint", "file", c.Path, "checkpoint", by.Path, "err", err)
+		return m, false
+	}
+	r.log.Warn("moved the program's newest state aside; a copy of a checkpoint is in its place", "file", c.Path, "to", m.Dir, "checkpoint", by.Path)
+	return m, true
+}
