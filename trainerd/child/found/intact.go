@@ -24,7 +24,7 @@ func (s *Store) Intact(ctx context.Context) (all []Checkpoint, ok bool) {
 	}
 	markers := s.markersFor(all)
 	for i := range all {
-		all[i].untried = true
+		all[i].untried = !s.hasContinuedFrom(&all[i])
 		if all[i].OnTrial || s.lacksFile(all[i]) || s.inspect(ctx, all[i], markers, nil) != nil {
 			return nil, false
 		}

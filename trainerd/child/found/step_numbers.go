@@ -85,9 +85,12 @@ func (s *Store) NoteReported(reached func(saved time.Time) int64) {
 	s.learnNumbers()
 }
 
-// NoteContinued notes the step of a checkpoint that the program has continued from, if it was not known and the
-// number in its name is none.
+// NoteContinued notes that the program has continued from a checkpoint, which may not be verified yet, and its step,
+// if that was not known and the number in its name is none.
 func (s *Store) NoteContinued(from *Checkpoint, step int64) {
+	if from != nil {
+		s.continued = *from
+	}
 	if from == nil || from.Step == NoStep || step < 2*(from.Step+1) {
 		return
 	}

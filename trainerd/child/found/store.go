@@ -60,6 +60,7 @@ type Store struct {
 	misnamed   []Checkpoint // that were moved aside, and that something may still name
 	withheld   map[key]bool // whose copies do not take their places
 	back       map[key]bool // whose copies have come back: they are to have another
+	continued  Checkpoint   // the last one that the program has continued from, zero for none
 	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
 	looked     Moment       // of the last look
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
@@ -268,7 +269,23 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool { return judged[c.key()] })
 	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
+	s.trustContinued()
 	return s.learnFrom(added), bad
+}
+
+// hasContinuedFrom reports whether the program has continued from a checkpoint, as it is now.
+func (s *Store) hasContinuedFrom(c *Checkpoint) bool {
+	return len(s.continued.files) > 0 && c.Is(&s.continued) && same(*c, s.continued)
+}
+
+// trustContinued trusts a checkpoint that is verified after the program has continued from it.
+func (s *Store) trustContinued() {
+	for i := range s.known {
+		if c := &s.known[i]; c.untried && s.hasContinuedFrom(c) {
+			c.untried = false
+			s.recordTried(c)
+		}
+	}
 }
 
 // learnFrom takes over what new checkpoints show of all, and returns them as they are known then.
