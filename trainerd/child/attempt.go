@@ -266,7 +266,7 @@ func (r *run) lineReader() LineReader {
 	case r.attempt.given == nil:
 		return r.Lines(0)
 	}
-	return r.Lines(max(r.attempt.given.Reached(), 0))
+	return r.Lines(max(r.attempt.given.Reached(), r.store.ReachedBefore(r.attempt.given), 0))
 }
 
 func (r *run) givenPath() string {
@@ -398,7 +398,8 @@ func (r *run) onExit(e Exit) {
 	if r.aside == nil && r.setLastAside() {
 		return
 	}
-	if r.aside == nil && r.attempt.given.MayBeUnfinished(r.root) {
+	tried := r.continuedIn > r.attempt.given.FirstFound().Attempt // it may not be verified yet
+	if r.aside == nil && !tried && r.attempt.given.MayBeUnfinished(r.root) {
 		r.setAside(*r.attempt.given)
 		return
 	}

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"math"
 	"time"
 
 	"github.com/trainerd/trainerd/internal/logging"
@@ -12,7 +13,7 @@ import (
 func (r *run) takeReport(report *Report, at time.Time) {
 	if r.attempt.step < 0 {
 		r.makeWay()
-		r.continued = r.attempt.begun
+		r.continued, r.continuedIn = r.attempt.begun, r.attempts
 		r.store.NoteContinued(r.attempt.given, report.Step-1)
 		r.checkResumed(report.Step)
 		r.beginPoints(r.firstPoint(report))
@@ -28,7 +29,7 @@ func (r *run) takeReport(report *Report, at time.Time) {
 		r.maxStep, r.attempt.progressed = r.attempt.step, true
 	}
 	r.prompter.trained(r.attempt.step, at)
-	r.trust()
+	r.trust(report.Step)
 	r.events.report(r.ectx, report, at)
 	if len(report.Values) > 0 {
 		r.attempt.noteTold(report)
@@ -155,10 +156,9 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		c.saves += len(added)
 		c.stats.EventsDropped = r.events.Dropped()
 	})
-	older := len(added) > 0 // than this start
 	for _, c := range added {
 		own := c.FirstFound().Attempt == r.attempts
-		r.attempt.saves, older = r.attempt.saves || own, older && !own
+		r.attempt.saves = r.attempt.saves || own
 		r.reach(c)
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
@@ -170,8 +170,8 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		r.observer.Saved(c)
 		r.answerSavers(c)
 	}
-	if older && r.attempt.step >= 0 {
-		r.store.Trust() // the program has continued from there
+	if n := len(added); n > 0 && added[n-1].FirstFound().Attempt < r.continuedIn {
+		r.store.Trust(math.MaxInt64, r.attempts) // the program has continued from there, though it was not verified then
 	}
 	if len(added) > 0 && r.attempt.nan == nil && !r.hasUntakenReports() { // the loss may be why the new ones must go, or others stay
 		r.rotate()

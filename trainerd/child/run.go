@@ -45,6 +45,7 @@ type run struct {
 	ceiling                *Checkpoint // it, and what is newer, is not trusted; nil for none
 	aside                  *aside
 	continued              time.Time // when the newest start that has reported something began
+	continuedIn            int       // which one that is, 0 for none
 	outside                string    // a link that leads out of the logdir, and is in the log
 	failuresBeforeProgress int       // starts in a row that failed before their first report
 	savers                 []saver

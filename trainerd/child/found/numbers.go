@@ -30,6 +30,18 @@ func (c *Checkpoint) Reached() int64 {
 	return NoStep
 }
 
+// ReachedBefore returns the highest step of the checkpoints that were written before one whose own is not
+// known, as it has only a number that is used again; else [NoStep].
+func (s *Store) ReachedBefore(c *Checkpoint) int64 {
+	highest := int64(NoStep)
+	for i := range s.known {
+		if k := &s.known[i]; c.reused && c.Reached() == NoStep && c.IsNewer(k) {
+			highest = max(highest, k.Reached())
+		}
+	}
+	return highest
+}
+
 // NamesStep reports whether the number in its name is a step of the program's reports, for
 // all that is known. It may be none if many more had been reported; but a fast program may
 // have come so far until the checkpoint was found.

@@ -114,10 +114,13 @@ func (s *Store) Unrecorded() []error {
 	return errs
 }
 
-// Trust notes that the program has done something since its newest checkpoints: it has
-// finished them.
-func (s *Store) Trust() {
+// Trust notes that a start of the program has reported a step since its newest checkpoints, if that is not one of
+// before them that has come late: it has finished them.
+func (s *Store) Trust(step int64, attempt int) {
 	for i := len(s.known) - 1; i >= 0 && s.known[i].untried; i-- {
+		if s.known[i].first.Attempt == attempt && s.known[i].Reached() >= step {
+			continue
+		}
 		s.known[i].untried = false
 		s.recordTried(&s.known[i])
 	}
