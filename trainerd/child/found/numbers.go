@@ -34,9 +34,15 @@ func (c *Checkpoint) Reached() int64 {
 // known, as it has only a number that is used again; else [NoStep].
 func (s *Store) ReachedBefore(c *Checkpoint) int64 {
 	highest := int64(NoStep)
+	if c == nil || !c.reused || c.Reached() != NoStep {
+		return highest
+	}
+	if c.Saved.After(s.recorded.At) {
+		highest = s.recorded.Step
+	}
 	for i := range s.known {
-		if k := &s.known[i]; c.reused && c.Reached() == NoStep && c.IsNewer(k) {
-			highest = max(highest, k.Reached())
+		if c.IsNewer(&s.known[i]) {
+			highest = max(highest, s.known[i].Reached())
 		}
 	}
 	return highest

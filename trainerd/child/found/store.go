@@ -64,6 +64,7 @@ type Store struct {
 	unrecorded []error
 	misnamed   []Checkpoint // that were moved aside, and that something may name still
 	looked     Moment       // of the last look
+	recorded   Moment       // of the newest record of an earlier run, which may be of a checkpoint that is gone
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 	resumed    bool         // an earlier run has recorded checkpoints
 	withheld   map[key]bool // whose copies do not take their places
