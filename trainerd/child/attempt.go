@@ -268,7 +268,7 @@ func (r *run) lineReader() LineReader {
 	case r.attempt.given == nil:
 		return r.Lines(0)
 	}
-	return r.Lines(max(r.attempt.given.Reached(), 0))
+	return r.Lines(max(r.attempt.given.Reached(), r.store.ReachedBefore(r.attempt.given), 0))
 }
 
 func (r *run) givenPath() string {

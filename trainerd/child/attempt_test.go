@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,7 +143,7 @@ func TestFailuresWithACheckpoint(t *testing.T) {
 	} {
 		s := openStore(t, childtest.Logdir(t, "ckpt-1", "ckpt-2"), "ckpt-*")
 		s.Refresh(true)
-		s.Trust() // it has finished both
+		s.Trust(math.MaxInt64, 0) // it has finished both
 		given := s.Known()[1]
 		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, attempt: attempt{given: &given}}
 		for _, e := range tc.ends {

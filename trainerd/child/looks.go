@@ -67,9 +67,7 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		c.saves += len(added)
 		c.stats.EventsDropped = r.events.Dropped()
 	})
-	older := len(added) > 0 // than this start
 	for _, c := range added {
-		older = older && !r.isOwn(c)
 		r.reach(c)
 		r.events.session(r.ectx, tfpb.SessionLog_CHECKPOINT, c.Path, max(c.Step, 0))
 		r.events.flush(r.ectx) // the points of the steps that it has
@@ -80,9 +78,6 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 		r.savedAtTheEnd(c)
 		r.observer.Saved(c)
 		r.answerSavers(c)
-	}
-	if older && r.attempt.step >= 0 {
-		r.store.Trust() // the program has continued from there
 	}
 	if len(added) > 0 && r.attempt.nan == nil && !r.hasUntakenReports() { // the loss may be why the new ones must go, or others stay
 		r.rotate()

@@ -27,7 +27,7 @@ func (r *run) takeReport(report *Report, at time.Time) {
 		r.maxStep, r.attempt.progressed = r.attempt.step, true
 	}
 	r.prompter.trained(r.attempt.step, at)
-	r.trust()
+	r.trust(report.Step)
 	r.events.report(r.ectx, report, at)
 	if len(report.Values) > 0 {
 		r.attempt.noteTold(report)

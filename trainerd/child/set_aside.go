@@ -1,6 +1,7 @@
 package child
 
 import (
+	"math"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/found"
@@ -44,13 +45,13 @@ func (r *run) putBack() {
 	}
 	r.refresh(true)
 	if back {
-		r.trust()
+		r.trust(math.MaxInt64)
 	}
 }
 
 // trust notes that the program has done something since its newest checkpoints: it
 // has finished them. What was set aside was to blame if it has done so without.
-func (r *run) trust() {
+func (r *run) trust(step int64) {
 	r.aside = nil
-	r.store.Trust()
+	r.store.Trust(step, r.attempts)
 }

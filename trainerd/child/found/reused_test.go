@@ -264,3 +264,20 @@ func TestCopyOfTheFirstSave(t *testing.T) {
 		writeAt(t, dir, name, childtest.TensorsOf(2)[:100], 9-minute)
 	}
 }
+
+// TestReachedBefore has a checkpoint whose number begins again, and that was written when nobody looked: the program had
+// come further than at the one before, also where only the record of that is left.
+func TestReachedBefore(t *testing.T) {
+	dir := t.TempDir()
+	r := manifest.Record{Name: "m_e0_s40.safetensors", Step: 40, Parts: []string{"m_e0_s40.safetensors"}, WallTime: time.Now().Add(-time.Hour)}
+	childtest.Must(t, r.Write(nil, dir))
+	writeAt(t, dir, "m_e0_s60.safetensors", childtest.TensorsOf(1), 10)
+	writeAt(t, dir, "m_e1_s20.safetensors", childtest.TensorsOf(2), 9)
+	s := openStore(t, dir, "m_e*")
+	s.ReadRecords()
+	s.Refresh(true)
+	c, _ := s.Newest()
+	if got := s.ReachedBefore(&c); got != 40 || c.Reached() != NoStep || s.ReachedBefore(nil) != NoStep {
+		t.Errorf("before %s it had reached %d", c.Path, got)
+	}
+}

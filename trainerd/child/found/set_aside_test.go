@@ -3,6 +3,7 @@
 package found
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,11 +128,11 @@ func TestMayBeUnfinished(t *testing.T) {
 	}
 	check("at first", true, true, false, true)
 	s.known[0].untried = false
-	s.Trust()
+	s.Trust(math.MaxInt64, 0)
 	check("once the program has done something", false, false, false, false)
 	s.known = s.known[:1]
 	s.known[0].untried = true
-	s.Trust()
+	s.Trust(math.MaxInt64, 0)
 	check("of the only one", false)
 }
 

@@ -30,6 +30,24 @@ func (c *Checkpoint) Reached() int64 {
 	return NoStep
 }
 
+// ReachedBefore returns the highest step of the checkpoints that were written before one whose own is not
+// known, as it has only a number that is used again; else [NoStep].
+func (s *Store) ReachedBefore(c *Checkpoint) int64 {
+	highest := int64(NoStep)
+	if c == nil || !c.reused || c.Reached() != NoStep {
+		return highest
+	}
+	if c.Saved.After(s.recorded.At) {
+		highest = s.recorded.Step
+	}
+	for i := range s.known {
+		if c.IsNewer(&s.known[i]) {
+			highest = max(highest, s.known[i].Reached())
+		}
+	}
+	return highest
+}
+
 // NamesStep reports whether the number in its name is a step of the program's reports, as far
 // as is known. It may not be one if many more steps had been reported; but a fast program may
 // have made them before the checkpoint was found.

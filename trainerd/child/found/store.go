@@ -63,6 +63,7 @@ type Store struct {
 	continued  Checkpoint   // the last one that the program has continued from, zero for none
 	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
 	looked     Moment       // of the last look
+	recorded   Moment       // of the newest record of an earlier run, which may be of a checkpoint that is gone
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 }
 
@@ -119,10 +120,13 @@ func (s *Store) Unrecorded() []error {
 	return errs
 }
 
-// Trust notes that the program has done something since its newest checkpoints: it has
-// finished them.
-func (s *Store) Trust() {
+// Trust notes that a start of the program has reported a step since its newest checkpoints, if that is not one of
+// before them that has come late: it has finished them.
+func (s *Store) Trust(step int64, attempt int) {
 	for i := len(s.known) - 1; i >= 0 && s.known[i].untried; i-- {
+		if s.known[i].first.Attempt == attempt && s.known[i].Reached() >= step {
+			continue
+		}
 		s.known[i].untried = false
 		s.recordTried(&s.known[i])
 	}

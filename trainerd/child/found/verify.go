@@ -192,6 +192,9 @@ func (s *Store) ReadRecords() (bad []error) {
 	s.reused = slices.ContainsFunc(all, func(r *manifest.Record) bool { return r.Numbers != "" })
 	for _, r := range all {
 		s.sizes.add(r) // a file may have been cut since
+		if at := cmp.Or(r.Reported, r.Step); r.WallTime.After(s.recorded.At) {
+			s.recorded = Moment{Step: at, At: r.WallTime}
+		}
 		if len(r.Parts) > 0 {
 			s.records[keyOf(r.Parts[0], s.reused)] = r
 			if markers := integrity.Markers(s.root, r.Parts); markers != nil {
