@@ -167,3 +167,22 @@ def test_agrees_on_damage(ckpt, saved, tmp_path):
             theirs = "damaged"
         ours = "intact" if ckpt("ls", tmp_path / "bad", code=None).returncode == 0 else "damaged"
         assert ours == theirs, f"bit flipped at {at}"
+
+
+def test_tensors_in_shards_of_a_size(ckpt, tmp_path):
+    """MaxShardSizePolicy cuts a tensor into slices of several files; JSON keeps the signs of zeros for Python."""
+    rng = np.random.default_rng(3)
+    values = {"a": rng.random((100, 30)).astype(np.float32), "b": np.array([-0.0, 0.0, np.nan]), "c": np.arange(3)}
+    policy = tf.train.experimental.MaxShardSizePolicy(1000)
+    prefix = tf.train.Checkpoint(**{n: tf.Variable(v) for n, v in values.items()}).write(
+        str(tmp_path / "model"), options=tf.train.CheckpointOptions(experimental_sharding_callback=policy)
+    )
+    assert len(list(tmp_path.glob("model.data-*"))) > 10
+    ckpt("verify", prefix)
+    ckpt("cp", "--shards", 2, prefix, tmp_path / "copy")
+    for name, value in values.items():
+        key = name + "/.ATTRIBUTES/VARIABLE_VALUE"
+        assert ckpt("cat", "--raw", prefix, key, text=False).stdout == value.tobytes()
+        assert tf.train.load_variable(str(tmp_path / "copy"), key).tobytes() == value.tobytes()
+        listed = np.array(json.loads(ckpt("cat", "--json", prefix, key).stdout), value.dtype)  # numpy reads "NaN"
+        assert listed.tobytes() == value.tobytes()
