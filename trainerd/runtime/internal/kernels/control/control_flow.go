@@ -20,9 +20,19 @@ var controlFlowOps = exec.OpTable{
 // Critical sections. A run holds the session's state from its first access to the end, and the
 // graph orders the sections of one run: so there is nothing left to lock.
 var criticalOps = exec.OpTable{
-	"MutexV2":          {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(c *exec.KernelContext) error { c.SetHandle(0, nil); return nil })},
-	"MutexLock":        {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(c *exec.KernelContext) error { c.SetVariant(0, nil); return nil })},
+	"MutexV2":          {Flags: exec.Stateful, Build: exec.WithoutAttrs(makeMutex)},
+	"MutexLock":        {Flags: exec.Stateful, Build: exec.WithoutAttrs(lockMutex)},
 	"ConsumeMutexLock": {Flags: exec.Stateful, Build: exec.WithoutAttrs(func(*exec.KernelContext) error { return nil })},
+}
+
+func makeMutex(c *exec.KernelContext) error {
+	c.SetHandle(0, nil)
+	return nil
+}
+
+func lockMutex(c *exec.KernelContext) error {
+	c.SetVariant(0, nil)
+	return nil
 }
 
 var loopOps = exec.OpTable{

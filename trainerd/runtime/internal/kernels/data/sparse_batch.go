@@ -44,7 +44,8 @@ func (s *sparseBatchIterator) Next(p *variant.IteratorContext) (variant.Tuple, e
 		n += el[0].NumElements()
 	}
 	rank := len(shape)
-	index, values, bounds := p.NewTensor(exec.Int64, []int{n, rank}), p.NewTensor(list[0][0].DType, []int{n}), exec.NewTensor(exec.Int64, []int{rank})
+	index, values := p.NewTensor(exec.Int64, []int{n, rank}), p.NewTensor(list[0][0].DType, []int{n})
+	bounds := exec.NewTensor(exec.Int64, []int{rank})
 	for i, d := range shape {
 		exec.SetInt(bounds, i, d)
 	}

@@ -14,10 +14,13 @@ import (
 // Factors of complex matrices whose shapes differ from those of the matrices. The phases of
 // pairs of singular vectors, and of eigenvectors of what is not its own adjoint, are free.
 
+// complexFactors computes the elements of an op's outputs from one matrix.
+type complexFactors func(m *cmat.Matrix) ([][]complex128, error)
+
 // eachComplex makes outputs of a type for a batch of matrices, with the dimensions that each
 // matrix has in them, and fills them with what f returns. One without dimensions was not asked
 // for: it has a zero for each matrix.
-func eachComplex(c *exec.KernelContext, as tfpb.DataType, dims [][]int, f func(m *cmat.Matrix) ([][]complex128, error)) error {
+func eachComplex(c *exec.KernelContext, as tfpb.DataType, dims [][]int, f complexFactors) error {
 	x := c.In(0)
 	batch := x.Shape[:len(x.Shape)-2]
 	for i, d := range dims {

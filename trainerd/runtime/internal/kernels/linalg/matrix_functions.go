@@ -41,15 +41,6 @@ func setComplex(t *exec.Tensor, i int, v complex128) {
 	}
 }
 
-// squareAt returns matrix k of a batch of square ones.
-func squareAt(t *exec.Tensor, k int) *cmat.Matrix {
-	m := cmat.New(t.Dim(-1), t.Dim(-1))
-	for i := range m.Data {
-		m.Data[i] = complexAt(t, k*len(m.Data)+i)
-	}
-	return m
-}
-
 // squares returns the number of square matrices in input 0, and bails for a
 // batch that needs too much memory.
 func squares(c *exec.KernelContext) (int, error) {
@@ -74,7 +65,7 @@ func buildMatrixFunction(f func(*cmat.Matrix) (*cmat.Matrix, error)) func(*exec.
 			return nil
 		}
 		for k := range batch {
-			m := squareAt(x, k)
+			m := complexMatrixAt(x, k)
 			r := m
 			if m.Finite() {
 				if r, err = f(m); err != nil {
@@ -123,7 +114,7 @@ func buildLu(b *exec.OpConstruction) (exec.Kernel, error) {
 			return nil
 		}
 		for k := range batch {
-			m := squareAt(x, k)
+			m := complexMatrixAt(x, k)
 			perm, err := m.LU()
 			if err != nil {
 				return c.Invalid("Input is not invertible. (matrix %d)", k)
