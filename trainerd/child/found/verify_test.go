@@ -175,8 +175,11 @@ func keepsTheGoodOne(t *testing.T, dir string) {
 // TestMoveAside moves what is damaged and newer than all else, and that alone.
 func TestMoveAside(t *testing.T) {
 	dir, st := t.TempDir(), childtest.Tensors()
-	for step, text := range map[int]string{5: "", 10: st, 20: st[:30], 30: ""} {
-		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("out/checkpoint-%d/model.safetensors", step)), text)
+	for _, c := range []struct {
+		step int
+		text string
+	}{{5, ""}, {10, st}, {20, st[:30]}, {30, ""}} {
+		childtest.Write(t, filepath.Join(dir, fmt.Sprintf("out/checkpoint-%d/model.safetensors", c.step)), c.text)
 	}
 	s := openStore(t, dir, "*/checkpoint-*")
 	s.Refresh(true)
