@@ -62,13 +62,13 @@ var codeDefects = []codeDefect{
 		return
 	}
 	defer logging.Waiting`},
-	{name: "a cut newest state stays", file: "trainerd/child/found/last.go", world: "TestChildWorld", seed: 16260637444217262901,
+	{name: "a cut newest state stays", file: "trainerd/child/found/last_state.go", world: "TestChildWorld", seed: 16260637444217262901,
 		old: "	if c.Size == 0 {\n		return true", new: `	if planted("a cut newest state stays") {
 		return false
 	}
 	if c.Size == 0 {
 		return true`},
-	{name: "failures on a full disk count", file: "trainerd/child/room.go", world: "TestChildWorld", seed: 2091,
+	{name: "failures on a full disk count", file: "trainerd/child/disk_full.go", world: "TestChildWorld", seed: 2091,
 		old: "takes := true", new: `takes := true; if planted("failures on a full disk count") { return false }`},
 	{name: "early stopping counts steps that are made again twice", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 16716485725861338687,
 		old: "return m.Step > step }", new: `return m.Step > step && !planted("early stopping counts steps that are made again twice") }`},
