@@ -68,7 +68,7 @@ var codeDefects = []codeDefect{
 	}
 	if c.Size == 0 {
 		return true`},
-	{name: "failures on a full disk count", file: "trainerd/child/disk_full.go", world: "TestChildWorld", seed: 2091,
+	{name: "failures on a full disk count", file: "trainerd/child/disk_full.go", world: "TestChildWorld", seed: 50158,
 		old: "takes := true", new: `takes := true; if planted("failures on a full disk count") { return false }`},
 	{name: "early stopping counts steps that are made again twice", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 16716485725861338687,
 		old: "return m.Step > step }", new: `return m.Step > step && !planted("early stopping counts steps that are made again twice") }`},
