@@ -158,13 +158,22 @@ func (r *run) ends() <-chan time.Time {
 // program may count a step that it has reported as the next one.
 func (r *run) savedAtTheEnd(c Checkpoint) {
 	e := r.attempt.ending
-	if e == nil || r.precedes(c, e.begun, e.step) || r.lacksAtTheEnd(c) && !c.Saved.After(e.begun) {
+	if e == nil || r.precedes(c, e.begun, e.step) || r.lacksAtTheEnd(c) && !e.isFrom(c) {
 		return
 	}
 	e.saved = true
 	if e.stage == asksToSave && r.attempt.process != nil && !lacksByName(c, e.step) { // else another may follow, while there is time
 		r.enter(toldProgram)
 	}
+}
+
+// diskTick is how coarsely a kernel dates what is written: right after a signal, it may be
+// with a time from just before.
+const diskTick = 10 * time.Millisecond
+
+// isFrom reports whether a checkpoint was written since the end began, or has all steps that were made by then.
+func (e *ending) isFrom(c Checkpoint) bool {
+	return c.Saved.Add(diskTick).After(e.begun) || c.NamesStep() && e.step >= 0 && c.Step >= e.step
 }
 
 // lacksAtTheEnd reports whether a checkpoint lacks steps that were made before an end

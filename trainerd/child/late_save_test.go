@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/trainerd/child/found"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
@@ -179,4 +180,30 @@ func TestSaveDuringAStop(t *testing.T) {
 		}
 		end()
 	})
+}
+
+// TestIsFromAnEnd has checkpoints that are dated about when an end began: a kernel dates a file that
+// is written right after the signal a little before it.
+func TestIsFromAnEnd(t *testing.T) {
+	begun := time.Now()
+	for _, tc := range []struct {
+		name  string
+		saved time.Duration // after the end began
+		step  int64         // when it began, -1 without reports
+		want  bool
+	}{
+		{"last", time.Second, 7, true},
+		{"last", 0, 7, true},
+		{"last", 1 - diskTick, 7, true},
+		{"last", -diskTick, 7, false},
+		{"ckpt-6", -diskTick, 7, false},
+		{"ckpt-7", -diskTick, 7, true},
+		{"ckpt-7", -diskTick, -1, false},
+	} {
+		c := foundAt(t, tc.name, found.Moment{})
+		c.Saved = begun.Add(tc.saved)
+		if got := (&ending{begun: begun, step: tc.step}).isFrom(c); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
 }

@@ -93,7 +93,8 @@ func (r *run) reach(c Checkpoint) {
 	if r.ceiling != nil && !c.Precedes(r.ceiling) {
 		r.ceiling = nil
 	}
-	if r.attempt.step < 0 && c.Step > r.maxStep { // without reports, this alone says how far it came
+	isFurthest := r.isOwn(c) || !r.counts.hasReports() // else that start has reported how far it came
+	if r.attempt.step < 0 && isFurthest && c.Step > r.maxStep {
 		r.maxStep, r.attempt.progressed = c.Step, true
 	}
 }

@@ -389,3 +389,24 @@ func TestSilentProgressIsNoFailureToStart(t *testing.T) {
 		}
 	})
 }
+
+// TestProgressByTheSaveBefore has a start that has said nothing yet when what the one before has saved is
+// taken: it is no progress of a program that reports its steps, and it is that of one that does not.
+func TestProgressByTheSaveBefore(t *testing.T) {
+	for _, reports := range []bool{false, true} {
+		r := &run{counts: &counts{first: -1}, maxStep: 5, attempts: 2, attempt: attempt{step: -1}}
+		if reports {
+			r.counts.trained(-1, 5, -1, nil)
+		}
+		r.reach(foundAt(t, "ckpt-90", found.Moment{Attempt: 1}))
+		if r.attempt.progressed == reports || r.attempt.saves {
+			t.Errorf("it reports: %v; it has progressed: %v, and saved: %v", reports, r.attempt.progressed, r.attempt.saves)
+		}
+		if reports {
+			r.reach(foundAt(t, "ckpt-91", found.Moment{Attempt: 2}))
+			if !r.attempt.progressed || r.maxStep != 91 {
+				t.Errorf("its own save is no progress: %d", r.maxStep)
+			}
+		}
+	}
+}

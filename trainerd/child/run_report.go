@@ -79,6 +79,13 @@ func (c *counts) trained(before, step, furthest int64, given *Checkpoint) {
 	})
 }
 
+// hasReports reports whether any start has reported a step.
+func (c *counts) hasReports() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first >= 0
+}
+
 // refused counts a checkpoint that does not count.
 func (c *counts) refused(b found.Rejected) {
 	c.update(func(c *counts) {

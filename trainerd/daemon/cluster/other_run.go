@@ -147,12 +147,16 @@ func (w *watch) checkModel(ctx context.Context) error {
 }
 
 // checkRested is checkModel for a call that begins long after the last one has: meanwhile
-// another chief may have taken this one's run for ended.
+// another chief may have taken this one's run for ended. Until the model is known to be this
+// run's, calls that begin at the same time look, too.
 func (w *watch) checkRested(ctx context.Context) error {
 	now := time.Now().UnixNano()
-	rest := now - w.owner.called.Swap(now)
+	rest := now - w.owner.called.Load()
 	if rest < 0 || rest >= int64(longRest) || w.owner.taken.Load() {
-		return w.checkModel(ctx)
+		if err := w.checkModel(ctx); err != nil {
+			return err
+		}
 	}
+	w.owner.called.Store(now)
 	return nil
 }

@@ -224,6 +224,28 @@ func TestLooksAfterARest(t *testing.T) {
 	}
 }
 
+// While nobody knows yet whose model is there after a rest, no call begins: the next looks, too.
+func TestLooksUntilItIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connect := chiefs(t)
+		chief, sess := connect(t.TempDir(), nil)
+		begin(t, chief, sess)
+		w := watchOf(sess)
+		w.endLife() // else it looks all the time
+		other, its := connect(t.TempDir(), nil)
+		begin(t, other, its)
+		w.owner.called.Store(0)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := w.checkRested(ctx); err == nil || errors.Is(err, ErrReplaced) {
+			t.Errorf("a look that does not come to an end: %v", err)
+		}
+		if err := w.checkRested(t.Context()); !errors.Is(err, ErrReplaced) {
+			t.Errorf("the call after that: %v", err)
+		}
+	})
+}
+
 // The ID is in the logdir, by itself in one of an older release. One that cannot be written is none.
 func TestRunIDFile(t *testing.T) {
 	t.Parallel()
