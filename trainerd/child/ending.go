@@ -173,7 +173,10 @@ const diskTick = 10 * time.Millisecond
 
 // isFrom reports whether a checkpoint was written since the end began, or has all steps that were made by then.
 func (e *ending) isFrom(c Checkpoint) bool {
-	return c.Saved.Add(diskTick).After(e.begun) || c.NamesStep() && e.step >= 0 && c.Step >= e.step
+	if c.NamesStep() && e.step >= 0 {
+		return c.Saved.After(e.begun) || c.Step >= e.step
+	}
+	return c.Saved.Add(diskTick).After(e.begun)
 }
 
 // lacksAtTheEnd reports whether a checkpoint lacks steps that were made before an end

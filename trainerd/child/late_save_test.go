@@ -196,7 +196,8 @@ func TestIsFromAnEnd(t *testing.T) {
 		{"last", 0, 7, true},
 		{"last", 1 - diskTick, 7, true},
 		{"last", -diskTick, 7, false},
-		{"ckpt-6", -diskTick, 7, false},
+		{"ckpt-6", 0, 7, false},
+		{"ckpt-6", 1, 7, true},
 		{"ckpt-7", -diskTick, 7, true},
 		{"ckpt-7", -diskTick, -1, false},
 	} {

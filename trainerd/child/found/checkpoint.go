@@ -39,6 +39,7 @@ type Checkpoint struct {
 	again      bool                    // the program has saved under its name before, in this start, at an earlier step
 	reused     bool                    // the number in its name may be that of another, too: see habits
 	only       bool                    // of a candidate: there are none with a step
+	last       bool                    // of a candidate: nothing shows that the program has gone past it
 	unread     bool                    // it is as its record says by size and time, and was not read since the start
 }
 

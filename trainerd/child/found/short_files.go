@@ -132,14 +132,16 @@ func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name, 
 // shows that. On a full disk, any shorter file was that is the last of a program, and two
 // before it show that of another: the program may not have looked whether it was written.
 func (s *Store) isShort(c Checkpoint) (err error) {
-	isLast := s.opts.IsPast != nil && !s.opts.IsPast(&c)
 	s.eachShort(&c, sizeOf.shortest, func(name, _ string, bytes int64, of sizeOf) {
-		if bytes < of.least() || (isLast || bytes < of.leastFrom(2)) && s.isFull(of) {
+		if bytes < of.least() || (c.last || bytes < of.leastFrom(2)) && s.isFull(of) {
 			err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, of.shortest(), integrity.ErrUnmarked)
 		}
 	})
 	return err
 }
+
+// isLast reports whether nothing shows that the program has gone past a checkpoint.
+func (s *Store) isLast(c *Checkpoint) bool { return s.opts.IsPast != nil && !s.opts.IsPast(c) }
 
 // isFull reports whether the disk has no room for a file of these sizes.
 func (s *Store) isFull(of sizeOf) bool {

@@ -28,7 +28,7 @@ type Options struct {
 	// Metrics returns what the program has reported of a checkpoint; nil for nothing.
 	Metrics func(c *Checkpoint) checkpoint.Measurements
 	// Now returns the moment of a look, and IsPast reports whether the program has
-	// finished writing a checkpoint; nil where there is no program.
+	// finished writing a checkpoint; nil where there is no program. A Verify calls neither.
 	Now    func() Moment
 	IsPast func(c *Checkpoint) bool
 	// Spared returns the paths of those that a rewind may need; nil where there is none.
@@ -176,6 +176,8 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
 		}
+		c.otherCount = s.countsOther
+		c.last = s.isLast(&c)
 		onTrial, isKnown := known[k]
 		if isKnown && !onTrial || !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
 			continue
@@ -183,7 +185,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
 			continue
 		}
-		c.only, c.otherCount = only || len(found) == 1 && (c.mayBeOverwritten() || copied(c.record) != "" || s.back[k]), s.countsOther
+		c.only = only || len(found) == 1 && (c.mayBeOverwritten() || copied(c.record) != "" || s.back[k])
 		if s.opts.Metrics != nil {
 			c.metrics = s.opts.Metrics(&c)
 		}
@@ -361,6 +363,7 @@ func (s *Store) BeforeRead(ctx context.Context, ceiling *Checkpoint) (c Checkpoi
 			return c, ok, bad
 		}
 		s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
+		c.last = s.isLast(&c)
 		_, more := s.Accept(s.Verify(ctx, []Checkpoint{c}))
 		if bad = append(bad, more...); ctx.Err() != nil {
 			return Checkpoint{}, false, bad

@@ -80,6 +80,7 @@ func (s *Store) AddSums(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.last = s.isLast(c)
 	full, err := s.check(ctx, *c, files, nil, new(summing))
 	if err != nil || !c.record.SameContent(full.Files) {
 		return err
