@@ -63,3 +63,20 @@ func TestCompressed(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignDictionary has a file that only a program with its dictionary can read: that says nothing about it.
+func TestForeignDictionary(t *testing.T) {
+	const frame = "\x28\xb5\x2f\xfd" + "\x21\x05\x00" + "\x01\x00\x00" // names dictionary 5, and holds nothing
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "w.zst"), []byte(frame), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := integrity.Check(t.Context(), root, []string{"w.zst"}, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -84,6 +84,19 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// TestMoveToWhatIsThere has a folder in the place of the new one: nothing is moved into it.
+func TestMoveToWhatIsThere(t *testing.T) {
+	dir := folder(t)
+	if err := os.Mkdir(filepath.Join(dir, "d"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, dir)
+	fsys := overlay{FS: atomicfile.OrOS(nil), lower: map[string]bool{"c-5": true}}
+	if err := atomicfile.Move(fsys, filepath.Join(dir, "c-5"), filepath.Join(dir, "d")); !errors.Is(err, fs.ErrExist) || tree(t, dir) != before {
+		t.Errorf("%v; there are %s, want %s", err, tree(t, dir), before)
+	}
+}
+
 // TestMoveLink has a link to a folder on another disk: what it leads to stays.
 func TestMoveLink(t *testing.T) {
 	dir := folder(t)

@@ -399,3 +399,12 @@ func restoreFirst(t *testing.T, sess session.Session, dir, basename string) stri
 	}
 	return ""
 }
+
+func TestWrites(t *testing.T) {
+	s := &Saver{LatestFilename: "newest"}
+	for name, want := range map[string]bool{"newest": true, "model.ckpt-1.index": true, "checkpoint": false, "model.ckpt": false, "model.ckpt2-1.index": false} {
+		if got := s.Writes("model.ckpt", name); got != want {
+			t.Errorf("it writes %s: %v", name, got)
+		}
+	}
+}

@@ -12,7 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/trainerd"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
@@ -248,5 +250,27 @@ func TestNoStartOnFullDisk(t *testing.T) {
 				t.Errorf("full %v: Run = %+v, %v after %v\n%s", isFull, exit, err, time.Since(begun), log)
 			}
 		})
+	}
+}
+
+// TestNoRoomByARewind has a run that is about to go back, or that has lost its logdir: what it may still
+// need, or what is another's, makes no room.
+func TestNoRoomByARewind(t *testing.T) {
+	for want, change := range map[int]func(r *run){
+		1: func(*run) {},
+		2: func(r *run) { r.attempt.nan = &trainerd.NaNError{} },
+	} {
+		dir := t.TempDir()
+		for step := range 2 {
+			name := filepath.Join(dir, fmt.Sprintf("ckpt-%d.safetensors", step))
+			childtest.Write(t, name, childtest.TensorsOf(step))
+		}
+		r := &run{Supervisor: &Supervisor{}, log: discard, observer: nobody{}, store: storeOn(t, nil, dir, "ckpt-*", retention.Last(2))}
+		r.store.Refresh(true)
+		change(r)
+		r.makeRoom()
+		if got := len(r.store.Known()); got != want {
+			t.Errorf("%d checkpoints are left, want %d", got, want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,4 +82,25 @@ func TestTrustsNumberOfSave(t *testing.T) {
 			t.Errorf("%+v: %v", tc, got)
 		}
 	}
+}
+
+// TestTurnsAreSaidOnce has a program whose checkpoints take turns under two names: the log says so once.
+func TestTurnsAreSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv, log := simulate(t, func(p *simProgram) int {
+			for step := 1; step <= 50 && p.sleep(time.Second); step++ {
+				p.say("step=%d loss=1", step)
+				if step%10 == 0 {
+					p.save(t, fmt.Sprint("ckpt-", step/10%2))
+				}
+			}
+			return 0
+		})
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "uses the numbers in the names of its checkpoints again"); n != 1 {
+			t.Errorf("the log says it %d times:\n%s", n, log)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
@@ -279,5 +280,83 @@ func TestReachedBefore(t *testing.T) {
 	c, _ := s.Newest()
 	if got := s.ReachedBefore(&c); got != 40 || c.Reached() != NoStep || s.ReachedBefore(nil) != NoStep {
 		t.Errorf("before %s it had reached %d", c.Path, got)
+	}
+}
+
+// TestPlaceWithoutNumber has an epoch that no number can hold.
+func TestPlaceWithoutNumber(t *testing.T) {
+	if p, ok := placeOf("epoch99999999999999999999/step20.pt"); ok {
+		t.Errorf("its place is %+v", p)
+	}
+}
+
+// TestRecordsAreRenamed has records that are named by steps of a program whose numbers turn out to be used again:
+// each gets a name without, once, and one of a logdir that is only looked at stays.
+func TestRecordsAreRenamed(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		dir := t.TempDir()
+		r := manifest.Record{Name: "slot_3.pt", Step: 3, Parts: []string{"slot_3.pt"}}
+		r.Metrics, r.Measured = checkpoint.Measurements{"loss": {Value: 0.5, Step: 3, Source: "report"}}.InManifest()
+		childtest.Must(t, r.Write(nil, dir))
+		s := openStore(t, dir, "slot_*")
+		s.readOnly = readOnly
+		now := s.renamed(&r)
+		if now.Step != NoStep || now.Reported != 3 || now.Numbers != manifest.NumbersTurn || r.Step != 3 {
+			t.Errorf("it is renamed to %+v", now)
+		}
+		if m := metricsOf(now)["loss"]; m.Value != 0.5 || m.Step != NoStep || m.Source != "report" {
+			t.Errorf("its loss is %+v", m)
+		}
+		if again := s.renamed(now); again != now {
+			t.Errorf("it is renamed once more, to %+v", again)
+		}
+		s.unname(nil)
+		s.unname(now)
+		s.unname(&r)
+		records, _ := manifest.Records(dir)
+		want := int64(NoStep)
+		if readOnly {
+			want = r.Step
+		}
+		if len(records) != 1 || records[0].Step != want {
+			t.Errorf("only looked at: %v; the records are %v", readOnly, records)
+		}
+	}
+}
+
+// TestRecordsThatCannotBeRenamed has a disk that takes no record and removes none: both are said, and
+// the checkpoints count all the same.
+func TestRecordsThatCannotBeRenamed(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"slot_0.safetensors", "slot_1.safetensors"} {
+		writeAt(t, dir, name, childtest.TensorsOf(i), 10-i)
+	}
+	s := openStore(t, dir, "slot_*")
+	s.Refresh(true)
+	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(string, string) bool { return true }}
+	s.records[key{name: "gone"}] = nil
+	s.records[key{name: "without files"}] = &manifest.Record{Step: 7}
+	s.tellByTime()
+	if got := s.Unrecorded(); len(got) != 4 || len(s.known) != 2 || newestOf(s) != "slot_1.safetensors" {
+		t.Errorf("%d failures: %v; known: %v", len(got), got, s.known)
+	}
+}
+
+// TestVerifiedWhileNumbersTurn has a checkpoint that was verified under its number, when that turns out to be
+// used again: it is left to the next look, and its record does not stay.
+func TestVerifiedWhileNumbersTurn(t *testing.T) {
+	dir := t.TempDir()
+	writeAt(t, dir, "slot_1.safetensors", childtest.TensorsOf(1), 5)
+	s := openStore(t, dir, "slot_*")
+	verdicts := s.Verify(t.Context(), s.Candidates(true))
+	s.tellByTime()
+	if added, bad := s.Accept(verdicts); added != nil || bad != nil {
+		t.Errorf("added %v, bad %v", added, bad)
+	}
+	if records, _ := manifest.Records(dir); len(records) != 0 {
+		t.Errorf("there are records: %v", records)
+	}
+	if added, bad := s.Refresh(true); len(added) != 1 || bad != nil || added[0].Step != NoStep {
+		t.Errorf("the next look has added %v, bad %v", added, bad)
 	}
 }
