@@ -80,3 +80,21 @@ func TestForeignDictionary(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLikeZlib has files that begin as a stream of zlib does and are none: of one byte, and of another name.
+func TestLikeZlib(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, content := range map[string]string{"w.joblib": "x", "w.pkl": "x", "w.bin": "x\x9cweights"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := integrity.Check(t.Context(), root, []string{name}, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
