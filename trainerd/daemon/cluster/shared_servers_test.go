@@ -193,20 +193,27 @@ func TestClaimFails(t *testing.T) {
 	}
 }
 
+// takenOver returns the watch of a chief whose model another run has replaced, and what the chief logs.
+func takenOver(t *testing.T) (w *watch, heard *said) {
+	t.Helper()
+	connect := chiefs(t)
+	chief, sess := connect(t.TempDir(), nil)
+	begin(t, chief, sess)
+	w = watchOf(sess)
+	w.endLife() // else it looks all the time
+	heard = hear(chief)
+	w.log = chief.log
+	other, its := connect(t.TempDir(), nil)
+	begin(t, other, its)
+	return w, heard
+}
+
 // A chief looks whose model is there before a call after a long rest, or where the clock was set back, and not
 // before each.
 func TestLooksAfterARest(t *testing.T) {
 	for rest, looks := range map[time.Duration]bool{-1: true, 0: false, longRest - 1: false, longRest: true} {
 		synctest.Test(t, func(t *testing.T) {
-			connect := chiefs(t)
-			chief, sess := connect(t.TempDir(), nil)
-			begin(t, chief, sess)
-			w := watchOf(sess)
-			w.endLife() // else it looks all the time
-			heard := hear(chief)
-			w.log = chief.log
-			other, its := connect(t.TempDir(), nil)
-			begin(t, other, its)
+			w, heard := takenOver(t)
 			w.owner.called.Store(time.Now().Add(-rest).UnixNano())
 			if err := w.checkRested(t.Context()); errors.Is(err, ErrReplaced) != looks || !looks && err != nil {
 				t.Errorf("after %v: %v", rest, err)
@@ -227,13 +234,7 @@ func TestLooksAfterARest(t *testing.T) {
 // While nobody knows yet whose model is there after a rest, no call begins: the next looks, too.
 func TestLooksUntilItIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		connect := chiefs(t)
-		chief, sess := connect(t.TempDir(), nil)
-		begin(t, chief, sess)
-		w := watchOf(sess)
-		w.endLife() // else it looks all the time
-		other, its := connect(t.TempDir(), nil)
-		begin(t, other, its)
+		w, _ := takenOver(t)
 		w.owner.called.Store(0)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
