@@ -253,8 +253,7 @@ func TestNoStartOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestNoRoomByARewind has a run that is about to go back, or that has lost its logdir: what it may still
-// need, or what is another's, makes no room.
+// TestNoRoomByARewind has a run that is about to go back: what it may still need makes no room.
 func TestNoRoomByARewind(t *testing.T) {
 	for want, change := range map[int]func(r *run){
 		1: func(*run) {},

@@ -73,8 +73,8 @@ func TestPrecedesByTime(t *testing.T) {
 	}
 }
 
-// TestNoteContinued has a program that says which step it has continued from: that becomes known of a checkpoint
-// of which it was not, if its number is none.
+// TestNoteContinued has a program that says which step it has continued from: that is noted for a checkpoint
+// whose step was not known and whose number is none.
 func TestNoteContinued(t *testing.T) {
 	for _, tc := range []struct {
 		what           string

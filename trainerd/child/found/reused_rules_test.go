@@ -73,7 +73,7 @@ func TestOrderOfPlaces(t *testing.T) {
 	}
 }
 
-// TestTurnsByTheEarliest has the names 1, 2 and 3 in turn, of which 1 was written between the others: it
+// TestTurnsByTheEarliest has the names 1, 2 and 3 in turn. 1 was written between the others: it
 // comes after the earliest of those with higher numbers.
 func TestTurnsByTheEarliest(t *testing.T) {
 	s := openStore(t, t.TempDir(), "slot_*")

@@ -176,10 +176,13 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		if r := s.records[k]; r != nil && slices.Equal(r.Parts, c.files) {
 			c.record = r
 		}
+		onTrial, isKnown := known[k]
+		if isKnown && !onTrial {
+			continue
+		}
 		c.otherCount = s.countsOther
 		c.last = s.isLast(&c)
-		onTrial, isKnown := known[k]
-		if isKnown && !onTrial || !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
+		if !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
 			continue
 		}
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {

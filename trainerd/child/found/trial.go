@@ -61,7 +61,7 @@ func (c *Checkpoint) mayBeOverwritten() bool {
 // that can be known. found are all that there are.
 func (s *Store) isProven(c *Checkpoint, found map[key]Checkpoint) bool {
 	switch {
-	case s.opts.IsPast == nil, c.record != nil, s.opts.IsPast(c):
+	case !c.last, c.record != nil:
 		return true
 	case s.maybeShort(c):
 		return false

@@ -51,8 +51,8 @@ func TestUntriedIsRecorded(t *testing.T) {
 	}
 }
 
-// TestReachedBeforeInTurns has one of several names in turn that no report tells the step of: the program had come at least
-// as far as with what it had written before.
+// TestReachedBeforeInTurns has one of several names in turn that no report tells the step of: the program had come
+// at least as far as with what it had written before.
 func TestReachedBeforeInTurns(t *testing.T) {
 	s := openStore(t, t.TempDir(), "slot_*")
 	c := reusedAt("slot_1.pt", NoStep, 0, 0, 3)
