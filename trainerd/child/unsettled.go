@@ -42,7 +42,7 @@ func (r *run) settleRest() {
 // newest returns the newest checkpoint that a start may begin with.
 func (r *run) newest(ctx context.Context) (c Checkpoint, ok bool) {
 	if n := len(r.intact); n > 0 {
-		known, any := r.store.Newest()
+		known, any := r.usable()
 		if c = r.intact[n-1]; !any || c.IsNewer(&known) {
 			return c, true
 		}
