@@ -85,7 +85,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.release()
 	r.attempt.process = nil
 	r.attempt.endedWell = endsWell(&a.exit) && r.endedWellOnNodes()
-	if !r.leaveUnsettled(ctx, &a.exit, stopped) {
+	if !r.leaveUnsettled(ctx, &a.exit) {
 		r.settle()
 	}
 	r.warnOutside()

@@ -74,3 +74,18 @@ func TestEventsFarAheadOfCheckpoint(t *testing.T) {
 		})
 	}
 }
+
+// TestFarFromTheReports has events of step 5: they count something else than reports that have come to step 1, and may
+// count the same as those that have come to step 2. Where nothing was reported, nobody knows.
+func TestFarFromTheReports(t *testing.T) {
+	for reached, want := range map[int64]bool{-1: false, 0: false, 1: true, 2: false} {
+		sv, _ := simulate(t, nil)
+		writeSteps(t, filepath.Join(sv.Logdir, "tb", "events.out.tfevents.0946684000.h"), 1, 5)
+		r := sv.newRun(t.Context())
+		childtest.Must(t, r.acquire())
+		if got := r.countsOther("tb", reached); got != want {
+			t.Errorf("reports up to step %d: %v", reached, got)
+		}
+		r.close()
+	}
+}
