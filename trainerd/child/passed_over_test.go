@@ -165,3 +165,28 @@ func TestBeginsAgainWhilePassedOver(t *testing.T) {
 		}
 	})
 }
+
+// TestFailsOnceWithEach has a program that fails with its newest checkpoint, which is then found damaged, and once with
+// the one before: that is not passed over for it.
+func TestFailsOnceWithEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			switch given = append(given, p.variable("TRAINERD_STEP")); len(given) {
+			case 1:
+				childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-20.safetensors"), "")
+				return 1
+			case 2:
+				return 1
+			}
+			return 0
+		})
+		for _, step := range []int{5, 10, 20} {
+			childtest.Write(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d.safetensors", step)), childtest.TensorsOf(step))
+		}
+		if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(given, []string{"20", "10", "10"}) {
+			t.Errorf("Run = %v, given %q\n%s", err, given, log)
+		}
+	})
+}

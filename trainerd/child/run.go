@@ -45,12 +45,12 @@ type run struct {
 	earlier  *jobState // the start of an earlier chief whose reports are not all taken yet, nil for none
 
 	// The starts of the program.
-	attempt                attempt // the current one
-	attempts               int
-	budget                 budget
-	paused                 bool // until Resume; no start begins meanwhile
-	hangAfter              time.Duration
-	failuresBeforeProgress int // starts in a row that failed before they reported or saved anything
+	attempt    attempt // the current one
+	attempts   int
+	budget     budget
+	paused     bool // until Resume; no start begins meanwhile
+	hangAfter  time.Duration
+	failedWith *Checkpoint // with which the newest start began, if that has failed before it reported or saved anything
 
 	// What it reports.
 	firstStep int64 // of the first report of a start without a checkpoint
