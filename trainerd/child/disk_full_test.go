@@ -269,13 +269,13 @@ func TestNoRoomByARewind(t *testing.T) {
 		change(r)
 		for range 2 { // there is nothing to delete the second time
 			r.makeRoom()
-		}
-		if got := len(r.store.Known()); got != want {
-			t.Errorf("%d checkpoints are left, want %d", got, want)
-		}
-		for _, said := range []string{"deleted old checkpoints for the next one", "deleted checkpoint"} {
-			if got := strings.Count(log.String(), said); got != 2-want {
-				t.Errorf("%q is said %d times, want %d:\n%s", said, got, 2-want, log)
+			if got := len(r.store.Known()); got != want {
+				t.Errorf("%d checkpoints are left, want %d", got, want)
+			}
+			for _, said := range []string{"deleted old checkpoints for the next one", "deleted checkpoint"} {
+				if got := strings.Count(log.String(), said); got != 2-want {
+					t.Errorf("%q is said %d times, want %d:\n%s", said, got, 2-want, log)
+				}
 			}
 		}
 	}
