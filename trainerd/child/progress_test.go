@@ -396,7 +396,7 @@ func TestProgressByTheSaveBefore(t *testing.T) {
 	for _, reports := range []bool{false, true} {
 		r := &run{counts: &counts{first: -1}, maxStep: 5, attempts: 2, attempt: attempt{step: -1}}
 		if reports {
-			r.counts.trained(-1, 5, -1, nil)
+			r.counts.trained(-1, 1, -1, nil)
 		}
 		r.reach(foundAt(t, "ckpt-90", found.Moment{Attempt: 1}))
 		if r.attempt.progressed == reports || r.attempt.saves {

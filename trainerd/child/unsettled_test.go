@@ -128,6 +128,22 @@ func TestSettledAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestSettledBeforeTheEndIsSaid has a program that saves and ends well: the job is said to be complete once that counts.
+func TestSettledBeforeTheEndIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.say("step=2 loss=1")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-2.safetensors"), childtest.TensorsOf(2))
+			return 0
+		})
+		_, err := sv.Run(t.Context())
+		if before, _, ends := strings.Cut(log.String(), "cause=completed"); err != nil || !ends || !strings.Contains(before, "msg=saved step=2") {
+			t.Errorf("Run = %v\n%s", err, log)
+		}
+	})
+}
+
 // TestDamagedIsSettled has a program that fails while it saves: the next start waits until it is known what is
 // damaged, and that is out of the way.
 func TestDamagedIsSettled(t *testing.T) {
