@@ -112,10 +112,10 @@ func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
 
 // word returns the text that a numpy.str_ or numpy.bytes_ is.
 func word(o *pickle.Object) (text string, ok bool) {
-	a, ok := storedIn(o)
+	a, _ := storedIn(o)
 	typ, isType := a.typ.(*pickle.Object)
 	b, isBytes := a.elements.(pickle.Bytes)
-	if !ok || a.shape != nil || !isType || !isBytes || len(typ.Args) == 0 {
+	if a.shape != nil || !isType || !isBytes || len(typ.Args) == 0 {
 		return "", false
 	}
 	switch code, _ := typ.Args[0].(string); {

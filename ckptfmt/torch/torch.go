@@ -213,7 +213,7 @@ func (f *form) check() error {
 	if n > max(numel, maxExpanded) {
 		return fmt.Errorf("a tensor of shape %v has more elements than its storage of %d", f.shape, numel)
 	}
-	if f.offset < 0 || n > 0 && f.offset > numel {
+	if f.offset < 0 {
 		return fmt.Errorf("a tensor begins at %d of a storage of %d", f.offset, numel)
 	}
 	left := numel - f.offset - 1 // the largest index of the last element
