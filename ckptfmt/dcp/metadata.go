@@ -109,14 +109,19 @@ type parser struct {
 	name   string                      // of the file
 	pieces map[string]map[string]piece // by name, then by offsets
 	sizes  map[string]int64            // of files, -1 of those that are missing
+	left   int                         // numbers of shapes that there may still be
 }
+
+// spareNumbers is how many numbers of shapes there may be in addition to one for each byte: chunks
+// of a hostile pickle may share theirs.
+const spareNumbers = 4096
 
 func (r *Reader) parse(name string, b []byte) error {
 	value, offset, err := pickle.Load(string(b), rules)
 	if err != nil {
 		return &torch.RefusedError{Name: name, Offset: int64(offset), What: err.Error()}
 	}
-	p := &parser{r: r, name: name, pieces: make(map[string]map[string]piece), sizes: make(map[string]int64)}
+	p := &parser{r: r, name: name, pieces: make(map[string]map[string]piece), sizes: make(map[string]int64), left: len(b) + spareNumbers}
 	top := stateOf(value, classMetadata)
 	entries, ok := field(top, "state_dict_metadata").(*pickle.Dict)
 	if !ok {
@@ -168,8 +173,11 @@ func field(d *pickle.Dict, name string) any {
 }
 
 // numbers reads a torch.Size.
-func numbers(v any) ([]int64, bool) {
+func (p *parser) numbers(v any) ([]int64, bool) {
 	t, ok := v.(pickle.Tuple)
+	if p.left -= len(t); p.left < 0 {
+		return nil, false
+	}
 	out := make([]int64, len(t))
 	for i, n := range t {
 		v, isNumber := n.(int64)
@@ -198,7 +206,7 @@ func (p *parser) readPieces(v any) error {
 		}
 		at := ""
 		if v := field(index, "offset"); v != nil {
-			offsets, ok := numbers(v)
+			offsets, ok := p.numbers(v)
 			if !ok {
 				return p.corrupt(name, errors.New("a chunk has no offsets"))
 			}
@@ -302,7 +310,7 @@ func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
 	if of == (element{}) {
 		return nil, fmt.Errorf("%w: it has a type that is not known", ckptfmt.ErrType)
 	}
-	shape, ok := numbers(state.Get("size"))
+	shape, ok := p.numbers(state.Get("size"))
 	list, isList := state.Get("chunks").(*pickle.List)
 	if !ok || !isList || len(list.Items) == 0 {
 		return nil, errors.New("it has no size or chunks")
@@ -328,8 +336,8 @@ func (p *parser) tensor(name string, state *pickle.Dict) (*tensor, error) {
 }
 
 func (p *parser) chunk(t *tensor, state *pickle.Dict) (chunk, error) {
-	offsets, ok := numbers(field(state, "offsets"))
-	sizes, hasSizes := numbers(field(state, "sizes"))
+	offsets, ok := p.numbers(field(state, "offsets"))
+	sizes, hasSizes := p.numbers(field(state, "sizes"))
 	if !ok || !hasSizes || len(offsets) != len(t.shape) || len(sizes) != len(t.shape) {
 		return chunk{}, errors.New("a chunk has no offsets or sizes")
 	}

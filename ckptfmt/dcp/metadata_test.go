@@ -17,6 +17,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dcp"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
+	"github.com/trainerd/trainerd/internal/membound"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -248,6 +249,20 @@ func TestDescribed(t *testing.T) {
 				t.Errorf("%s: %v, %v", name, got, err)
 			}
 		}
+	}
+}
+
+// TestSharedChunks has chunks and shapes that take a few bytes each, because they are all the same.
+func TestSharedChunks(t *testing.T) {
+	const dims, chunks = 2000, 20_000
+	ones := tuple(strings.Repeat("K\x00", dims))
+	chunk := object("ChunkStorageMetadata", dict(text("offsets")+ones+"q\x01", text("sizes")+"h\x01"))
+	dir := folder(t, part(tfpb.DataType_DT_FLOAT, "", []int64{2}, "12345678"), map[string]string{
+		"w index": none, "size": ones, "chunks": list(chunk + "q\x02" + strings.Repeat("h\x02", chunks)),
+	})
+	defer membound.Check(t, chunks, 100)()
+	if _, err := dcp.Open(dir); !errors.As(err, new(*ckptfmt.CorruptError)) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -88,7 +88,7 @@ func sizeOf(state *pickle.Dict) (uint64, error) {
 		length, ok := n.(int64)
 		high, low := bits.Mul64(size, uint64(length))
 		if !ok || length < 0 || high != 0 || low > 1<<62 {
-			return 0, fmt.Errorf("%w: its shape is %v", errArray, shape)
+			return 0, fmt.Errorf("%w: its shape is %s", errArray, printed(shape))
 		}
 		size = low
 	}

@@ -16,10 +16,13 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 )
 
-// The limits on a pickle's depth and number of leaves.
+// The limits on a pickle's depth, number of leaves and what is made for them: a value that is in
+// a pickle once may be used very often.
 const (
 	maxDepth  = 100
 	maxLeaves = 1 << 20
+	maxMade   = 256 << 20 // bytes of names and digits
+	maxDims   = 64        // of an array of NumPy
 )
 
 var errMore = errors.New("there is something after the pickle")
@@ -88,10 +91,13 @@ func call(name string, args pickle.Tuple) (any, error) {
 }
 
 // walk finds the leaves of a value.
-type walk struct{ leaves map[string]any }
+type walk struct {
+	leaves map[string]any
+	made   int
+}
 
 func (w *walk) visit(name string, value any, depth int) error {
-	if depth > maxDepth || len(w.leaves) > maxLeaves {
+	if w.made += len(name); depth > maxDepth || len(w.leaves) > maxLeaves || w.made > maxMade {
 		return errTooMuch
 	}
 	switch v := value.(type) {
@@ -120,7 +126,9 @@ func (w *walk) visit(name string, value any, depth int) error {
 			value = "nan" // which is not equal to itself
 		}
 	case *big.Int:
-		value = Whole(v.String())
+		digits := v.String()
+		w.made += len(digits) * len(digits) / 16 // as it takes time
+		value = Whole(digits)
 	case nil, bool, string, pickle.Bytes, pickle.Global:
 	default:
 		value = fmt.Sprint(v)
@@ -170,12 +178,12 @@ func arrayOf(o *pickle.Object) (a Array, ok bool) {
 	case strings.HasSuffix(string(o.Class), "multiarray.scalar") && len(o.Args) == 2:
 		typ, elements = o.Args[0], o.Args[1]
 	case strings.HasSuffix(string(o.Class), "numeric._frombuffer") && len(o.Args) == 4:
-		elements, typ, a.Shape = o.Args[0], o.Args[1], fmt.Sprint(o.Args[2])
+		elements, typ, a.Shape = o.Args[0], o.Args[1], printed(o.Args[2])
 		if o.Args[3] != any("C") {
 			a.Shape += inFortransOrder
 		}
 	case strings.HasSuffix(string(o.Class), "multiarray._reconstruct") && len(state) == 5:
-		a.Shape = fmt.Sprint(state[1])
+		a.Shape = printed(state[1])
 		if state[3] == any(true) {
 			a.Shape += inFortransOrder
 		}
@@ -199,13 +207,35 @@ func arrayOf(o *pickle.Object) (a Array, ok bool) {
 func typeOf(v any) string {
 	o, _ := v.(*pickle.Object)
 	if o == nil || len(o.Args) == 0 {
-		return fmt.Sprint(v)
+		return printed(v)
 	}
-	code := fmt.Sprint(o.Args[0])
+	code := printed(o.Args[0])
 	if state, _ := o.State.(pickle.Tuple); len(state) > 1 {
-		code = fmt.Sprint(state[1]) + code
+		code = printed(state[1]) + code
 	}
 	return code
+}
+
+// printed prints a value, or the few in a tuple such as a shape, but not what is in those: that may
+// be very much.
+func printed(v any) string {
+	t, ok := v.(pickle.Tuple)
+	if !ok || len(t) > maxDims {
+		return printedAlone(v)
+	}
+	words := make([]string, len(t))
+	for i, v := range t {
+		words[i] = printedAlone(v)
+	}
+	return "[" + strings.Join(words, " ") + "]"
+}
+
+func printedAlone(v any) string {
+	switch v.(type) {
+	case pickle.Tuple, *pickle.List, *pickle.Dict, *pickle.Object:
+		return fmt.Sprintf("%T", v)
+	}
+	return fmt.Sprint(v)
 }
 
 func joined(name, key string) string {

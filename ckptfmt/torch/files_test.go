@@ -23,6 +23,7 @@ func TestLegacyFiles(t *testing.T) {
 	const v = "M\xe9\x03"
 	const storage = "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x3f"
 	keys := list(text("0"))
+	doubled := "K\x01" + strings.Repeat("q\x01h\x01\x86", 60) // 2^60 numbers
 	deep := strings.Repeat("](", 102) + strings.Repeat("e", 102)
 	for name, c := range map[string]struct {
 		file []byte
@@ -34,8 +35,10 @@ func TestLegacyFiles(t *testing.T) {
 		"no storages":           {legacyOf(v, dict(), dict(text("a")+"K\x01"), "]", ""), ""},
 		"another version":       {legacyOf("M\xea\x03", dict(), scalar, keys, storage), "offset 0: storages: its version is 1002, want 1001"},
 		"no list of storages":   {legacyOf(v, dict(), scalar, "N", storage), "storages: there is no list of storages"},
-		"a number for a key":    {legacyOf(v, dict(), scalar, list("K\x00"), storage), "the key 0 is not text, or occurs twice"},
-		"a key twice":           {legacyOf(v, dict(), scalar, list(text("0"), text("0")), storage+storage), "the key 0 is not text, or occurs twice"},
+		"a number for a key":    {legacyOf(v, dict(), scalar, list("K\x00"), storage), "the key of a storage is not text"},
+		"tuples for a key":      {legacyOf(v, dict(), scalar, list(doubled), storage), "the key of a storage is not text"},
+		"tuples for a version":  {legacyOf(doubled, dict(), scalar, keys, storage), "its version is 0, want 1001"},
+		"a key twice":           {legacyOf(v, dict(), scalar, list(text("0"), text("0")), storage+storage), `storage "0" occurs twice`},
 		"a key of no tensor":    {legacyOf(v, dict(), scalar, list(text("1")), storage), `storage "1" has no type`},
 		"no key":                {legacyOf(v, dict(), scalar, "]", ""), "there is none"},
 		"no length":             {legacyOf(v, dict(), scalar, keys, ""), `the file ends before storage "0": it was cut off`},

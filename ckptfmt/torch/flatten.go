@@ -55,10 +55,22 @@ func (r *Reader) flatten(name string, value any, depth int) error {
 		return r.addTensor(nameOf(name), v)
 	case *refused:
 		r.addUnreadable(nameOf(name), v.kind, fmt.Errorf("%w: %s", ckptfmt.ErrType, v.why))
-	case string, int64, float64, bool, *big.Int:
+	case string: // which all that have it share
+		r.metadata[name] = v
+	case int64, float64, bool:
 		r.metadata[name] = fmt.Sprint(v)
+	case *big.Int:
+		r.metadata[name] = r.textOf(v, v.String)
 	}
 	return nil
+}
+
+// textOf returns the text of a value, which is made once.
+func (r *Reader) textOf(v any, text func() string) string {
+	if _, ok := r.texts[v]; !ok {
+		r.texts[v] = text()
+	}
+	return r.texts[v]
 }
 
 func (r *Reader) flattenItems(name string, list []any, depth int) error {
@@ -73,17 +85,18 @@ func (r *Reader) flattenItems(name string, list []any, depth int) error {
 // flattenObject names what is in an array of NumPy, and in the attributes of an
 // object.
 func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
-	if text, ok := word(o); ok {
-		r.metadata[name] = text
+	if text := word(o); text != nil {
+		r.metadata[name] = r.textOf(o, text)
 		return nil
 	}
-	t, isArray, err := array(o)
+	a, isArray, err := arrayOf(o)
 	switch {
 	case err != nil:
 		r.addUnreadable(nameOf(name), "array", err)
 		return nil
 	case isArray:
-		r.addOther(t.Part(nameOf(name)))
+		r.nameBytes += numberSize * len(a.shape)
+		r.addOther(a.part(nameOf(name)))
 		return nil
 	}
 	if attributes, ok := o.State.(*pickle.Dict); ok {

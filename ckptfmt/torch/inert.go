@@ -123,13 +123,13 @@ func encoded(args pickle.Tuple) (any, error) {
 
 // pathOf joins the parts of a path.
 func pathOf(args pickle.Tuple) string {
-	var path string
+	var path []byte
 	for _, a := range args {
 		part, _ := a.(string)
-		if path != "" && !strings.HasSuffix(path, "/") {
-			path += "/"
+		if len(path) > 0 && path[len(path)-1] != '/' {
+			path = append(path, '/')
 		}
-		path += part
+		path = append(path, part...)
 	}
-	return path
+	return string(path)
 }

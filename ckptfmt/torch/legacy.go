@@ -43,8 +43,8 @@ func (r *Reader) loadLegacy() error {
 	if err != nil {
 		return err
 	}
-	if values[1] != any(int64(legacyVersion)) {
-		return r.legacyError(0, fmt.Errorf("its version is %v, want %d", values[1], legacyVersion))
+	if version, _ := values[1].(int64); version != legacyVersion {
+		return r.legacyError(0, fmt.Errorf("its version is %d, want %d", version, legacyVersion))
 	}
 	machine, ok := values[2].(*pickle.Dict)
 	r.isBig = ok && machine.Get("little_endian") == any(false)
@@ -102,8 +102,11 @@ func fivePickles(b string) (values []any, at int, sizes map[string]*element, err
 func (r *Reader) findStorages(keys []any, types map[string]*element, at int64) error {
 	for _, k := range keys {
 		key, ok := k.(string)
-		if !ok || r.storages[key] != nil {
-			return r.legacyError(at, fmt.Errorf("the key %v is not text, or occurs twice", k))
+		switch {
+		case !ok:
+			return r.legacyError(at, errors.New("the key of a storage is not text"))
+		case r.storages[key] != nil:
+			return r.legacyError(at, fmt.Errorf("storage %q occurs twice", key))
 		}
 		var head [8]byte
 		if at > r.size-int64(len(head)) {

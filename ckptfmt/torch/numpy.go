@@ -1,7 +1,6 @@
 package torch
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -72,79 +71,107 @@ func storedIn(o *pickle.Object) (a storedArray, ok bool) {
 	return a, false
 }
 
-// array returns an array of NumPy, or a number of it, as a tensor; ok is false for
-// anything else. An error says why there is none.
-func array(o *pickle.Object) (t *ckptfmt.Tensor, ok bool, err error) {
-	a, ok := storedIn(o)
-	if !ok {
-		return nil, false, nil
-	}
-	var shape []int64
-	if a.shape != nil {
-		if shape, ok = dims(nil, a.shape); !ok {
-			return nil, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
-		}
-	}
-	fortran := a.order == any(true) || a.order == any("F")
-	d, bigEndian := numpyType(a.typ)
-	b, isBytes := a.elements.(pickle.Bytes)
-	n, err := dtype.NumElements(shape)
-	switch {
-	case err != nil:
-		return nil, true, err
-	case d == tfpb.DataType_DT_INVALID || !isBytes:
-		return nil, true, fmt.Errorf("%w: an array of NumPy of another type than numbers", ckptfmt.ErrType)
-	case !fortran && a.order != any(false) && a.order != any("C"):
-		return nil, true, fmt.Errorf("%w: an array of NumPy whose axes are in another order; numpy.ascontiguousarray makes one that can be read", ckptfmt.ErrType)
-	case n != int64(len(b))/dtype.Size(d) || int64(len(b))%dtype.Size(d) != 0:
-		return nil, true, fmt.Errorf("%w: an array of NumPy of shape %v has %d bytes", ckptfmt.ErrType, shape, len(b))
-	}
-	data := []byte(b)
-	if bigEndian {
-		of := element{dtype: d, size: dtype.Size(d)}
-		bigendian.Swap(data, int(of.number()))
-	}
-	if fortran && len(shape) > 1 {
-		data, err = rowMajor(data, d, shape)
-	}
-	return &ckptfmt.Tensor{DType: d, Shape: shape, Data: data}, true, err
+// array is an array of NumPy, or a number of it, as this package reads it. Its elements stay in the
+// pickle: others may have the same.
+type array struct {
+	dtype    tfpb.DataType
+	shape    []int64
+	elements string
+	turned   bool // they are big-endian
+	fortran  bool // the first index is the fastest
 }
 
-// word returns the text that a numpy.str_ or numpy.bytes_ is.
-func word(o *pickle.Object) (text string, ok bool) {
-	a, ok := storedIn(o)
+// numberSize is what a dimension takes in memory.
+const numberSize = 8
+
+// arrayOf returns an array of NumPy, or a number of it; ok is false for anything else. An error
+// says why there is none.
+func arrayOf(o *pickle.Object) (a array, ok bool, err error) {
+	from, ok := storedIn(o)
+	if !ok {
+		return a, false, nil
+	}
+	if from.shape != nil {
+		if a.shape, ok = dims(nil, from.shape); !ok {
+			return a, true, fmt.Errorf("%w: an array of NumPy has no shape", ckptfmt.ErrType)
+		}
+	}
+	a.fortran = from.order == any(true) || from.order == any("F")
+	a.dtype, a.turned = numpyType(from.typ)
+	b, isBytes := from.elements.(pickle.Bytes)
+	a.elements = string(b)
+	n, err := dtype.NumElements(a.shape)
+	switch size := int64(len(b)); {
+	case err != nil:
+		return a, true, err
+	case a.dtype == tfpb.DataType_DT_INVALID || !isBytes:
+		return a, true, fmt.Errorf("%w: an array of NumPy of another type than numbers", ckptfmt.ErrType)
+	case !a.fortran && from.order != any(false) && from.order != any("C"):
+		return a, true, fmt.Errorf("%w: an array of NumPy whose axes are in another order; numpy.ascontiguousarray makes one that can be read", ckptfmt.ErrType)
+	case n != size/dtype.Size(a.dtype) || size%dtype.Size(a.dtype) != 0:
+		return a, true, fmt.Errorf("%w: an array of NumPy of shape %v has %d bytes", ckptfmt.ErrType, a.shape, len(b))
+	}
+	return a, true, nil
+}
+
+// part returns the array as a tensor of that name.
+func (a array) part(name string) ckptfmt.Part {
+	return ckptfmt.WholePart(name, a.dtype, a.shape, func() (io.ReadCloser, error) { return io.NopCloser(a.reader()), nil })
+}
+
+// reader returns what reads the elements in row-major order.
+func (a array) reader() io.Reader {
+	of := element{dtype: a.dtype, size: dtype.Size(a.dtype)}
+	var from io.Reader = strings.NewReader(a.elements)
+	if a.fortran && len(a.shape) > 1 {
+		from = rowMajor(a.elements, of.size, a.shape)
+	}
+	if a.turned {
+		from = bigendian.NewReader(from, int(of.number()))
+	}
+	return from
+}
+
+// word returns what makes the text that a numpy.str_ or numpy.bytes_ is, nil of anything else.
+func word(o *pickle.Object) func() string {
+	a, _ := storedIn(o)
 	typ, isType := a.typ.(*pickle.Object)
 	b, isBytes := a.elements.(pickle.Bytes)
-	if !ok || a.shape != nil || !isType || !isBytes || len(typ.Args) == 0 {
-		return "", false
+	if a.shape != nil || !isType || !isBytes || len(typ.Args) == 0 {
+		return nil
 	}
 	switch code, _ := typ.Args[0].(string); {
 	case strings.HasPrefix(code, "S"):
-		return string(b), true
+		return func() string { return string(b) }
 	case strings.HasPrefix(code, "U"):
 		var order binary.ByteOrder = binary.LittleEndian
 		if state, _ := typ.State.(pickle.Tuple); len(state) > 1 && state[1] == any(">") {
 			order = binary.BigEndian
 		}
-		var runes []rune
-		for at := 0; at+4 <= len(b); at += 4 {
-			runes = append(runes, rune(order.Uint32([]byte(b[at:at+4]))))
-		}
-		return string(runes), true
+		return func() string { return lettersOf(b, order) }
 	}
-	return "", false
+	return nil
 }
 
-// rowMajor puts elements in Fortran's order, the first index fastest, into that of
+// lettersOf reads letters of four bytes each.
+func lettersOf(b pickle.Bytes, order binary.ByteOrder) string {
+	var letters []rune
+	for at := 0; at+4 <= len(b); at += 4 {
+		letters = append(letters, rune(order.Uint32([]byte(b[at:at+4]))))
+	}
+	return string(letters)
+}
+
+// rowMajor reads elements that are in Fortran's order, the first index fastest, in that of
 // tensors.
-func rowMajor(data []byte, d tfpb.DataType, shape []int64) ([]byte, error) {
+func rowMajor(elements string, size int64, shape []int64) io.Reader {
 	t := &tensor{form: &form{shape: shape, stride: make([]int64, len(shape))}}
 	n := int64(1)
 	for i, dim := range shape {
 		t.stride[i] = n
 		n *= dim
 	}
-	return io.ReadAll(&strided{t: t, size: dtype.Size(d), index: make([]int64, len(shape)), left: n, from: bytes.NewReader(data)})
+	return &strided{t: t, size: size, index: make([]int64, len(shape)), left: n, from: strings.NewReader(elements)}
 }
 
 // numpyType reads dtype("f8", False, True) with the state (3, "<", ...).

@@ -306,9 +306,12 @@ func (m *maker) tensorOf(args pickle.Tuple, of *element) (*tensor, error) {
 	return t, t.check()
 }
 
-// dims appends the numbers of a tuple to a list.
+// dims appends the numbers of a tuple to a list, unless there are more than any tensor has.
 func dims(list []int64, v any) ([]int64, bool) {
 	t, ok := v.(pickle.Tuple)
+	if len(t) > maxDims {
+		return nil, false
+	}
 	for _, n := range t {
 		d, isNumber := n.(int64)
 		if !isNumber {

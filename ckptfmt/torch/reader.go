@@ -38,9 +38,10 @@ type Reader struct {
 	unsummed bool // nothing has a checksum
 	isBig    bool // the machine that saved it was big-endian
 
-	visited, nameBytes int     // by flatten
-	within             []any   // what flatten is in: dicts, lists and objects
-	byName             []int32 // places of the entries in the order of their names; nil where they are in it
+	visited, nameBytes int            // by flatten
+	within             []any          // what flatten is in: dicts, lists and objects
+	texts              map[any]string // of whole numbers and words, by their values
+	byName             []int32        // places of the entries in the order of their names; nil where they are in it
 }
 
 // entry is a tensor under its name.
@@ -72,7 +73,7 @@ func Open(name string) (*Reader, error) {
 func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	r := &Reader{
 		name: name, from: from, size: size, storages: make(map[string]*storage),
-		metadata: make(map[string]string), others: make(map[int]ckptfmt.Part),
+		metadata: make(map[string]string), others: make(map[int]ckptfmt.Part), texts: make(map[any]string),
 	}
 	if isLegacy(from) {
 		return r, r.loadLegacy()

@@ -63,9 +63,10 @@ const (
 	morePickle  = 512
 	maxValues   = 8 << 20 // made by the pickle, and met when names are given; more for each storage
 	moreValues  = 64
-	maxDepth    = 100 // of dicts in dicts
-	maxNames    = 256 << 20
-	maxExpanded = 1 << 20 // elements of a tensor that has more than its storage
+	maxDepth    = 100       // of dicts in dicts
+	maxNames    = 256 << 20 // bytes of names and shapes
+	maxDims     = 254       // of a tensor, as in TensorFlow
+	maxExpanded = 1 << 20   // elements of a tensor that has more than its storage
 	maxLoaded   = 64 << 20
 	onlyTensor  = "tensor" // name of a tensor that was saved alone
 )
@@ -202,6 +203,9 @@ type form struct {
 // check insists that a tensor lies within its storage. One without elements, such as a piece of an
 // empty tensor, may begin anywhere.
 func (f *form) check() error {
+	if len(f.shape) > maxDims {
+		return fmt.Errorf("a tensor has %d dimensions, more than %d", len(f.shape), maxDims)
+	}
 	if len(f.shape) != len(f.stride) {
 		return fmt.Errorf("a tensor of shape %v has strides %v", f.shape, f.stride)
 	}
@@ -213,7 +217,7 @@ func (f *form) check() error {
 	if n > max(numel, maxExpanded) {
 		return fmt.Errorf("a tensor of shape %v has more elements than its storage of %d", f.shape, numel)
 	}
-	if f.offset < 0 || n > 0 && f.offset > numel {
+	if f.offset < 0 {
 		return fmt.Errorf("a tensor begins at %d of a storage of %d", f.offset, numel)
 	}
 	left := numel - f.offset - 1 // the largest index of the last element

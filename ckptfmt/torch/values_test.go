@@ -57,8 +57,11 @@ func named(r *torch.Reader) []string {
 // TestValues has what programs save next to tensors, and what torch makes tensors of.
 func TestValues(t *testing.T) {
 	const getattr = "builtins.getattr"
+	typeOf := func(typ, order string) string {
+		return call("numpy.dtype", text(typ)) + tuple("K\x03", text(order)) + "b"
+	}
 	numpy := func(typ, elements string) string {
-		return call("numpy.core.multiarray.scalar", call("numpy.dtype", text(typ))+tuple("K\x03", text("<"))+"b", elements)
+		return call("numpy.core.multiarray.scalar", typeOf(typ, "<"), elements)
 	}
 	type file struct {
 		value    string
@@ -103,9 +106,20 @@ func TestValues(t *testing.T) {
 			dict(text("c") + "ctransformers.models.bert.configuration_bert\nBertConfig\n)\x81" + dict(text("layers")+"K\x02") + "b"),
 			[]string{}, map[string]string{"c.layers": "2"},
 		},
-		"a time of a place":  {dict(text("t")+call(getattr, global("zoneinfo.ZoneInfo"), text("_unpickle"))+tuple(text("UTC"), "\x89")+"R", text("w")+scalar), []string{"w"}, nil},
-		"a time in a zone":   {dict(text("t")+call("datetime.timezone", call("datetime.timedelta", "K\x00")), text("w")+scalar), []string{"w"}, nil},
-		"a word of NumPy":    {dict(text("u")+numpy("U2", bytesOf("a\x00\x00\x00\xfc\x00\x00\x00")), text("s")+numpy("S1", bytesOf("b"))), []string{}, map[string]string{"u": "a\u00fc", "s": "b"}},
+		"a time of a place": {dict(text("t")+call(getattr, global("zoneinfo.ZoneInfo"), text("_unpickle"))+tuple(text("UTC"), "\x89")+"R", text("w")+scalar), []string{"w"}, nil},
+		"a time in a zone":  {dict(text("t")+call("datetime.timezone", call("datetime.timedelta", "K\x00")), text("w")+scalar), []string{"w"}, nil},
+		"a word of NumPy":   {dict(text("u")+numpy("U2", bytesOf("a\x00\x00\x00\xfc\x00\x00\x00")), text("s")+numpy("S1", bytesOf("b"))), []string{}, map[string]string{"u": "a\u00fc", "s": "b"}},
+		"a word of a big-endian machine": {
+			dict(text("u") + call("numpy.core.multiarray.scalar", typeOf("U2", ">"), bytesOf("\x00\x00\x00a\x00\x00\x00\xfc"))), []string{}, map[string]string{"u": "a\u00fc"},
+		},
+		"a word whose type has no order": {
+			dict(text("u") + call("numpy.core.multiarray.scalar", call("numpy.dtype", text("U1"))+tuple("K\x03")+"b", bytesOf("a\x00\x00\x00"))), []string{}, map[string]string{"u": "a"},
+		},
+		"a word that ends in a letter": {dict(text("u") + numpy("U2", bytesOf("a\x00\x00\x00\xfc\x00\x00"))), []string{}, map[string]string{"u": "a"}},
+		"an array of words": {
+			dict(text("u") + call("numpy.core.multiarray._reconstruct", "N") + tuple("K\x01", tuple("K\x02"), typeOf("S1", "|"), "\x89", bytesOf("ab")) + "b"),
+			[]string{"u array"}, nil,
+		},
 		"a list in itself":   {"]q\x05(h\x05" + scalar + "e", []string{"1"}, nil},
 		"an owner in a part": {"cargparse\nNamespace\n)\x81q\x05" + dict(text("w")+scalar, text("parts")+list("cargparse\nNamespace\n)\x81"+dict(text("owner")+"h\x05", text("x")+scalar)+"b")) + "b", []string{"w", "parts.0.x"}, nil},
 		"a state of no dict": {"cargparse\nNamespace\n)\x81" + tuple(scalar) + "b", []string{}, nil},

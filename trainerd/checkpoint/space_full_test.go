@@ -62,3 +62,74 @@ func TestFullWithoutForecast(t *testing.T) {
 		}
 	}
 }
+
+// roomFS is a disk that says how much is free, or why it cannot tell, and calls before for each
+// file that is made.
+type roomFS struct {
+	atomicfile.FS
+	free   int64
+	unsure error
+	before func() error
+}
+
+func (f *roomFS) FreeSpace(string) (int64, error) { return f.free, f.unsure }
+
+func (f *roomFS) Create(name string) (atomicfile.File, error) {
+	if err := f.before(); err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f.FS.Create(name)
+}
+
+// TestFullSaysWhatIsLeft explains a full disk by files and quotas only if it had the bytes, if
+// only just, and never by the bytes of a disk that does not tell them.
+func TestFullSaysWhatIsLeft(t *testing.T) {
+	path := filepath.Join(sessiontest.MemoryDir(t), "m")
+	s, sess := &Saver{}, twoVariables(1)
+	cut, err := s.Snapshot(t.Context(), sess, "")
+	sessiontest.MustNoErr(t, err)
+	need := s.need(cut)
+	cut.Close()
+	for name, c := range map[string]struct {
+		free   int64
+		unsure error
+		says   bool
+	}{
+		"just what is needed": {need, nil, true},
+		"not told":            {need, syscall.EIO, false},
+	} {
+		s.FS = &roomFS{atomicfile.OrOS(nil), c.free, c.unsure, func() error { return syscall.ENOSPC }}
+		_, err := s.Save(t.Context(), sess, path, 1)
+		if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "bytes left") != c.says {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestForecastIsTrusted has a disk that said it was full, and has room again: what retention would
+// delete after a save is there until the save is done.
+func TestForecastIsTrusted(t *testing.T) {
+	dir := sessiontest.MemoryDir(t)
+	path, sess := filepath.Join(dir, "m"), twoVariables(1)
+	disk := &roomFS{FS: atomicfile.OrOS(nil), free: 1 << 40, before: func() error { return nil }}
+	s := &Saver{MaxToKeep: 2, FS: disk}
+	save(t, s, sess, path, 1)
+	disk.free = 1
+	var full *NoSpaceError
+	if _, err := s.Save(t.Context(), sess, path, 2); !errors.As(err, &full) {
+		t.Fatalf("Save on a full disk = %v; want a *NoSpaceError", err)
+	}
+	disk.free = 1 << 40
+	save(t, s, sess, path, 3)
+	var during []int64
+	disk.before = func() error {
+		if during == nil {
+			during = steps(t, dir)
+		}
+		return nil
+	}
+	save(t, s, sess, path, 4)
+	if after := steps(t, dir); !cmp.Equal(during, []int64{1, 3}) || !cmp.Equal(after, []int64{3, 4}) {
+		t.Errorf("checkpoints %v when the save began, %v after it", during, after)
+	}
+}

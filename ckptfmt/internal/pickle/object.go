@@ -117,6 +117,9 @@ func (u *unpickler) object(op byte) error {
 
 // make returns what a call, or a class, makes.
 func (u *unpickler) make(op byte, name Global, args Tuple) (any, error) {
+	if err := u.spendOn(args, maxNested); err != nil {
+		return nil, err
+	}
 	if op == 'R' {
 		return u.rules.Call(string(name), args)
 	}

@@ -5,6 +5,7 @@
 package pickle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -338,7 +339,7 @@ func (u *unpickler) fill(op byte) error {
 		}
 	case *Dict:
 		if (op == 's' || op == 'u') && len(items)%2 == 0 {
-			if err := u.spend(keySize * len(items) / 2); err != nil {
+			if err := cmp.Or(u.spend(keySize*len(items)/2), u.spendOnKeys(items)); err != nil {
 				return err
 			}
 			if err := into.setAll(items, u.expected(into)); err != nil {

@@ -52,14 +52,7 @@ func keyOf(key any) (any, error) {
 	case nil, bool, string, int64, float64, *big.Int, Bytes, Global, *Object:
 		return key, nil
 	case Tuple:
-		for _, v := range key {
-			switch v.(type) {
-			case nil, bool, string, int64, float64:
-			default:
-				return nil, fmt.Errorf("a dict has a tuple with other things than texts and numbers for a key")
-			}
-		}
-		return tupleKey(fmt.Sprintf("%#v", []any(key))), nil
+		return keyOfTuple(key)
 	}
 	return nil, fmt.Errorf("a dict has a key that no dict can have")
 }

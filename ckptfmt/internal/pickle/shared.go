@@ -1,0 +1,80 @@
+package pickle
+
+import "fmt"
+
+// A value that the memo has takes two bytes of the pickle for each time that it is used, however
+// large it is. So what a use costs is counted as memory that the pickle asks for.
+
+// maxNested is how deep in the arguments of a call is what it may copy: the texts of pairs in a
+// list.
+const maxNested = 2
+
+// spendOn counts the arguments of a call, and what is in them.
+func (u *unpickler) spendOn(args []any, nested int) error {
+	for _, a := range args {
+		var size int
+		var items []any
+		switch a := a.(type) {
+		case string:
+			size = len(a)
+		case Bytes:
+			size = len(a)
+		case Tuple:
+			size, items = itemSize*len(a), a
+		case *List:
+			size, items = keySize*len(a.Items), a.Items // of a dict, if that is made of it
+		}
+		if err := u.spend(size); err != nil {
+			return err
+		}
+		if nested > 0 {
+			if err := u.spendOn(items, nested-1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Keys of dicts are hashed, and compared, each time that they are used. Longer ones than this
+// count, and those of tuples are refused.
+const longKey = 1024
+
+// spendOnKeys counts the keys among the keys and values that a dict gets.
+func (u *unpickler) spendOnKeys(items []any) error {
+	for i := 0; i < len(items); i += 2 {
+		n := 0
+		switch key := items[i].(type) {
+		case string:
+			n = len(key)
+		case Bytes:
+			n = len(key)
+		case Tuple:
+			n = itemSize * len(key)
+		}
+		if n > longKey {
+			if err := u.spend(n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keyOfTuple returns what a tuple is found by as a key: few texts and numbers.
+func keyOfTuple(key Tuple) (any, error) {
+	size := itemSize * len(key)
+	for _, v := range key {
+		switch v := v.(type) {
+		case string:
+			size += len(v)
+		case nil, bool, int64, float64:
+		default:
+			return nil, fmt.Errorf("a dict has a tuple with other things than texts and numbers for a key")
+		}
+		if size > longKey {
+			return nil, fmt.Errorf("a dict has a tuple with very long texts, or very many, for a key")
+		}
+	}
+	return tupleKey(fmt.Sprintf("%#v", []any(key))), nil
+}
