@@ -127,7 +127,7 @@ func (w *walk) visit(name string, value any, depth int) error {
 		}
 	case *big.Int:
 		digits := v.String()
-		w.made += len(digits) * len(digits) / 16 // as it takes time
+		w.made += len(digits) * len(digits) // as it takes time
 		value = Whole(digits)
 	case nil, bool, string, pickle.Bytes, pickle.Global:
 	default:
@@ -160,10 +160,18 @@ func (w *walk) visitObject(name string, o *pickle.Object, depth int) error {
 		return nil
 	}
 	name = joined(name, class[strings.LastIndexByte(class, '.')+1:])
-	if err := w.visitAll(name, o.Args, depth); err != nil || o.State == nil {
+	if err := w.visitAll(name, o.Args, depth); err != nil {
 		return err
 	}
-	return w.visit(name, o.State, depth+1)
+	for _, v := range []any{o.Items, o.State} {
+		if v == nil {
+			continue
+		}
+		if err := w.visit(name, v, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // arrayOf reads an array of NumPy:

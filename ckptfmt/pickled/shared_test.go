@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
 	"github.com/trainerd/trainerd/internal/membound"
 )
 
@@ -33,5 +34,36 @@ func TestSharedValues(t *testing.T) {
 				t.Errorf("got %v, want %v", err, c.err)
 			}
 		})
+	}
+}
+
+// TestPrinted has what a shape is, and what takes its place in a pickle that nothing has made.
+func TestPrinted(t *testing.T) {
+	many := make(pickle.Tuple, 64)
+	for name, c := range map[string]struct {
+		v    any
+		want string
+	}{
+		"a shape":                 {pickle.Tuple{int64(2), int64(3)}, "[2 3]"},
+		"of no dimension":         {pickle.Tuple{}, "[]"},
+		"of as many as NumPy has": {many, "[<nil>" + strings.Repeat(" <nil>", 63) + "]"},
+		"of one more":             {append(many, nil), "pickle.Tuple"},
+		"others in a tuple": {
+			pickle.Tuple{pickle.Tuple{}, &pickle.List{}, &pickle.Dict{}, &pickle.Object{}}, "[pickle.Tuple *pickle.List *pickle.Dict *pickle.Object]",
+		},
+		"a list": {&pickle.List{Items: []any{int64(1)}}, "*pickle.List"},
+	} {
+		if got := printed(c.v); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestItems has an object of a class that is derived from dict, whose items and attributes differ.
+func TestItems(t *testing.T) {
+	class := "cm\nConfig\n)\x81"
+	got, err := Leaves([]byte("\x80\x02" + class + text("lr") + number(1) + "s" + dict(text("frozen")+number(2)) + "b."))
+	if err != nil || len(got) != 3 || got["Config/lr"] != 1.0 || got["Config/frozen"] != 2.0 {
+		t.Errorf("got %v, %v", got, err)
 	}
 }

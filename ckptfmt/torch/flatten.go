@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
@@ -99,6 +98,9 @@ func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
 		r.addOther(a.part(nameOf(name)))
 		return nil
 	}
+	if !isKnown(string(o.Class)) {
+		return r.flattenMade(name, o, depth)
+	}
 	if attributes, ok := o.State.(*pickle.Dict); ok {
 		return r.flatten(name, attributes, depth+1)
 	}
@@ -110,27 +112,6 @@ func joined(name, key string) string {
 		return key
 	}
 	return name + "." + key
-}
-
-// keyName is a key of a dict as Python prints it.
-func keyName(key any) string {
-	switch key := key.(type) {
-	case nil:
-		return "None"
-	case bool:
-		return strings.ToTitle(strconv.FormatBool(key)[:1]) + strconv.FormatBool(key)[1:]
-	case *pickle.Object:
-		return string(key.Class)
-	case pickle.Tuple:
-		var words []string
-		for _, v := range key {
-			words = append(words, keyName(v))
-		}
-		return "(" + strings.Join(words, ", ") + ")"
-	case string:
-		return key
-	}
-	return fmt.Sprint(key)
 }
 
 // nameOf is the name of a tensor, also of one that was saved alone.

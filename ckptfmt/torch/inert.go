@@ -18,7 +18,8 @@ var inertClasses = setOf(`
 	__builtin__.set __builtin__.frozenset __builtin__.bytearray __builtin__.bytes __builtin__.complex
 	__builtin__.slice __builtin__.xrange __builtin__.list __builtin__.dict __builtin__.int __builtin__.float
 	__builtin__.object __builtin__.str __builtin__.bool __builtin__.tuple __builtin__.long __builtin__.unicode
-	_codecs.encode collections.defaultdict collections.Counter collections.deque argparse.Namespace
+	_codecs.encode collections.defaultdict collections.Counter collections.deque collections.ChainMap
+	collections.UserDict collections.UserList argparse.Namespace functools.partial re._compile types.GenericAlias
 	types.SimpleNamespace datetime.datetime datetime.date datetime.timedelta datetime.time datetime.timezone
 	zoneinfo.ZoneInfo time.struct_time decimal.Decimal fractions.Fraction uuid.UUID random.Random typing.Any signal.Signals
 	builtins.Ellipsis builtins.NotImplemented __builtin__.Ellipsis __builtin__.NotImplemented
@@ -27,8 +28,6 @@ var inertClasses = setOf(`
 	torch.device torch._C.Generator torch.serialization._get_layout torch.storage.TypedStorage torch.per_tensor_affine
 	torch.per_channel_affine torch.per_channel_symmetric torch.per_tensor_symmetric
 	torch.per_channel_affine_float_qparams
-	lightning_fabric.utilities.data.AttributeDict lightning.fabric.utilities.data.AttributeDict
-	pytorch_lightning.utilities.parsing.AttributeDict
 `)
 
 // setOf returns the words of a text.
@@ -40,19 +39,10 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-// isInert reports whether a class or function is one of data.
-func isInert(name string) bool { return inertClasses[name] || isOfLibrary(name) }
-
-// isOfLibrary reports whether a class is one of a library whose objects programs save with their
-// tensors: random numbers, the settings that Hydra and Lightning keep, the configurations of
-// models, and the enumerations and loss scalers of those that train on many machines.
-func isOfLibrary(name string) bool {
-	for _, library := range [...]string{"numpy.random.", "omegaconf.", "transformers.", "megatron.core.", "deepspeed."} {
-		if strings.HasPrefix(name, library) {
-			return true
-		}
-	}
-	return false
+// isInert reports whether a class or function is one of data. Those that make NumPy's generators of
+// random numbers are.
+func isInert(name string) bool {
+	return inertClasses[name] || strings.HasPrefix(name, "numpy.random.")
 }
 
 // isZoneMaker reports whether a call gets what makes the time zone of a date, the only attribute
@@ -68,14 +58,13 @@ func isDict(class string) bool {
 	case "builtins.dict", "__builtin__.dict", "collections.defaultdict", "collections.Counter":
 		return true
 	}
-	return strings.HasSuffix(class, ".AttributeDict")
+	return false
 }
 
 // inert returns what the call of an inert class would make, as far as it can hold
 // tensors, numbers or texts.
 func inert(name string, args pickle.Tuple) (any, error) {
 	switch {
-	case isOfLibrary(name):
 	case name == "_codecs.encode":
 		return encoded(args)
 	case strings.HasSuffix(name, ".bytes") && len(args) == 0: // as protocol 2 has those of no length

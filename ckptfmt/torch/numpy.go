@@ -123,13 +123,27 @@ func (a array) part(name string) ckptfmt.Part {
 func (a array) reader() io.Reader {
 	of := element{dtype: a.dtype, size: dtype.Size(a.dtype)}
 	var from io.Reader = strings.NewReader(a.elements)
-	if a.fortran && len(a.shape) > 1 {
+	if a.fortran {
 		from = rowMajor(a.elements, of.size, a.shape)
 	}
 	if a.turned {
 		from = bigendian.NewReader(from, int(of.number()))
 	}
 	return from
+}
+
+// whole returns the only number of an array, if that is a whole number, else nil.
+func (a array) whole() any {
+	var b [8]byte
+	n, _ := io.ReadFull(a.reader(), b[:]) // fewer than eight bytes, as a rule
+	v, unused := binary.LittleEndian.Uint64(b[:]), 64-8*n
+	switch name := dtype.Name(a.dtype); {
+	case strings.HasPrefix(name, "int"):
+		return int64(v<<unused) >> unused
+	case strings.HasPrefix(name, "uint"):
+		return v
+	}
+	return nil
 }
 
 // word returns what makes the text that a numpy.str_ or numpy.bytes_ is, nil of anything else.

@@ -34,8 +34,15 @@ var refusedTensors = map[string]refused{
 	"torch._utils._rebuild_device_tensor_from_cpu_tensor": {"device", "it is of a device that keeps other tensors"},
 }
 
-// allowed reports whether a pickle may name a global.
+// allowed reports whether a pickle may name a global. A name does nothing: what it is used for
+// decides. Only a shard of a tensor is refused at once.
 func allowed(name string) bool {
+	return isKnown(name) || !strings.HasPrefix(name, "torch.distributed.")
+}
+
+// isKnown reports whether a global is one of torch, NumPy or the standard library that is in state
+// dicts and the values next to them.
+func isKnown(name string) bool {
 	switch name {
 	case orderedDict, rebuildTensor, rebuildTensorV2, rebuildTensorV3, rebuildParameter, rebuildWithState, rebuildFromType, torchSize,
 		"torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer",
@@ -111,6 +118,8 @@ func newObject(class string, args pickle.Tuple) (any, error) {
 		return pickle.NewDict(), nil
 	case isInert(class):
 		return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
+	case !isKnown(class):
+		return objectOf(class, args)
 	}
 	return nil, fmt.Errorf("an object of %s is made", class)
 }
@@ -119,8 +128,10 @@ func newObject(class string, args pickle.Tuple) (any, error) {
 // have a sixth element, which is about views.
 func (m *maker) storageOf(id any) (any, error) {
 	t, ok := id.(pickle.Tuple)
-	if ok && len(t) > 0 && t[0] == any("module") {
-		return nil, fmt.Errorf("a whole module was saved, with its code")
+	if ok && len(t) > 1 && t[0] == any("module") { // a class of modules, and its code
+		if class, isGlobal := t[1].(pickle.Global); isGlobal {
+			return class, nil
+		}
 	}
 	if !ok || len(t) < 5 || len(t) > 6 || t[0] != any("storage") {
 		return nil, fmt.Errorf("a persistent id is not that of a storage")
@@ -237,7 +248,7 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 		return m.tensorOf(args, e)
 	case name == rebuildParameter && len(args) == 3, name == rebuildWithState && len(args) == 4:
 		switch t := args[0].(type) {
-		case *tensor, *refused:
+		case *tensor, *refused, *pickle.Object:
 			return t, nil
 		}
 	case name == rebuildFromType && len(args) == 4: // function, class, arguments, state
@@ -252,6 +263,8 @@ func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 		return inert(name, args)
 	case isNumPy(name):
 		return &pickle.Object{Class: pickle.Global(name), Args: args}, nil
+	case !isKnown(name):
+		return madeBy(name, args)
 	}
 	if r, ok := refusedTensors[name]; ok {
 		return &r, nil

@@ -32,15 +32,16 @@
 //
 // # What is understood
 //
-// The opcodes and the globals that state dicts need: dicts, OrderedDict, lists,
-// sets, tuples, numbers, texts, storages, tensors and parameters, arrays of NumPy,
-// and some classes of the standard library that programs save with them, such as
-// argparse.Namespace. Anything else, above all any other global, is a
-// [*RefusedError] with its offset. Nothing in the pickle is ever called: to this
-// package, the allowed names are only words.
+// The opcodes that state dicts need, and what makes dicts, lists, sets, tuples, numbers, texts,
+// storages, tensors and parameters, and arrays of NumPy. An object of a program's own class is what
+// was saved with it. What the function of a program would make is listed, with the function, and
+// cannot be read. A call of anything that is Python's own, but for classes of plain data such as
+// argparse.Namespace, is a [*RefusedError] with its offset, as any other opcode is. Nothing in the
+// pickle is ever called: to this package, all names are only words.
 //
 // Nested dicts become names with dots: {"model": {"w": t}} has "model.w";
-// elements of lists have their index. A tensor saved alone is named "tensor".
+// elements of lists have their index. A tensor saved alone is named "tensor". The tensors of a whole
+// module are named as those of its state_dict.
 // Numbers and texts that were saved with the tensors are in [Reader.Metadata].
 //
 // Elements of types that TensorFlow does not have, such as float8_e8m0fnu, are read as

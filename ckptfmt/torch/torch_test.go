@@ -18,16 +18,38 @@ import (
 const fixture = "../../fixtures/torch/state"
 
 func TestReaderGivesTheTensorsThatNumPyHas(t *testing.T) {
-	r, err := torch.Open(fixture + ".pt")
+	r := opened(t, fixture)
+	for key, want := range map[string]string{"epoch": "7", "lr": "0.5", "big": "1099511627776", "note": "é"} {
+		if r.Metadata()[key] != want {
+			t.Errorf("metadata %s is %q, want %q", key, r.Metadata()[key], want)
+		}
+	}
+}
+
+// TestWholeModel has a model as torch saves it whole, and objects of the classes of a program, whose
+// code is not there.
+func TestWholeModel(t *testing.T) {
+	r := opened(t, "../../fixtures/torch/model")
+	for key, want := range map[string]string{"best.0": "7", "config.width": "3", "config.act": "relu", "weights.decay": "0.5"} {
+		if r.Metadata()[key] != want {
+			t.Errorf("metadata %s is %q, want %q", key, r.Metadata()[key], want)
+		}
+	}
+}
+
+// opened returns a reader of a file that has what the .npz file next to it has.
+func opened(t *testing.T, name string) *torch.Reader {
+	t.Helper()
+	r, err := torch.Open(name + ".pt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	t.Cleanup(func() { r.Close() })
 	got, err := ckptfmt.NewPartsReader(r.Parts(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrays, err := npz.Open(fixture + ".npz")
+	arrays, err := npz.Open(name + ".npz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +71,7 @@ func TestReaderGivesTheTensorsThatNumPyHas(t *testing.T) {
 			t.Errorf("%s: %v %x, want %v %x", p.Name, have.DType, have.Data, want.DType, want.Data)
 		}
 	}
-	for key, want := range map[string]string{"epoch": "7", "lr": "0.5", "big": "1099511627776", "note": "é"} {
-		if r.Metadata()[key] != want {
-			t.Errorf("metadata %s is %q, want %q", key, r.Metadata()[key], want)
-		}
-	}
+	return r
 }
 
 // archive returns a file with that pickle and a storage of 4 bytes.

@@ -63,6 +63,7 @@ func TestValues(t *testing.T) {
 	numpy := func(typ, elements string) string {
 		return call("numpy.core.multiarray.scalar", typeOf(typ, "<"), elements)
 	}
+	ones := tuple(strings.Repeat("K\x01", 254))
 	type file struct {
 		value    string
 		tensors  []string
@@ -96,7 +97,7 @@ func TestValues(t *testing.T) {
 		},
 		"settings": {dict(text("c") + "comegaconf.dictconfig\nDictConfig\n)\x81" + dict(text("_content")+dict(text("lr")+"K\x02")) + "b"), []string{}, map[string]string{"c._content.lr": "2"}},
 		"enumerations": {
-			dict(text("a")+call("megatron.core.enums.ModelType", "K\x01"), text("b")+call("signal.Signals", "K\x0f"), text("w")+scalar), []string{"w"}, nil,
+			dict(text("a")+call("megatron.core.enums.ModelType", "K\x01"), text("b")+call("signal.Signals", "K\x0f"), text("w")+scalar), []string{"w"}, map[string]string{"a": "1"},
 		},
 		"an object of a library": {
 			dict(text("s") + "cdeepspeed.runtime.fp16.loss_scaler\nParamSet\n)\x81" + dict(text("w")+scalar, text("cur_scale")+"K\x01") + "b"),
@@ -134,6 +135,8 @@ func TestValues(t *testing.T) {
 		"of the first version":     {call("torch._utils._rebuild_tensor", stored, "K\x00", ")", ")"), []string{"tensor"}, nil},
 		"with metadata":            {call(v2, stored, "K\x00", ")", ")", "\x89", ordered, dict()), []string{"tensor"}, nil},
 		"with metadata of none":    {call(v2, stored, "K\x00", ")", ")", "\x89", ordered, "N"), []string{"tensor"}, nil},
+		"of 254 dimensions":        {call(v2, stored, "K\x00", ones, ones, "\x89", ordered), []string{"tensor"}, nil},
+		"254, the short way":       {list(scalar, call(v2, stored, "K\x00", ones, ones, "\x89", ordered)), []string{"0", "1"}, nil},
 		"conjugated":               {call(v2, stored, "K\x00", ")", ")", "\x89", ordered, dict(text("conj")+"\x88")), []string{"tensor conjugated"}, nil},
 		"untyped":                  {call(v3, bytes4, "K\x00", ")", ")", "\x89", ordered, global("torch.uint32")), []string{"tensor"}, nil},
 		"untyped, with metadata":   {call(v3, bytes4, "K\x00", ")", ")", "\x89", ordered, global("torch.uint32"), dict()), []string{"tensor"}, nil},
@@ -158,7 +161,13 @@ func TestValues(t *testing.T) {
 		"an array of four": {
 			call("numpy.core.multiarray._reconstruct", "N") + tuple("K\x01", tuple("K\x01"), "N", "\x89") + "b", []string{}, nil,
 		},
-		"a state of five":   {call("numpy.dtype", text("f4")) + tuple("K\x01", tuple("K\x01"), "N", "\x89", bytesOf("x")) + "b", []string{}, nil},
+		"a state of five": {call("numpy.dtype", text("f4")) + tuple("K\x01", tuple("K\x01"), "N", "\x89", bytesOf("x")) + "b", []string{}, nil},
+		"an array of no shape": {
+			call("numpy.core.multiarray._reconstruct", "N") + tuple("K\x01", tuple(text("1")), typeOf("u1", "|"), "\x89", bytesOf("x")) + "b", []string{"tensor array"}, nil,
+		},
+		"an array of less than nothing": {
+			call("numpy.core.multiarray._reconstruct", "N") + tuple("K\x01", tuple("J\xff\xff\xff\xff"), typeOf("u1", "|"), "\x89", bytesOf("x")) + "b", []string{"tensor array"}, nil,
+		},
 		"a type as a value": {dict(text("d") + global("torch.float16")), []string{}, nil},
 	} {
 		r, err := open(archive(t, zip.Store, "\x80\x03"+c.value+"."))
@@ -190,12 +199,13 @@ func TestValues(t *testing.T) {
 func TestRefusedValues(t *testing.T) {
 	const getattr = "__builtin__.getattr"
 	id := func(items ...string) string { return tuple(items...) + "Q" }
+	ones := tuple(strings.Repeat("K\x01", 255))
 	class, key, cpu := global("torch.FloatStorage"), text("0"), text("cpu")
 	const noID, noKey = "a persistent id is not that of a storage", "a storage has no type, key or size"
 	const noType, noTensor, noPairs = "a storage has no type or size", "a tensor has no storage, offset, shape or strides", "items that are not pairs"
 	for name, c := range map[string]struct{ value, want string }{
-		"a module":              {id(text("module"), class, key, cpu, "K\x01"), "a whole module was saved"},
-		"a module alone":        {id(text("module")), "a whole module was saved"},
+		"a module alone":        {id(text("module")), noID},
+		"a module of no class":  {id(text("module"), text("x")), noID},
 		"no tuple":              {text("storage") + "Q", noID},
 		"an empty tuple":        {")Q", noID},
 		"four":                  {id(text("storage"), class, key, cpu), noID},
@@ -236,13 +246,19 @@ func TestRefusedValues(t *testing.T) {
 		"an attribute":          {call(getattr, global("torch.Size"), text("_unpickle")), "is called with 2 arguments"},
 		"another attribute":     {call(getattr, global("zoneinfo.ZoneInfo"), text("clear_cache")), "is called with 2 arguments"},
 		"a getattr of one":      {call(getattr, global("zoneinfo.ZoneInfo")), "is called with 1 arguments"},
+		"a made storage":        {global("torch.FloatStorage") + ")\x81", "an object of torch.FloatStorage is made"},
+		"a made type":           {global("torch.float32") + ")\x81", "an object of torch.float32 is made"},
+		"a made sparse tensor":  {global("torch._utils._rebuild_sparse_tensor") + ")\x81", "an object of torch._utils._rebuild_sparse_tensor is made"},
+		"255 dimensions":        {call(v2, stored, "K\x00", ones, ones, "\x89", ordered), noTensor},
+		"255, the short way":    {list(scalar, call(v2, stored, "K\x00", ones, ones, "\x89", ordered)), noTensor},
 		"a made tensor":         {global("torch.Tensor") + ")\x81", "an object of torch.Tensor is made"},
 		"a type that is called": {call("torch.float32"), "is called with 0 arguments"},
 		"a shard of a tensor":   {global("torch.distributed.tensor.DTensor"), "it has the shards of one rank: save all with torch.distributed.checkpoint"},
-		"a program's class":     {global("model.Net"), "save a state dict with torch.save(model.state_dict(), ...)"},
-		"a type of NumPy":       {global("numpy.load"), "numpy.load"},
-		"a word of dtypes":      {global("numpy.dtypes.load"), "numpy.dtypes.load"},
-		"a DType elsewhere":     {global("numpy.FloatDType"), "numpy.FloatDType"},
+		"a command":             {call("os.system", text("true")), `global "os.system" is not one that a state dict needs`},
+		"a class of Python":     {call("subprocess.Popen", list(text("true"))), "subprocess.Popen"},
+		"a made one":            {global("subprocess.Popen") + ")\x81", "subprocess.Popen"},
+		"a private one":         {call("_posixsubprocess.Fork", list(text("true"))), "save a state dict with torch.save(model.state_dict(), ...)"},
+		"Python's own":          {call("__builtin__.eval", text("1")), "__builtin__.eval"},
 		"more strides":          {call(v2, stored, "K\x00", ")", tuple("K\x01"), "\x89", ordered), "a tensor of shape [] has strides [1]"},
 		"a negative offset":     {call(v2, stored, "J\xff\xff\xff\xff", ")", ")", "\x89", ordered), "a tensor begins at -1 of a storage of 1"},
 		"an offset at the end":  {call(v2, stored, "K\x01", ")", ")", "\x89", ordered), "a tensor begins at 1 of a storage of 1"},
@@ -260,9 +276,9 @@ func TestRefusedValues(t *testing.T) {
 
 // TestRefusedOffset is that of the opcode in the file.
 func TestRefusedOffset(t *testing.T) {
-	const pickle = "\x80\x02N0cos\nsystem\n."
+	const pickle = "\x80\x02N0cos\nsystem\n)R."
 	b := archive(t, zip.Store, pickle)
-	want := int64(strings.Index(string(b), pickle) + strings.Index(pickle, "cos"))
+	want := int64(strings.Index(string(b), pickle) + strings.Index(pickle, "R."))
 	_, err := open(b)
 	if refused := new(torch.RefusedError); !errors.As(err, &refused) || refused.Offset != want {
 		t.Errorf("got %v, want offset %d", err, want)
@@ -332,9 +348,18 @@ func TestDepth(t *testing.T) {
 		"tuples":     func(inner string) string { return tuple(inner) },
 		"dicts":      func(inner string) string { return dict(text("k") + inner) },
 		"namespaces": func(inner string) string { return "cargparse\nNamespace\n)\x81" + dict(text("k")+inner) + "b" },
+		"attributes": func(inner string) string { return object("net.Config", dict(text("k")+inner)) },
+		"slots":      func(inner string) string { return object("net.Config", tuple("N", dict(text("k")+inner))) },
+		"items":      func(inner string) string { return "cnet\nDict\n)\x81" + text("k") + inner + "s" },
+		"arguments":  func(inner string) string { return call("net.Config", inner) },
+		"modules":    func(inner string) string { return module("net.Net", "", "", "", text("k")+inner) },
+		"parameters": func(inner string) string { return module("net.Net", text("k")+inner, "", "", "") },
+		"buffers":    func(inner string) string { return module("net.Net", "", text("k")+inner, "", "") },
+		"of modules": func(inner string) string { return module("net.Net", "", "", "", "", text("k")+inner) },
 	} {
 		n := most
-		if name == "namespaces" {
+		switch name {
+		case "namespaces", "attributes", "slots", "items", "modules", "parameters", "buffers":
 			n /= 2 // each has a dict
 		}
 		value := scalar
@@ -356,11 +381,14 @@ func TestDepth(t *testing.T) {
 // TestWide bounds how many values and how many letters of names are met where a list is in
 // another one many times.
 func TestWide(t *testing.T) {
-	many := list(strings.Repeat("N", 4096)) + "q\x00"
+	nones := list(strings.Repeat("N", 4096)) + "q\x00"
+	ones := tuple(strings.Repeat("K\x01", 254))
 	long := dict(text(strings.Repeat("a", 1<<20))+list(strings.Repeat("N", 300))) + "0"
 	for name, value := range map[string]string{
-		"values": "(" + many + strings.Repeat("h\x00", 2100) + "t",
-		"names":  long[:len(long)-1],
+		"values":                     "(" + nones + strings.Repeat("h\x00", 2100) + "t",
+		"names":                      long[:len(long)-1],
+		"shapes":                     many(call("numpy.core.multiarray._reconstruct", "N")+tuple("K\x01", ones, call("numpy.dtype", text("u1"))+tuple("K\x03", text("|"))+"b", "\x89", bytesOf("a"))+"b", "h\x01", 140_000),
+		"buffers that are not saved": many(module("net.Net", "", "", strings.Repeat(text("a"), 5000), ""), "h\x01", 2000),
 	} {
 		_, err := open(archive(t, zip.Store, "\x80\x02"+value+"."))
 		if !errors.As(err, new(*ckptfmt.CorruptError)) || !strings.Contains(fmt.Sprint(err), "too deep or too large") {

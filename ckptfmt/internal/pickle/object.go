@@ -67,9 +67,26 @@ func (u *unpickler) globalInText() error {
 func (u *unpickler) named(module, name string) (any, error) {
 	full := module + "." + name
 	if !u.rules.Allowed(full) {
-		return nil, fmt.Errorf("global %q is not one that a state dict needs; nothing was executed", full)
+		return nil, Refuse(full)
 	}
 	return Global(full), nil
+}
+
+// Refuse returns the error about a global that is not allowed, or not allowed to be called.
+func Refuse(name string) error {
+	return fmt.Errorf("global %q is not one that a state dict needs; nothing was executed", name)
+}
+
+// itemsFor returns what holds the items of an object, which the opcode that adds the first decides:
+// an object of a class that is derived from dict, or from list.
+func (o *Object) itemsFor(op byte) any {
+	if o.Items == nil && (op == 's' || op == 'u') {
+		o.Items = NewDict()
+	}
+	if o.Items == nil {
+		o.Items = &List{}
+	}
+	return o.Items
 }
 
 // object does BINPERSID, REDUCE, NEWOBJ and BUILD.

@@ -331,6 +331,9 @@ func (u *unpickler) fill(op byte) error {
 	if err != nil {
 		return err
 	}
+	if o, ok := into.(*Object); ok {
+		into = o.itemsFor(op)
+	}
 	switch into := into.(type) {
 	case *List:
 		if op == 'a' || op == 'e' || op == 0x90 {

@@ -36,23 +36,14 @@ func (u *unpickler) spendOn(args []any, nested int) error {
 	return nil
 }
 
-// Keys of dicts are hashed, and compared, each time that they are used. Longer ones than this
-// count, and those of tuples are refused.
+// Keys of dicts are hashed, and compared, each time that they are used. Longer ones than this count,
+// and long tuples are not looked up.
 const longKey = 1024
 
 // spendOnKeys counts the keys among the keys and values that a dict gets.
 func (u *unpickler) spendOnKeys(items []any) error {
 	for i := 0; i < len(items); i += 2 {
-		n := 0
-		switch key := items[i].(type) {
-		case string:
-			n = len(key)
-		case Bytes:
-			n = len(key)
-		case Tuple:
-			n = itemSize * len(key)
-		}
-		if n > longKey {
+		if n := keyBytes(items[i]); n > longKey {
 			if err := u.spend(n); err != nil {
 				return err
 			}
@@ -61,8 +52,24 @@ func (u *unpickler) spendOnKeys(items []any) error {
 	return nil
 }
 
-// keyOfTuple returns what a tuple is found by as a key: few texts and numbers.
-func keyOfTuple(key Tuple) (any, error) {
+func keyBytes(key any) int {
+	switch key := key.(type) {
+	case string:
+		return len(key)
+	case Bytes:
+		return len(key)
+	case Tuple:
+		return itemSize * len(key)
+	}
+	return 0
+}
+
+// otherKey is what a tuple is found by that no other key is equal to.
+type otherKey struct{ _ byte }
+
+// keyOfTuple returns what a tuple is found by as a key: few texts and numbers, or nothing. A program
+// has no tuple twice in a dict, and in a tuple of other things any may be equal to another.
+func keyOfTuple(key Tuple) any {
 	size := itemSize * len(key)
 	for _, v := range key {
 		switch v := v.(type) {
@@ -70,11 +77,11 @@ func keyOfTuple(key Tuple) (any, error) {
 			size += len(v)
 		case nil, bool, int64, float64:
 		default:
-			return nil, fmt.Errorf("a dict has a tuple with other things than texts and numbers for a key")
+			return new(otherKey)
 		}
 		if size > longKey {
-			return nil, fmt.Errorf("a dict has a tuple with very long texts, or very many, for a key")
+			return new(otherKey)
 		}
 	}
-	return tupleKey(fmt.Sprintf("%#v", []any(key))), nil
+	return tupleKey(fmt.Sprintf("%#v", []any(key)))
 }

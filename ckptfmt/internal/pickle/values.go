@@ -19,7 +19,8 @@ type (
 	// List is a list, or a set.
 	List struct{ Items []any }
 	// Dict is a dict, in the order in which it was filled. Its keys are strings,
-	// numbers, objects, and tuples of strings and numbers.
+	// numbers, objects, and tuples. One of other things than few strings and numbers is always
+	// a key of its own.
 	Dict struct {
 		Keys   []any
 		Values []any
@@ -30,12 +31,13 @@ type (
 		unchecked bool // very many keys, and some may be there twice
 		checked   bool // it was so, and has been looked through
 	}
-	// Object is an object of a class that Rules allow, with what it was made of and
-	// what it was saved with.
+	// Object is an object of a class that Rules allow, with what it was made of, what it was
+	// saved with, and the items that it got as a dict or list has them.
 	Object struct {
 		Class Global
 		Args  Tuple
 		State any
+		Items any // a *Dict, a *List or nil
 	}
 	mark struct{}
 )
@@ -52,7 +54,7 @@ func keyOf(key any) (any, error) {
 	case nil, bool, string, int64, float64, *big.Int, Bytes, Global, *Object:
 		return key, nil
 	case Tuple:
-		return keyOfTuple(key)
+		return keyOfTuple(key), nil
 	}
 	return nil, fmt.Errorf("a dict has a key that no dict can have")
 }

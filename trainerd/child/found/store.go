@@ -280,6 +280,7 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
 	s.trustContinued()
+	s.noteMeanwhile()
 	return s.learnFrom(added), bad
 }
 

@@ -1,0 +1,69 @@
+package torch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+)
+
+// maxKey is how much of a key that is not a text is in a name.
+const maxKey = 1024
+
+// keyName is a key of a dict as Python prints it.
+func keyName(key any) string {
+	if text, ok := key.(string); ok {
+		return text
+	}
+	return string(appendKey(nil, key))
+}
+
+// appendKey appends a key, or what is in one. Others may have that too, and so be very long.
+func appendKey(b []byte, key any) []byte {
+	if len(b) > maxKey {
+		return append(b[:maxKey], "..."...)
+	}
+	switch key := key.(type) {
+	case nil:
+		return append(b, "None"...)
+	case bool:
+		return append(b, strings.ToTitle(strconv.FormatBool(key)[:1])+strconv.FormatBool(key)[1:]...)
+	case *pickle.Object:
+		return appendObject(b, key)
+	case pickle.Tuple:
+		return appendKeys(b, key)
+	case *pickle.List, *pickle.Dict, ofFunction:
+		return append(b, "..."...)
+	}
+	return fmt.Append(b, key)
+}
+
+func appendKeys(b []byte, t pickle.Tuple) []byte {
+	b = append(b, '(')
+	for i, v := range t {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = appendKey(b, v)
+	}
+	return append(b, ')')
+}
+
+// appendObject appends a word or a whole number of NumPy, or the class of any other object and what it
+// was made of, as an enumeration is of its value.
+func appendObject(b []byte, o *pickle.Object) []byte {
+	if text := word(o); text != nil {
+		return append(b, text()...)
+	}
+	if a, ok, err := arrayOf(o); ok && err == nil && len(a.shape) == 0 {
+		if n := a.whole(); n != nil {
+			return fmt.Append(b, n)
+		}
+	}
+	b = append(b, o.Class...)
+	if len(o.Args) == 0 || isKnown(string(o.Class)) {
+		return b
+	}
+	return appendKeys(b, o.Args)
+}

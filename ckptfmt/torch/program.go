@@ -1,0 +1,148 @@
+package torch
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/internal/pickle"
+)
+
+// ofPython are the modules of Python itself, of any version. What programs save of them with their
+// tensors is in inertClasses. Whatever else is called of them may be an attack, as os.system is.
+var ofPython = setOf(`
+	__builtin__ abc aifc antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii
+	bisect builtins bz2 cPickle cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys
+	commands compileall concurrent configparser contextlib contextvars copy copy_reg copyreg crypt csv ctypes curses
+	dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum errno exceptions
+	faulthandler fcntl filecmp fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob
+	graphlib grp gzip hashlib heapq hmac html http httplib idlelib imaplib imghdr imp importlib inspect io ipaddress
+	itertools json keyword lib2to3 linecache locale logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder
+	msilib msvcrt multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator optparse os ossaudiodev
+	pathlib pdb pickle pickletools pipes pkgutil platform plistlib popen2 poplib posix posixpath pprint profile pstats pty
+	pwd py_compile pyclbr pydoc pyexpat queue quopri random re readline reprlib resource rlcompleter runpy sched secrets
+	select selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd sqlite3 sre_compile
+	sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau symtable sys sysconfig syslog
+	tabnanny tarfile telnetlib tempfile termios textwrap thread this threading time timeit tkinter token tokenize tomllib
+	trace traceback tracemalloc tty turtle types typing unicodedata unittest urllib urllib2 uu uuid venv warnings wave
+	weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo
+`)
+
+// objectOf returns an object of a class of a program, or of a library. What is Python's own is refused.
+func objectOf(class string, args pickle.Tuple) (any, error) {
+	module, _, _ := strings.Cut(class, ".")
+	if ofPython[module] || strings.HasPrefix(module, "_") && module != "__main__" {
+		return nil, pickle.Refuse(class)
+	}
+	return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
+}
+
+// ofFunction takes the place of what an object was made of by a function, which only that knows the
+// meaning of.
+type ofFunction struct{}
+
+// madeBy returns what represents what calling a class or a function would make. Programs begin the
+// names of classes with capitals.
+func madeBy(name string, args pickle.Tuple) (any, error) {
+	last := strings.TrimLeft(name[strings.LastIndexByte(name, '.')+1:], "_")
+	if !strings.ContainsFunc(last[:min(1, len(last))], unicode.IsUpper) {
+		args = pickle.Tuple{ofFunction{}}
+	}
+	return objectOf(name, args)
+}
+
+// flattenMade names what is in an object of a program's class: what it was made of, such as the
+// fields of a named tuple or the value of an enumeration, its items, as those of a dict of one's own,
+// and its attributes.
+func (r *Reader) flattenMade(name string, o *pickle.Object, depth int) error {
+	if o.Items == nil && len(o.Args) == 1 && o.Args[0] == any(ofFunction{}) {
+		why := fmt.Errorf("%w: it is made by %s, which is not executed", ckptfmt.ErrType, o.Class)
+		r.addUnreadable(nameOf(name), "object", why)
+		return nil
+	}
+	made := any(o.Args)
+	if len(o.Args) == 1 {
+		made = o.Args[0]
+	}
+	if err := r.flatten(name, made, depth+1); err != nil {
+		return err
+	}
+	if err := r.flatten(name, o.Items, depth+1); err != nil {
+		return err
+	}
+	return r.flattenState(name, o.State, depth+1)
+}
+
+// flattenState names what is in the state of an object. That of one with slots is a pair of dicts.
+func (r *Reader) flattenState(name string, state any, depth int) error {
+	if t, ok := state.(pickle.Tuple); ok && isSlots(t) {
+		for _, v := range t {
+			if err := r.flatten(name, v, depth); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if d, ok := state.(*pickle.Dict); ok && d.Get("_parameters") != nil && d.Get("_modules") != nil {
+		return r.flattenModule(name, d, depth)
+	}
+	return r.flatten(name, state, depth)
+}
+
+// isSlots reports whether a state is that of an object with slots: its attributes, if it has
+// others, and those.
+func isSlots(t pickle.Tuple) bool {
+	if len(t) != 2 {
+		return false
+	}
+	_, isDict := t[0].(*pickle.Dict)
+	_, hasSlots := t[1].(*pickle.Dict)
+	return hasSlots && (isDict || t[0] == nil)
+}
+
+// flattenModule names the tensors in a module as its state_dict() does, and its other attributes, but
+// for those that are torch's own.
+func (r *Reader) flattenModule(name string, attributes *pickle.Dict, depth int) error {
+	for i, key := range attributes.Keys {
+		var err error
+		switch key, value := keyName(key), attributes.Values[i]; {
+		case key == "_parameters", key == "_modules":
+			err = r.flatten(name, value, depth)
+		case key == "_buffers":
+			err = r.flattenBuffers(name, value, attributes.Get("_non_persistent_buffers_set"), depth)
+		case !strings.HasPrefix(key, "_"):
+			err = r.flatten(joined(name, key), value, depth)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flattenBuffers names the buffers of a module, but for those that it does not save.
+func (r *Reader) flattenBuffers(name string, buffers, unsaved any, depth int) error {
+	d, _ := buffers.(*pickle.Dict)
+	if d == nil {
+		return nil
+	}
+	left := map[string]bool{}
+	if names, ok := unsaved.(*pickle.List); ok {
+		r.visited += len(names.Items)
+		for _, v := range names.Items {
+			if text, ok := v.(string); ok {
+				left[text] = true
+			}
+		}
+	}
+	for i, key := range d.Keys {
+		if text, ok := key.(string); ok && left[text] {
+			continue
+		}
+		if err := r.flatten(joined(name, keyName(key)), d.Values[i], depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
