@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
 // signed are extensions of files that begin with a signature of their format,
@@ -36,6 +37,8 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkHDF5(f, size)
 	case isCompressed(ext, string(head)):
 		return checkCompressed(io.NewSectionReader(f, 0, size), string(head))
+	case torch.IsLegacy(head):
+		return checkLegacy(f, size)
 	case ext == ".npy" && bytes.HasPrefix(head, []byte("\x93NUMPY")[:min(6, len(head))]):
 		return checkArray(head, size)
 	case isPickle(ext, head):
@@ -117,18 +120,25 @@ func checkShard(f io.ReaderAt, size int64, head []byte) error {
 // zipHead begins an entry of a zip archive.
 const zipHead = "PK\x03\x04"
 
-// torchMagic is the number in the pickle that the files of PyTorch up to 1.5 begin with.
-const torchMagic = "\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+// checkLegacy looks whether a file of the kind that PyTorch wrote before version 1.6 has all of its
+// storages.
+func checkLegacy(f io.ReaderAt, size int64) error {
+	isCut, err := torch.IsCut(f, size)
+	if isCut {
+		return errCut
+	}
+	return err
+}
 
-// isPickle reports whether a file is a pickle and nothing more. Those of PyTorch up to
-// 1.5 begin with one, of protocol 2 unless its user said otherwise, and have tensors
-// after it.
+// isPickle reports whether a file is a pickle and nothing more. Those of PyTorch before version 1.6
+// begin with one, of protocol 2 unless its user said otherwise: what is too short to be recognised may
+// be one.
 func isPickle(ext string, head []byte) bool {
 	switch ext {
 	case ".pkl", ".pickle", ".joblib", ".metadata":
 		return true
 	case ".pt", ".pth", ".ckpt":
-		return len(head) > 1 && head[1] > 2 && !bytes.Contains(head, []byte(torchMagic))
+		return len(head) > 1 && head[1] > 2
 	}
 	return false
 }

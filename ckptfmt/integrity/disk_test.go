@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,8 +29,13 @@ func TestFailingDisk(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	legacy, err := os.ReadFile("../../fixtures/torch/legacy.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for ext, content := range map[string]string{
-		".pt": archive.String(), ".distcp": archive.String(), ".pkl": "\x80\x02.", ".json": "{}", ".safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
+		".bin": string(legacy),
+		".pt":  archive.String(), ".distcp": archive.String(), ".pkl": "\x80\x02.", ".json": "{}", ".safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
 		".h5": "\x89HDF\r\n\x1a\n" + strings.Repeat("\x09", 40),
 	} {
 		for n := 1; ; n++ {
