@@ -15,8 +15,12 @@ import (
 )
 
 // signed are extensions of files that begin with a signature of their format,
-// and never with zeros.
-var signed = []string{".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".model", ".ocdbt"}
+// and never with zeros. Those of unsigned may also be of numbers alone, such as the embeddings of a
+// program whose first row is that of padding: as what a power cut leaves they are all zeros.
+var (
+	signed   = []string{".pt", ".pth", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".ocdbt"}
+	unsigned = []string{".ckpt", ".bin", ".model"}
+)
 
 // checkContent looks into a file by its extension and its first bytes.
 func checkContent(f io.ReaderAt, size int64, ext string) error {
@@ -29,6 +33,8 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkTensors(f, size)
 	case slices.Contains(signed, ext) && len(bytes.Trim(head, "\x00")) == 0:
 		return errZeros
+	case slices.Contains(unsigned, ext) && len(bytes.Trim(head, "\x00")) == 0:
+		return checkZeros(io.NewSectionReader(f, int64(len(head)), size-int64(len(head))))
 	case ext == ".distcp":
 		return checkShard(f, size, head)
 	case bytes.HasPrefix(head, []byte(zipHead)):
@@ -53,6 +59,22 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkBoosted(io.NewSectionReader(f, 0, size))
 	}
 	return nil
+}
+
+// checkZeros looks for a byte that is not zero in the rest of a file.
+func checkZeros(r io.Reader) error {
+	buf := make([]byte, entryPiece)
+	for {
+		n, err := r.Read(buf)
+		switch {
+		case len(bytes.Trim(buf[:n], "\x00")) > 0:
+			return nil
+		case err == io.EOF:
+			return errZeros
+		case err != nil:
+			return err
+		}
+	}
 }
 
 // checkZip reads a whole archive. An archive whose entries all have a checksum of

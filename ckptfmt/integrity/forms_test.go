@@ -135,8 +135,12 @@ func TestFiles(t *testing.T) {
 		{"empty data", "a.bin", "", "it is empty"},
 
 		{"zeros", "a.pt", zeros, "it begins with zeros"},
-		{"zeros of one sector", "a.bin", zeros[:512] + "x", "it begins with zeros"},
-		{"zeros, then data", "a.bin", zeros[:511] + "x", ""},
+		{"zeros of one sector", "a.pth", zeros[:512] + "x", "it begins with zeros"},
+		{"zeros, then data", "a.pth", zeros[:511] + "x", ""},
+		{"zeros of a file that may have numbers", "a.bin", zeros, "it begins with zeros"},
+		{"many of them", "a.ckpt", strings.Repeat("\x00", 300<<10), "it begins with zeros"},
+		{"zeros, then numbers", "a.bin", zeros + "x" + zeros, ""},
+		{"zeros, then a number at the end", "a.model", strings.Repeat("\x00", 300<<10) + "x", ""},
 		{"zeros of another format", "a.dat", zeros, ""},
 
 		{"zip", "a.pt", zipped, ""},
