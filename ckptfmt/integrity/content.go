@@ -34,7 +34,7 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 	case slices.Contains(signed, ext) && len(bytes.Trim(head, "\x00")) == 0:
 		return errZeros
 	case slices.Contains(unsigned, ext) && len(bytes.Trim(head, "\x00")) == 0:
-		return checkZeros(io.NewSectionReader(f, int64(len(head)), size-int64(len(head))))
+		return checkZeros(io.NewSectionReader(f, int64(len(head)), size))
 	case ext == ".distcp":
 		return checkShard(f, size, head)
 	case bytes.HasPrefix(head, []byte(zipHead)):
