@@ -37,7 +37,7 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkZeros(io.NewSectionReader(f, int64(len(head)), size))
 	case ext == ".distcp":
 		return checkShard(f, size, head)
-	case bytes.HasPrefix(head, []byte(zipHead)):
+	case bytes.HasPrefix(head, []byte(zipHead)), bytes.HasPrefix(head, []byte(zipEnd)):
 		return checkZip(f, size)
 	case ext == ".h5", ext == ".hdf5", ext == ".keras", bytes.HasPrefix(head, []byte(hdf5.Magic)):
 		return checkHDF5(f, size)
@@ -133,14 +133,18 @@ func checkShard(f io.ReaderAt, size int64, head []byte) error {
 	if _, err := f.ReadAt(end[:], size-endSize); err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(end[:], []byte("PK\x05\x06")) {
+	if !bytes.HasPrefix(end[:], []byte(zipEnd)) {
 		return errCut
 	}
 	return nil
 }
 
-// zipHead begins an entry of a zip archive.
-const zipHead = "PK\x03\x04"
+// zipHead begins an entry of a zip archive, and zipEnd its end, which one without entries begins with,
+// such as that of an optimizer without a state.
+const (
+	zipHead = "PK\x03\x04"
+	zipEnd  = "PK\x05\x06"
+)
 
 // checkLegacy looks whether a file of the kind that PyTorch wrote before version 1.6 has all of its
 // storages.

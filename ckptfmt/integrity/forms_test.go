@@ -144,6 +144,8 @@ func TestFiles(t *testing.T) {
 		{"zeros of another format", "a.dat", zeros, ""},
 
 		{"zip", "a.pt", zipped, ""},
+		{"zip without entries", "a.npz", "PK\x05\x06" + zeros[:18], ""},
+		{"zip without entries, cut", "a.npz", "PK\x05\x06" + zeros[:17], "zip: not a valid zip file"},
 		{"zip, cut", "a.pt", zipped[:len(zipped)-1], "zip"},
 		{"zip, flipped", "a.pt", string(flipped), "archive/data.pkl: zip: checksum error"},
 		{"zip without checksums", "a.pt", unsummed, ""},
