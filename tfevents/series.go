@@ -48,7 +48,9 @@ func (s *Series) countBlobs(v *valueScan, step int64) {
 	if s.points.n == 0 || s.points.tail.step != step {
 		s.blobs = max(s.blobs, s.lastBlobs)
 	}
-	s.lastBlobs = v.countBlobs()
+	if n := v.countBlobs(); n > 0 { // a value of another kind takes no point away
+		s.lastBlobs = n
+	}
 }
 
 // Len returns the number of points.

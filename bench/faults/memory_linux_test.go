@@ -88,7 +88,8 @@ func (v *victim) await(t *testing.T, step int64) (promised int64) {
 			return promised
 		}
 	}
-	t.Fatalf("it has ended before step %d was saved: %s", step, &v.err)
+	v.cmd.Wait() // until all that it says is here
+	t.Fatalf("it has ended before step %d was saved: %v: %s", step, v.cmd.ProcessState, &v.err)
 	return promised
 }
 

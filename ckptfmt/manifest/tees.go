@@ -48,14 +48,11 @@ func (t *Tees) Reader(name string, f *os.File) io.ReaderAt {
 }
 
 // Leave notes a file below the root whose sum is not taken, since something else vouches for it. Describe gives it
-// none, unless the file was changed since. It reports whether the file is there.
-func (t *Tees) Leave(root *os.Root, name string) bool {
-	info, err := root.Lstat(filepath.FromSlash(name))
-	if err != nil {
-		return false
+// none, unless the file was changed since.
+func (t *Tees) Leave(root *os.Root, name string) {
+	if info, err := root.Lstat(filepath.FromSlash(name)); err == nil {
+		t.note(name, &tee{info: info, changed: stampOf(info)})
 	}
-	t.note(name, &tee{info: info, changed: stampOf(info)})
-	return true
 }
 
 func (t *Tees) note(name string, b *tee) {

@@ -162,9 +162,10 @@ func (r *runEditor) editValues(s *tfpb.Summary, step int64) (changed bool) {
 	for _, v := range s.Value {
 		changed = r.restoreMetadata(v) || changed
 		changed = r.rescale(v) || changed
+		changed = r.renameMentioned(v) || changed
 		if to, ok := r.rename[v.Tag]; ok {
-			v.Tag, changed = to, true
-			r.Renamed++
+			r.renameTag(v, to)
+			changed = true
 		}
 	}
 	return changed

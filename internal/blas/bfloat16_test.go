@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trainerd/trainerd/internal/float16"
+	"github.com/trainerd/trainerd/internal/membound"
 )
 
 // shortMatrix returns bfloat16s, one place off the start of what was allocated.
@@ -122,6 +123,7 @@ func TestPairRows(t *testing.T) {
 
 func TestBfloat16sAllocs(t *testing.T) {
 	needsBfloat16s(t)
+	membound.Exact(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	a, b, c := make([]uint16, 401*301), make([]uint16, 301*400), make([]uint16, 401*400)
 	if n := testing.AllocsPerRun(20, func() { Bfloat16s(false, false, 401, 400, 301, a, b, false, c) }); n != 0 {

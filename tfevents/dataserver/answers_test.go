@@ -18,6 +18,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/proto/tbdata"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 // large is a blob that takes two messages.
@@ -211,5 +212,54 @@ func TestBlobs(t *testing.T) {
 		if _, _, err := c.blob(key); status.Code(err) != want {
 			t.Errorf("%s: %v, want %v", key, err, want)
 		}
+	}
+}
+
+// TestSeveralKindsUnderOneTag serves tags as programs write them that log a histogram, or
+// images, and a number under one name. The first value says what the tag is.
+func TestSeveralKindsUnderOneTag(t *testing.T) {
+	histogram, err := summary.Histogram("h", []float64{1, 2}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := func(text string) *tfpb.Summary_Value {
+		return summary.PluginTensor("i", summary.PluginImages, nil,
+			&tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeOf(3), StringVal: [][]byte{[]byte("1"), []byte("1"), []byte(text)}})
+	}
+	file := filepath.Join(t.TempDir(), "1.tfevents")
+	for step := range int64(3) {
+		for _, v := range []*tfpb.Summary_Value{histogram, image("other"), image(fmt.Sprint(step)), summaryv1.Scalar("h", 1), summaryv1.Scalar("i", 1)} {
+			appendEvents(t, file, &tfpb.Event{WallTime: 1, Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}})
+		}
+	}
+	appendEvents(t, file, point("h", 3, 1))
+	c := serve(t, &Options{Logdir: filepath.Dir(file), Reload: -1})
+	var tensors tbdata.ReadTensorsResponse
+	c.waitFor("the tags", func() bool {
+		req := &tbdata.ReadTensorsRequest{PluginFilter: filter(summary.PluginHistograms), Downsample: &tbdata.Downsample{NumPoints: 10}}
+		return c.call("ReadTensors", req, &tensors) == nil && len(tensors.Runs) == 1
+	})
+	if data := tensors.Runs[0].Tags[0].GetData(); fmt.Sprint(data.Step) != "[0 1 2]" || len(data.Value) != 3 || len(data.WallTime) != 3 {
+		t.Errorf("histograms: %v", data)
+	}
+	var list tbdata.ListBlobSequencesResponse
+	var blobs tbdata.ReadBlobSequencesResponse
+	images := filter(summary.PluginImages)
+	if err := errors.Join(c.call("ListBlobSequences", &tbdata.ListBlobSequencesRequest{PluginFilter: images}, &list),
+		c.call("ReadBlobSequences", &tbdata.ReadBlobSequencesRequest{PluginFilter: images, Downsample: &tbdata.Downsample{NumPoints: 10}}, &blobs)); err != nil {
+		t.Fatal(err)
+	}
+	if n := list.Runs[0].Tags[0].GetMetadata().GetMaxLength(); n != 3 {
+		t.Errorf("the longest sequence has %d blobs", n)
+	}
+	data := blobs.Runs[0].Tags[0].GetData()
+	for i, sequence := range data.GetValues() {
+		got, _, err := c.blob(sequence.GetBlobRefs()[2].GetBlobKey())
+		if err != nil || string(got) != fmt.Sprint(data.Step[i]) {
+			t.Errorf("image of step %d: %q, %v", data.Step[i], got, err)
+		}
+	}
+	if fmt.Sprint(data.GetStep()) != "[0 1 2]" {
+		t.Errorf("images at steps %v", data.GetStep())
 	}
 }

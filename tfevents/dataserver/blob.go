@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -108,32 +109,34 @@ func (s *Server) findBlob(key blobKey, room *room) (blob []byte, err error) {
 		if series == nil || series.Metadata.GetDataClass() != tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
 			return
 		}
-		p, ok := lastAt(series, key.step)
-		if !ok {
-			return
-		}
-		if large := room.need(p.Size()); large != nil {
-			err = large
-			return
-		}
-		v, valueErr := x.Value(p)
-		if valueErr != nil {
-			err = status.Errorf(codes.Unavailable, "%v", valueErr)
-			return
-		}
-		if blobs := decode.Blobs(v); key.index >= 0 && key.index < len(blobs) {
+		if blobs, failed := blobsAt(x, series, key.step, room); failed != nil {
+			err = failed
+		} else if key.index >= 0 && key.index < len(blobs) {
 			blob, err = blobs[key.index], nil
 		}
 	})
 	return blob, err
 }
 
-// lastAt returns the last point of a series at a step.
-func lastAt(series *tfevents.Series, step int64) (last tfevents.Point, ok bool) {
+// blobsAt reads the last blobs of a series at a step.
+func blobsAt(x *tfevents.RunData, series *tfevents.Series, step int64, room *room) (blobs [][]byte, err error) {
+	var at []tfevents.Point
 	for p := range series.Points() {
 		if p.Step == step {
-			last, ok = p, true
+			at = append(at, p)
 		}
 	}
-	return last, ok
+	for _, p := range slices.Backward(at) {
+		if err := room.need(p.Size()); err != nil {
+			return nil, err
+		}
+		v, err := x.Value(p)
+		if err != nil {
+			return nil, status.Errorf(codes.Unavailable, "%v", err)
+		}
+		if blobs := decode.Blobs(v); blobs != nil {
+			return blobs, nil
+		}
+	}
+	return nil, nil
 }

@@ -105,52 +105,22 @@ func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest
 
 // tensors reads the values of a series, at most so many.
 func (s *Server) tensors(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.TensorData, error) {
-	points, err := pointsOf(series, most, room)
+	steps, err := pointsOf(series, most, room)
 	if err != nil {
 		return nil, err
 	}
 	data := new(tbdata.TensorData)
-	i := 0
-	for v, err := range x.Values(points) {
-		p := points[i]
-		i++
-		if err != nil {
-			s.o.Logger.Debug("reading a value", "run", x.Name, "tag", series.Tag, "step", p.Step, "error", err)
-			continue
+	err = s.eachStep(x, steps, func(p tfevents.Point, v *tfpb.Summary_Value) (shown bool, err error) {
+		t, ok := tensorOf(v)
+		if !ok {
+			return false, nil
 		}
-		if t, ok := tensorOf(v); ok {
-			if err := room.take(ctx, proto.Size(t)); err != nil {
-				return nil, err
-			}
-			data.Step = append(data.Step, p.Step)
-			data.WallTime = append(data.WallTime, p.WallTime)
-			data.Value = append(data.Value, t)
-		}
-	}
-	return data, nil
-}
-
-// pointsOf returns the points of a series, at most so many: of several in a row
-// at one step the last, as TensorBoard's data server does. Each of their values is to be read.
-func pointsOf(series *tfevents.Series, most int, room *room) ([]tfevents.Point, error) {
-	if err := room.need(series.Len() * heldPoint); err != nil {
-		return nil, err
-	}
-	points := make([]tfevents.Point, 0, series.Len())
-	for p := range series.Points() {
-		if last := len(points) - 1; last >= 0 && points[last].Step == p.Step {
-			points[last] = p
-			continue
-		}
-		points = append(points, p)
-	}
-	points = thin(points, most)
-	for _, p := range points {
-		if err := room.need(p.Size()); err != nil {
-			return nil, err
-		}
-	}
-	return points, nil
+		data.Step = append(data.Step, p.Step)
+		data.WallTime = append(data.WallTime, p.WallTime)
+		data.Value = append(data.Value, t)
+		return true, room.take(ctx, proto.Size(t))
+	})
+	return data, err
 }
 
 func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequencesRequest, room *room) (*tbdata.ReadBlobSequencesResponse, error) {
@@ -180,32 +150,30 @@ func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequ
 
 // blobs names the blobs of a series, of at most so many points.
 func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.BlobSequenceData, error) {
-	points, err := pointsOf(series, most, room)
+	steps, err := pointsOf(series, most, room)
 	if err != nil {
 		return nil, err
 	}
 	data := new(tbdata.BlobSequenceData)
-	i := 0
-	for v, err := range x.Values(points) {
-		p := points[i]
-		i++
+	err = s.eachStep(x, steps, func(p tfevents.Point, v *tfpb.Summary_Value) (shown bool, err error) {
 		blobs := decode.Blobs(v)
-		if err != nil || blobs == nil {
-			continue
+		if blobs == nil {
+			return false, nil
 		}
 		refs := new(tbdata.BlobReferenceSequence)
 		for at := range blobs {
 			key := blobKey{experiment, x.Name, series.Tag, p.Step, at}.String()
 			if err := room.take(ctx, len(key)); err != nil {
-				return nil, err
+				return false, err
 			}
 			refs.BlobRefs = append(refs.BlobRefs, &tbdata.BlobReference{BlobKey: key})
 		}
 		data.Step = append(data.Step, p.Step)
 		data.WallTime = append(data.WallTime, p.WallTime)
 		data.Values = append(data.Values, refs)
-	}
-	return data, nil
+		return true, nil
+	})
+	return data, err
 }
 
 // scalarSize is what a point of a scalar takes in an answer: its value and time, and a byte of
@@ -216,7 +184,7 @@ const scalarSize = 4 + 8 + 1
 // step, of others what their values are read by.
 const (
 	heldScalar = 4 + 8 + 8
-	heldPoint  = 96
+	heldPoint  = 96 + 24
 )
 
 // entrySize is what the name of something and a few numbers take in an answer.

@@ -85,7 +85,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	r.release()
 	r.attempt.process = nil
 	r.attempt.endedWell = endsWell(&a.exit) && r.endedWellOnNodes()
-	if !r.leaveUnsettled(ctx, &a.exit, stopped) {
+	if !r.leaveUnsettled(ctx, &a.exit) {
 		r.settle()
 	}
 	r.warnOutside()
@@ -391,28 +391,28 @@ func (r *run) onExit(e Exit) {
 		r.putBack()
 	}
 	if trained || e.Cause != Failed && e.Cause != Hung {
-		r.failuresBeforeProgress = 0
+		r.failedWith = nil
 		return
 	}
-	r.failuresBeforeProgress++
-	if r.attempt.given == nil || r.failuresBeforeProgress < 2 {
+	given, before := r.attempt.given, r.failedWith
+	if r.failedWith = given; given == nil || before == nil || !given.Is(before) {
 		return
 	}
-	r.failuresBeforeProgress = 0
+	r.failedWith = nil
 	r.settleRest() // what is moved, or passed over, must not be looked at meanwhile
 	if r.aside == nil && r.setLastAside() {
 		return
 	}
-	if r.aside == nil && r.attempt.given.MayBeUnfinished(r.root) {
-		r.setAside(*r.attempt.given)
+	if r.aside == nil && given.MayBeUnfinished(r.root) {
+		r.setAside(*given)
 		return
 	}
-	older, ok := r.store.Before(r.attempt.given)
+	older, ok := r.store.Before(given)
 	if !ok {
-		r.log.Warn("the program has failed twice with its only checkpoint; if it cannot load that, move it out of the logdir", "checkpoint", r.attempt.given.Path)
+		r.log.Warn("the program has failed twice with its only checkpoint; if it cannot load that, move it out of the logdir", "checkpoint", given.Path)
 	} else {
-		r.log.Warn("the program has failed twice with this checkpoint; rewinding to the previous one", "checkpoint", r.attempt.given.Path, "older", older.Path)
-		r.ceiling = r.attempt.given
+		r.log.Warn("the program has failed twice with this checkpoint; rewinding to the previous one", "checkpoint", given.Path, "older", older.Path)
+		r.ceiling = given
 		r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 	}
 }

@@ -130,16 +130,16 @@ func TestFailuresWithACheckpoint(t *testing.T) {
 	for _, tc := range []struct {
 		ends []Exit
 		back bool
-		left int // failures that count
+		left bool // the last failure counts
 	}{
-		{[]Exit{fails}, false, 1},
-		{[]Exit{fails, fails}, true, 0},
-		{[]Exit{fails, hangs}, true, 0},
-		{[]Exit{fails, killed, fails}, true, 0},
-		{[]Exit{killed, killed, killed}, false, 0},
-		{[]Exit{fails, reports, fails}, false, 1},
-		{[]Exit{fails, {Cause: Failed, Code: -1, Signal: syscall.SIGKILL, Step: 0}, fails}, false, 1},
-		{[]Exit{fails, {Cause: Preempted, Step: -1}, fails}, false, 1},
+		{[]Exit{fails}, false, true},
+		{[]Exit{fails, fails}, true, false},
+		{[]Exit{fails, hangs}, true, false},
+		{[]Exit{fails, killed, fails}, true, false},
+		{[]Exit{killed, killed, killed}, false, false},
+		{[]Exit{fails, reports, fails}, false, true},
+		{[]Exit{fails, {Cause: Failed, Code: -1, Signal: syscall.SIGKILL, Step: 0}, fails}, false, true},
+		{[]Exit{fails, {Cause: Preempted, Step: -1}, fails}, false, true},
 	} {
 		s := openStore(t, childtest.Logdir(t, "ckpt-1", "ckpt-2"), "ckpt-*")
 		s.Refresh(true)
@@ -150,8 +150,8 @@ func TestFailuresWithACheckpoint(t *testing.T) {
 			r.attempt.step = e.Step
 			r.onExit(e)
 		}
-		if got := r.ceiling == &given; got != tc.back || r.counts.stats.Rewinds == 1 != tc.back || r.failuresBeforeProgress != tc.left {
-			t.Errorf("%+v: back: %v, want %v; %d failures, %d rewinds", tc.ends, got, tc.back, r.failuresBeforeProgress, r.counts.stats.Rewinds)
+		if got := r.ceiling == &given; got != tc.back || r.counts.stats.Rewinds == 1 != tc.back || (r.failedWith != nil) != tc.left {
+			t.Errorf("%+v: back: %v, want %v; has failed with it: %v; %d rewinds", tc.ends, got, tc.back, r.failedWith != nil, r.counts.stats.Rewinds)
 		}
 	}
 }

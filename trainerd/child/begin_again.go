@@ -97,7 +97,7 @@ func (r *run) goesBack(report *Report) bool {
 		return false
 	}
 	least := int64(0) // of the highest step of such a curve
-	c, ok := r.store.Newest()
+	c, ok := r.usable()
 	switch {
 	case ok && c.At() != found.NoStep:
 		if report.Step < c.At() {

@@ -37,7 +37,6 @@ func (r *run) makeRoom() {
 	if r.lost != nil || r.attempt.nan != nil || r.hasUntakenReports() {
 		return // the logdir is another's, or older ones may be needed
 	}
-	r.settleRest() // while the disk is full, which shows what it has cut
 	deleted, err := r.store.MakeRoom()
 	if len(deleted) > 0 {
 		r.log.Warn("deleted old checkpoints for the next one to fit on the disk; from now on this happens before each save", "checkpoints", len(deleted))

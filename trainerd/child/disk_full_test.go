@@ -253,23 +253,30 @@ func TestNoStartOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestNoRoomByARewind has a run that is about to go back: what it may still need makes no room.
+// TestNoRoomByARewind has a run that is about to go back: what it may still need makes no room. What does is said.
 func TestNoRoomByARewind(t *testing.T) {
 	for want, change := range map[int]func(r *run){
 		1: func(*run) {},
 		2: func(r *run) { r.attempt.nan = &trainerd.NaNError{} },
 	} {
-		dir := t.TempDir()
+		dir, log := t.TempDir(), newScreen()
 		for step := range 2 {
 			name := filepath.Join(dir, fmt.Sprintf("ckpt-%d.safetensors", step))
 			childtest.Write(t, name, childtest.TensorsOf(step))
 		}
-		r := &run{Supervisor: &Supervisor{}, log: discard, observer: nobody{}, store: storeOn(t, nil, dir, "ckpt-*", retention.Last(2))}
+		r := &run{Supervisor: &Supervisor{}, log: logAllTo(log), observer: nobody{}, store: storeOn(t, nil, dir, "ckpt-*", retention.Last(2))}
 		r.store.Refresh(true)
 		change(r)
-		r.makeRoom()
-		if got := len(r.store.Known()); got != want {
-			t.Errorf("%d checkpoints are left, want %d", got, want)
+		for range 2 { // there is nothing to delete the second time
+			r.makeRoom()
+			if got := len(r.store.Known()); got != want {
+				t.Errorf("%d checkpoints are left, want %d", got, want)
+			}
+			for _, said := range []string{"deleted old checkpoints for the next one", "deleted checkpoint"} {
+				if got := strings.Count(log.String(), said); got != 2-want {
+					t.Errorf("%q is said %d times, want %d:\n%s", said, got, 2-want, log)
+				}
+			}
 		}
 	}
 }

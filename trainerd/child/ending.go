@@ -242,7 +242,7 @@ func (r *run) saveLost(exit Exit) error {
 	if e.saved && (e.stage != killed || !r.trainedOn()) {
 		return nil
 	}
-	c, ok := r.store.Newest()
+	c, ok := r.usable()
 	if ok && c.OnTrial && exit.Signal != 0 && !r.savedOnTerm(c, exit) { // the signal may have come in the middle of it
 		ok = false
 	}
@@ -262,14 +262,14 @@ func (r *run) mayBeLoading() bool {
 	if r.hasTrained() {
 		return false
 	}
-	_, ok := r.store.Newest()
+	_, ok := r.usable()
 	return ok || r.attempt.given == nil
 }
 
 // trainedOn reports whether a program that had to be killed has done more steps after its
 // last checkpoint: it has not taken the signal to end for one to save.
 func (r *run) trainedOn() bool {
-	c, ok := r.store.Newest()
+	c, ok := r.usable()
 	return !ok || r.lacksSteps(c, r.attempt.step-1)
 }
 

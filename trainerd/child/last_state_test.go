@@ -192,3 +192,34 @@ func TestLastThatMayBeCut(t *testing.T) {
 		})
 	}
 }
+
+// TestOnlyLastIsSetAside has a program that fails with its newest state, and has two checkpoints with a step: it is
+// still given the newest of these, and that counts as one rewind.
+func TestOnlyLastIsSetAside(t *testing.T) {
+	const torn = "weig"
+	synctest.Test(t, func(t *testing.T) {
+		var given []string
+		sv, log := simulate(t, func(p *simProgram) int {
+			given = append(given, p.variable("TRAINERD_STEP"))
+			if childtest.Read(t, filepath.Join(p.variable("TRAINERD_LOGDIR"), "last.bin")) == torn {
+				return 1
+			}
+			return 0
+		})
+		for i, file := range []string{"ckpt-5.bin", "ckpt-10.bin", "last.bin"} {
+			text := "weights"
+			if file == "last.bin" {
+				text = torn
+			}
+			childtest.Write(t, filepath.Join(sv.Logdir, file), text)
+			at := time.Now().Add(time.Duration(i-5) * time.Minute)
+			childtest.Must(t, os.Chtimes(filepath.Join(sv.Logdir, file), at, at))
+		}
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := readReport(t, sv.Logdir).Restarts.Rewinds; n != 1 || !slices.Equal(given, []string{"10", "10", "10"}) {
+			t.Errorf("%d rewinds; given %q\n%s", n, given, log)
+		}
+	})
+}

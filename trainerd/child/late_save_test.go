@@ -200,6 +200,7 @@ func TestIsFromAnEnd(t *testing.T) {
 		{"ckpt-6", 1, 7, true},
 		{"ckpt-7", -diskTick, 7, true},
 		{"ckpt-7", -diskTick, -1, false},
+		{"ckpt-0", -diskTick, 0, true},
 	} {
 		c := foundAt(t, tc.name, found.Moment{})
 		c.Saved = begun.Add(tc.saved)

@@ -241,3 +241,29 @@ func removeContents(t *testing.T, dir string) {
 		childtest.Must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
 }
+
+// TestDeletedWithWhatIsNotDurable has somebody delete the logdir as a program has just failed that had saved a moment
+// before: the next start is not given what is gone.
+func TestDeletedWithWhatIsNotDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sv *Supervisor
+		given := ""
+		sv, log := simulate(t, func(p *simProgram) int {
+			if given = p.variable("TRAINERD_CHECKPOINT"); p.variable("TRAINERD_ATTEMPT") == "2" {
+				return 0
+			}
+			p.say("step=1 loss=1")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-1.safetensors"), childtest.TensorsOf(1))
+			return 1
+		})
+		ends := 0
+		sv.Observer = &seesEndsThen{func() {
+			if ends++; ends == 1 {
+				childtest.Must(t, os.RemoveAll(sv.Logdir))
+			}
+		}}
+		if _, err := sv.Run(t.Context()); err != nil || given != "" || ends != 2 {
+			t.Errorf("Run = %v, given %q\n%s", err, given, log)
+		}
+	})
+}

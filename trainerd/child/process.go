@@ -91,10 +91,11 @@ func (p *process) run(started chan<- error, start func() (system.Program, error)
 		p.readers.Go(p.accept)
 	}
 	code, sig := program.Wait()
+	failed := code != 0
 	p.mu.Lock()
-	p.over, p.failed = time.Now(), code != 0
+	p.over, p.failed = time.Now(), failed
 	p.mu.Unlock()
-	p.endGroup(code == 0)
+	p.endGroup(!failed)
 	p.drain()
 	p.readers.Wait()
 	if p.lines != nil && !p.speaks.Load() {
@@ -103,7 +104,7 @@ func (p *process) run(started chan<- error, start func() (system.Program, error)
 		}
 	}
 	p.exit = Exit{Attempt: p.number, Code: code, Signal: sig, Took: time.Since(begun), Step: -1,
-		OutOfMemory: code != 0 && machine.OOMKills() > kills}
+		OutOfMemory: failed && machine.OOMKills() > kills}
 }
 
 // endGroup ends the processes that the program has left. They may still be saving: after

@@ -44,6 +44,29 @@ func TestFirstReport(t *testing.T) {
 	}
 }
 
+// TestStepsWithoutNumbers has a program that says which step it has loaded, and then earlier steps without numbers: they
+// are of no curve, so what was made of the curves up to the loaded step stays.
+func TestStepsWithoutNumbers(t *testing.T) {
+	for says, want := range map[string][]string{"step=5": {"START@11", "STOP@11"}, "step=5 loss=1": {"START@11", "START@5", "STOP@11"}} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, _ := simulate(t, func(p *simProgram) int {
+				p.say("step=10")
+				p.say("%s", says)
+				p.say("step=11 loss=1")
+				return 0
+			})
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-10"), "weights")
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := marks(t, sv.Logdir)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: marks %v, want %v", says, got, want)
+			}
+		})
+	}
+}
+
 // TestLookThatTookLong has a look that took so long that the next is not due yet: only who
 // waits for a checkpoint does not wait for that.
 func TestLookThatTookLong(t *testing.T) {
@@ -396,7 +419,7 @@ func TestProgressByTheSaveBefore(t *testing.T) {
 	for _, reports := range []bool{false, true} {
 		r := &run{counts: &counts{first: -1}, maxStep: 5, attempts: 2, attempt: attempt{step: -1}}
 		if reports {
-			r.counts.trained(-1, 5, -1, nil)
+			r.counts.trained(-1, 1, -1, nil)
 		}
 		r.reach(foundAt(t, "ckpt-90", found.Moment{Attempt: 1}))
 		if r.attempt.progressed == reports || r.attempt.saves {

@@ -45,12 +45,12 @@ type run struct {
 	earlier  *jobState // the start of an earlier chief whose reports are not all taken yet, nil for none
 
 	// The starts of the program.
-	attempt                attempt // the current one
-	attempts               int
-	budget                 budget
-	paused                 bool // until Resume; no start begins meanwhile
-	hangAfter              time.Duration
-	failuresBeforeProgress int // starts in a row that failed before they reported or saved anything
+	attempt    attempt // the current one
+	attempts   int
+	budget     budget
+	paused     bool // until Resume; no start begins meanwhile
+	hangAfter  time.Duration
+	failedWith *Checkpoint // with which the newest start began, if that has failed before it reported or saved anything
 
 	// What it reports.
 	firstStep int64 // of the first report of a start without a checkpoint
@@ -159,7 +159,7 @@ func (r *run) useRoot(root *os.Root) {
 	if r.disk == nil {
 		r.disk = atomicfile.InRoot(root)
 	}
-	options := found.Options{FS: r.disk, Retention: r.Retention, Metrics: r.measured.of, Now: r.moment, IsPast: r.isPast}
+	options := found.Options{FS: r.disk, Retention: r.policies(), Metrics: r.measured.of, Now: r.moment, IsPast: r.isPast}
 	if r.MaxRewinds > 0 {
 		options.Spared = r.spared
 	}
@@ -208,7 +208,7 @@ func (r *run) scan(ctx context.Context) error {
 	if n := len(known); n > 0 {
 		r.maxStep = known[n-1].Step
 	}
-	if r.MaxRewinds <= 0 && r.nodes == nil { // else the next save has that done, when it is known which are good, or the best
+	if r.MaxRewinds <= 0 && r.nodes == nil && !wasPassedOver(known) { // else the next save has that done, when it is known which are good, or the best
 		r.rotate()
 	}
 	return nil

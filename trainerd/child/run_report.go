@@ -151,8 +151,8 @@ func (r *run) lastStep() int64 {
 	if r.attempt.step >= 0 {
 		return r.attempt.step
 	}
-	if n := len(r.store.Known()); n > 0 && r.store.Known()[n-1].At() != found.NoStep {
-		return r.store.Known()[n-1].At()
+	if c, ok := r.usable(); ok && c.At() != found.NoStep {
+		return c.At()
 	}
 	return r.maxStep
 }

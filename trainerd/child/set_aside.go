@@ -26,7 +26,7 @@ func (r *run) setAside(c Checkpoint) {
 	}
 	r.aside = &aside{c, m}
 	next := "the beginning"
-	if older, ok := r.store.Newest(); ok {
+	if older, ok := r.usable(); ok {
 		next = older.Path
 	}
 	r.log.Warn("the program has failed twice with a checkpoint that it may not have finished; moved it aside", "checkpoint", c.Path, "to", m.Dir, "next", next)

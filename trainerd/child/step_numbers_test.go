@@ -15,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/trainerd/child/found"
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
 // TestCountsSaves has a program whose checkpoints are numbered by its saves, as those of
@@ -84,23 +85,59 @@ func TestTrustsNumberOfSave(t *testing.T) {
 	}
 }
 
-// TestTurnsAreSaidOnce has a program whose checkpoints take turns under two names: the log says so once.
+// TestTurnsAreSaidOnce has a program whose checkpoints take turns under two names: the log says so once, that of a later
+// run before its first start. It says nothing of numbers that grow.
 func TestTurnsAreSaidOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sv, log := simulate(t, func(p *simProgram) int {
-			for step := 1; step <= 50 && p.sleep(time.Second); step++ {
-				p.say("step=%d loss=1", step)
-				if step%10 == 0 {
-					p.save(t, fmt.Sprint("ckpt-", step/10%2))
+	const said = "uses the numbers in the names of its checkpoints again"
+	for turns, want := range map[int]int{2: 1, 100: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			sv, log := simulate(t, func(p *simProgram) int {
+				for step := 1; step <= 50 && p.sleep(time.Second); step++ {
+					p.say("step=%d loss=1", step)
+					if step%10 == 0 {
+						p.save(t, fmt.Sprint("ckpt-", step/10%turns))
+					}
 				}
+				return 0
+			})
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(log.String(), said); n != want {
+				t.Errorf("%d names: the log says it %d times:\n%s", turns, n, log)
+			}
+			later := newScreen()
+			sv.Log = logTo(later)
+			if _, err := sv.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if before, _, _ := strings.Cut(later.String(), "msg=started"); strings.Count(before, said) != want {
+				t.Errorf("%d names: the log of a later run:\n%s", turns, later)
+			}
+		})
+	}
+}
+
+// TestEpochIsKnownByTheFirstReport has a checkpoint of an epoch that was there before trainerd: the first step that the
+// program reports when it continues from it says how many steps it has.
+func TestEpochIsKnownByTheFirstReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reached []int64
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.say("step=3001 loss=1")
+			if p.variable("TRAINERD_ATTEMPT") == "1" {
+				return 1
 			}
 			return 0
 		})
-		if _, err := sv.Run(t.Context()); err != nil {
-			t.Fatal(err)
+		sv.Lines = func(step int64) LineReader {
+			reached = append(reached, step)
+			return new(letters)
 		}
-		if n := strings.Count(log.String(), "uses the numbers in the names of its checkpoints again"); n != 1 {
-			t.Errorf("the log says it %d times:\n%s", n, log)
+		childtest.Write(t, filepath.Join(sv.Logdir, "epoch_3"), "weights")
+		sv.Checkpoints = "epoch_*"
+		if _, err := sv.Run(t.Context()); err != nil || !slices.Equal(reached, []int64{0, 3000}) {
+			t.Errorf("Run = %v; lines are read from steps %d, want 0 and then 3000\n%s", err, reached, log)
 		}
 	})
 }

@@ -9,10 +9,9 @@ import "context"
 
 // leaveUnsettled looks at what a program that has failed has saved and what is not verified yet, and reports
 // whether the next start may come before that is. Where the run may end, or something is to be mended, it is not.
-func (r *run) leaveUnsettled(ctx context.Context, e *Exit, stopped bool) bool {
-	isEnd := stopped || e.Code == 0
-	isAwaited := r.attempt.ending != nil || r.attempt.nan != nil || len(r.savers) > 0
-	if isEnd || isAwaited || r.nodes != nil {
+func (r *run) leaveUnsettled(ctx context.Context, e *Exit) bool {
+	isEnd := e.Code == 0 || r.attempt.ending != nil
+	if isEnd || r.attempt.nan != nil || len(r.savers) > 0 || r.nodes != nil {
 		return false
 	}
 	intact, ok := r.store.Intact(ctx)
@@ -42,7 +41,7 @@ func (r *run) settleRest() {
 // newest returns the newest checkpoint that a start may begin with.
 func (r *run) newest(ctx context.Context) (c Checkpoint, ok bool) {
 	if n := len(r.intact); n > 0 {
-		known, any := r.store.Newest()
+		known, any := r.usable()
 		if c = r.intact[n-1]; !any || c.IsNewer(&known) {
 			return c, true
 		}

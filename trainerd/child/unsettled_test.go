@@ -4,6 +4,7 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -123,6 +124,51 @@ func TestSettledAtTheEnd(t *testing.T) {
 			close(disk.ends)
 			if _, err := end(); err == nil || !strings.Contains(log.String(), "msg=saved step=2") {
 				t.Errorf("%s: Run = %v\n%s", name, err, log)
+			}
+		})
+	}
+}
+
+// TestSettledBeforeTheEndIsSaid has a program that saves and ends well: the job is said to be complete once that counts.
+func TestSettledBeforeTheEndIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			p.say("step=2 loss=1")
+			childtest.Write(t, filepath.Join(sv.Logdir, "ckpt-2.safetensors"), childtest.TensorsOf(2))
+			return 0
+		})
+		_, err := sv.Run(t.Context())
+		if before, _, ends := strings.Cut(log.String(), "cause=completed"); err != nil || !ends || !strings.Contains(before, "msg=saved step=2") {
+			t.Errorf("Run = %v\n%s", err, log)
+		}
+	})
+}
+
+// TestNewestOfWhatIsNotDurable has a program that saves for the last time just before it fails. What it is given next is
+// the newest by its step, as if there had been time to make that durable.
+func TestNewestOfWhatIsNotDurable(t *testing.T) {
+	for _, tc := range []struct {
+		steps []int // the last one just before it fails
+		want  string
+	}{{[]int{0}, "0"}, {[]int{10, 20}, "20"}, {[]int{10, 5}, "10"}} {
+		synctest.Test(t, func(t *testing.T) {
+			var sv *Supervisor
+			given := ""
+			sv, log := simulate(t, func(p *simProgram) int {
+				if given = p.variable("TRAINERD_STEP"); p.variable("TRAINERD_ATTEMPT") == "2" {
+					return 0
+				}
+				for i, step := range tc.steps {
+					if i > 0 {
+						p.sleep(10 * time.Second)
+					}
+					childtest.Write(t, filepath.Join(sv.Logdir, fmt.Sprintf("ckpt-%d.safetensors", step)), childtest.TensorsOf(step))
+				}
+				return 1
+			})
+			if _, err := sv.Run(t.Context()); err != nil || given != tc.want {
+				t.Errorf("%d: Run = %v, given %q\n%s", tc.steps, err, given, log)
 			}
 		})
 	}

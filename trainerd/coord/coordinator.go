@@ -242,11 +242,6 @@ func (c *Coordinator) awaitAll(grace time.Duration) []*routine {
 	for r := c.anyRunning(); r != nil; r = c.anyRunning() {
 		select {
 		case <-r.done:
-			continue
-		default:
-		}
-		select {
-		case <-r.done:
 		case <-timer.C:
 			return c.allRunning()
 		}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -16,10 +17,11 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// firstRun notes the names of the first run of a session that has a target.
+// firstRun notes the names of the first run of a session that has a target. Threads that fill queues run it, too.
 type firstRun struct {
 	*runtime.Session
 	target string
+	noted  *sync.Once
 	names  *string
 }
 
@@ -28,8 +30,8 @@ func namesOfRun(feeds, fetches, targets []string) string {
 }
 
 func (s firstRun) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
-	if *s.names == "" && slices.Contains(targets, s.target) {
-		*s.names = namesOfRun(slices.Collect(maps.Keys(feeds)), fetches, targets)
+	if slices.Contains(targets, s.target) {
+		s.noted.Do(func() { *s.names = namesOfRun(slices.Collect(maps.Keys(feeds)), fetches, targets) })
 	}
 	return s.Session.Run(ctx, feeds, fetches, targets)
 }
@@ -57,7 +59,7 @@ func TestFirstStepIsPrepared(t *testing.T) {
 			want := namesOfRun((&training{job: j, step: j.saved, summaryStep: j.saved}).firstStep())
 			var got string
 			wrap := func(s session.Session) session.Session {
-				return firstRun{s.(*runtime.Session), j.program.Train[0], &got}
+				return firstRun{s.(*runtime.Session), j.program.Train[0], new(sync.Once), &got}
 			}
 			if err := Run(t.Context(), c, RunOptions{Stdout: io.Discard, Stderr: io.Discard, Log: slog.New(slog.DiscardHandler), Wrap: wrap}); err != nil {
 				t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Some programs use the numbers in the names of their checkpoints again: a few names take turns, or steps begin
@@ -15,9 +17,11 @@ import (
 // savesAnEpoch is how many saves there are in an epoch whose steps begin again.
 const savesAnEpoch = 3
 
-// reuse has some programs use numbers again.
+// reuse has some programs use numbers again. A chief that comes after one which could record nothing takes numbers
+// for steps.
 func (p *childPlan) reuse(rnd *rand.Rand) {
-	if p.nodes > 1 || p.silent || p.way == nil || !p.way.hasSteps() || p.way.counted || len(p.way.files(1)) != 1 || rnd.IntN(3) > 0 {
+	unrecorded := p.nodes > 1 && slices.ContainsFunc(p.lives, func(l life) bool { return strings.Contains(l.event.name, fullForHours.name) })
+	if unrecorded || p.silent || p.way == nil || !p.way.hasSteps() || p.way.counted || len(p.way.files(1)) != 1 || rnd.IntN(3) > 0 {
 		return
 	}
 	way := *p.way

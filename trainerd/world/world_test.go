@@ -214,12 +214,20 @@ func TestChildWorld(t *testing.T) {
 	//	7568604998802363047  steps that were lost because the program was killed were taken for lost
 	//	                     by the stop that came in the same moment
 	//	17415081335861659976  a machine could not lose its power while the disk was full
+	//
+	// and with names in turn on several nodes:
+	//
+	//	7355440162117142891  the copy of a name, from when it was the only one, looked newer than
+	//	                     what was saved since
+	//	7355440162117144308  what another node had reported at the first save came while that was
+	//	                     verified, and was never known
 	w := world[*childPlan, *childDefect]{make: newChildPlan, n: 6, share: 50}
 	w.found = []era[*childPlan]{
 		{firstChildPlan, []uint64{13439358809629938880, 6212175027445376851, 9299443719176728879, 8596851949820640637}},
 		{laterChildPlan, []uint64{6738766847186297841, 10638095759973890713}},
 		{nodesChildPlan, []uint64{14783019315925155939, 5697956288649952788, 87}},
 		{loudChildPlan, []uint64{2024, 5908366695999718033, 2252796542723272692, 9642952205785274491, 1487812589677206144, 14806681570396370016, 10882080613326252956, 5569815108241387682, 2895347766580894459, 14782788061653780526, 15471892830549813625, 12364302395217954026, 18226638146022973731, 1255019052764393553, 11990372989962002167, 7568604998802363047, 17415081335861659976}},
+		{newChildPlan, []uint64{7355440162117142891, 7355440162117144308}},
 	}
 	w.test(t)
 }

@@ -118,11 +118,16 @@ func (s *Store) Gone() (all []Checkpoint) {
 		if copied(r) == "" || s.withheld[k] || !s.means(r.Parts) || slices.ContainsFunc(r.Parts, s.isThere) {
 			continue
 		}
-		if !slices.ContainsFunc(s.known, func(c Checkpoint) bool { return !c.Saved.Before(r.WallTime) }) {
+		if !s.isOutdated(r) {
 			all = append(all, Checkpoint{Path: s.abs(r.Name), Step: r.Step, files: r.Parts, reused: s.reused})
 		}
 	}
 	return all
+}
+
+// isOutdated reports whether the program has saved since it wrote what a record is of.
+func (s *Store) isOutdated(r *manifest.Record) bool {
+	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return !c.Saved.Before(r.WallTime) })
 }
 
 // Lost returns the only checkpoint of the program, if it has a copy and the disk has not
@@ -140,9 +145,12 @@ func (s *Store) Lost() (all []Checkpoint) {
 }
 
 // BringBack gives a checkpoint that was damaged its copy, if it has one. again reports that
-// the copy is intact and could not be brought back: else it is forgotten.
+// the copy is intact and could not be brought back: else it is forgotten. Of names in turn, a copy
+// that is older than the others stays away: in its place it might look like the newest.
 func (s *Store) BringBack(ctx context.Context, c Checkpoint) (restored, again bool, err error) {
-	restored, again, err = s.restore(ctx, s.records[c.key()])
+	if r := s.records[c.key()]; copied(r) != "" && !(c.reused && s.isOutdated(r)) {
+		restored, again, err = s.restore(ctx, r)
+	}
 	s.back[c.key()] = restored
 	if !again {
 		err = errors.Join(err, s.forget(c))
@@ -150,13 +158,10 @@ func (s *Store) BringBack(ctx context.Context, c Checkpoint) (restored, again bo
 	return restored, again, err
 }
 
-// restore gives a checkpoint that was damaged its copy, if there is one. The copy
-// stays, whole, until its record is forgotten: a crash or a disk that fails in between
-// must not take it apart. needed says that it is not to be forgotten yet.
+// restore gives a checkpoint that was damaged its copy. The copy stays, whole, until its record is
+// forgotten: a crash or a disk that fails in between must not take it apart. needed says that it is
+// not to be forgotten yet.
 func (s *Store) restore(ctx context.Context, r *manifest.Record) (restored, needed bool, err error) {
-	if r == nil || r.Copy == "" {
-		return false, false, nil
-	}
 	if err := r.VerifyCopy(ctx, s.root); err != nil {
 		return false, !(Rejected{err: err}).Damaged() && !isGoneFile(err), err
 	}

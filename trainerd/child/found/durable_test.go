@@ -159,7 +159,7 @@ func TestLost(t *testing.T) {
 		s.Refresh(true)
 		childtest.Write(t, name, childtest.TensorsOf(2)+"2")
 		c := s.Candidates(true)[0]
-		s.refused[c.key()] = Rejected{c, tc.why}
+		s.refused[c.key()] = Rejected{Checkpoint: c, err: tc.why}
 		if tc.again {
 			childtest.Write(t, name, childtest.TensorsOf(3)+"33")
 			s.Candidates(true)

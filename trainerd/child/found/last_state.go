@@ -55,7 +55,7 @@ func (s *Store) IsCut(ctx context.Context, c Checkpoint) bool {
 		return true
 	}
 	err := integrity.Check(ctx, s.root, c.files, nil)
-	return err != nil && ctx.Err() == nil && Rejected{c, err}.Damaged()
+	return err != nil && ctx.Err() == nil && Rejected{Checkpoint: c, err: err}.Damaged()
 }
 
 // IsWhole reports whether the form of a file shows that nothing is missing at its end.

@@ -148,7 +148,7 @@ func TestIsCut(t *testing.T) {
 	check("refused", cut, true)
 	check("written again since", write(strings.Repeat("w", 110)), false)
 	c := write(strings.Repeat("w", 90))
-	s.refused[c.key()] = Rejected{c, &notDurableError{syscall.EIO}}
+	s.refused[c.key()] = Rejected{Checkpoint: c, err: &notDurableError{syscall.EIO}}
 	check("not durable", c, false)
 
 	name := filepath.Join(dir, "last.safetensors")
@@ -158,5 +158,24 @@ func TestIsCut(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	if end(); s.IsCut(ended, c) {
 		t.Error("nobody has read it, and it is cut")
+	}
+}
+
+// TestReplacedIsPutBack has a newest state replaced by a copy of a checkpoint, and put back: it is as it was.
+func TestReplacedIsPutBack(t *testing.T) {
+	dir := t.TempDir()
+	last, state := filepath.Join(dir, "last.bin"), "the newest state"
+	childtest.Write(t, filepath.Join(dir, "s-10.bin"), "weights of step 10")
+	childtest.Write(t, last, state)
+	s := openStore(t, dir, "*.bin")
+	s.Refresh(true)
+	from, _ := s.Newest()
+	m, err := s.Replace(s.Lasts(from)[0], from, time.Now())
+	if got := childtest.Read(t, last); err != nil || got != "weights of step 10" {
+		t.Fatalf("replaced: %q, %v", got, err)
+	}
+	back, err := s.PutBack(m)
+	if got := childtest.Read(t, last); err != nil || !back || got != state {
+		t.Errorf("put back: %q, %v, %v", got, back, err)
 	}
 }

@@ -56,7 +56,7 @@ func TestRefusedIsReadAgain(t *testing.T) {
 	}{{errEmpty, false}, {&notDurableError{eio}, false}, {eio, true}} {
 		s := openStore(t, childtest.Logdir(t, "ckpt-1"), "ckpt-*")
 		c := s.find()[key{step: 1}]
-		s.refused[c.key()] = Rejected{c, tc.err}
+		s.refused[c.key()] = Rejected{Checkpoint: c, err: tc.err}
 		if added, bad := s.Refresh(true); (len(added) == 1) != tc.want || bad != nil || len(s.refused) > 0 == tc.want {
 			t.Errorf("%v: added %v, bad %v, refused %v", tc.err, added, bad, s.refused)
 		}
@@ -73,7 +73,7 @@ func TestRefusedIsSaidOnce(t *testing.T) {
 			childtest.Write(t, filepath.Join(dir, "ckpt-1"), "other weights")
 		}
 		c := s.find()[key{step: 1}]
-		if _, bad := s.Accept([]Verdict{{Rejected: Rejected{c, errors.New("it cannot be read")}}}); len(bad) != want {
+		if _, bad := s.Accept([]Verdict{{Rejected: Rejected{Checkpoint: c, err: errors.New("it cannot be read")}}}); len(bad) != want {
 			t.Errorf("look %d: bad %v, want %d", i, bad, want)
 		}
 	}

@@ -2,7 +2,15 @@
 
 package found
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
+)
 
 // TestIsOverwritten has two saves under one name: the second is a save of its own if the program had come further,
 // and the file has not just grown; in another start, much further.
@@ -136,5 +144,49 @@ func TestIsLast(t *testing.T) {
 		if s.isLast(&c) == past {
 			t.Errorf("it is past: %v", past)
 		}
+	}
+}
+
+// TestOneNameIsCopied has a program that saves under one name with a number: from the save that shows it on, each has
+// a copy. Where a name comes again since a new start makes some steps again, nothing is shown.
+func TestOneNameIsCopied(t *testing.T) {
+	for what, tc := range map[string]struct {
+		steps, starts []int64
+		want          bool // of the last
+	}{
+		"one name":             {[]int64{3, 60, 90}, []int64{1, 1, 1}, true},
+		"steps made again":     {[]int64{300, 300, 300}, []int64{1, 2, 3}, false},
+		"its number is a step": {[]int64{5, 5, 5}, []int64{1, 2, 3}, false},
+	} {
+		dir := t.TempDir()
+		var now Moment
+		s := openStore(t, dir, "model_5.bin")
+		s.opts.Now = func() Moment { return now }
+		for i, step := range tc.steps {
+			now = Moment{Step: step, Attempt: int(tc.starts[i]), At: time.Now()}
+			writeAt(t, dir, "model_5.bin", fmt.Sprintf("weights %d", i), 60-i)
+			s.Refresh(true)
+		}
+		c, _ := s.Newest()
+		isCopy := copied(c.record) != "" && c.record.VerifyCopy(t.Context(), s.root) == nil
+		if s.Reuses() != tc.want || tc.want && !isCopy {
+			t.Errorf("%s: reused: %v; the newest is recorded as %+v", what, s.Reuses(), c.record)
+		}
+	}
+}
+
+// TestOneOfSeveralInTurn has two names that are used in turn: neither is a program's only checkpoint, and needs a copy.
+func TestOneOfSeveralInTurn(t *testing.T) {
+	dir := childtest.Logdir(t, "slot_0", "slot_1")
+	s := openStore(t, dir, "slot_*")
+	s.reused = true
+	for _, c := range s.Candidates(true) {
+		if c.only {
+			t.Errorf("%s is the only one", c.Path)
+		}
+	}
+	childtest.Must(t, os.Remove(filepath.Join(dir, "slot_1")))
+	if all := s.Candidates(true); len(all) != 1 || !all[0].only {
+		t.Errorf("there is one: %+v", all)
 	}
 }

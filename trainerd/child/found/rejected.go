@@ -12,7 +12,8 @@ import (
 // Rejected is a checkpoint that does not count, and why.
 type Rejected struct {
 	Checkpoint
-	err error
+	err  error
+	full bool // the disk was full: it may have cut others in the same way
 }
 
 func (b Rejected) Error() string { return fmt.Sprintf("checkpoint %s: %v", b.Path, b.err) }

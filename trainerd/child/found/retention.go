@@ -41,8 +41,8 @@ func (s *Store) retained(next bool) []checkpoint.Kept {
 		all = append(all, k)
 	}
 	newest := len(numbered) - 1
-	if next && newest >= 0 {
-		numbered = append(numbered, retention.Checkpoint{Step: numbered[newest].Step + 1, Saved: numbered[newest].Saved})
+	if next {
+		numbered = append(numbered, retention.Checkpoint{Step: NoStep})
 	}
 	why := checkpoint.Reasons(s.policies(), numbered)
 	for i, k := range at {

@@ -169,3 +169,64 @@ func TestSavedIsRecorded(t *testing.T) {
 		t.Errorf("it was saved at %v", got)
 	}
 }
+
+// TestRetained has what the store says of its checkpoints, and what it deletes where a program's next save needs room.
+func TestRetained(t *testing.T) {
+	never := retention.Each(func(retention.Checkpoint) string { return "" })
+	for what, tc := range map[string]struct {
+		names  string
+		reused bool
+		policy retention.Policy
+		why    []string
+		tight  []string // left for the next save
+	}{
+		"none":                  {"", false, retention.Last(2), nil, nil},
+		"the last two":          {"w-1 w-2 w-3", false, retention.Last(2), []string{"", "among the last 2", "among the last 2"}, []string{"w-3"}},
+		"the last one":          {"w-1 w-2", false, retention.Last(1), []string{"", "newest"}, []string{"w-2"}},
+		"a step":                {"w-1 w-2 w-3", false, retention.Steps{2, 4}, []string{"", "step asked for", "newest"}, []string{"w-2", "w-3"}},
+		"all":                   {"w-1 w-2", false, nil, []string{"all are kept", "all are kept"}, []string{"w-1", "w-2"}},
+		"no policy keeps any":   {"w-1 w-2", false, never, []string{"", "newest"}, []string{"w-2"}},
+		"without a step":        {"w-last", false, retention.Last(1), []string{"its name has no step"}, []string{"w-last"}},
+		"names in turn":         {"w-1 w-2", true, retention.Last(1), []string{"its name is used in turn", "its name is used in turn"}, []string{"w-1", "w-2"}},
+		"steps that come again": {"w-e1-s1 w-e2-s1", true, retention.Last(1), []string{"", "newest"}, []string{"w-e2-s1"}},
+	} {
+		dir := t.TempDir()
+		for i, name := range strings.Fields(tc.names) {
+			writeAt(t, dir, name, "weights", 60-i)
+		}
+		var policies []retention.Policy
+		if tc.policy != nil {
+			policies = append(policies, tc.policy)
+		}
+		s := openStore(t, dir, "w-*", policies...)
+		s.reused = tc.reused
+		s.Refresh(true)
+		var why []string
+		for _, k := range s.Retained() {
+			why = append(why, strings.ReplaceAll(strings.Join(k.Why, ", "), "among the last 1", "newest"))
+		}
+		if !slices.Equal(why, tc.why) {
+			t.Errorf("%s: retained, and why: %q, want %q", what, why, tc.why)
+		}
+		_, err := s.MakeRoom()
+		left := slices.DeleteFunc(childtest.Below(t, dir), func(name string) bool { return strings.HasPrefix(name, CopiesDir) })
+		if err != nil || !slices.Equal(left, tc.tight) {
+			t.Errorf("%s: left for the next save are %v, %v, want %v", what, left, err, tc.tight)
+		}
+	}
+}
+
+// TestRoomAtEachSave has a program whose save did not fit on the disk: from then on it has room for each.
+func TestRoomAtEachSave(t *testing.T) {
+	dir := childtest.Logdir(t, "w-1", "w-2")
+	s := openStore(t, dir, "w-*", retention.Last(2))
+	s.Refresh(true)
+	if _, err := s.MakeRoom(); err != nil {
+		t.Fatal(err)
+	}
+	childtest.Write(t, filepath.Join(dir, "w-3"), "weights")
+	s.Refresh(true)
+	if deleted, err := s.Rotate(); err != nil || !slices.Equal(steps(deleted), []int64{2}) {
+		t.Errorf("after the next save, %v are deleted, %v", steps(deleted), err)
+	}
+}

@@ -34,10 +34,8 @@ func numbersIn(name string) (all []string) {
 	base := path.Base(name)
 	head, _ := stepEnd(base)
 	all = append(all, countsIn(head)...)
-	for _, m := range outerNumber().FindAllStringSubmatchIndex(base, -1) {
-		if m[2] >= len(head) {
-			all = append(all, base[m[2]:m[3]])
-		}
+	for _, m := range outerNumber().FindAllStringSubmatch(base[len(head):], -1) {
+		all = append(all, m[1])
 	}
 	return all
 }

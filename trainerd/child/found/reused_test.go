@@ -360,3 +360,71 @@ func TestVerifiedWhileNumbersTurn(t *testing.T) {
 		t.Errorf("the next look has added %v, bad %v", added, bad)
 	}
 }
+
+// TestOutdatedCopyStaysAway has names in turn, of which the first has a copy from when it was the only checkpoint, and
+// a kill in the next save under that name. The copy, which a disk has given another time, is not what comes next.
+func TestOutdatedCopyStaysAway(t *testing.T) {
+	for what, tc := range map[string]struct {
+		others []string
+		want   string // what is given next
+	}{"it is the only name": {nil, "slot_1"}, "others are newer": {[]string{"slot_2", "slot_0"}, "slot_0"}} {
+		dir := t.TempDir()
+		var now Moment
+		s := openStore(t, dir, "slot_*")
+		s.opts.Now = func() Moment { return now }
+		save := func(slot string, step int) {
+			now = Moment{Step: int64(step), Attempt: 1, At: time.Now()}
+			writeAt(t, dir, slot, childtest.TensorsOf(step), 1000-step)
+			s.Refresh(true)
+		}
+		save("slot_1", 20)
+		for i, slot := range tc.others {
+			save(slot, 40+20*i)
+		}
+		c := copied(recordOf(t, dir, "slot_1"))
+		childtest.Must(t, os.Chtimes(filepath.Join(dir, c, "slot_1"), time.Now(), time.Now()))
+		writeAt(t, dir, "slot_1", "{", 1)
+		s = openStore(t, dir, "slot_*")
+		s.ReadRecords()
+		s.Refresh(true)
+		childtest.Must(t, clearDamaged(t.Context(), s))
+		if got := newestOf(s); got != tc.want {
+			t.Errorf("%s: the newest is %s of %q", what, got, childtest.Below(t, dir))
+		}
+		if _, err := os.Stat(filepath.Join(dir, c)); !os.IsNotExist(err) {
+			t.Errorf("%s: the copy is left: %v", what, err)
+		}
+	}
+}
+
+// TestTurnsOnNodes has names in turn, and a program that reports on another node: what it had reported at a save comes
+// only when that is verified, or later.
+func TestTurnsOnNodes(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "slot_*")
+		now := Moment{Attempt: 1}
+		s.opts.Now = func() Moment { return now }
+		reached := func(saved time.Time) int64 { return 300 - int64(time.Since(saved)/time.Minute) }
+		verify := func(slot string, minutes int) (verdicts []Verdict) {
+			writeAt(t, dir, slot, childtest.TensorsOf(minutes), minutes)
+			return s.Verify(t.Context(), s.Candidates(true))
+		}
+		verdicts := verify("slot_1", 60)
+		if !late {
+			s.NoteReported(reached)
+			now.Step = 270 // as reported from then on
+		}
+		s.Accept(verdicts)
+		s.Accept(verify("slot_0", 30))
+		if late {
+			s.NoteReported(reached)
+		}
+		if !s.Reuses() || newestOf(s) != "slot_0" {
+			t.Errorf("late: %v; the newest is %s", late, newestOf(s))
+		}
+		if r := recordOf(t, dir, "slot_1"); r.Numbers == "" || r.Reported < 230 || r.Reported > 240 {
+			t.Errorf("late: %v; the record is %+v", late, r)
+		}
+	}
+}

@@ -12,6 +12,18 @@ import (
 // FreeSpace returns how many bytes the disk of the checkpoints has left.
 func (s *Store) FreeSpace() (int64, error) { return checkpoint.FreeSpace(s.disk, s.root.Name()) }
 
+// isFull reports whether the disk has no room for a file of that size.
+func (s *Store) isFull(bytes int64) bool {
+	free, err := s.FreeSpace()
+	return err == nil && free < bytes || !s.TakesFile()
+}
+
+// lacksRoom reports whether the disk has no room for a checkpoint like the newest.
+func (s *Store) lacksRoom() bool {
+	newest, ok := s.Newest()
+	return ok && s.isFull(newest.Size)
+}
+
 // TakesFile reports whether the disk of the checkpoints takes another small file: bytes may be
 // free where a quota or the number of files is used up.
 func (s *Store) TakesFile() bool {

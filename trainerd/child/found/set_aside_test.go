@@ -168,7 +168,7 @@ func TestTwoWithoutStep(t *testing.T) {
 	if s.isBetweenFiles(last) {
 		t.Error("the last is taken for half of the best")
 	}
-	s.refused[last.key()] = Rejected{last, &notDurableError{syscall.EIO}}
+	s.refused[last.key()] = Rejected{Checkpoint: last, err: &notDurableError{syscall.EIO}}
 	s.records[last.key()].Copy = CopiesDir + "/x"
 	if got := s.Lost(); got != nil {
 		t.Errorf("lost are %v", got)

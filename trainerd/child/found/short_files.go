@@ -133,7 +133,7 @@ func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name, 
 // before it show that of another: the program may not have looked whether it was written.
 func (s *Store) isShort(c Checkpoint) (err error) {
 	s.eachShort(&c, sizeOf.shortest, func(name, _ string, bytes int64, of sizeOf) {
-		if bytes < of.least() || (c.last || bytes < of.leastFrom(2)) && s.isFull(of) {
+		if bytes < of.least() || (c.last || bytes < of.leastFrom(2)) && s.isFull(of.shortest()) {
 			err = fmt.Errorf("%s has %d bytes instead of %d or more, %w", name, bytes, of.shortest(), integrity.ErrUnmarked)
 		}
 	})
@@ -142,12 +142,6 @@ func (s *Store) isShort(c Checkpoint) (err error) {
 
 // isLast reports whether nothing shows that the program has gone past a checkpoint.
 func (s *Store) isLast(c *Checkpoint) bool { return s.opts.IsPast != nil && !s.opts.IsPast(c) }
-
-// isFull reports whether the disk has no room for a file of these sizes.
-func (s *Store) isFull(of sizeOf) bool {
-	free, err := s.FreeSpace()
-	return err == nil && free < of.shortest() || !s.TakesFile()
-}
 
 // maybeShort reports whether a file of a checkpoint may have been cut. In a folder with
 // the mark of its framework, none was.
@@ -167,13 +161,9 @@ func (c *Checkpoint) isOfFiles(root *os.Root) bool {
 	})
 }
 
-// noteShort remembers the sizes of a checkpoint that does not count. What a full disk cuts
-// may well have the same size twice.
+// noteShort remembers the sizes of a checkpoint that does not count.
 func (s *Store) noteShort(c Checkpoint) {
 	s.eachShort(&c, sizeOf.least, func(_, general string, bytes int64, of sizeOf) {
-		if s.isFull(of) {
-			return
-		}
 		of.short = bytes
 		s.sizes[general] = of
 	})

@@ -93,6 +93,8 @@ func TestShortFiles(t *testing.T) {
 		"a text in a folder": {"w-%d/log.txt", whole, "weights", false},
 		"a longer one":       {"w-%d.bin", whole, "weights of a fixed size, and more", false},
 		"sizes that vary":    {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights", true},
+		"at the limit":       {"w-%d.bin", func(step int) string { return strings.Repeat("w", 20+step) }, strings.Repeat("w", 17), false},
+		"below the limit":    {"w-%d.bin", func(step int) string { return strings.Repeat("w", 20+step) }, strings.Repeat("w", 16), true},
 		"as they vary":       {"w-%d.bin", func(step int) string { return whole(0) + strings.Repeat("!", step) }, "weights of a fixed siz", false},
 		"sizes that grow":    {"w-%d.bin", func(step int) string { return strings.Repeat("weights", step) }, "weights", false},
 		"a form with length": {"w-%d.safetensors", func(int) string { return childtest.Tensors() }, "\x02\x00\x00\x00\x00\x00\x00\x00{}", false},

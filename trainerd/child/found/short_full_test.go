@@ -5,6 +5,7 @@ package found
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -76,5 +77,60 @@ func TestCandidatesKnowWhetherTheyAreLast(t *testing.T) {
 			t.Errorf("it is past: %v; the candidates are %+v", past, all)
 		}
 		s.Verify(t.Context(), all)
+	}
+}
+
+// TestShorterThanTwoOnAFullDisk has two files that differ: one is not cut that is shorter by no more than twice that.
+func TestShorterThanTwoOnAFullDisk(t *testing.T) {
+	for bytes, want := range map[int]bool{98: false, 97: true} {
+		dir := t.TempDir()
+		for i, size := range []int{100, 101, bytes} {
+			childtest.Write(t, filepath.Join(dir, fmt.Sprintf("w-%d.bin", i+1)), strings.Repeat("w", size))
+		}
+		s := openStore(t, dir, "w-*")
+		first := s.Candidates(true)[:2]
+		s.Accept(s.Verify(t.Context(), first))
+		s.disk = freeDisk{s.disk, 0}
+		if err := s.isShort(s.find()[key{step: 3}]); (err != nil) != want {
+			t.Errorf("one of %d bytes: %v", bytes, err)
+		}
+	}
+}
+
+// TestShortTwiceOnAFullDisk has a full disk cut two checkpoints in the same way: that is not how the program writes.
+func TestShortTwiceOnAFullDisk(t *testing.T) {
+	for _, tc := range []struct {
+		free  int64
+		whole []string // files
+		cut   []string
+		want  bool // the second does not count either
+	}{
+		{0, []string{"w-STEP.bin 100"}, []string{"w-STEP.bin 50"}, true},
+		{100, []string{"w-STEP.bin 100"}, []string{"w-STEP.bin 50"}, false},
+		{99, []string{"w-STEP/a 60", "w-STEP/b 40"}, []string{"w-STEP/a 60"}, true},
+		{100, []string{"w-STEP/a 60", "w-STEP/b 40"}, []string{"w-STEP/a 60"}, false},
+	} {
+		dir := t.TempDir()
+		write := func(step string, files []string) {
+			for _, file := range files {
+				name, size, _ := strings.Cut(strings.ReplaceAll(file, "STEP", step), " ")
+				bytes, _ := strconv.Atoi(size)
+				childtest.Write(t, filepath.Join(dir, name), strings.Repeat("w", bytes))
+			}
+		}
+		for _, step := range []string{"1", "2", "3"} {
+			write(step, tc.whole)
+		}
+		s := openStore(t, dir, "w-*")
+		s.Refresh(true)
+		s.disk = freeDisk{s.disk, tc.free}
+		write("8", tc.cut)
+		if _, bad := s.Refresh(true); len(bad) != 1 {
+			t.Fatalf("%+v: the first counts", tc)
+		}
+		write("9", tc.cut)
+		if _, bad := s.Refresh(true); (len(bad) == 1) != tc.want {
+			t.Errorf("%+v: known are %v", tc, steps(s.Known()))
+		}
 	}
 }

@@ -85,22 +85,43 @@ func (s *Store) learnNumbers() {
 // that were found before these reports were taken. reached returns the highest step that it
 // had reported when it had written one.
 func (s *Store) NoteReported(reached func(saved time.Time) int64) {
-	for i := range s.known {
-		c := &s.known[i]
-		if c.Reported() > 0 {
-			continue
-		}
-		c.first.Step = max(c.first.Step, reached(c.Saved))
-		if c.record == nil || c.NamesStep() {
-			continue
-		}
-		r := *c.record
-		r.Reported = c.first.Step
-		if err := s.amend(c, r, nil); err != nil {
-			s.unrecorded = append(s.unrecorded, err)
+	for k, c := range s.seen { // which may be verified now
+		if c.Reported() <= 0 {
+			c.first.Step = reached(c.Saved)
+			s.seen[k] = c
 		}
 	}
+	for i := range s.known {
+		s.noteReported(&s.known[i], reached(s.known[i].Saved))
+	}
+	s.learnTurns()
 	s.learnNumbers()
+}
+
+// noteReported notes what the program had reported when it wrote a checkpoint, if that is not known.
+func (s *Store) noteReported(c *Checkpoint, reached int64) {
+	if c.Reported() > 0 || reached <= 0 {
+		return
+	}
+	c.first.Step = reached
+	if c.record == nil || c.NamesStep() {
+		return
+	}
+	r := *c.record
+	r.Reported = c.first.Step
+	if err := s.amend(c, r, nil); err != nil {
+		s.unrecorded = append(s.unrecorded, err)
+	}
+}
+
+// noteMeanwhile notes for new checkpoints what NoteReported was told while they were verified.
+func (s *Store) noteMeanwhile() {
+	for i := range s.known {
+		c := &s.known[i]
+		if at := s.seen[c.key()]; same(at, *c) {
+			s.noteReported(c, at.first.Step)
+		}
+	}
 }
 
 // NoteContinued notes that the program has continued from a checkpoint, which may not be verified yet, and its step,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,6 +123,12 @@ func TestNodesNumberSaves(t *testing.T) {
 		if want := int64(10 * (i + 1)); c.At() != want || c.record.Reported != want {
 			t.Errorf("%s is of step %d, want %d; its record: %+v", c.Path, c.At(), want, c.record)
 		}
+	}
+	var asked []int64
+	s.opts.Metrics = func(c *Checkpoint) checkpoint.Measurements { asked = append(asked, c.At()); return nil }
+	childtest.Write(t, filepath.Join(dir, "w-4.safetensors"), childtest.Tensors())
+	if s.Refresh(true); slices.Contains(asked, 4) {
+		t.Errorf("the metrics of the next one are asked for at the steps %v", asked)
 	}
 }
 

@@ -154,8 +154,7 @@ func (s *Store) Refresh(settled bool) (added []Checkpoint, bad []Rejected) {
 	}
 	added, bad = look()
 	mayCount := s.markers == nil && len(bad) > 0 // which may have lacked nothing but markers that are not asked for now
-	decides := len(added) > 0 && slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial })
-	if !settled || !mayCount && !decides {
+	if onTrial := slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial }); !settled || !mayCount && !onTrial {
 		return added, bad
 	}
 	more, worse := look()
@@ -271,7 +270,9 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 			if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
 				bad = append(bad, v.Rejected)
 			}
-			s.noteShort(v.Checkpoint)
+			if v.full = errors.Is(v.err, integrity.ErrUnmarked) && s.lacksRoom(); !v.full {
+				s.noteShort(v.Checkpoint)
+			}
 			s.refused[k] = v.Rejected
 		}
 	}
@@ -279,12 +280,13 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
 	s.trustContinued()
+	s.noteMeanwhile()
 	return s.learnFrom(added), bad
 }
 
 // hasContinuedFrom reports whether the program has continued from a checkpoint, as it is now.
 func (s *Store) hasContinuedFrom(c *Checkpoint) bool {
-	return len(s.continued.files) > 0 && c.Is(&s.continued) && same(*c, s.continued)
+	return same(*c, s.continued)
 }
 
 // trustContinued trusts a checkpoint that is verified after the program has continued from it.
@@ -326,12 +328,12 @@ func (s *Store) count(v Verdict) {
 
 // forgetMarkers lets a program do without a file that its folders had once: where
 // two of them lack it, that is no accident. Those from before this start do not count
-// where a newer one has everything: one crash may have cut them.
+// where a newer one has everything: one crash may have cut them. Nor do those of a full disk.
 func (s *Store) forgetMarkers() {
 	var lack []key
 	for k, b := range s.refused {
 		old := b.first.Attempt == 0 && len(s.known) > 0 && s.known[len(s.known)-1].IsNewer(&b.Checkpoint)
-		if errors.Is(b.err, integrity.ErrUnmarked) && !old && same(s.seen[k], b.Checkpoint) {
+		if errors.Is(b.err, integrity.ErrUnmarked) && !old && !b.full && same(s.seen[k], b.Checkpoint) {
 			lack = append(lack, k)
 		}
 	}
@@ -366,7 +368,6 @@ func (s *Store) BeforeRead(ctx context.Context, ceiling *Checkpoint) (c Checkpoi
 			return c, ok, bad
 		}
 		s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
-		c.last = s.isLast(&c)
 		_, more := s.Accept(s.Verify(ctx, []Checkpoint{c}))
 		if bad = append(bad, more...); ctx.Err() != nil {
 			return Checkpoint{}, false, bad

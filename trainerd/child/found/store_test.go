@@ -59,6 +59,7 @@ func TestStepOfName(t *testing.T) {
 		"ckpt-20261126":                                                     20261126,
 		"footstep":                                                          NoStep,
 		"sac_280k.zip":                                                      280000, "step-2M.pt": 2000000, "ckpt_10K_ema.pt": 10000, "w-10kimg.pt": 10, "ckpt-9999999999999999k.pt": NoStep,
+		"ckpt-9223372036854775k.pt": 9223372036854775000, "ckpt-9223372036854776k.pt": NoStep,
 		"yolov4_last.weights": NoStep, "resnet50-best.pt": NoStep, "resnet50_best_20.pt": 20, "epoch3_best.pt": 3, "model_100_best.pt": 100, "yolov4_60.weights": 60,
 		"last.pt":                               NoStep,
 		"model.h5":                              NoStep,

@@ -36,9 +36,7 @@ func (x *summing) begin(root *os.Root, files []string) {
 		return
 	}
 	for name := range x.own {
-		if !x.Leave(root, name) {
-			delete(x.own, name)
-		}
+		x.Leave(root, name)
 	}
 }
 
@@ -80,7 +78,6 @@ func (s *Store) AddSums(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.last = s.isLast(c)
 	full, err := s.check(ctx, *c, files, nil, new(summing))
 	if err != nil || !c.record.SameContent(full.Files) {
 		return err

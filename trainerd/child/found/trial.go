@@ -28,7 +28,7 @@ func (s *Store) date(found map[key]Checkpoint) {
 			c.still, c.first, c.begun, c.late, c.again = before.still+1, before.first, before.begun, before.late, before.again
 		case !isSeen || before.begun.Attempt != now.Attempt || s.counted(k):
 			c.first, c.begun = now, now // another save
-			c.again = isSeen && isOverwritten(before, c)
+			c.again = isOverwritten(before, c)
 		default:
 			c.first, c.begun, c.again = now, before.begun, before.again
 			c.late = before.late || s.looked.Step > before.begun.Step

@@ -127,3 +127,19 @@ func TestOverwrittenIsNotLate(t *testing.T) {
 		t.Errorf("%+v is late", c)
 	}
 }
+
+// TestAlikeIsProven has two first folders that are found at once, and no step since: that both have the same files
+// shows that they were finished.
+func TestAlikeIsProven(t *testing.T) {
+	for second, want := range map[string]bool{"c-20/m": true, "c-20/n": false} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "c-*")
+		s.opts.IsPast = func(*Checkpoint) bool { return false }
+		for _, name := range []string{"c-10/w", "c-10/m", "c-20/w", second} {
+			childtest.Write(t, filepath.Join(dir, name), "weights")
+		}
+		if added, bad := s.Refresh(true); (len(added) == 2) != want || bad != nil {
+			t.Errorf("the second has %s: added %v, bad %v", second, added, bad)
+		}
+	}
+}

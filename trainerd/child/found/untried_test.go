@@ -74,3 +74,36 @@ func TestReachedBeforeInTurns(t *testing.T) {
 		t.Error("there is a step before none")
 	}
 }
+
+// TestUntriedIsReadBack has two checkpoints of an earlier run, which did not continue from the second: the next run
+// knows that.
+func TestUntriedIsReadBack(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-10")
+	at := Moment{Step: 10, Attempt: 1, At: time.Now()}
+	now := func() Moment { return at }
+	s := openStore(t, dir, "ckpt-*")
+	s.opts.Now = now
+	s.Refresh(true)
+	s.Trust(11, 1)
+	childtest.Write(t, filepath.Join(dir, "ckpt-20"), "weights")
+	at.Step = 20
+	s.Refresh(true)
+	s = openStore(t, dir, "ckpt-*")
+	s.opts.Now = now
+	s.ReadRecords()
+	if s.Refresh(true); len(s.known) != 2 || s.known[0].untried || !s.known[1].untried {
+		t.Errorf("known are %+v", s.known)
+	}
+}
+
+// TestTrustOnBadDisk has a disk that does not take that the program has continued: that is said.
+func TestTrustOnBadDisk(t *testing.T) {
+	dir := childtest.Logdir(t, "ckpt-10")
+	s := openStore(t, dir, "ckpt-*")
+	s.opts.Now = func() Moment { return Moment{Step: 10, Attempt: 1, At: time.Now()} }
+	s.Refresh(true)
+	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
+	if s.Trust(11, 1); s.known[0].untried || len(s.Unrecorded()) != 1 {
+		t.Errorf("untried: %v; said is %v", s.known[0].untried, s.Unrecorded())
+	}
+}

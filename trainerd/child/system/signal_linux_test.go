@@ -29,6 +29,7 @@ func TestBlockedForAMoment(t *testing.T) {
 		"a program begins, slowly":       {status(all, none), status(none, none), 500 * time.Millisecond, unhandled, longBeginning},
 		"of the usual ones":              {status(usual, none), status(none, none), 500 * time.Millisecond, unhandled, longBeginning},
 		"one with a handler begins":      {status(all, none), status(none, usr1), 500 * time.Millisecond, handled, longBeginning},
+		"all but one of the usual ones":  {status("000000003ffbfeff", none), "", 0, handled, beginning},
 		"it ends before":                 {status(all, none), "State:\tZ (zombie)\n", 500 * time.Millisecond, ended, longBeginning},
 		"the system does not say":        {"State:\tS (sleeping)\n", "", 0, unknown, 0},
 		"a handler of one that blocks":   {status(all, usr1), "", 0, handled, 0},

@@ -1,0 +1,33 @@
+package child
+
+import (
+	"slices"
+
+	"github.com/trainerd/trainerd/ckptfmt/retention"
+)
+
+// A program that has failed twice with a checkpoint continues from the one before: see onExit. By its step, the one
+// that is passed over stays the newest until the program has come so far again. What is saved meanwhile precedes it,
+// and is what the next start needs.
+
+// usable returns the newest checkpoint that is not passed over.
+func (r *run) usable() (Checkpoint, bool) { return r.store.Before(r.ceiling) }
+
+// policies returns Retention, which keeps the newest by its step, with one that keeps what the next start needs.
+func (r *run) policies() []retention.Policy {
+	if len(r.Retention) == 0 {
+		return nil // all are kept
+	}
+	return append(slices.Clone(r.Retention), retention.Each(func(c retention.Checkpoint) string {
+		if next, ok := r.usable(); r.ceiling != nil && ok && next.Path == c.Prefix {
+			return "the program has failed with newer ones"
+		}
+		return ""
+	}))
+}
+
+// wasPassedOver reports whether something was saved after the newest of some checkpoints: an earlier run may have
+// passed that over.
+func wasPassedOver(known []Checkpoint) bool {
+	return slices.ContainsFunc(known, func(c Checkpoint) bool { return c.Saved.After(known[len(known)-1].Saved) })
+}
