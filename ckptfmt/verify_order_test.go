@@ -17,15 +17,17 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// heldFS has files that are read only at their beginning, until they are released.
+// heldFS has files that are read only at their beginning, until they are released, and there only
+// when they are read elsewhere, too.
 type heldFS struct {
 	atomicfile.FS
-	released chan struct{}
+	released  chan struct{}
+	elsewhere chan struct{}
 }
 
 type heldFile struct {
 	atomicfile.ReadFile
-	released chan struct{}
+	heldFS
 }
 
 func (h heldFS) Open(name string) (atomicfile.ReadFile, error) {
@@ -33,12 +35,18 @@ func (h heldFS) Open(name string) (atomicfile.ReadFile, error) {
 	if err != nil || strings.HasSuffix(name, layout.IndexSuffix) {
 		return f, err
 	}
-	return heldFile{f, h.released}, nil
+	return heldFile{f, h}, nil
 }
 
 func (h heldFile) ReadAt(b []byte, at int64) (int, error) {
-	if at > 0 {
-		<-h.released
+	if at == 0 {
+		<-h.elsewhere
+	} else {
+		select {
+		case h.elsewhere <- struct{}{}:
+			<-h.released
+		case <-h.released:
+		}
 	}
 	return h.ReadFile.ReadAt(b, at)
 }
@@ -56,7 +64,7 @@ func TestVerifyLeavesNoReaders(t *testing.T) {
 		if err := w.Finish(); err != nil {
 			t.Fatal(err)
 		}
-		fsys := heldFS{atomicfile.OrOS(nil), make(chan struct{})}
+		fsys := heldFS{atomicfile.OrOS(nil), make(chan struct{}), make(chan struct{})}
 		r := openBundle(t, prefix, &ReaderOptions{FS: fsys})
 		ended := make(chan struct{})
 		go func() {

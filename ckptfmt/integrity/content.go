@@ -11,11 +11,16 @@ import (
 	"slices"
 
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
+	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
 // signed are extensions of files that begin with a signature of their format,
-// and never with zeros.
-var signed = []string{".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".model", ".ocdbt"}
+// and never with zeros. Those of unsigned may also be of numbers alone, such as the embeddings of a
+// program whose first row is that of padding: as what a power cut leaves they are all zeros.
+var (
+	signed   = []string{".pt", ".pth", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".ocdbt"}
+	unsigned = []string{".ckpt", ".bin", ".model"}
+)
 
 // checkContent looks into a file by its extension and its first bytes.
 func checkContent(f io.ReaderAt, size int64, ext string) error {
@@ -28,14 +33,18 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkTensors(f, size)
 	case slices.Contains(signed, ext) && len(bytes.Trim(head, "\x00")) == 0:
 		return errZeros
+	case slices.Contains(unsigned, ext) && len(bytes.Trim(head, "\x00")) == 0:
+		return checkZeros(io.NewSectionReader(f, int64(len(head)), size))
 	case ext == ".distcp":
 		return checkShard(f, size, head)
-	case bytes.HasPrefix(head, []byte(zipHead)):
+	case bytes.HasPrefix(head, []byte(zipHead)), bytes.HasPrefix(head, []byte(zipEnd)):
 		return checkZip(f, size)
 	case ext == ".h5", ext == ".hdf5", ext == ".keras", bytes.HasPrefix(head, []byte(hdf5.Magic)):
 		return checkHDF5(f, size)
 	case isCompressed(ext, string(head)):
 		return checkCompressed(io.NewSectionReader(f, 0, size), string(head))
+	case torch.IsLegacy(head):
+		return checkLegacy(f, size)
 	case ext == ".npy" && bytes.HasPrefix(head, []byte("\x93NUMPY")[:min(6, len(head))]):
 		return checkArray(head, size)
 	case isPickle(ext, head):
@@ -50,6 +59,22 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkBoosted(io.NewSectionReader(f, 0, size))
 	}
 	return nil
+}
+
+// checkZeros looks for a byte that is not zero in the rest of a file.
+func checkZeros(r io.Reader) error {
+	buf := make([]byte, entryPiece)
+	for {
+		n, err := r.Read(buf)
+		switch {
+		case len(bytes.Trim(buf[:n], "\x00")) > 0:
+			return nil
+		case err == io.EOF:
+			return errZeros
+		case err != nil:
+			return err
+		}
+	}
 }
 
 // checkZip reads a whole archive. An archive whose entries all have a checksum of
@@ -108,27 +133,38 @@ func checkShard(f io.ReaderAt, size int64, head []byte) error {
 	if _, err := f.ReadAt(end[:], size-endSize); err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(end[:], []byte("PK\x05\x06")) {
+	if !bytes.HasPrefix(end[:], []byte(zipEnd)) {
 		return errCut
 	}
 	return nil
 }
 
-// zipHead begins an entry of a zip archive.
-const zipHead = "PK\x03\x04"
+// zipHead begins an entry of a zip archive, and zipEnd its end, which one without entries begins with,
+// such as that of an optimizer without a state.
+const (
+	zipHead = "PK\x03\x04"
+	zipEnd  = "PK\x05\x06"
+)
 
-// torchMagic is the number in the pickle that the files of PyTorch up to 1.5 begin with.
-const torchMagic = "\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+// checkLegacy looks whether a file of the kind that PyTorch wrote before version 1.6 has all of its
+// storages.
+func checkLegacy(f io.ReaderAt, size int64) error {
+	isCut, err := torch.IsCut(f, size)
+	if isCut {
+		return errCut
+	}
+	return err
+}
 
-// isPickle reports whether a file is a pickle and nothing more. Those of PyTorch up to
-// 1.5 begin with one, of protocol 2 unless its user said otherwise, and have tensors
-// after it.
+// isPickle reports whether a file is a pickle and nothing more. Those of PyTorch before version 1.6
+// begin with one, of protocol 2 unless its user said otherwise: what is too short to be recognised may
+// be one.
 func isPickle(ext string, head []byte) bool {
 	switch ext {
 	case ".pkl", ".pickle", ".joblib", ".metadata":
 		return true
 	case ".pt", ".pth", ".ckpt":
-		return len(head) > 1 && head[1] > 2 && !bytes.Contains(head, []byte(torchMagic))
+		return len(head) > 1 && head[1] > 2
 	}
 	return false
 }

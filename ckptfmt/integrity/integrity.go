@@ -4,13 +4,13 @@
 //
 //	err := integrity.Check(ctx, root, []string{"checkpoint-500"}, nil)
 //
-// Files with checksums are read and verified: TensorFlow's bundles, zip archives
-// (.pt, .npz, .keras), what is compressed by gzip, zlib or zstd, the pieces named in the .metadata of torch.distributed.checkpoint,
-// and the manifest.ocdbt of orbax. For other files that declare their length, the length
-// is checked: .safetensors by its header, .h5 by its superblock and the headers of all its
-// objects, .npy by its shape, pickles by their last byte, JSON by its brackets. Folders
-// must have everything that a transformers index, the .metadata of
-// torch.distributed.checkpoint, orbax's marks or DeepSpeed's file "latest" list. Only a
+// Files with checksums are read and verified: TensorFlow's bundles, zip archives (.pt, .npz, .keras),
+// what is compressed by gzip, zlib or zstd, the pieces named in the .metadata of
+// torch.distributed.checkpoint, and the manifest.ocdbt of orbax. For other files that declare their
+// length, the length is checked: .safetensors by its header, .h5 by its superblock and the headers of
+// all its objects, .npy by its shape, files of PyTorch before 1.6 by their storages, pickles by their
+// last byte, JSON by its brackets. Folders must have everything that a transformers index, the
+// .metadata of torch.distributed.checkpoint, orbax's marks or DeepSpeed's file "latest" list. Only a
 // program that loads a checkpoint can tell whether the numbers in it are right.
 //
 // The forms are those of the formats' public descriptions: APPNOTE.TXT of zip, the

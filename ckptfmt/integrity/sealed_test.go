@@ -16,7 +16,7 @@ func TestIsWhole(t *testing.T) {
 		want  bool
 	}{
 		"tensors":            {map[string]string{"c/w.safetensors": "x", "c/DONE": ""}, true},
-		"archives and texts": {map[string]string{"c/w.pt": "PK\x03\x04", "c/o.bin": "PK\x03\x04", "c/state.json": "{}", "c/vocab.txt": "", "c/COMMITTED": ""}, true},
+		"archives and texts": {map[string]string{"c/w.pt": "PK\x03\x04", "c/o.bin": "PK\x03\x04", "c/no.npz": "PK\x05\x06", "c/state.json": "{}", "c/vocab.txt": "", "c/COMMITTED": ""}, true},
 		"a bundle":           {map[string]string{"c/v.index": "x", "c/v.data-00000-of-00001": "x", "c/_SUCCESS": ""}, true},
 		"distributed":        {map[string]string{"c/.metadata": "x", "c/__0_0.distcp": "x"}, true},
 		"no mark":            {map[string]string{"c/w.safetensors": "x"}, false},

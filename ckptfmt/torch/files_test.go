@@ -65,6 +65,39 @@ func TestLegacyFiles(t *testing.T) {
 	}
 }
 
+// TestIsCut has files of the old kind whose end is missing, and others of which nothing is known.
+func TestIsCut(t *testing.T) {
+	const v = "M\xe9\x03"
+	const storage = "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x3f"
+	whole := legacyOf(v, dict(), scalar, list(text("0")), storage)
+	long := legacyOf(v, text(strings.Repeat("x", 16<<20)), scalar, list(text("0")), storage)
+	for name, c := range map[string]struct {
+		file []byte
+		want bool
+	}{
+		"whole":              {whole, false},
+		"without an element": {whole[:len(whole)-4], true},
+		"without a length":   {whole[:len(whole)-12], true},
+		"in a pickle":        {whole[:60], true},
+		"another version":    {legacyOf("M\xea\x03", dict(), scalar, list(text("0")), ""), false},
+		"a command":          {legacyOf(v, dict(), call("os.system"), list(text("0")), ""), false},
+		"too long":           {long[:len(long)-4], false},
+		"just not too long":  {long[:16<<20], true},
+		"a byte too long":    {long[:16<<20+1], false},
+	} {
+		if got, err := torch.IsCut(bytes.NewReader(c.file), int64(len(c.file))); got != c.want || err != nil {
+			t.Errorf("%s: %t, %v; want %t", name, got, err, c.want)
+		}
+	}
+	if _, err := torch.IsCut(&failing{bytes.NewReader(whole), 1}, int64(len(whole))); !errors.Is(err, errDisk) {
+		t.Errorf("on a disk that fails: %v", err)
+	}
+	at := int64(len(whole) - 12)
+	if _, err := torch.IsCut(&failing{bytes.NewReader(whole), at}, int64(len(whole))); !errors.Is(err, errDisk) {
+		t.Errorf("on a disk that fails at the storages: %v", err)
+	}
+}
+
 // failing is a file whose disk fails when bytes from an offset on are read.
 type failing struct {
 	io.ReaderAt

@@ -257,3 +257,17 @@ func TestBeginsAsLegacy(t *testing.T) {
 		}
 	}
 }
+
+// TestLongLegacyPickles have more bytes than are read: that is said, and nothing is known of the end.
+func TestLongLegacyPickles(t *testing.T) {
+	f, err := os.Open("../../fixtures/torch/legacy.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := &Reader{name: "f.pt", from: f, size: 1 << 20}
+	_, err = r.findLegacy(40)
+	if !errors.As(err, new(*RefusedError)) || !strings.Contains(err.Error(), "pickle: it has more than 40 bytes") {
+		t.Errorf("got %v", err)
+	}
+}

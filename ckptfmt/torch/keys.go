@@ -33,7 +33,7 @@ func appendKey(b []byte, key any) []byte {
 		return appendObject(b, key)
 	case pickle.Tuple:
 		return appendKeys(b, key)
-	case *pickle.List, *pickle.Dict, ofFunction:
+	case *pickle.List, *pickle.Dict:
 		return append(b, "..."...)
 	}
 	return fmt.Append(b, key)
@@ -62,8 +62,9 @@ func appendObject(b []byte, o *pickle.Object) []byte {
 		}
 	}
 	b = append(b, o.Class...)
-	if len(o.Args) == 0 || isKnown(string(o.Class)) {
+	args := madeOf(o)
+	if len(args) == 0 || isKnown(string(o.Class)) {
 		return b
 	}
-	return appendKeys(b, o.Args)
+	return appendKeys(b, args)
 }

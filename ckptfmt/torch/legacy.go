@@ -36,26 +36,51 @@ func IsLegacy(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0x80}) && bytes.Contains(head, []byte(legacyMagic))
 }
 
+// errCutOff says that a file ends before its last storage does.
+var errCutOff = errors.New("it was cut off")
+
+// maxChecked is how much of a file [IsCut] reads at most: pickles are as long only if they have
+// arrays of NumPy in them.
+const maxChecked = 16 << 20
+
+// IsCut reports whether a file from before torch 1.6, see [IsLegacy], ends before its last storage.
+// It is not known of a file with something that this package does not read: such a file is not cut.
+func IsCut(from io.ReaderAt, size int64) (bool, error) {
+	r := &Reader{name: "its structure", from: from, size: size, storages: make(map[string]*storage)}
+	_, err := r.findLegacy(maxChecked)
+	if errors.As(err, new(*RefusedError)) || errors.As(err, new(*ckptfmt.CorruptError)) {
+		return errors.Is(err, errCutOff), nil
+	}
+	return false, err
+}
+
 // loadLegacy reads the pickles, and where the storages are.
 func (r *Reader) loadLegacy() error {
 	r.unsummed = true
-	values, end, sizes, err := r.legacyPickles()
+	saved, err := r.findLegacy(maxPickle)
 	if err != nil {
 		return err
 	}
+	return r.nameAll(saved)
+}
+
+// findLegacy reads the pickles, of which it reads so many bytes at most, and where the storages are,
+// and returns what was saved.
+func (r *Reader) findLegacy(most int64) (saved any, err error) {
+	values, end, sizes, err := r.legacyPickles(most)
+	if err != nil {
+		return nil, err
+	}
 	if version, _ := values[1].(int64); version != legacyVersion {
-		return r.legacyError(0, fmt.Errorf("its version is %d, want %d", version, legacyVersion))
+		return nil, r.legacyError(0, fmt.Errorf("its version is %d, want %d", version, legacyVersion))
 	}
 	machine, ok := values[2].(*pickle.Dict)
 	r.isBig = ok && machine.Get("little_endian") == any(false)
 	keys, ok := values[4].(*pickle.List)
 	if !ok {
-		return r.legacyError(end, errors.New("there is no list of storages"))
+		return nil, r.legacyError(end, errors.New("there is no list of storages"))
 	}
-	if err := r.findStorages(keys.Items, sizes, end); err != nil {
-		return err
-	}
-	return r.nameAll(values[3])
+	return values[3], r.findStorages(keys.Items, sizes, end)
 }
 
 func (r *Reader) legacyError(at int64, err error) error {
@@ -64,9 +89,9 @@ func (r *Reader) legacyError(at int64, err error) error {
 
 // legacyPickles reads the five pickles that a file begins with, and where they end,
 // and returns the types of the storages that they name.
-func (r *Reader) legacyPickles() ([]any, int64, map[string]*element, error) {
+func (r *Reader) legacyPickles(most int64) ([]any, int64, map[string]*element, error) {
 	for n := int64(firstRead); ; n *= 4 {
-		n = min(n, r.size, maxPickle)
+		n = min(n, r.size, most)
 		b := make([]byte, n)
 		if _, err := r.from.ReadAt(b, 0); err != nil && err != io.EOF {
 			return nil, 0, nil, fmt.Errorf("%s: %w", r.name, err)
@@ -75,10 +100,13 @@ func (r *Reader) legacyPickles() ([]any, int64, map[string]*element, error) {
 		switch {
 		case err == nil:
 			return values, int64(at), sizes, nil
-		case errors.Is(err, pickle.ErrShort) && n < min(r.size, maxPickle):
+		case errors.Is(err, pickle.ErrShort) && n < min(r.size, most):
 			continue // not all of them were read
-		case errors.Is(err, pickle.ErrShort):
+		case errors.Is(err, pickle.ErrShort) && n == r.size:
+			err = fmt.Errorf("%w: %w", err, errCutOff)
 			return nil, 0, nil, &ckptfmt.CorruptError{Name: r.name, Offset: int64(at), Part: "pickle", Err: err}
+		case errors.Is(err, pickle.ErrShort):
+			err = fmt.Errorf("it has more than %d bytes", most)
 		}
 		return nil, 0, nil, &RefusedError{r.name, int64(at), "pickle: " + err.Error()}
 	}
@@ -110,7 +138,7 @@ func (r *Reader) findStorages(keys []any, types map[string]*element, at int64) e
 		}
 		var head [8]byte
 		if at > r.size-int64(len(head)) {
-			return r.legacyError(at, fmt.Errorf("the file ends before storage %q: it was cut off", key))
+			return r.legacyError(at, fmt.Errorf("the file ends before storage %q: %w", key, errCutOff))
 		}
 		if _, err := r.from.ReadAt(head[:], at); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
@@ -123,7 +151,7 @@ func (r *Reader) findStorages(keys []any, types map[string]*element, at int64) e
 		}
 		size := uint64(of.size)
 		if left := uint64(r.size - at); numel > left/size {
-			return r.legacyError(at, fmt.Errorf("storage %q has %d elements, %d bytes are left: the file was cut off", key, numel, left))
+			return r.legacyError(at, fmt.Errorf("storage %q has %d elements, %d bytes are left: %w", key, numel, left, errCutOff))
 		}
 		s := &storage{at: at, bytes: int64(numel * size)}
 		r.storages[key] = s

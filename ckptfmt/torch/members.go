@@ -2,6 +2,9 @@ package torch
 
 import (
 	"cmp"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/internal/zipdir"
@@ -81,6 +84,21 @@ func (m *members) script() *zipdir.Member {
 // storage returns the member that is a storage, or nil.
 func (m *members) storage(key string) *zipdir.Member {
 	return m.at(m.keyNumber(key), storageFolder+key)
+}
+
+// keys returns the keys of all storages.
+func (m *members) keys() (keys []string) {
+	for n := range m.numbered {
+		if m.numbered[n].isThere {
+			keys = append(keys, strconv.Itoa(n))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.byName)) {
+		if key, ok := strings.CutPrefix(name, storageFolder); ok && !strings.HasSuffix(name, "/") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // bytes returns the size of a storage, -1 of one that has no number or is not stored.

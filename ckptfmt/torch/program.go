@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -38,8 +39,7 @@ func objectOf(class string, args pickle.Tuple) (any, error) {
 	return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
 }
 
-// ofFunction takes the place of what an object was made of by a function, which only that knows the
-// meaning of.
+// ofFunction comes before what a function was called with, which only that knows the meaning of.
 type ofFunction struct{}
 
 // madeBy returns what represents what calling a class or a function would make. Programs begin the
@@ -47,23 +47,41 @@ type ofFunction struct{}
 func madeBy(name string, args pickle.Tuple) (any, error) {
 	last := strings.TrimLeft(name[strings.LastIndexByte(name, '.')+1:], "_")
 	if !strings.ContainsFunc(last[:min(1, len(last))], unicode.IsUpper) {
-		args = pickle.Tuple{ofFunction{}}
+		args = append(pickle.Tuple{ofFunction{}}, args...)
 	}
 	return objectOf(name, args)
 }
+
+func madeByFunction(o *pickle.Object) bool {
+	return len(o.Args) > 0 && o.Args[0] == any(ofFunction{})
+}
+
+// madeOf returns what an object was made of.
+func madeOf(o *pickle.Object) pickle.Tuple {
+	if madeByFunction(o) {
+		return o.Args[1:]
+	}
+	return o.Args
+}
+
+// Object is the kind of what is listed as not supported because a function would have to make it.
+const Object = "object"
 
 // flattenMade names what is in an object of a program's class: what it was made of, such as the
 // fields of a named tuple or the value of an enumeration, its items, as those of a dict of one's own,
 // and its attributes.
 func (r *Reader) flattenMade(name string, o *pickle.Object, depth int) error {
-	if o.Items == nil && len(o.Args) == 1 && o.Args[0] == any(ofFunction{}) {
-		why := fmt.Errorf("%w: it is made by %s, which is not executed", ckptfmt.ErrType, o.Class)
-		r.addUnreadable(nameOf(name), "object", why)
+	if o.Items == nil && madeByFunction(o) {
+		if isOfTensors(string(o.Class)) || r.hasTensors(o.Args, maxNested) || r.hasTensors(o.State, maxNested) {
+			why := fmt.Errorf("%w: it is made by %s, which is not executed", ckptfmt.ErrType, o.Class)
+			r.addUnreadable(nameOf(name), Object, why)
+		}
 		return nil
 	}
-	made := any(o.Args)
-	if len(o.Args) == 1 {
-		made = o.Args[0]
+	args := madeOf(o)
+	made := any(args)
+	if len(args) == 1 {
+		made = args[0]
 	}
 	if err := r.flatten(name, made, depth+1); err != nil {
 		return err
@@ -72,6 +90,39 @@ func (r *Reader) flattenMade(name string, o *pickle.Object, depth int) error {
 		return err
 	}
 	return r.flattenState(name, o.State, depth+1)
+}
+
+// isOfTensors reports whether a function is one of libraries whose functions make tensors and arrays.
+func isOfTensors(name string) bool {
+	return strings.HasPrefix(name, "torch.") || strings.HasPrefix(name, "numpy.")
+}
+
+// maxNested is how deep in what a function was called with tensors are looked for, such as those of a
+// table of pandas.
+const maxNested = 6
+
+// hasTensors reports whether there is a tensor or an array in a value.
+func (r *Reader) hasTensors(value any, nested int) bool {
+	if r.visited++; nested < 0 || r.visited > maxValues {
+		return false
+	}
+	var items []any
+	switch v := value.(type) {
+	case *tensor, *refused:
+		return true
+	case *pickle.Object:
+		if _, ok := storedIn(v); ok {
+			return true
+		}
+		items = []any{v.Args, v.Items, v.State}
+	case *pickle.Dict:
+		items = v.Values
+	case *pickle.List:
+		items = v.Items
+	case pickle.Tuple:
+		items = v
+	}
+	return slices.ContainsFunc(items, func(v any) bool { return r.hasTensors(v, nested-1) })
 }
 
 // flattenState names what is in the state of an object. That of one with slots is a pair of dicts.

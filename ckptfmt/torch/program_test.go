@@ -27,6 +27,9 @@ func module(class, parameters, buffers, unsaved, modules string, more ...string)
 // of what is in it.
 func TestObjectsOfPrograms(t *testing.T) {
 	attributes := dict(text("w")+scalar, text("lr")+"K\x02")
+	array := call("numpy.core.multiarray.scalar", "N", bytesOf("1234"))
+	sparse := call("torch._utils._rebuild_sparse_tensor", "N")
+	nested := func(n int, value string) string { return strings.Repeat("](", n) + value + strings.Repeat("e", n) }
 	linear := module("torch.nn.modules.linear.Linear", text("weight")+scalar+text("bias")+"N", "", "", "", text("in_features")+"K\x03")
 	for name, c := range map[string]struct {
 		value    string
@@ -47,13 +50,23 @@ func TestObjectsOfPrograms(t *testing.T) {
 		"a dict of one's own":      {global("easydict.EasyDict") + ")\x81" + "(" + text("w") + scalar + text("n") + "K\x01u" + dict(text("frozen")+"\x89") + "b", []string{"w"}, map[string]string{"n": "1", "frozen": "false"}},
 		"one in small letters":     {global("net.dotdict") + ")\x81" + text("w") + scalar + "s", []string{"w"}, nil},
 		"one of an OrderedDict":    {call("net.odict") + text("w") + scalar + "s", []string{"w"}, nil},
+		"one of two values":        {call("net.odict", "K\x02", scalar) + text("w") + scalar + "s", []string{"1", "w"}, map[string]string{"0": "2"}},
 		"a class in small letters": {object("net.config", attributes), []string{"w"}, map[string]string{"lr": "2"}},
 		"a private class":          {call("net._Config", attributes), []string{"w"}, map[string]string{"lr": "2"}},
 		"an OrderedDict of one's":  {call("net.Weights") + "(" + text("w") + scalar + "u", []string{"w"}, nil},
 		"a list of one's own":      {global("net.List") + ")\x81(" + scalar + "K\x01e", []string{"0"}, map[string]string{"1": "1"}},
 		"a name alone":             {dict(text("f")+global("torch.nn.functional.relu"), text("g")+global("os.system"), text("w")+scalar), []string{"w"}, nil},
 		"a function's":             {dict(text("f")+call("numpy.ma.core._mareconstruct", scalar)+tuple("K\x01")+"b", text("w")+scalar), []string{"f object", "w"}, nil},
-		"a function's alone":       {call("model.make"), []string{"tensor object"}, nil},
+		"a function's of a tensor": {call("model.make", scalar), []string{"tensor object"}, nil},
+		"of an array":              {dict(text("f") + call("model.make", list(array))), []string{"f object"}, nil},
+		"of what has a tensor":     {dict(text("f") + call("model.make", object("net.Config", dict(text("w")+scalar)))), []string{"f object"}, nil},
+		"of one that was made":     {dict(text("f") + call("model.make", global("net.dotdict")+")\x81"+text("w")+scalar+"s")), []string{"f object"}, nil},
+		"with a tensor in it":      {dict(text("f") + call("model.make") + tuple("K\x01", list(dict(text("w")+sparse))) + "b"), []string{"f object"}, nil},
+		"far in it":                {dict(text("f") + call("model.make", nested(5, scalar))), []string{"f object"}, nil},
+		"too far in it":            {dict(text("f") + call("model.make", nested(6, scalar))), []string{}, nil},
+		"a function's of words":    {dict(text("f")+call("pandas._unpickle_timestamp", "K\x01", text("UTC")), text("w")+scalar), []string{"w"}, nil},
+		"a function's alone":       {call("model.make"), []string{}, nil},
+		"a function's of torch":    {call("torch.make"), []string{"tensor object"}, nil},
 		"a new kind of tensors":    {dict(text("p")+call("torch._utils._rebuild_parameter", call("torch.nested._internal._rebuild_njt", scalar), "\x88", ordered), text("w")+scalar), []string{"p object", "w"}, nil},
 		"a tensor of a class": {
 			call("torch._tensor._rebuild_from_type_v2", global(v2), global("torchvision.tv_tensors.Image"), tuple(stored, "K\x00", ")", ")", "\x89", ordered), dict()), []string{"tensor"}, nil,
@@ -88,7 +101,7 @@ func TestObjectsOfPrograms(t *testing.T) {
 
 // TestUnreadableObject says what would have had to be executed.
 func TestUnreadableObject(t *testing.T) {
-	r, err := open(archive(t, zip.Store, "\x80\x03"+dict(text("f")+call("net.load", text("x")))+"."))
+	r, err := open(archive(t, zip.Store, "\x80\x03"+dict(text("f")+call("net.load", scalar))+"."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +135,7 @@ func TestKeys(t *testing.T) {
 		"not a number":           {number("f4", "<", "\x00"), "numpy.core.multiarray.scalar"},
 		"an enumeration":         {call("__main__.Color", "K\x01"), "__main__.Color(1)"},
 		"an object of a class":   {call("__main__.Color"), "__main__.Color"},
-		"of a function":          {call("net.key", "K\x01"), "net.key(...)"},
+		"of a function":          {call("net.key", "K\x01"), "net.key(1)"},
 		"of Python":              {call("uuid.UUID", "K\x01"), "uuid.UUID"},
 		"a tuple of tuples":      {tuple("N", tuple(text("a"), "\x88")), "(None, (a, True))"},
 		"a tuple with a list":    {tuple(list()), "(...)"},

@@ -379,9 +379,41 @@ func (r *Reader) Checks() string {
 	return "CRC-32 of every storage"
 }
 
-// Verify reads every tensor, and yields the name of each with its error.
+// Verify reads every tensor, and yields the name of each with its error. Then it yields the errors of
+// storages that no tensor has which can be read, without a name.
 func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
-	return ckptfmt.VerifyPartList(ctx, r)
+	return func(yield func(string, error) bool) {
+		for name, err := range ckptfmt.VerifyPartList(ctx, r) {
+			if !yield(name, err) || err != nil && err == ctx.Err() {
+				return
+			}
+		}
+		for _, key := range r.unread() {
+			if ctx.Err() != nil {
+				yield("", ctx.Err())
+				return
+			}
+			s, err := r.storage(key)
+			if err == nil {
+				err = r.check(s)
+			}
+			if err != nil && !yield("", err) {
+				return
+			}
+		}
+	}
+}
+
+// unread returns the keys of the storages that nothing has read.
+func (r *Reader) unread() (keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range r.members.keys() {
+		if r.storages[key] == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // check verifies the CRC-32 of a storage once.

@@ -34,8 +34,8 @@
 //
 // The opcodes that state dicts need, and what makes dicts, lists, sets, tuples, numbers, texts,
 // storages, tensors and parameters, and arrays of NumPy. An object of a program's own class is what
-// was saved with it. What the function of a program would make is listed, with the function, and
-// cannot be read. A call of anything that is Python's own, but for classes of plain data such as
+// was saved with it. What the function of a program would make of tensors is listed, with the function,
+// and cannot be read. A call of anything that is Python's own, but for classes of plain data such as
 // argparse.Namespace, is a [*RefusedError] with its offset, as any other opcode is. Nothing in the
 // pickle is ever called: to this package, all names are only words.
 //

@@ -202,6 +202,7 @@ func (r *run) scan(ctx context.Context) error {
 		r.bringBackGone(ctx)
 	}
 	r.warnElsewhere()
+	r.warnOrder(known)
 	if err := r.store.Sweep(); err != nil {
 		r.log.Warn("cannot remove what a killed run has left", "err", err)
 	}

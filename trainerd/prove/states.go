@@ -22,6 +22,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/pickled"
+	"github.com/trainerd/trainerd/ckptfmt/torch"
 	"github.com/trainerd/trainerd/internal/braces"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 	"github.com/trainerd/trainerd/tfevents"
@@ -228,6 +229,7 @@ func diffTensors(a, b string) (differ []Tensor, err error) {
 		switch {
 		case err != nil && d.Name == "":
 			return nil, err
+		case err != nil && d.A != nil && d.A.Foreign == torch.Object: // which is among the numbers
 		case err != nil:
 			differ = append(differ, Tensor{Name: d.Name, Reason: err.Error()})
 		case d.A == nil || d.B == nil:

@@ -134,7 +134,7 @@ func (u *unpickler) object(op byte) error {
 
 // make returns what a call, or a class, makes.
 func (u *unpickler) make(op byte, name Global, args Tuple) (any, error) {
-	if err := u.spendOn(args, maxNested); err != nil {
+	if err := u.spendOn([]any{args}, maxNested); err != nil {
 		return nil, err
 	}
 	if op == 'R' {

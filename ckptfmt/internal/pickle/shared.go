@@ -5,13 +5,13 @@ import "fmt"
 // A value that the memo has takes two bytes of the pickle for each time that it is used, however
 // large it is. So what a use costs is counted as memory that the pickle asks for.
 
-// maxNested is how deep in the arguments of a call is what it may copy: the texts of pairs in a
-// list.
-const maxNested = 2
+// maxNested is how deep in the tuple of a call's arguments is what it may copy: the texts of pairs
+// in a list.
+const maxNested = 3
 
-// spendOn counts the arguments of a call, and what is in them.
-func (u *unpickler) spendOn(args []any, nested int) error {
-	for _, a := range args {
+// spendOn counts what a call is made with, and what is in that.
+func (u *unpickler) spendOn(values []any, nested int) error {
+	for _, a := range values {
 		var size int
 		var items []any
 		switch a := a.(type) {

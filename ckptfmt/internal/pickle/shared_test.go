@@ -82,6 +82,7 @@ func TestSharedArguments(t *testing.T) {
 		"few":                     {"K\x01" + text("a") + "]\x87", false},
 		"a text":                  {letters + "\x85", true},
 		"bytes":                   {"B" + letters[1:] + "\x85", true},
+		"themselves":              {"(" + strings.Repeat("N", size/8) + "t", true},
 		"a tuple":                 {"(" + strings.Repeat("N", size/8) + "t\x85", true},
 		"a list":                  {"](" + strings.Repeat("N", size/8) + "e\x85", true},
 		"a text in a tuple":       {letters + "\x85\x85", true},
