@@ -29,5 +29,5 @@ func (r *run) policies() []retention.Policy {
 // wasPassedOver reports whether something was saved after the newest of some checkpoints: an earlier run may have
 // passed that over.
 func wasPassedOver(known []Checkpoint) bool {
-	return slices.ContainsFunc(known, func(c Checkpoint) bool { return c.Saved.After(known[len(known)-1].Saved) })
+	return slices.ContainsFunc(known, func(c Checkpoint) bool { return c.Written().After(known[len(known)-1].Written()) })
 }
