@@ -25,6 +25,7 @@ type column struct {
 	bytes  int  // of memory, that of the blocks
 	tail   cell // the last one
 	parts  []part
+	mixed  bool // with points of writers that were alive at the same time
 
 	sized     int   // points that hold their size
 	sizeTotal int64 // of them
@@ -257,13 +258,18 @@ func (c *column) drop(n int, step int64, others spared) (dropped int) {
 	if step > c.maxStep {
 		return 0 // at once: each START asks this of all series
 	}
-	obsolete := func(i int, p *cell) bool { return i < n && p.step >= step && !others.has(p.file) }
+	mixed := c.mixed
+	obsolete := func(i int, p *cell) bool {
+		reached := i < n && p.step >= step
+		mixed = mixed || reached && others.has(p.file)
+		return reached && !others.has(p.file)
+	}
 	found := false
 	c.eachOfFile(func(i int, p *cell) bool {
 		found = obsolete(i, p)
 		return i+1 < n && !found
 	})
-	if !found {
+	if c.mixed = mixed; !found {
 		return 0
 	}
 	var kept column
@@ -274,6 +280,7 @@ func (c *column) drop(n int, step int64, others spared) (dropped int) {
 		return true
 	})
 	dropped = c.n - kept.n
+	kept.mixed = mixed
 	*c = kept
 	return dropped
 }

@@ -78,7 +78,7 @@ func (c *column) coarsen(front, frontSize, tailSize, old int) (oldLeft int) {
 		}
 		return true
 	})
-	kept.maxStep, kept.maxWall = c.maxStep, c.maxWall
+	kept.maxStep, kept.maxWall, kept.mixed = c.maxStep, c.maxWall, c.mixed
 	kept.pack()
 	*c = kept
 	return oldLeft

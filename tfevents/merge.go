@@ -21,7 +21,9 @@ type MergeReport struct {
 }
 
 // MergeRun writes the events of a run's files to w as one stream, without the
-// points that a resumed training has overtaken. It keeps only the first
+// points that a resumed training has overtaken. Where several writers have added to one
+// series at the same time, the events of all files are in the order of time, as in
+// [Series.Points], otherwise in that of the files. It keeps only the first
 // SessionLog START: a later one would make TensorBoard drop valid points. It
 // reads the files twice and keeps no values in memory; they must not grow
 // meanwhile. Only PurgeExact and KeepAll are allowed: the others stop in the
@@ -39,21 +41,15 @@ func MergeRun(w io.Writer, fsys fs.FS, run Run, o *RunOptions) (*MergeReport, er
 	m := merger{
 		w:        NewEventsWriter(w, &EventsWriterOptions{Continue: true}),
 		data:     d,
-		kept:     make(map[string]*keptPoints),
+		kept:     make(map[keptKey]*keptPoints),
 		hasNamed: make(map[string]bool),
 	}
 	defer m.stop()
-	for number, name := range run.Files {
-		// Damage was recorded by the first reading.
-		_, err := eachRecord(fsys, name, &opt, func(data []byte, at int64) error {
-			e, err := decodeEvent(name, at, data)
-			if err != nil {
-				return err
+	for _, files := range m.parts() {
+		for at, e := range eventsInOrder(fsys, run.Files, files, &opt) {
+			if err := m.event(e, at); err != nil {
+				return nil, fmt.Errorf("tfevents: merging %s: %w", run.Files[at.file], err)
 			}
-			return m.event(e, place{number, at})
-		})
-		if err != nil && m.err != nil {
-			return nil, fmt.Errorf("tfevents: merging %s: %w", name, m.err)
 		}
 	}
 	return &MergeReport{Events: m.written, Purged: d.Purged, Damage: d.Damage}, nil
@@ -86,8 +82,9 @@ func (k *keptPoints) meets(at place, index int) bool {
 type merger struct {
 	w        *EventsWriter
 	data     *RunData
-	kept     map[string]*keptPoints // by tag
-	hasNamed map[string]bool        // tags whose metadata has been written
+	kept     map[keptKey]*keptPoints
+	together bool            // several files are read at a time
+	hasNamed map[string]bool // tags whose metadata has been written
 	written  int
 	version  bool // a file_version has been written
 	started  bool // a START has been written
@@ -133,17 +130,28 @@ func (m *merger) event(e *tfpb.Event, at place) error {
 	return m.err
 }
 
+// keptKey names what is walked: the points of a tag, or those of one file where several
+// are read at a time.
+type keptKey struct {
+	tag  string
+	file int // 0 if all
+}
+
 // keeps reports whether the value of a tag at a place is kept. It must be asked of
-// all values, in their order.
+// all values of a file, in their order.
 func (m *merger) keeps(tag string, at place, index int) bool {
-	k := m.kept[tag]
+	key := keptKey{tag: tag}
+	if m.together {
+		key.file = at.file + 1
+	}
+	k := m.kept[key]
 	if k == nil {
 		k = &keptPoints{next: func() (p Point, ok bool) { return p, false }, stop: func() {}}
 		if s := m.data.Lookup(tag); s != nil {
-			k.next, k.stop = iter.Pull(s.Points())
+			k.next, k.stop = iter.Pull(s.inFiles(key.file - 1))
 		}
 		k.p, k.ok = k.next()
-		m.kept[tag] = k
+		m.kept[key] = k
 	}
 	return k.meets(at, index)
 }

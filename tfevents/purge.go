@@ -15,6 +15,7 @@ type purger[S purgeable] struct {
 	version  float64 // of the events, as the last file_version says
 	started  bool    // a START was seen
 	lastStep int64   // of the last summary
+	time     float64 // of the event that is stored
 
 	files     []lifetime // of those that were begun, the current one last
 	session   int        // counts files and STARTs
@@ -33,6 +34,9 @@ type purgeable interface {
 	cut(step int64) (dropped int)
 	// beginsWith reports whether a float32 at a step is the first point, and not the only one.
 	beginsWith(step int64, number uint32) bool
+	// unspare takes out the spared files that have the very point at a step and a time:
+	// its writer began another file with what the disk may have lost of the one before.
+	unspare(step int64, wallTime float64, spared spared)
 	// drop drops all points of sessions before the given one that have at
 	// least the given step, but for those of the spared files.
 	drop(step int64, before int, spared spared) (dropped int)
@@ -88,14 +92,15 @@ func (p *purger[S]) startFile() {
 // file returns the number of the current file.
 func (p *purger[S]) file() int { return len(p.files) - 1 }
 
-// noteTime takes note of an event in the current file.
-func (p *purger[S]) noteTime(at float64) {
+// noteTime takes note of an event in the current file. The version says only when the file
+// was begun.
+func (p *purger[S]) noteTime(e *eventFacts) {
 	f := &p.files[p.file()]
-	if math.IsNaN(f.first) || at < f.first {
-		f.first = at
+	if math.IsNaN(f.first) || e.time < f.first {
+		f.first = e.time
 	}
-	if math.IsNaN(f.last) || at > f.last {
-		f.last = at
+	if e.version == "" && (math.IsNaN(f.last) || e.time > f.last) {
+		f.last = e.time
 	}
 }
 
@@ -120,9 +125,8 @@ func (p *purger[S]) writingAt(at float64) spared {
 // other tags. It reports whether its own tags lose their points at its step and
 // after it, too.
 func (p *purger[S]) purgeFor(e *eventFacts) (own bool) {
-	if e.version == "" {
-		p.noteTime(e.time)
-	}
+	p.time = e.time
+	p.noteTime(e)
 	switch p.mode {
 	case PurgePython:
 		return p.purgePython(e)
@@ -195,7 +199,9 @@ func (p *purger[S]) purgeTag(s S, step int64, number uint32, isNumber bool) (aga
 			return true
 		}
 		at.session, at.least = p.session, step
-		p.purged += s.drop(step, p.session, nil)
+		others := p.writingAt(p.time)
+		s.unspare(step, p.time, others)
+		p.purged += s.drop(step, p.session, others)
 	}
 	return false
 }

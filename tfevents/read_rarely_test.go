@@ -403,7 +403,7 @@ func TestMergeKeepsGraphs(t *testing.T) {
 	if graphs != 2 || profiles != 0 || report.Purged != 3 {
 		t.Errorf("%d graphs, %d profiles, %d purged", graphs, profiles, report.Purged)
 	}
-	m := merger{data: ReadRun(fsys, run, nil), kept: make(map[string]*keptPoints)}
+	m := merger{data: ReadRun(fsys, run, nil), kept: make(map[keptKey]*keptPoints)}
 	defer m.stop()
 	if m.keeps("none", place{}, 0) {
 		t.Error("a value of no series is kept")

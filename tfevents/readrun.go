@@ -22,12 +22,12 @@ const (
 	// at step S drops every tag's points after S, and those at S as soon as the
 	// new session itself writes S: writers put the restored step there, or the
 	// one after it. A session that has written no summary continues in the next
-	// file. Points of a file that was written to both before and after
-	// that START stay: its writer was alive, so it was not the one that was
-	// resumed. Without START, a point of a later file drops those of its own
+	// file. Without START, a point of a later file drops those of its own
 	// tag in earlier files at its step or later, unless it is the float32 with
 	// which the tag began, and the file's first of it: Lightning writes that at
-	// each start. Graphs and other values that belong to the run as a whole stay.
+	// each start. Points of a file that was written to both before and after
+	// that START or point stay: its writer was alive, so it was not the one that
+	// was resumed. Graphs and other values that belong to the run as a whole stay.
 	PurgeExact Purge = iota
 	// PurgePython does what TensorBoard's Python loader does: each START
 	// except the first drops everything at its step or later, including

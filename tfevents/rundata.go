@@ -262,7 +262,7 @@ func (x *RunData) value(open *valueFile, p Point) (*tfpb.Summary_Value, error) {
 func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
 	if s.Plain() {
 		return func(yield func(Point, float64) bool) {
-			s.points.each(func(c *cell) bool { return yield(s.point(c), float64(c.float())) })
+			s.points.inOrder(func(c *cell) bool { return yield(s.point(c), float64(c.float())) })
 		}
 	}
 	return func(yield func(Point, float64) bool) {

@@ -73,7 +73,8 @@ func checkSeriesIndex(t *testing.T, x *RunData, got *Series, want *memorySeries)
 		t.Fatalf("mode %d: series %q of %d points, want %q of %d", x.rule.mode, got.Tag, got.Len(), want.Tag, len(want.Points))
 	}
 	i := 0
-	for p := range got.Points() {
+	got.points.each(func(c *cell) bool {
+		p := got.point(c)
 		w := want.Points[i]
 		i++
 		if p.Step != w.Step || math.Float64bits(p.WallTime) != math.Float64bits(w.WallTime) {
@@ -90,7 +91,8 @@ func checkSeriesIndex(t *testing.T, x *RunData, got *Series, want *memorySeries)
 		if scalar, ok := p.Scalar(); ok && (!isScalar || math.Float64bits(scalar) != math.Float64bits(wantScalar)) {
 			t.Fatalf("mode %d: series %q, step %d: scalar %v, want %v, %v", x.rule.mode, got.Tag, p.Step, scalar, wantScalar, isScalar)
 		}
-	}
+		return true
+	})
 	if i != got.Len() {
 		t.Fatalf("%d points, want %d", i, got.Len())
 	}

@@ -67,10 +67,19 @@ func (s *Series) Bytes() int64 {
 	return int64(s.points.n-s.points.sized)*simpleValueSize(s.Tag) + s.points.sizeTotal
 }
 
-// Points returns the points in their order.
+// Points returns the points in their order: that of the files, or of time where
+// several writers have added to the series at the same time.
 func (s *Series) Points() iter.Seq[Point] {
 	return func(yield func(Point) bool) {
-		s.points.each(func(c *cell) bool { return yield(s.point(c)) })
+		s.points.inOrder(func(c *cell) bool { return yield(s.point(c)) })
+	}
+}
+
+// inFiles returns the points in the order of the files, of one file if its number is not
+// negative.
+func (s *Series) inFiles(file int) iter.Seq[Point] {
+	return func(yield func(Point) bool) {
+		s.points.eachOfFile(func(_ int, c *cell) bool { return file >= 0 && c.file != file || yield(s.point(c)) })
 	}
 }
 
@@ -83,15 +92,15 @@ func (s *Series) Ends() (first, last Point, ok bool) {
 	if s.points.n == 0 {
 		return Point{}, Point{}, false
 	}
-	begin := s.points.first()
-	return s.point(&begin), s.point(&s.points.tail), true
+	begin, end := s.points.ends()
+	return s.point(&begin), s.point(&end), true
 }
 
 // Times returns the steps and the times of the points in their order, without what
 // their values need.
 func (s *Series) Times() iter.Seq2[int64, float64] {
 	return func(yield func(step int64, wallTime float64) bool) {
-		s.points.each(func(c *cell) bool { return yield(c.step, c.wallTime()) })
+		s.points.inOrder(func(c *cell) bool { return yield(c.step, c.wallTime()) })
 	}
 }
 
@@ -105,6 +114,18 @@ func (s *Series) beginsWith(step int64, number uint32) bool {
 	}
 	first := s.points.first()
 	return first.step == step && first.form != formOther && first.number == number && s.points.tail.step > step
+}
+
+func (s *Series) unspare(step int64, wallTime float64, others spared) {
+	if others == nil {
+		return
+	}
+	s.points.eachOfFile(func(_ int, p *cell) bool {
+		if p.step == step && p.wallTime() == wallTime && others.has(p.file) {
+			others[p.file] = false
+		}
+		return true
+	})
 }
 
 func (s *Series) drop(step int64, before int, others spared) int {

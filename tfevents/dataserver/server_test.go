@@ -185,6 +185,11 @@ func TestSeveralWriters(t *testing.T) {
 	}
 	c.waitForSteps(".", "a", want...)
 	c.waitForSteps(".", "b", want...)
+	for step := range int64(10) { // and to one tag
+		appendEvents(t, first, point("both", 2*step, 0))
+		appendEvents(t, second, point("both", 2*step+1, 0))
+	}
+	c.waitForSteps(".", "both", want...)
 }
 
 func TestSamplesBoundAnswers(t *testing.T) {

@@ -67,9 +67,6 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	defer a.closeSocket()
 	r.attempt.process, r.attempt.started, r.attempt.unsaved = a, true, nil
 	r.log.Info("started", "pid", a.program.PID(), "attempt", a.number, "checkpoint", r.givenPath())
-	if r.unsettled {
-		r.beginRefresh()
-	}
 	stopped := r.loop(ctx)
 	r.attempt.over = true
 	r.tellNodesOfEnd(&a.exit)

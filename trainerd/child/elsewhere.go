@@ -1,5 +1,12 @@
 package child
 
+import (
+	"slices"
+	"time"
+
+	"github.com/trainerd/trainerd/trainerd/child/found"
+)
+
 // warnElsewhere logs what the program is not given, though it is in the logdir, or seems to be.
 func (r *run) warnElsewhere() {
 	if c, ok := r.store.Elsewhere(); ok {
@@ -10,6 +17,24 @@ func (r *run) warnElsewhere() {
 	}
 	r.warnOutside()
 	r.noteReused()
+}
+
+// copying is how much later than others of the same folder a copy of a checkpoint may seem to be written.
+const copying = time.Minute
+
+// warnOrder logs that a checkpoint was written after the newest by its number: that may be of an earlier training,
+// or names may take turns.
+func (r *run) warnOrder(known []Checkpoint) {
+	if len(known) == 0 || r.store.Reuses() {
+		return
+	}
+	newest := known[len(known)-1]
+	last := slices.MaxFunc(known, func(a, b Checkpoint) int { return a.Written().Compare(b.Written()) })
+	if last.Step == found.NoStep || last.Written().Sub(newest.Written()) < copying {
+		return
+	}
+	r.log.Warn("a checkpoint was written after the one with the highest number, from which the program continues; if it should not, move that one out of the logdir",
+		"checkpoint", newest.Path, "written", newest.Written().UTC().Format(time.RFC3339), "later", last.Path)
 }
 
 // noteReused logs, once, that the numbers in the names of the checkpoints are not what orders them.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
@@ -47,6 +48,35 @@ func TestCheckpointsBehindLink(t *testing.T) {
 	}
 	if before, _, _ := strings.Cut(log.String(), "msg=started"); !strings.Contains(before, "leads out of the logdir") {
 		t.Errorf("it is said after the start:\n%s", log)
+	}
+}
+
+// TestWrittenOutOfOrder has checkpoints that are there before the first run: where the one with the highest number is
+// not the newest, that is said, unless their times differ by no more than a copy of the folder takes.
+func TestWrittenOutOfOrder(t *testing.T) {
+	for _, tc := range []struct {
+		ages map[string]time.Duration
+		want int
+	}{
+		{map[string]time.Duration{"ckpt-10": 0, "ckpt-20": time.Hour}, 1},
+		{map[string]time.Duration{"ckpt-10": time.Hour, "ckpt-20": 0}, 0},
+		{map[string]time.Duration{"ckpt-10": 0, "ckpt-20": 50 * time.Second}, 0},
+		{map[string]time.Duration{"ckpt-20": 0}, 0},
+	} {
+		sv, _ := supervise(t, "resume 30")
+		log := newScreen()
+		sv.Log = logTo(log)
+		for name, age := range tc.ages {
+			file, at := filepath.Join(sv.Logdir, name), time.Now().Add(-age)
+			childtest.Write(t, file, "weights")
+			childtest.Must(t, os.Chtimes(file, at, at))
+		}
+		if _, err := sv.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(log.String(), "written after the one with the highest number"); got != tc.want {
+			t.Errorf("%v: it is said %d times:\n%s", tc.ages, got, log)
+		}
 	}
 }
 

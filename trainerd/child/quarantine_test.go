@@ -182,3 +182,27 @@ func movedOnBadDisk(t *testing.T, pattern string, files []string) {
 		}
 	}
 }
+
+// TestPartMovedAside has a disk that stops taking anything after it has moved one of two files of a damaged checkpoint,
+// and works again a moment later: the other is moved then, too.
+func TestPartMovedAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, begun, moved := t.TempDir(), time.Now(), 0
+		disk := childtest.PickyDisk{FS: atomicfile.OrOS(nil), Logdir: dir, Fails: func(op, name string) bool {
+			if op != "rename" {
+				return false
+			}
+			moved++
+			return moved > 1 && time.Since(begun) < firstBringBack
+		}}
+		r := &run{Supervisor: &Supervisor{}, log: discard, counts: &counts{}, store: storeOn(t, disk, dir, "ckpt-{a,b}_*")}
+		for _, name := range []string{"ckpt-a_20.safetensors", "ckpt-b_20.safetensors"} {
+			childtest.Write(t, filepath.Join(dir, name), childtest.TensorsOf(20)[:300])
+		}
+		r.store.Refresh(true)
+		r.quarantineDamaged(t.Context())
+		if left := checkpointsIn(t, dir); len(left) > 0 || moved < 3 {
+			t.Errorf("left are %v after %d moves", left, moved)
+		}
+	})
+}

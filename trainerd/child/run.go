@@ -202,13 +202,15 @@ func (r *run) scan(ctx context.Context) error {
 		r.bringBackGone(ctx)
 	}
 	r.warnElsewhere()
+	r.warnOrder(known)
 	if err := r.store.Sweep(); err != nil {
 		r.log.Warn("cannot remove what a killed run has left", "err", err)
 	}
 	if n := len(known); n > 0 {
 		r.maxStep = known[n-1].Step
 	}
-	if r.MaxRewinds <= 0 && r.nodes == nil && !wasPassedOver(known) { // else the next save has that done, when it is known which are good, or the best
+	// Else the next save has that done, when it is known which are good, or the best, or what the program continues from.
+	if r.MaxRewinds <= 0 && r.nodes == nil && !wasPassedOver(known) {
 		r.rotate()
 	}
 	return nil

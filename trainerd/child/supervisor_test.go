@@ -206,8 +206,8 @@ func TestHowItEnds(t *testing.T) {
 			sv, _ := supervise(t, tc.script)
 			sv.Restarts.Max = 2
 			exit, err := sv.Run(t.Context())
-			if exit.Attempt != tc.attempts || exit.Cause != tc.cause {
-				t.Errorf("Run = %+v, %v; want attempt %d, %v", exit, err, tc.attempts, tc.cause)
+			if exit.Attempt != tc.attempts || exit.Cause != tc.cause || exit.OutOfMemory {
+				t.Errorf("Run = %+v, %v; want attempt %d, %v, and no lack of memory", exit, err, tc.attempts, tc.cause)
 			}
 			var failed *ExitError
 			switch errors.As(err, &failed) {

@@ -316,3 +316,46 @@ func TestSettledBeforeItIsPassedOver(t *testing.T) {
 		}
 	})
 }
+
+// seesBoth is an observer of reports and saves.
+type seesBoth struct {
+	nobody
+	reported func(report *Report)
+	saved    func(c Checkpoint)
+}
+
+func (w seesBoth) Reported(report *Report) { w.reported(report) }
+func (w seesBoth) Saved(c Checkpoint)      { w.saved(c) }
+
+// TestReportsBeforeVerdicts has reports wait while a checkpoint becomes durable: they may be of the steps that it has, so
+// they are taken first.
+func TestReportsBeforeVerdicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := slowDisk{atomicfile.OrOS(nil), "ckpt-2.safetensors", make(chan error)}
+		var sv *Supervisor
+		sv, log := simulate(t, func(p *simProgram) int {
+			childtest.Write(t, filepath.Join(sv.Logdir, disk.name), childtest.TensorsOf(2))
+			p.sleep(11 * time.Second)
+			for step := 1; step <= 50; step++ {
+				p.say("step=%d loss=1", step)
+			}
+			p.sleep(10 * time.Second)
+			return 0
+		})
+		last, saved := int64(0), false
+		sv.FS, sv.LookEvery = disk, 5*time.Second
+		sv.Observer = seesBoth{reported: func(report *Report) {
+			if last = report.Step; last == 1 { // the others come while this is handled, and so does the verdict
+				close(disk.ends)
+				time.Sleep(time.Second)
+			}
+		}, saved: func(Checkpoint) {
+			if saved = true; last != 50 {
+				t.Errorf("it counts when reports up to step %d are taken\n%s", last, log)
+			}
+		}}
+		if _, err := sv.Run(t.Context()); err != nil || !saved {
+			t.Errorf("Run = %v, saved: %v\n%s", err, saved, log)
+		}
+	})
+}

@@ -129,11 +129,16 @@ func beginAgain(names []string) bool {
 }
 
 // learnTurns finds out whether names take turns, or one is always the same: the program has
-// gone further, and the number has become lower, or has stayed.
+// gone further, and the number has become lower, or has stayed. Those that do not count show that, too.
 func (s *Store) learnTurns() bool {
+	all := slices.Clone(s.known)
+	for _, b := range s.refused {
+		all = append(all, b.Checkpoint)
+	}
+	slices.SortFunc(all, byStep)
 	var first *Checkpoint // of those with higher numbers
-	for i := len(s.known) - 1; i >= 0 && !s.reused; i-- {
-		c := &s.known[i]
+	for i := len(all) - 1; i >= 0 && !s.reused; i-- {
+		c := &all[i]
 		if first != nil && fellBack(first, c) || c.again && c.Step != NoStep && !c.NamesStep() {
 			s.tellByTime()
 			return true
@@ -178,11 +183,16 @@ func (s *Store) tellByTime() {
 	}
 	s.known = known
 	slices.SortFunc(s.known, byStep)
-	seen := s.seen
+	seen, refused := s.seen, s.refused
 	s.seen, s.refused, s.withheld = map[key]Checkpoint{}, map[key]Rejected{}, map[key]bool{}
 	for _, c := range seen {
 		if s.retell(&c) {
 			s.seen[c.key()] = c
+		}
+	}
+	for _, b := range refused {
+		if s.retell(&b.Checkpoint) {
+			s.refused[b.key()] = b
 		}
 	}
 }

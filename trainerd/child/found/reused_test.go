@@ -428,3 +428,19 @@ func TestTurnsOnNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnsShownByDamage has names in turn, and a save that does not count before the first that does.
+func TestTurnsShownByDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "slot_*")
+	s.opts.Now = func() Moment { return Moment{Step: 56, Attempt: 1} }
+	writeAt(t, dir, "slot_1.safetensors", "{", 2)
+	if _, bad := s.Refresh(true); len(bad) != 1 {
+		t.Fatal(bad)
+	}
+	s.opts.Now = func() Moment { return Moment{Step: 60, Attempt: 1} }
+	writeAt(t, dir, "slot_0.safetensors", childtest.TensorsOf(60), 1)
+	if s.Refresh(true); !s.Reuses() || newestOf(s) != "slot_0.safetensors" {
+		t.Errorf("reused: %v; the newest is %s", s.Reuses(), newestOf(s))
+	}
+}

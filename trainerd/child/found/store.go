@@ -154,7 +154,8 @@ func (s *Store) Refresh(settled bool) (added []Checkpoint, bad []Rejected) {
 	}
 	added, bad = look()
 	mayCount := s.markers == nil && len(bad) > 0 // which may have lacked nothing but markers that are not asked for now
-	if onTrial := slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial }); !settled || !mayCount && !onTrial {
+	onTrial := slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.OnTrial })
+	if !settled || !mayCount && !onTrial {
 		return added, bad
 	}
 	more, worse := look()

@@ -1,0 +1,97 @@
+package tfevents
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"math"
+	"slices"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// parts divides the files of the run into those that are read one after the other, and
+// those that are read together, in the order of time: they were written at the same time,
+// and some tags are in several.
+func (m *merger) parts() (parts [][]int) {
+	m.together = slices.ContainsFunc(m.data.all, func(s *Series) bool { return s.points.mixed && len(s.points.parts) > 1 })
+	last := math.Inf(-1) // time of the events of the files of the newest part
+	for i, f := range m.data.rule.files {
+		if n := len(parts) - 1; m.together && f.first < last {
+			parts[n] = append(parts[n], i)
+		} else {
+			parts = append(parts, []int{i})
+		}
+		if f.last > last {
+			last = f.last
+		}
+	}
+	return parts
+}
+
+// source is a file whose events are read together with those of others.
+type source struct {
+	next  func() (place, *tfpb.Event, bool)
+	at    place
+	e     *tfpb.Event // the first that was not yielded yet
+	until float64     // the latest time up to it
+}
+
+// advance reads the next event and reports whether there is one. Versions go first.
+func (s *source) advance() (ok bool) {
+	if s.at, s.e, ok = s.next(); ok && s.e.GetFileVersion() == "" && s.e.GetWallTime() > s.until {
+		s.until = s.e.GetWallTime()
+	}
+	return ok
+}
+
+// eventsInOrder returns the events of files, by their numbers: those of one file in their
+// order, those of several in the order of time. Their damage is known already.
+func eventsInOrder(fsys fs.FS, names []string, files []int, o *RunOptions) iter.Seq2[place, *tfpb.Event] {
+	if len(files) == 1 {
+		return eventsOf(fsys, names, files[0], o)
+	}
+	return func(yield func(place, *tfpb.Event) bool) {
+		var sources []*source
+		for _, file := range files {
+			next, stop := iter.Pull2(eventsOf(fsys, names, file, o))
+			defer stop()
+			if s := (&source{next: next, until: math.Inf(-1)}); s.advance() {
+				sources = append(sources, s)
+			}
+		}
+		for len(sources) > 0 {
+			first := 0
+			for i, s := range sources {
+				if s.until < sources[first].until {
+					first = i
+				}
+			}
+			s := sources[first]
+			if !yield(s.at, s.e) {
+				return
+			}
+			if !s.advance() {
+				sources = slices.Delete(sources, first, first+1)
+			}
+		}
+	}
+}
+
+var errEnough = errors.New("no more is wanted")
+
+func eventsOf(fsys fs.FS, names []string, file int, o *RunOptions) iter.Seq2[place, *tfpb.Event] {
+	return func(yield func(place, *tfpb.Event) bool) {
+		// Damage was recorded by the first reading.
+		_, _ = eachRecord(fsys, names[file], o, func(data []byte, at int64) error {
+			e, err := decodeEvent(names[file], at, data)
+			if err != nil {
+				return err
+			}
+			if !yield(place{file, at}, e) {
+				return errEnough
+			}
+			return nil
+		})
+	}
+}

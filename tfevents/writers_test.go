@@ -1,0 +1,87 @@
+package tfevents
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	tfpb "github.com/trainerd/trainerd/proto"
+)
+
+// secs returns points of loss whose steps are ten times their seconds, but for those that
+// are given.
+func secs(seconds ...float64) (events []*tfpb.Event) {
+	for _, s := range seconds {
+		events = append(events, from(s, losses(s, int64(10*s), int64(10*s))...)...)
+	}
+	return events
+}
+
+// TestWritersAtTheSameTime has writers that add to one tag in one folder, as the workers of
+// a reinforcement learning do: none resumes another. Readers and merged files have all
+// points, in the order of time.
+func TestWritersAtTheSameTime(t *testing.T) {
+	back := secs(1, 3, 5, 9)
+	back[2].WallTime = 2 // its clock was set back for a moment
+	noTime := secs(4)
+	noTime[0].WallTime = math.NaN()
+	for name, tc := range map[string]struct {
+		files [][]*tfpb.Event
+		want  string // steps
+	}{
+		"two":           {[][]*tfpb.Event{secs(1, 3, 5, 7), secs(2, 4, 6, 8)}, "[10 20 30 40 50 60 70 80]"},
+		"with START":    {[][]*tfpb.Event{slices.Concat(from(1, startAt(0)), secs(2, 4, 6)), slices.Concat(from(2.5, startAt(1)), secs(3, 5))}, "[20 30 40 50 60]"},
+		"three":         {[][]*tfpb.Event{secs(1, 4, 7), secs(2, 5, 8), secs(3, 6, 9)}, "[10 20 30 40 50 60 70 80 90]"},
+		"clock":         {[][]*tfpb.Event{back, secs(4, 6)}, "[10 30 50 40 60 90]"},
+		"no time":       {[][]*tfpb.Event{slices.Concat(secs(1), noTime, secs(5)), secs(2, 4, 6)}, "[10 40 20 40 50 60]"},
+		"then a resume": {[][]*tfpb.Event{secs(1, 3, 5), secs(2, 4), from(100, losses(9, 35, 36)...)}, "[10 20 30 35 36]"},
+		"resumed":       {[][]*tfpb.Event{secs(1, 2, 3, 4), slices.Concat(from(4.5, losses(9, 30, 30)...), secs(5))}, "[10 20 30 50]"},
+		// What a writer writes again, because its disk has failed, it has not done twice.
+		"written again": {[][]*tfpb.Event{secs(1, 2, 3), secs(2, 3, 4)}, "[10 20 30 40]"},
+		"same steps":    {[][]*tfpb.Event{secs(1, 2, 3), from(1.5, losses(9, 10, 20)[:1]...), from(1.6, losses(8, 10, 10)...)}, "[10 10 20 30]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fsys, run := fstest.MapFS{}, Run{Name: "."}
+			for i, events := range tc.files {
+				file := fmt.Sprintf("events.out.tfevents.%010d.h", i)
+				fsys[file] = eventsFile(t, events...)
+				run.Files = append(run.Files, file)
+			}
+			checkIndex(t, fsys, run)
+			d := ReadRun(fsys, run, nil)
+			checkOrder(t, "as it is", d.Lookup("loss"), tc.want)
+
+			var merged bytes.Buffer
+			if report, err := MergeRun(&merged, fsys, run, nil); err != nil || report.Purged != d.Purged {
+				t.Fatalf("merged: %+v, %v; %d were purged", report, err, d.Purged)
+			}
+			result := fstest.MapFS{"tfevents": {Data: merged.Bytes()}}
+			for _, mode := range []Purge{PurgeExact, PurgePython, KeepAll} {
+				d := ReadRun(result, Run{Files: []string{"tfevents"}}, &RunOptions{Purge: mode})
+				checkOrder(t, fmt.Sprint("merged, mode ", mode), d.Lookup("loss"), tc.want)
+			}
+		})
+	}
+}
+
+// checkOrder holds the steps of a series, however they are asked for, against the wanted ones.
+func checkOrder(t *testing.T, what string, s *Series, want string) {
+	t.Helper()
+	var points, times []int64
+	for p := range s.Points() {
+		points = append(points, p.Step)
+	}
+	for step := range s.Times() {
+		times = append(times, step)
+	}
+	if fmt.Sprint(points) != want || fmt.Sprint(times) != want {
+		t.Errorf("%s: points at steps %v, times of %v, want %s", what, points, times, want)
+		return
+	}
+	if first, last, ok := s.Ends(); !ok || first.Step != points[0] || last.Step != points[len(points)-1] {
+		t.Errorf("%s: ends at steps %d and %d of %s", what, first.Step, last.Step, want)
+	}
+}
