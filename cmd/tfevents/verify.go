@@ -111,6 +111,9 @@ func verifyFile(s *source, path string, report *reporter) (*fileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	if path == stdinName {
+		info.Bytes = size
+	}
 	for i := range info.Damage {
 		d := &info.Damage[i]
 		if d.Lost == 0 { // nothing follows
