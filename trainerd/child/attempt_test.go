@@ -23,13 +23,15 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
-// seesEnds is an observer that keeps the ends of starts.
+// seesEnds is an observer that keeps which starts there were, and how they ended.
 type seesEnds struct {
 	nobody
-	seen  []Exit
-	again []bool
+	started []int // attempts
+	seen    []Exit
+	again   []bool
 }
 
+func (s *seesEnds) Started(attempt int, _ *Checkpoint) { s.started = append(s.started, attempt) }
 func (s *seesEnds) Ended(e Exit, again bool, _ time.Duration) {
 	s.seen, s.again = append(s.seen, e), append(s.again, again)
 }

@@ -86,7 +86,7 @@ func TestFollowerEnds(t *testing.T) {
 				if log.String() != "" {
 					t.Errorf("a log that is not used has %s", log)
 				}
-				if len(ends.seen) != 1 || ends.again[0] || ends.seen[0].Attempt != 1 {
+				if !slices.Equal(ends.started, []int{1}) || len(ends.seen) != 1 || ends.again[0] || ends.seen[0].Attempt != 1 {
 					t.Errorf("the observer saw %+v", ends)
 				}
 				if files, err := filepath.Glob(filepath.Join(sv.Logdir, nodesDir, "*.reports*")); err != nil || len(files) > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
@@ -146,4 +147,27 @@ func TestTakeOverTheBest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTakesOverPausedJob has a job that is paused when its chief goes, and a node that has not ended the program yet: the
+// new chief says at once who it is, and that the job is paused.
+func TestTakesOverPausedJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starts := 0
+		sv, log := simulate(t, func(*simProgram) int { starts++; return 0 })
+		sv.Nodes, sv.Node = 3, 1
+		release := lead(t, sv.Logdir)
+		n := &nodes{own: 1, dir: filepath.Join(sv.Logdir, nodesDir)}
+		tellJob(t, sv.Logdir, func(j *jobState) { j.Phase, j.Paused = nodeEnded, true })
+		tellState(t, n, 2, nodeState{start: n.job().start, Phase: nodeRunning})
+		stop, end := begin(t, sv)
+		pass(30 * time.Second)
+		release()
+		pass(10 * time.Second)
+		if j := n.job(); j.Node != 1 || !j.Paused || starts > 0 {
+			t.Errorf("it says %+v after %d starts\n%s", j, starts, log)
+		}
+		stop()
+		end()
+	})
 }
