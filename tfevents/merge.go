@@ -124,10 +124,18 @@ func (m *merger) event(e *tfpb.Event, at place) error {
 			return nil
 		}
 	}
+	if !m.version { // as after damage: without it, TensorBoard takes each step back for a restart
+		m.version = true
+		m.write(&tfpb.Event{WallTime: e.GetWallTime(), What: &tfpb.Event_FileVersion{FileVersion: fileVersion}})
+	}
+	m.write(e)
+	return m.err
+}
+
+func (m *merger) write(e *tfpb.Event) {
 	if m.err = m.w.WriteEvent(e); m.err == nil {
 		m.written++
 	}
-	return m.err
 }
 
 // keptKey names what is walked: the points of a tag, or those of one file where several

@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -170,24 +170,29 @@ func TestFlippedElementIsDamage(t *testing.T) {
 }
 
 func FuzzUnpickle(f *testing.F) {
-	b, err := os.ReadFile(fixture + ".pt")
-	if err != nil {
-		f.Fatal(err)
+	for _, name := range []string{fixture + ".pt", "../../fixtures/torch/model.pt"} {
+		z, err := zip.OpenReader(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		defer z.Close()
+		for _, m := range z.File {
+			if !strings.HasSuffix(m.Name, "/data.pkl") {
+				continue
+			}
+			r, err := m.Open()
+			if err != nil {
+				f.Fatal(err)
+			}
+			pickle, err := io.ReadAll(r)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(pickle)
+		}
 	}
-	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		f.Fatal(err)
-	}
-	pickle, err := z.Open("state/data.pkl")
-	if err != nil {
-		f.Fatal(err)
-	}
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(pickle); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(text.Bytes())
 	f.Add([]byte(one("\x01", "\x00", "K\x01\x85", "K\x01\x85")))
+	f.Add([]byte("\x80\x03" + module("net.Net", text("w")+scalar, text("b")+scalar, text("b"), text("m")+object("net.Config", dict(text("w")+scalar), "K\x01")) + "."))
 	f.Fuzz(func(t *testing.T, pickle []byte) {
 		r, err := open(archive(t, zip.Store, string(pickle)))
 		if err != nil {

@@ -160,7 +160,7 @@ func writeCommand() *cli.Command {
 }
 
 func writeLines(c *cli.Context, w *tfrecord.Writer) error {
-	lines := bufio.NewReaderSize(c.App.Reader, 1<<16)
+	lines := bufio.NewReaderSize(&interruptible{ctx: c.Context, r: c.App.Reader}, 1<<16)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
 		if err != nil && err != io.EOF {

@@ -58,7 +58,11 @@ func (r *runEditor) survey(s *source, files []string) error {
 
 // copyTo writes what is left of the events of a file.
 func (r *runEditor) copyTo(w *tfrecord.Writer, s *source, from string) error {
+	out := damagedCopy{w: w}
 	_, err := s.eachRecord(from, func(_ int64, data []byte) error {
+		if err := out.intact(data); err != nil {
+			return err
+		}
 		data, keep, err := r.apply(data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", from, err)
@@ -67,7 +71,10 @@ func (r *runEditor) copyTo(w *tfrecord.Writer, s *source, from string) error {
 			return nil
 		}
 		return w.Write(data)
-	}, func(err error) { r.damage = append(r.damage, err) })
+	}, func(err error) {
+		out.damaged()
+		r.damage = append(r.damage, err)
+	})
 	return err
 }
 

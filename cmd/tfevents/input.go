@@ -73,7 +73,7 @@ func openWhole(c *cli.Context, path string) (*source, error) {
 }
 
 func newSource(c *cli.Context) *source {
-	return &source{ctx: c.Context, stdin: c.App.Reader, progress: screenOf(c).progress}
+	return &source{ctx: c.Context, stdin: &interruptible{ctx: c.Context, r: c.App.Reader}, progress: screenOf(c).progress}
 }
 
 // addPath adds the runs of one path. With other paths next to it, it is part of
@@ -193,11 +193,11 @@ func (s *source) open(path string) (*input, error) {
 		in.plain, in.compression = tfrecord.Inflate(&watched{s, s.stdin})
 		return in, nil
 	}
-	file, err := os.Open(path)
+	file, from, err := openFile(s.ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	in := &input{file: file, end: s.endOf(path, file)}
+	in := &input{file: file, from: from, end: s.endOf(path, file)}
 	in.plain, in.compression = tfrecord.Inflate(s.watch(in, 0))
 	return in, nil
 }
@@ -216,13 +216,14 @@ func (s *source) endOf(path string, file *os.File) int64 {
 
 // watch returns what reads a file from an offset on, where it is.
 func (s *source) watch(in *input, offset int64) io.Reader {
-	return &watched{s, io.LimitReader(in.file, in.end-offset)}
+	return &watched{s, io.LimitReader(in.from, in.end-offset)}
 }
 
 // input is a file that is read as one without compression.
 type input struct {
-	file        *os.File // nil for the standard input
-	end         int64    // of the file, see endOf
+	file        *os.File  // nil for the standard input
+	from        io.Reader // the file
+	end         int64     // of the file, see endOf
 	plain       io.Reader
 	compression tfrecord.Compression
 	size        int64 // read so far, of the plain stream

@@ -111,6 +111,9 @@ func verifyFile(s *source, path string, report *reporter) (*fileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	if path == stdinName {
+		info.Bytes = size
+	}
 	for i := range info.Damage {
 		d := &info.Damage[i]
 		if d.Lost == 0 { // nothing follows
@@ -148,6 +151,8 @@ type repairInfo struct {
 	DryRun  bool       `json:"dry_run,omitempty"`
 	Records int        `json:"records"`
 	Damage  []damageAt `json:"damage"`
+
+	VersionRestored bool `json:"version_restored,omitempty"`
 }
 
 func repair(c *cli.Context) error {
@@ -164,18 +169,21 @@ func repair(c *cli.Context) error {
 	}
 	report := newFullReporter(c)
 	info := repairInfo{File: to, DryRun: c.Bool("dry-run"), Damage: []damageAt{}}
+	var out damagedCopy
 	damaged := func(err error) {
+		out.damaged()
 		info.Damage = append(info.Damage, damageOf(err))
 		report.damaged(err)
 	}
 	err = newRecords(c, to, func(w *tfrecord.Writer) error {
+		out.w = w
 		_, err := s.eachRecord(from, func(offset int64, data []byte) error {
 			if err := proto.Unmarshal(data, new(tfpb.Event)); err != nil {
 				damaged(noEvent(from, offset, data, err))
 				return nil
 			}
 			info.Records++
-			return w.Write(data)
+			return errors.Join(out.intact(data), w.Write(data))
 		}, damaged)
 		if err == nil && info.Records == 0 {
 			err = fmt.Errorf("%w: %s has no intact record", errNothing, from)
@@ -185,7 +193,12 @@ func repair(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return printReport(c, info, "%s holds the %d intact records of %s; damaged places left out: %d", to, info.Records, from, report.count)
+	info.VersionRestored = out.restored
+	words := "%s holds the %d intact records of %s; damaged places left out: %d"
+	if out.restored {
+		words += "; the version at its beginning was lost, and written again"
+	}
+	return printReport(c, info, words, to, info.Records, from, report.count)
 }
 
 // printReport prints what a command has done: in words to people, or as JSON to
