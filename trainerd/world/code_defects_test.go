@@ -45,8 +45,8 @@ var codeDefects = []codeDefect{
 		old: "r.events.Restart(", new: `if planted("a logdir that was made again has no events") { return }; r.events.Restart(`},
 	{name: "early stopping forgets at a resume", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 16861446189175316451,
 		old: "if r.Metric == e.record.Metric", new: `if !planted("early stopping forgets at a resume") && r.Metric == e.record.Metric`},
-	{name: "a program without reports counts as one that does nothing", file: "trainerd/child/attempt.go", world: "TestChildWorld", seed: 17,
-		old: "trained := r.hasTrained()", new: `trained := r.hasTrained() && (e.Step >= 0 || !planted("a program without reports counts as one that does nothing"))`},
+	{name: "a checkpoint is passed over after one failure", file: "trainerd/child/attempt.go", world: "TestChildWorld", seed: 78,
+		old: "before == nil || !given.Is(before) {", new: `!planted("a checkpoint is passed over after one failure") && (before == nil || !given.Is(before)) {`},
 	{name: "a worker ignores a stop", file: "trainerd/child/follower.go", world: "TestChildWorld", seed: 4965,
 		old: "			stop, f.told = nil, time.Now()\n", new: `			stop = nil
 			if planted("a worker ignores a stop") {
