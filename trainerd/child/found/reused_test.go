@@ -429,18 +429,38 @@ func TestTurnsOnNodes(t *testing.T) {
 	}
 }
 
-// TestTurnsShownByDamage has names in turn, and a save that does not count before the first that does.
+// TestTurnsShownByDamage has names in turn, and a save that does not count before the first that does, or after it.
 func TestTurnsShownByDamage(t *testing.T) {
+	for _, damaged := range []string{"slot_1", "slot_0"} {
+		dir := t.TempDir()
+		s := openStore(t, dir, "slot_*")
+		for i, slot := range []string{"slot_1", "slot_0"} {
+			s.opts.Now = func() Moment { return Moment{Step: int64(56 + 4*i), Attempt: 1} }
+			text := childtest.TensorsOf(i)
+			if slot == damaged {
+				text = "{"
+			}
+			writeAt(t, dir, slot+".safetensors", text, 2-i)
+			if _, bad := s.Refresh(true); (len(bad) == 1) != (slot == damaged) {
+				t.Fatal(bad)
+			}
+		}
+		if s.Refresh(true); !s.Reuses() || newestOf(s) == damaged+".safetensors" {
+			t.Errorf("%s is damaged; reused: %v; the newest is %s", damaged, s.Reuses(), newestOf(s))
+		}
+	}
+}
+
+// TestFirstTurn has the save that shows how the numbers are used: it is announced without one.
+func TestFirstTurn(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, "slot_*")
-	s.opts.Now = func() Moment { return Moment{Step: 56, Attempt: 1} }
-	writeAt(t, dir, "slot_1.safetensors", "{", 2)
-	if _, bad := s.Refresh(true); len(bad) != 1 {
-		t.Fatal(bad)
-	}
-	s.opts.Now = func() Moment { return Moment{Step: 60, Attempt: 1} }
-	writeAt(t, dir, "slot_0.safetensors", childtest.TensorsOf(60), 1)
-	if s.Refresh(true); !s.Reuses() || newestOf(s) != "slot_0.safetensors" {
-		t.Errorf("reused: %v; the newest is %s", s.Reuses(), newestOf(s))
+	for i, slot := range []string{"slot_1", "slot_0"} {
+		s.opts.Now = func() Moment { return Moment{Step: int64(56 + 4*i), Attempt: 1} }
+		writeAt(t, dir, slot, childtest.TensorsOf(i), 2-i)
+		added, _ := s.Refresh(true)
+		if want := []int64{1, NoStep}[i]; !slices.Equal(steps(added), []int64{want}) {
+			t.Errorf("%s is announced as %v, want step %d", slot, steps(added), want)
+		}
 	}
 }

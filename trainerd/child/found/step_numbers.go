@@ -86,7 +86,7 @@ func (s *Store) learnNumbers() {
 // had reported when it had written one.
 func (s *Store) NoteReported(reached func(saved time.Time) int64) {
 	for k, c := range s.seen { // which may be verified now
-		if c.Reported() <= 0 {
+		if c.Reported() == 0 {
 			c.first.Step = reached(c.Saved)
 			s.seen[k] = c
 		}
@@ -100,7 +100,7 @@ func (s *Store) NoteReported(reached func(saved time.Time) int64) {
 
 // noteReported notes what the program had reported when it wrote a checkpoint, if that is not known.
 func (s *Store) noteReported(c *Checkpoint, reached int64) {
-	if c.Reported() > 0 || reached <= 0 {
+	if c.Reported() > 0 || reached == 0 {
 		return
 	}
 	c.first.Step = reached

@@ -205,3 +205,21 @@ func TestMeasureNoStep(t *testing.T) {
 		t.Errorf("its record has %v", r.Metrics)
 	}
 }
+
+// TestWhatIsKnownIsNotNotedAgain has a checkpoint of which it is known what had been reported, and one of which
+// nothing is said: neither is recorded again.
+func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
+	for reported, reached := range map[int64]int64{1: 5, 0: 0} {
+		dir := t.TempDir()
+		childtest.Write(t, filepath.Join(dir, "last.safetensors"), childtest.Tensors())
+		s := openStore(t, dir, "last.safetensors")
+		s.opts.Now = func() Moment { return Moment{Step: reported} }
+		s.Refresh(true)
+		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
+		s.NoteReported(func(time.Time) int64 { return reached })
+		c, seen := s.known[0], s.seen[s.known[0].key()]
+		if c.Reported() != reported || seen.Reported() != reported || len(s.Unrecorded()) > 0 {
+			t.Errorf("reported were %d, and %d later; %d are known, and %d seen", reported, reached, c.Reported(), seen.Reported())
+		}
+	}
+}
