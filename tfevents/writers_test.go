@@ -2,9 +2,11 @@ package tfevents
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -84,4 +86,39 @@ func checkOrder(t *testing.T, what string, s *Series, want string) {
 	if first, last, ok := s.Ends(); !ok || first.Step != points[0] || last.Step != points[len(points)-1] {
 		t.Errorf("%s: ends at steps %d and %d of %s", what, first.Step, last.Step, want)
 	}
+}
+
+// TestWritersAtTheSameTimeEndEarly has somebody who wants only some of the points, and a disk that takes only some of
+// the events.
+func TestWritersAtTheSameTimeEndEarly(t *testing.T) {
+	fsys, run := fstest.MapFS{}, Run{Name: "."}
+	for i, events := range [][]*tfpb.Event{secs(1, 3, 5, 7), secs(2, 4, 6, 8)} {
+		file := fmt.Sprintf("events.out.tfevents.%010d.h", i)
+		fsys[file] = eventsFile(t, events...)
+		run.Files = append(run.Files, file)
+	}
+	var steps []int64
+	for p := range ReadRun(fsys, run, nil).Lookup("loss").Points() {
+		if steps = append(steps, p.Step); len(steps) == 3 {
+			break
+		}
+	}
+	if fmt.Sprint(steps) != "[10 20 30]" {
+		t.Errorf("the first three points are at the steps %v", steps)
+	}
+	for room := range 4 {
+		if _, err := MergeRun(&fullWriter{room}, fsys, run, nil); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("room for %d writes: %v", room, err)
+		}
+	}
+}
+
+// fullWriter takes so many writes.
+type fullWriter struct{ room int }
+
+func (w *fullWriter) Write(b []byte) (int, error) {
+	if w.room--; w.room < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(b), nil
 }
