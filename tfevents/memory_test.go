@@ -51,14 +51,6 @@ func float32Of(v *tfpb.Summary_Value) (bits uint32, ok bool) {
 	return math.Float32bits(float32(x)), ok
 }
 
-func (s *memorySeries) unspare(step int64, wallTime float64, others spared) {
-	for _, p := range s.Points {
-		if p.Step == step && p.WallTime == wallTime && others.has(p.file) {
-			others[p.file] = false
-		}
-	}
-}
-
 func (s *memorySeries) drop(step int64, before int, others spared) int {
 	n := len(s.Points)
 	s.Points = slices.DeleteFunc(s.Points, func(p memoryPoint) bool {

@@ -34,16 +34,13 @@ type purgeable interface {
 	cut(step int64) (dropped int)
 	// beginsWith reports whether a float32 at a step is the first point, and not the only one.
 	beginsWith(step int64, number uint32) bool
-	// unspare takes out the spared files that have the very point at a step and a time:
-	// its writer began another file with what the disk may have lost of the one before.
-	unspare(step int64, wallTime float64, spared spared)
 	// drop drops all points of sessions before the given one that have at
 	// least the given step, but for those of the spared files.
 	drop(step int64, before int, spared spared) (dropped int)
 }
 
-// lifetime says when the first and the last event of a file were written.
-type lifetime struct{ first, last float64 }
+// lifetime says when a file was begun, by its version, and when its first and last event were written.
+type lifetime struct{ begun, first, last float64 }
 
 // spared reports by file, counted from 0, whether its points stay. Files after
 // the end do not.
@@ -86,7 +83,7 @@ func factsOf(e *tfpb.Event, values []*tfpb.Summary_Value) eventFacts {
 func (p *purger[S]) startFile() {
 	p.session++
 	p.restart = p.restart && p.silent
-	p.files = append(p.files, lifetime{first: math.NaN(), last: math.NaN()})
+	p.files = append(p.files, lifetime{begun: math.NaN(), first: math.NaN(), last: math.NaN()})
 }
 
 // file returns the number of the current file.
@@ -99,15 +96,22 @@ func (p *purger[S]) noteTime(e *eventFacts) {
 	if math.IsNaN(f.first) || e.time < f.first {
 		f.first = e.time
 	}
-	if e.version == "" && (math.IsNaN(f.last) || e.time > f.last) {
+	if e.version != "" {
+		f.begun = e.time
+	} else if math.IsNaN(f.last) || e.time > f.last {
 		f.last = e.time
 	}
 }
 
 // writingAt returns the earlier files whose writers were alive at a time, as
 // far as the clock that they share is right: they wrote events before it and
-// after it. Times of 0 are those of events that have none.
+// after it. Times of 0 are those of events that have none. What is older than the current
+// file its writer repeats, since a disk may have lost it with the file before: that
+// was no other's.
 func (p *purger[S]) writingAt(at float64) spared {
+	if at < p.files[p.file()].begun {
+		return nil
+	}
 	var alive spared
 	for i, f := range p.files[:p.file()] {
 		if at == 0 || !(f.first <= at && at < f.last) {
@@ -199,9 +203,7 @@ func (p *purger[S]) purgeTag(s S, step int64, number uint32, isNumber bool) (aga
 			return true
 		}
 		at.session, at.least = p.session, step
-		others := p.writingAt(p.time)
-		s.unspare(step, p.time, others)
-		p.purged += s.drop(step, p.session, others)
+		p.purged += s.drop(step, p.session, p.writingAt(p.time))
 	}
 	return false
 }

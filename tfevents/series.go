@@ -116,18 +116,6 @@ func (s *Series) beginsWith(step int64, number uint32) bool {
 	return first.step == step && first.form != formOther && first.number == number && s.points.tail.step > step
 }
 
-func (s *Series) unspare(step int64, wallTime float64, others spared) {
-	if others == nil {
-		return
-	}
-	s.points.eachOfFile(func(_ int, p *cell) bool {
-		if p.step == step && p.wallTime() == wallTime && others.has(p.file) {
-			others[p.file] = false
-		}
-		return true
-	})
-}
-
 func (s *Series) drop(step int64, before int, others spared) int {
 	if s.newest < before {
 		s.old = s.points.n // all of them

@@ -276,7 +276,7 @@ func TestStartSparesOtherWriters(t *testing.T) {
 			fsys, run := fstest.MapFS{}, Run{Name: "."}
 			for i, events := range tc.files {
 				name := fmt.Sprintf("events.out.tfevents.%010d.h", i)
-				fsys[name] = eventsFile(t, events...)
+				fsys[name] = eventsFile(t, begunAt(events[0].WallTime, events...)...)
 				run.Files = append(run.Files, name)
 			}
 			d := readInMemory(fsys, run, nil)

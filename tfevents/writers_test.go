@@ -22,12 +22,20 @@ func secs(seconds ...float64) (events []*tfpb.Event) {
 	return events
 }
 
+// begunAt returns the events of a file that was begun at that time.
+func begunAt(second float64, events ...*tfpb.Event) []*tfpb.Event {
+	version := &tfpb.Event{WallTime: second, What: &tfpb.Event_FileVersion{FileVersion: "brain.Event:2"}}
+	return slices.Concat([]*tfpb.Event{version}, events)
+}
+
 // TestWritersAtTheSameTime has writers that add to one tag in one folder, as the workers of
 // a reinforcement learning do: none resumes another. Readers and merged files have all
 // points, in the order of time.
 func TestWritersAtTheSameTime(t *testing.T) {
 	back := secs(1, 3, 5, 9)
 	back[2].WallTime = 2 // its clock was set back for a moment
+	rewound := slices.Concat(from(1, startAt(0)), secs(2, 3), from(4, startAt(0)),
+		from(5, losses(1, 10, 10)...), from(6, losses(1, 20, 20)...), from(7, losses(1, 30, 30)...))
 	noTime := secs(4)
 	noTime[0].WallTime = math.NaN()
 	for name, tc := range map[string]struct {
@@ -42,13 +50,18 @@ func TestWritersAtTheSameTime(t *testing.T) {
 		"then a resume": {[][]*tfpb.Event{secs(1, 3, 5), secs(2, 4), from(100, losses(9, 35, 36)...)}, "[10 20 30 35 36]"},
 		"resumed":       {[][]*tfpb.Event{secs(1, 2, 3, 4), slices.Concat(from(4.5, losses(9, 30, 30)...), secs(5))}, "[10 20 30 50]"},
 		// What a writer writes again, because its disk has failed, it has not done twice.
-		"written again": {[][]*tfpb.Event{secs(1, 2, 3), secs(2, 3, 4)}, "[10 20 30 40]"},
-		"same steps":    {[][]*tfpb.Event{secs(1, 2, 3), from(1.5, losses(9, 10, 20)[:1]...), from(1.6, losses(8, 10, 10)...)}, "[10 10 20 30]"},
+		"written again":           {[][]*tfpb.Event{secs(1, 2, 3), begunAt(3.5, secs(2, 3, 4)...)}, "[10 20 30 40]"},
+		"a rewound one again":     {[][]*tfpb.Event{rewound, begunAt(9, rewound...)}, "[10 20 30]"},
+		"written again once more": {[][]*tfpb.Event{rewound, begunAt(9, rewound...), begunAt(10, rewound...)}, "[10 20 30]"},
+		"same steps":              {[][]*tfpb.Event{secs(1, 2, 3), from(1.5, losses(9, 10, 20)[:1]...), from(1.6, losses(8, 10, 10)...)}, "[10 10 20 30]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fsys, run := fstest.MapFS{}, Run{Name: "."}
 			for i, events := range tc.files {
 				file := fmt.Sprintf("events.out.tfevents.%010d.h", i)
+				if events[0].GetFileVersion() == "" {
+					events = begunAt(events[0].WallTime, events...)
+				}
 				fsys[file] = eventsFile(t, events...)
 				run.Files = append(run.Files, file)
 			}
@@ -94,7 +107,7 @@ func TestWritersAtTheSameTimeEndEarly(t *testing.T) {
 	fsys, run := fstest.MapFS{}, Run{Name: "."}
 	for i, events := range [][]*tfpb.Event{secs(1, 3, 5, 7), secs(2, 4, 6, 8)} {
 		file := fmt.Sprintf("events.out.tfevents.%010d.h", i)
-		fsys[file] = eventsFile(t, events...)
+		fsys[file] = eventsFile(t, begunAt(events[0].WallTime, events...)...)
 		run.Files = append(run.Files, file)
 	}
 	var steps []int64
