@@ -136,15 +136,20 @@ func (s *Store) learnTurns() bool {
 		all = append(all, b.Checkpoint)
 	}
 	slices.SortFunc(all, byStep)
-	var first *Checkpoint // of those with higher numbers
+	const anyStart = -1
+	first := map[int]*Checkpoint{} // of those with higher numbers, by start
 	for i := len(all) - 1; i >= 0 && !s.reused; i-- {
 		c := &all[i]
-		if first != nil && fellBack(first, c) || c.again && c.Step != NoStep && !c.NamesStep() {
+		starts := []int{anyStart, c.first.Attempt}
+		fell := slices.ContainsFunc(starts, func(start int) bool { return first[start] != nil && fellBack(first[start], c) })
+		if fell || c.again && c.Step != NoStep && !c.NamesStep() {
 			s.tellByTime()
 			return true
 		}
-		if c.Reported() > 0 && (first == nil || c.Written().Before(first.Written())) {
-			first = c
+		for _, start := range starts {
+			if c.Reported() > 0 && (first[start] == nil || c.Written().Before(first[start].Written())) {
+				first[start] = c
+			}
 		}
 	}
 	return false

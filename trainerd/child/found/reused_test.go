@@ -464,3 +464,22 @@ func TestFirstTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestTurnsOfTheSameStart has names in turn whose first two were saved in an earlier start, when their numbers looked
+// like steps: that says nothing about those of this start.
+func TestTurnsOfTheSameStart(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir, "slot_*")
+	for i, save := range []struct {
+		slot     string
+		reported int64
+		start    int
+	}{{"slot_1", 3, 1}, {"slot_2", 4, 1}, {"slot_3", 6, 2}, {"slot_0", 7, 2}} {
+		s.opts.Now = func() Moment { return Moment{Step: save.reported, Attempt: save.start} }
+		writeAt(t, dir, save.slot, childtest.TensorsOf(i), 9-i)
+		s.Refresh(true)
+	}
+	if !s.Reuses() || newestOf(s) != "slot_0" {
+		t.Errorf("reused: %v; the newest is %s", s.Reuses(), newestOf(s))
+	}
+}
