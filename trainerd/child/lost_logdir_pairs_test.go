@@ -236,9 +236,11 @@ func removeAll(_ *testing.T, dir string) { deleteLogdir(dir) }
 func removeContents(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	childtest.Must(t, err)
+	if err != nil {
+		t.Error(err) // and no more: this is the program, which has to end
+	}
 	for _, e := range entries {
-		childtest.Must(t, os.RemoveAll(filepath.Join(dir, e.Name())))
+		deleteLogdir(filepath.Join(dir, e.Name()))
 	}
 }
 
