@@ -333,7 +333,7 @@ func TestFirstTokensAreLost(t *testing.T) {
 			for task := range workers - 1 {
 				startJob(t, set(task+1))
 			}
-			chief.log.await(t, "the model is alive", "msg=saved step=10 ")
+			chief.log.await(t, "the model is alive", "msg=saved step=1") // 10 or, on a slow machine, 18 or 117
 		})
 	}
 }
