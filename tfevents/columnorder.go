@@ -11,11 +11,14 @@ type timedCell struct {
 	until float64
 }
 
+// isMixed reports whether there are points of several files that were written at the same time.
+func (c *column) isMixed() bool { return c.mixed && len(c.parts) > 1 }
+
 // inOrder is each, but with the points of files that were written at the same time in the
 // order of time: one after the other, each file would lead back to where the one before
 // it began. Points of one file keep their order.
 func (c *column) inOrder(f func(p *cell) bool) {
-	if !c.mixed || len(c.parts) < 2 {
+	if !c.isMixed() {
 		c.each(f)
 		return
 	}
@@ -42,7 +45,7 @@ func (c *column) timed() []timedCell {
 
 // ends returns the first point and the last one of a column that has points.
 func (c *column) ends() (first, last cell) {
-	if !c.mixed || len(c.parts) < 2 {
+	if !c.isMixed() {
 		return c.first(), c.tail
 	}
 	all := c.timed()

@@ -14,7 +14,7 @@ import (
 // those that are read together, in the order of time: they were written at the same time,
 // and some tags are in several.
 func (m *merger) parts() (parts [][]int) {
-	m.together = slices.ContainsFunc(m.data.all, func(s *Series) bool { return s.points.mixed && len(s.points.parts) > 1 })
+	m.together = slices.ContainsFunc(m.data.all, func(s *Series) bool { return s.points.isMixed() })
 	last := math.Inf(-1) // time of the events of the files of the newest part
 	for i, f := range m.data.rule.files {
 		if n := len(parts) - 1; m.together && f.first < last {

@@ -28,7 +28,8 @@ const (
 	// each start. Points of a file that was written to both before and after
 	// that START or point stay: its writer was alive, so it was not the one that
 	// was resumed. Events that are older than their own file are none of another
-	// writer: they repeat what a disk may have lost. Graphs and other values that belong to the run as a whole stay.
+	// writer: they repeat what a disk may have lost. Graphs and other values that
+	// belong to the run as a whole stay.
 	PurgeExact Purge = iota
 	// PurgePython does what TensorBoard's Python loader does: each START
 	// except the first drops everything at its step or later, including

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/hdf5"
 	"github.com/trainerd/trainerd/ckptfmt/torch"
@@ -37,7 +38,7 @@ func checkContent(f io.ReaderAt, size int64, ext string) error {
 		return checkZeros(io.NewSectionReader(f, int64(len(head)), size))
 	case ext == ".distcp":
 		return checkShard(f, size, head)
-	case bytes.HasPrefix(head, []byte(zipHead)), bytes.HasPrefix(head, []byte(zipEnd)):
+	case isZip(string(head)):
 		return checkZip(f, size)
 	case ext == ".h5", ext == ".hdf5", ext == ".keras", bytes.HasPrefix(head, []byte(hdf5.Magic)):
 		return checkHDF5(f, size)
@@ -145,6 +146,11 @@ const (
 	zipHead = "PK\x03\x04"
 	zipEnd  = "PK\x05\x06"
 )
+
+// isZip reports whether a file begins as a zip archive does.
+func isZip(head string) bool {
+	return strings.HasPrefix(head, zipHead) || strings.HasPrefix(head, zipEnd)
+}
 
 // checkLegacy looks whether a file of the kind that PyTorch wrote before version 1.6 has all of its
 // storages.

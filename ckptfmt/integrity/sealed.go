@@ -79,5 +79,5 @@ func IsWholeFile(root *os.Root, names []string, name string) bool {
 		return false
 	}
 	begins := func(with string) bool { return strings.HasPrefix(string(head[:n]), with) }
-	return begins(zipHead) || begins(zipEnd) || begins(treeMagic) || begins(boosted) || isCompressed(strings.ToLower(path.Ext(name)), string(head[:n]))
+	return isZip(string(head[:n])) || begins(treeMagic) || begins(boosted) || isCompressed(strings.ToLower(path.Ext(name)), string(head[:n]))
 }

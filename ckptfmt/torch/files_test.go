@@ -65,7 +65,7 @@ func TestLegacyFiles(t *testing.T) {
 	}
 }
 
-// TestIsCut has files of the old kind whose end is missing, and others of which nothing is known.
+// TestIsCut has files of the old kind whose end is missing, and others that tell nothing about it.
 func TestIsCut(t *testing.T) {
 	const v = "M\xe9\x03"
 	const storage = "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x3f"

@@ -64,7 +64,7 @@ func (r *Reader) loadLegacy() error {
 	return r.nameAll(saved)
 }
 
-// findLegacy reads the pickles, of which it reads so many bytes at most, and where the storages are,
+// findLegacy reads so many bytes of the pickles at most, finds out where the storages are,
 // and returns what was saved.
 func (r *Reader) findLegacy(most int64) (saved any, err error) {
 	values, end, sizes, err := r.legacyPickles(most)

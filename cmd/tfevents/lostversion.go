@@ -32,8 +32,5 @@ func (d *damagedCopy) intact(data []byte) error {
 		return nil // the caller knows what is no event
 	}
 	d.restored = true
-	return d.w.Write(tfproto.Marshal(&tfpb.Event{WallTime: head.WallTime, What: &tfpb.Event_FileVersion{FileVersion: currentVersion}}))
+	return d.w.Write(tfproto.Marshal(&tfpb.Event{WallTime: head.WallTime, What: &tfpb.Event_FileVersion{FileVersion: version2}}))
 }
-
-// currentVersion is what every current writer puts into the first event.
-const currentVersion = "brain.Event:2"

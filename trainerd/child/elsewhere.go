@@ -1,7 +1,6 @@
 package child
 
 import (
-	"slices"
 	"time"
 
 	"github.com/trainerd/trainerd/trainerd/child/found"
@@ -28,8 +27,7 @@ func (r *run) warnOrder(known []Checkpoint) {
 	if len(known) == 0 || r.store.Reuses() {
 		return
 	}
-	newest := known[len(known)-1]
-	last := slices.MaxFunc(known, func(a, b Checkpoint) int { return a.Written().Compare(b.Written()) })
+	newest, last := known[len(known)-1], lastWritten(known)
 	if last.Step == found.NoStep || last.Written().Sub(newest.Written()) < copying {
 		return
 	}

@@ -29,5 +29,14 @@ func (r *run) policies() []retention.Policy {
 // wasPassedOver reports whether something was saved after the newest of some checkpoints: an earlier run may have
 // passed that over.
 func wasPassedOver(known []Checkpoint) bool {
-	return slices.ContainsFunc(known, func(c Checkpoint) bool { return c.Written().After(known[len(known)-1].Written()) })
+	if len(known) == 0 {
+		return false
+	}
+	newest, last := known[len(known)-1], lastWritten(known)
+	return last.Written().After(newest.Written())
+}
+
+// lastWritten returns the one of some checkpoints that was written last.
+func lastWritten(known []Checkpoint) Checkpoint {
+	return slices.MaxFunc(known, func(a, b Checkpoint) int { return a.Written().Compare(b.Written()) })
 }

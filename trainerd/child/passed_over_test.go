@@ -128,7 +128,7 @@ func TestStopWhilePassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log, given := cannotLoad(t, 0)
 		stop, end := begin(t, sv)
-		pass(18 * time.Second) // 3 of which are pauses
+		pass(18 * time.Second) // 3 are pauses
 		stop()
 		_, err := end()
 		if given() != "20 20 10" || err == nil || !strings.Contains(err.Error(), "stopped at step 12 without saving; it continues from step 10") {

@@ -131,6 +131,9 @@ func beginAgain(names []string) bool {
 // learnTurns finds out whether names take turns, or one is always the same: the program has
 // gone further, and the number has become lower, or has stayed. Those that do not count show that, too.
 func (s *Store) learnTurns() bool {
+	if s.reused {
+		return false
+	}
 	all := slices.Clone(s.known)
 	for _, b := range s.refused {
 		all = append(all, b.Checkpoint)
@@ -138,7 +141,7 @@ func (s *Store) learnTurns() bool {
 	slices.SortFunc(all, byStep)
 	const anyStart = -1
 	first := map[int]*Checkpoint{} // of those with higher numbers, by start
-	for i := len(all) - 1; i >= 0 && !s.reused; i-- {
+	for i := len(all) - 1; i >= 0; i-- {
 		c := &all[i]
 		starts := []int{anyStart, c.first.Attempt}
 		fell := slices.ContainsFunc(starts, func(start int) bool { return first[start] != nil && fellBack(first[start], c) })

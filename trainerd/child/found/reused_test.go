@@ -361,7 +361,7 @@ func TestVerifiedWhileNumbersTurn(t *testing.T) {
 	}
 }
 
-// TestOutdatedCopyStaysAway has names in turn, of which the first has a copy from when it was the only checkpoint, and
+// TestOutdatedCopyStaysAway has names in turn, the first with a copy from when it was the only checkpoint, and
 // a kill in the next save under that name. The copy, which a disk has given another time, is not what comes next.
 func TestOutdatedCopyStaysAway(t *testing.T) {
 	for what, tc := range map[string]struct {

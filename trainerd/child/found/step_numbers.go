@@ -114,16 +114,6 @@ func (s *Store) noteReported(c *Checkpoint, reached int64) {
 	}
 }
 
-// noteMeanwhile notes for new checkpoints what NoteReported was told while they were verified.
-func (s *Store) noteMeanwhile() {
-	for i := range s.known {
-		c := &s.known[i]
-		if at := s.seen[c.key()]; same(at, *c) {
-			s.noteReported(c, at.first.Step)
-		}
-	}
-}
-
 // NoteContinued notes that the program has continued from a checkpoint, which may not be verified yet, and its step,
 // if that was not known and the number in its name is none.
 func (s *Store) NoteContinued(from *Checkpoint, step int64) {

@@ -206,8 +206,8 @@ func TestMeasureNoStep(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownIsNotNotedAgain has a checkpoint of which it is known what had been reported, and one of which
-// nothing is said: neither is recorded again.
+// TestWhatIsKnownIsNotNotedAgain has a checkpoint with a known step of the reports, and one that no report is
+// about: neither is recorded again.
 func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
 	for reported, reached := range map[int64]int64{1: 5, 0: 0} {
 		dir := t.TempDir()

@@ -266,6 +266,9 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 			onTrial = append(onTrial, v.Checkpoint)
 		case v.err == nil:
 			s.count(v)
+			if seen := s.seen[k]; same(seen, v.Checkpoint) { // NoteReported may have been called meanwhile
+				s.noteReported(&v.Checkpoint, seen.first.Step)
+			}
 			added = append(added, v.Checkpoint)
 		default:
 			if r, ok := s.refused[k]; !ok || !same(r.Checkpoint, v.Checkpoint) {
@@ -281,7 +284,6 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 	s.known = slices.Concat(s.known, onTrial, added)
 	slices.SortFunc(s.known, byStep)
 	s.trustContinued()
-	s.noteMeanwhile()
 	return s.learnFrom(added), bad
 }
 
