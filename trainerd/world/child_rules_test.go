@@ -35,7 +35,9 @@ func (n *childNode) noteAnnounced(ctx context.Context, r slog.Record) error {
 		case strings.HasPrefix(r.Message, "a node has not ended the program in time"):
 			n.note(n.judgeWait(int(attrs["node"].Int64())))
 		case r.Message == "saved":
-			n.promise(n.stepOfSaved(attrs))
+			if step, known := n.stepOfSaved(attrs); known {
+				n.promise(step)
+			}
 		case strings.HasPrefix(r.Message, "loss is NaN; rewinding"):
 			n.takeBack(filepath.Join(n.dir, filepath.Dir(n.plan.way.pattern), attrs["to"].String())) // "to" is the base name
 		case r.Message == "cannot rewind to an earlier checkpoint": // a part of it may be done
@@ -67,17 +69,17 @@ func (l *childLife) set(change func()) {
 }
 
 // stepOfSaved returns the step of a checkpoint that was announced. Of one without a
-// number in its name there is a copy.
-func (l *childLife) stepOfSaved(attrs map[string]slog.Value) int64 {
+// number in its name there is a copy. It is not known of one that is there in part.
+func (l *childLife) stepOfSaved(attrs map[string]slog.Value) (step int64, known bool) {
 	if l.plan.way.counted {
 		step, err := stepInFile(attrs["checkpoint"].String())
-		if err != nil {
+		if err != nil && !(l.plan.parts && l.mayBePart()) {
 			l.note(broke("it has saved %s: %w", attrs["checkpoint"], err))
 		}
-		return step % poison
+		return step % poison, err == nil
 	}
 	if logged := attrs["step"]; logged.Kind() == slog.KindInt64 {
-		return logged.Int64()
+		return logged.Int64(), true
 	}
 	newest := l.promised
 	copies, _ := filepath.Glob(filepath.Join(l.dir, "trainerd.copies", "*", l.plan.way.pattern))
@@ -86,7 +88,7 @@ func (l *childLife) stepOfSaved(attrs map[string]slog.Value) int64 {
 			newest = max(newest, step)
 		}
 	}
-	return newest
+	return newest, true
 }
 
 func (l *childLife) promise(step int64) {
