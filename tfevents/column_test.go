@@ -37,11 +37,12 @@ func TestColumn(t *testing.T) {
 			if random.IntN(100) == 0 {
 				n, step := random.IntN(len(want)+1), random.Int64N(100)
 				before := len(want)
-				var others spared
+				var others writers
 				if random.IntN(2) == 0 {
-					others = spared{2: true, 200: random.IntN(2) == 0}
+					others = writers{some: true, alive: make([]bool, 201), files: make([]lifetime, 201)}
+					others.alive[2], others.alive[200] = true, random.IntN(2) == 0
 				}
-				old := slices.DeleteFunc(slices.Clone(want[:n]), func(p cell) bool { return p.step >= step && !others.has(p.file) })
+				old := slices.DeleteFunc(slices.Clone(want[:n]), func(p cell) bool { return p.step >= step && !others.spare(p.file, nil) })
 				want = append(old, want[n:]...)
 				if dropped := c.drop(n, step, others); dropped != before-len(want) {
 					t.Fatalf("seed %d: dropped %d, want %d", seed, dropped, before-len(want))

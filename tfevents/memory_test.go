@@ -34,8 +34,8 @@ func (s *memorySeries) cut(step int64) int {
 	return n - len(s.Points)
 }
 
-func (s *memorySeries) beginsWith(step int64, number uint32) bool {
-	if len(s.Points) < 2 || s.Points[0].Step != step || s.Points[len(s.Points)-1].Step <= step {
+func (s *memorySeries) beginsWith(step int64, number uint32, others writers) bool {
+	if len(s.Points) < 2 || others.spare(s.Points[0].file, s.isIn) || s.Points[0].Step != step || s.Points[len(s.Points)-1].Step <= step {
 		return false
 	}
 	first, ok := float32Of(s.Points[0].Value)
@@ -51,10 +51,15 @@ func float32Of(v *tfpb.Summary_Value) (bits uint32, ok bool) {
 	return math.Float32bits(float32(x)), ok
 }
 
-func (s *memorySeries) drop(step int64, before int, others spared) int {
+func (s *memorySeries) isIn(file int) bool {
+	return slices.ContainsFunc(s.Points, func(p memoryPoint) bool { return p.file == file })
+}
+
+func (s *memorySeries) drop(step int64, before int, others writers) int {
 	n := len(s.Points)
+	was := memorySeries{Points: slices.Clone(s.Points)}
 	s.Points = slices.DeleteFunc(s.Points, func(p memoryPoint) bool {
-		return p.Step >= step && p.session < before && !others.has(p.file)
+		return p.Step >= step && p.session < before && !others.spare(p.file, was.isIn)
 	})
 	return n - len(s.Points)
 }
@@ -110,7 +115,7 @@ func readInMemory(fsys fs.FS, run Run, o *RunOptions) *memoryRun {
 
 // readFile reads one file. Damage that is skipped goes to d.Damage.
 func (d *memoryRun) readFile(fsys fs.FS, name string, o *RunOptions) error {
-	d.startFile()
+	d.startFile(name)
 	skipped, err := eachRecord(fsys, name, o, func(data []byte, at int64) error {
 		e, err := decodeEvent(name, at, data)
 		if err != nil {

@@ -25,9 +25,11 @@ const (
 	// file. Without START, a point of a later file drops those of its own
 	// tag in earlier files at its step or later, unless it is the float32 with
 	// which the tag began, and the file's first of it: Lightning writes that at
-	// each start. Points of a file that was written to both before and after
-	// that START or point stay: its writer was alive, so it was not the one that
-	// was resumed. Events that are older than their own file are none of another
+	// each start. Points of another writer stay. A writer resumes what had ended
+	// when it wrote its first summary, or START: files that were written to both before
+	// and after that are those of others, and so are those that one of these has
+	// resumed, and those of a host, or with a suffix, that was at work at the same
+	// time as its own. Events that are older than their own file are none of another
 	// writer: they repeat what a disk may have lost. Graphs and other values that
 	// belong to the run as a whole stay.
 	PurgeExact Purge = iota

@@ -42,7 +42,7 @@ func (x *RunData) Update(files []string) (changed, ok bool) {
 		x.readFrom(len(x.files) - 1)
 	}
 	for _, name := range files[len(x.files):] {
-		x.rule.startFile()
+		x.rule.startFile(name)
 		x.files = append(x.files, indexedFile{name: name})
 		x.readFrom(len(x.files) - 1)
 	}
