@@ -1,6 +1,8 @@
 package tfevents
 
 import (
+	"bytes"
+	"fmt"
 	"io/fs"
 	"math"
 	"slices"
@@ -84,6 +86,7 @@ type memoryRun struct {
 	Purged int             // points dropped
 	Damage []error         // *CorruptError, and errors of files that cannot be read
 
+	read [][]byte // what was read of each file
 	purger[*memorySeries]
 }
 
@@ -116,7 +119,17 @@ func readInMemory(fsys fs.FS, run Run, o *RunOptions) *memoryRun {
 // readFile reads one file. Damage that is skipped goes to d.Damage.
 func (d *memoryRun) readFile(fsys fs.FS, name string, o *RunOptions) error {
 	d.startFile(name)
-	skipped, err := eachRecord(fsys, name, o, func(data []byte, at int64) error {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return fmt.Errorf("tfevents: %w", err)
+	}
+	defer file.Close()
+	begin := int64(0)
+	whole, _ := fs.ReadFile(fsys, name)
+	if o.Purge == PurgeExact {
+		begin = d.beginOf(whole)
+	}
+	next, skipped, err := o.eachRecordFrom(file, name, begin, func(data []byte, at int64) error {
 		e, err := decodeEvent(name, at, data)
 		if err != nil {
 			return err
@@ -127,8 +140,20 @@ func (d *memoryRun) readFile(fsys fs.FS, name string, o *RunOptions) error {
 		d.add(e)
 		return nil
 	})
+	d.read = append(d.read, whole[:next])
 	d.Damage = append(d.Damage, skipped...)
 	return err
+}
+
+// beginOf returns how much of a file is that of an earlier one.
+func (d *memoryRun) beginOf(whole []byte) (begin int64) {
+	for _, other := range d.read {
+		n := min(len(whole), len(other))
+		if n >= headSize && bytes.Equal(whole[:n], other[:n]) {
+			begin = max(begin, int64(n))
+		}
+	}
+	return begin
 }
 
 // add stores what e holds.

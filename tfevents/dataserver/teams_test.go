@@ -19,7 +19,8 @@ import (
 )
 
 // TestTeams has a server that looks again and again while the workers of a team write, are killed and go
-// back: after each look it says what one that has begun just now says. Records come in pieces.
+// back: after each look it says what one that has begun just now says. Records come in pieces, and
+// somebody makes backups.
 func TestTeams(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 4))
@@ -36,6 +37,8 @@ func TestTeams(t *testing.T) {
 					server.Load(t.Context())
 				case 8, 9, 10, 11, 12: // as when the system reports that a file has grown
 					server.loadNamed(t.Context(), map[string]struct{}{"run": {}})
+				case 13:
+					copyFile(t, name, name+".bak")
 				}
 			}
 		}
@@ -84,6 +87,17 @@ func appendTo(t *testing.T, name string, b []byte) {
 	}
 	defer f.Close()
 	if _, err := f.Write(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
