@@ -7,8 +7,12 @@ import (
 	"io/fs"
 )
 
-// headSize has room for the version at the beginning of a file, whose time tells it from others.
-const headSize = 64
+const (
+	// headSize has room for some events.
+	headSize = 512
+	// leastHead has room for the version at the beginning of a file, whose time tells it from others.
+	leastHead = 64
+)
 
 // skipCopied makes reading of a file that was not read yet begin after what it has in common with an
 // earlier one of which it is a copy, or which is a copy of it: people leave backups next to events files, or
@@ -18,7 +22,8 @@ func (x *RunData) skipCopied(i int, file fs.File) {
 	f.head = headOf(x.fsys, f.name, file)
 	for j := range x.files[:i] {
 		other := &x.files[j]
-		if len(f.head) < headSize || other.failed || !bytes.Equal(f.head, other.head) || other.next < max(headSize, f.next) {
+		n := min(len(f.head), len(other.head))
+		if n < leastHead || other.failed || !bytes.Equal(f.head[:n], other.head[:n]) || other.next < max(leastHead, f.next) {
 			continue
 		}
 		if n, same := inCommon(x.fsys, f.name, other.name, other.next); same {

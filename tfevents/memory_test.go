@@ -149,7 +149,7 @@ func (d *memoryRun) readFile(fsys fs.FS, name string, o *RunOptions) error {
 func (d *memoryRun) beginOf(whole []byte) (begin int64) {
 	for _, other := range d.read {
 		n := min(len(whole), len(other))
-		if n >= headSize && bytes.Equal(whole[:n], other[:n]) {
+		if n >= leastHead && bytes.Equal(whole[:n], other[:n]) {
 			begin = max(begin, int64(n))
 		}
 	}
