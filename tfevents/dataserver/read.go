@@ -2,6 +2,7 @@ package dataserver
 
 import (
 	"context"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -162,7 +163,7 @@ func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunDa
 		}
 		refs := new(tbdata.BlobReferenceSequence)
 		for at := range blobs {
-			key := blobKey{experiment, x.Name, series.Tag, p.Step, at}.String()
+			key := blobKey{experiment, x.Name, series.Tag, p.Step, at, math.Float64bits(p.WallTime)}.String()
 			if err := room.take(ctx, len(key)); err != nil {
 				return false, err
 			}

@@ -298,7 +298,7 @@ func TestGivenUp(t *testing.T) {
 }
 
 func FuzzBlobKey(f *testing.F) {
-	f.Add(blobKey{"", "run", "tag/ü", 1 << 60, 3}.String())
+	f.Add(blobKey{"", "run", "tag/ü", 1 << 60, 3, 0}.String())
 	f.Add("")
 	f.Add("WzEsMl0")
 	f.Fuzz(func(t *testing.T, text string) {
