@@ -47,6 +47,7 @@ func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfeve
 	if most == 0 {
 		return data
 	}
+	var before tfevents.Point
 	for p := range series.Points() {
 		v, ok := p.Scalar()
 		if !ok {
@@ -57,7 +58,10 @@ func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfeve
 				continue
 			}
 		}
-		if last := len(data.Step) - 1; last >= 0 && data.Step[last] == p.Step {
+		last := len(data.Step) - 1
+		repeats := last >= 0 && p.Repeats(before)
+		before = p
+		if repeats {
 			data.WallTime[last], data.Value[last] = p.WallTime, float32(v)
 			continue
 		}

@@ -190,6 +190,13 @@ func TestSeveralWriters(t *testing.T) {
 		appendEvents(t, second, point("both", 2*step+1, 0))
 	}
 	c.waitForSteps(".", "both", want...)
+	want = nil
+	for step := range int64(5) { // and at the same steps
+		appendEvents(t, first, point("same", step, 0))
+		appendEvents(t, second, point("same", step, 1))
+		want = append(want, step, step)
+	}
+	c.waitForSteps(".", "same", want...)
 }
 
 func TestSamplesBoundAnswers(t *testing.T) {

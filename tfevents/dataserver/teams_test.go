@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -26,7 +27,8 @@ func TestTeams(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		dir := t.TempDir()
 		server := serverOf(t, dir)
-		for _, r := range teamtest.New(random).Records {
+		team := teamtest.New(random)
+		for _, r := range team.Records {
 			name := filepath.Join(dir, "run", r.File)
 			for _, piece := range pieces(t, random, r) {
 				appendTo(t, name, piece)
@@ -43,7 +45,35 @@ func TestTeams(t *testing.T) {
 			}
 		}
 		checkAsNew(t, fmt.Sprintf("seed %d, at the end", seed), server, dir)
+		for _, tag := range teamtest.Tags {
+			var want []int64
+			for _, p := range team.Want(tag) {
+				want = append(want, p.Step)
+			}
+			if got := stepsOf(t, server, tag); !slices.Equal(got, want) {
+				t.Errorf("seed %d: %s is shown at the steps %v, want %v", seed, tag, got, want)
+			}
+		}
 	}
+}
+
+// stepsOf returns the steps of a tag of scalars or histograms that are shown.
+func stepsOf(t *testing.T, s *Server, tag string) []int64 {
+	t.Helper()
+	all := answersOf(t, s)
+	for _, x := range all[3].(*tbdata.ReadScalarsResponse).GetRuns()[0].GetTags() {
+		if x.GetTagName() == tag {
+			return x.GetData().GetStep()
+		}
+	}
+	for _, r := range all[5].(*tbdata.ReadTensorsResponse).GetRuns() {
+		for _, x := range r.GetTags() {
+			if x.GetTagName() == tag {
+				return x.GetData().GetStep()
+			}
+		}
+	}
+	return nil
 }
 
 func serverOf(t *testing.T, dir string) *Server {
