@@ -2,7 +2,6 @@ package tfevents
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 )
 
@@ -18,16 +17,19 @@ func (c *column) inOrder(f func(p *cell) bool) {
 		return
 	}
 	all := c.cursors()
-	heap.Init(&all)
+	slices.SortFunc(all, (*cursor).compare)
 	for len(all) > 0 {
-		if p := all[0].p; !f(&p) {
+		first, others := all[0], all[1:]
+		if p := first.p; !f(&p) {
 			return
 		}
-		if all[0].advance() {
-			heap.Fix(&all, 0)
-		} else {
-			heap.Pop(&all)
+		if !first.advance() {
+			all = others
+			continue
 		}
+		n, _ := slices.BinarySearchFunc(others, first, (*cursor).compare)
+		copy(all, others[:n])
+		all[n] = first
 	}
 }
 
@@ -58,7 +60,7 @@ type cursor struct {
 }
 
 // cursors returns one for each part of the column, at its first point.
-func (c *column) cursors() (all cursors) {
+func (c *column) cursors() (all []*cursor) {
 	block, passed := 0, 0 // points of the block
 	p, data := c.blocks[0].before, c.blocks[0].data
 	for i, part := range c.parts {
@@ -104,18 +106,4 @@ func (k *cursor) advance() bool {
 // compare says which of the current points of two parts goes first.
 func (k *cursor) compare(other *cursor) int {
 	return cmp.Or(cmp.Compare(k.until, other.until), cmp.Compare(k.part, other.part))
-}
-
-// cursors is a heap, the first point at its top.
-type cursors []*cursor
-
-func (c cursors) Len() int           { return len(c) }
-func (c cursors) Less(i, j int) bool { return c[i].compare(c[j]) < 0 }
-func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *cursors) Push(x any)        { *c = append(*c, x.(*cursor)) }
-func (c *cursors) Pop() any {
-	last := len(*c) - 1
-	k := (*c)[last]
-	*c = (*c)[:last]
-	return k
 }

@@ -194,13 +194,15 @@ func TestBlobs(t *testing.T) {
 			t.Errorf("blob %d: %d bytes in %d messages, %v", i, len(got), messages, err)
 		}
 	}
-	if text, err := base64.RawURLEncoding.DecodeString(refs[2].GetBlobKey()); err != nil || string(text) != `["e","b","image<1>",1,2,4611686018427387904]` {
+	if text, err := base64.RawURLEncoding.DecodeString(refs[2].GetBlobKey()); err != nil || string(text) != `["e","b","image<1>",1,2]` {
 		t.Errorf("the key is %s, %v", text, err)
 	}
 	encoded := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	for key, want := range map[string]codes.Code{
 		"*": codes.InvalidArgument, encoded("["): codes.InvalidArgument, encoded(`["e","b","t",1]`): codes.InvalidArgument,
-		encoded(`["e","b","image<1>",1,2]`):             codes.InvalidArgument,
+		encoded(`["e","b","image<1>",1,2,0]`):           codes.OK,
+		encoded(`["e","b","image<1>",1,2,7]`):           codes.NotFound,
+		encoded(`["e","b","image<1>",1,2,0,0]`):         codes.InvalidArgument,
 		encoded(`["e","b","t",1,"x",0]`):                codes.InvalidArgument,
 		blobKey{"", "c", "image<1>", 1, 0, 0}.String():  codes.NotFound,
 		blobKey{"", "b", "image", 1, 0, 0}.String():     codes.NotFound,

@@ -27,16 +27,19 @@ type blobKey struct {
 	experiment, run, tag string
 	step                 int64
 	index                int
-	wall                 uint64 // bits of the time of the point, which tells several at one step apart; 0: the last
+	wall                 uint64 // bits of the time of the point, if there are several at the step, else 0
 }
 
-// String returns the key as TensorBoard's own data server has it, and the time.
+// String returns the key as TensorBoard's own data server has it, and the time if there is one.
 func (k blobKey) String() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	// It cannot fail: all parts are strings and numbers.
-	_ = e.Encode([]any{k.experiment, k.run, k.tag, k.step, k.index, k.wall})
+	parts := []any{k.experiment, k.run, k.tag, k.step, k.index}
+	if k.wall != 0 {
+		parts = append(parts, k.wall)
+	}
+	_ = e.Encode(parts) // strings and numbers: it cannot fail
 	return base64.RawURLEncoding.EncodeToString(bytes.TrimSpace(b.Bytes()))
 }
 
@@ -50,8 +53,8 @@ func parseBlobKey(text string) (k blobKey, err error) {
 		return k, err
 	}
 	into := []any{&k.experiment, &k.run, &k.tag, &k.step, &k.index, &k.wall}
-	if len(parts) != len(into) {
-		return k, fmt.Errorf("has %d parts; want %d", len(parts), len(into))
+	if n := len(parts); n != len(into) && n != len(into)-1 {
+		return k, fmt.Errorf("has %d parts; want %d or %d", n, len(into)-1, len(into))
 	}
 	for i, p := range parts {
 		if err := json.Unmarshal(p, into[i]); err != nil {

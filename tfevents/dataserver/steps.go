@@ -35,6 +35,20 @@ func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point
 	return steps, nil
 }
 
+// repeatedSteps returns the steps at which a series has several points that are shown.
+func repeatedSteps(series *tfevents.Series) map[int64]bool {
+	several := make(map[int64]bool) // false once it was seen
+	var before *tfevents.Point
+	for p := range series.Points() {
+		if before == nil || !p.Repeats(*before) {
+			_, seen := several[p.Step]
+			several[p.Step] = seen
+		}
+		before = &p
+	}
+	return several
+}
+
 // eachStep calls f with the last point of each step and its value, and with the one before
 // it if f reports that this is of another kind. It ends with the first error.
 func (s *Server) eachStep(x *tfevents.RunData, steps [][]tfevents.Point, f func(tfevents.Point, *tfpb.Summary_Value) (shown bool, err error)) error {
