@@ -73,3 +73,62 @@ func TestCopyThatGrows(t *testing.T) {
 		t.Errorf("%d points of loss, want those of the one and what the copy has more", s.Len())
 	}
 }
+
+// failsOnceFS cannot open a file once, at the given time.
+type failsOnceFS struct {
+	fs.FS
+	left int
+}
+
+func (f *failsOnceFS) Open(name string) (fs.File, error) {
+	if f.left--; f.left == -1 {
+		return nil, fs.ErrPermission
+	}
+	return f.FS.Open(name)
+}
+
+// TestCopiesThatCannotBeCompared: a file that fails to be opened once more counts as one of its own. So does
+// one that is another only after the beginning.
+func TestCopiesThatCannotBeCompared(t *testing.T) {
+	var seconds []float64
+	for s := range 50 {
+		seconds = append(seconds, float64(2+s))
+	}
+	whole := eventsFile(t, begunAt(1, secs(seconds...)...)...).Data
+	other := eventsFile(t, begunAt(1, secs(append(seconds[:45:45], 100)...)...)...).Data
+	fsys, run := fstest.MapFS{"1": {Data: whole}, "2": {Data: whole}, "3": {Data: other}}, Run{Files: []string{"1", "2"}}
+	for _, fsys := range []fs.FS{fsys, onlyReads{fsys}} {
+		twice := 0
+		for n := range 8 {
+			s := ReadRun(&failsOnceFS{fsys, n}, run, nil).Lookup("loss")
+			if s.Len() != 50 && s.Len() != 100 {
+				t.Errorf("failure %d: %d points", n, s.Len())
+			}
+			twice += s.Len() / 100
+		}
+		if twice == 0 {
+			t.Error("no failure has kept the files from being compared")
+		}
+		if s := ReadRun(fsys, Run{Files: []string{"1", "3"}}, nil).Lookup("loss"); s.Len() != 96 {
+			t.Errorf("%d points of two files with the same beginning", s.Len())
+		}
+	}
+}
+
+// TestRepeats: a point that has the step of another writer's point does not repeat it.
+func TestRepeats(t *testing.T) {
+	one := begunAt(1, slices.Concat(secs(2), from(3, losses(1, 20, 20)...), from(6, losses(1, 60, 60)...))...)
+	other := begunAt(1, slices.Concat(from(4, losses(1, 20, 20)...), from(7, losses(1, 60, 60)...))...)
+	fsys := fstest.MapFS{"1": eventsFile(t, one...), "2": eventsFile(t, other...)}
+	for want, files := range map[string][]string{"[false true false]": {"1"}, "[false true false false false]": {"1", "2"}} {
+		var got []bool
+		var before Point
+		for p := range ReadRun(fsys, Run{Files: files}, nil).Lookup("loss").Points() {
+			got = append(got, len(got) > 0 && p.Repeats(before))
+			before = p
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%v: %v, want %s", files, got, want)
+		}
+	}
+}
