@@ -52,7 +52,7 @@ func TestCheckpointsBehindLink(t *testing.T) {
 }
 
 // TestWrittenOutOfOrder has checkpoints that are there before the first run: where the one with the highest number is
-// not the newest, that is said, unless their times differ by no more than a copy of the folder takes.
+// not the newest, that is said, unless their times differ by less than a copy of the folder takes.
 func TestWrittenOutOfOrder(t *testing.T) {
 	for _, tc := range []struct {
 		ages map[string]time.Duration
@@ -60,14 +60,16 @@ func TestWrittenOutOfOrder(t *testing.T) {
 	}{
 		{map[string]time.Duration{"ckpt-10": 0, "ckpt-20": time.Hour}, 1},
 		{map[string]time.Duration{"ckpt-10": time.Hour, "ckpt-20": 0}, 0},
+		{map[string]time.Duration{"ckpt-10": 0, "ckpt-20": time.Minute}, 1},
 		{map[string]time.Duration{"ckpt-10": 0, "ckpt-20": 50 * time.Second}, 0},
 		{map[string]time.Duration{"ckpt-20": 0}, 0},
 	} {
 		sv, _ := supervise(t, "resume 30")
 		log := newScreen()
 		sv.Log = logTo(log)
+		now := time.Now()
 		for name, age := range tc.ages {
-			file, at := filepath.Join(sv.Logdir, name), time.Now().Add(-age)
+			file, at := filepath.Join(sv.Logdir, name), now.Add(-age)
 			childtest.Write(t, file, "weights")
 			childtest.Must(t, os.Chtimes(file, at, at))
 		}

@@ -57,6 +57,7 @@ func TestPassedOver(t *testing.T) {
 		"two":         {retention.Last(2)},
 		"one of each": {retention.Last(1), retention.Steps{10}},
 		"one an hour": {retention.Last(1), retention.Every(time.Hour)},
+		"the best":    {retention.Last(1), retention.Best{Metric: "loss"}, retention.Steps{10}},
 	} {
 		for _, lasts := range []time.Duration{0, 10 * time.Second} {
 			for rewinds := range 2 {
@@ -186,4 +187,46 @@ func TestFailsOnceWithEach(t *testing.T) {
 			t.Errorf("Run = %v, given %q\n%s", err, given, log)
 		}
 	})
+}
+
+// TestPassedOverOnNodes has a job of two nodes that fails with its newest checkpoint on one of them, while the other
+// waits for it: both continue from the one before, and then from what was saved last.
+func TestPassedOverOnNodes(t *testing.T) {
+	for failing, name := range []string{"chief", "worker"} {
+		synctest.Test(t, func(t *testing.T) {
+			chief, log, given := cannotLoad(t, 10*time.Second)
+			chief.Retention = []retention.Policy{retention.Last(1), retention.Steps{10}}
+			on := chief.System.(*simulated)
+			program := on.program
+			starts := 0
+			on.program = func(p *simProgram) int {
+				if starts++; starts < 3 && failing == 1 {
+					p.sleep(time.Hour)
+				}
+				p.sleep(5 * time.Second)
+				return program(p)
+			}
+			var worker []string
+			other, otherLog := simulate(t, func(p *simProgram) int {
+				if worker = append(worker, p.variable("TRAINERD_STEP")); len(worker) < 3 && failing == 1 {
+					return 1
+				}
+				if len(worker) < 10 {
+					p.sleep(time.Hour)
+				}
+				return 0
+			})
+			other.Logdir = chief.Logdir
+			chief.Nodes, other.Nodes, other.Node = 2, 2, 1
+			_, endChief := begin(t, chief)
+			pass(time.Second)
+			_, endWorker := begin(t, other)
+			_, err := endChief()
+			_, errWorker := endWorker()
+			want := "20 20 10 12 14 16 18 20 22 24"
+			if err != nil || errWorker != nil || given() != want || strings.Join(worker, " ") != want {
+				t.Errorf("the %s fails: Run = %v, given %s; worker %v, %v; want %s\n%s\n%s", name, err, given(), errWorker, worker, want, log, otherLog)
+			}
+		})
+	}
 }

@@ -128,11 +128,14 @@ func parseInstances(raw json.RawMessage, m *predict.Model) (*request, error) {
 	}
 	columns := make(map[string][]any)
 	names := slices.Sorted(maps.Keys(m.Signature.GetInputs()))
-	rows := newRowObjects(m)
+	rows, within := newRowObjects(m), nestingOf(m.Schema)
 	for i, one := range list {
 		object, ok := one.(map[string]any)
 		if _, isBytes := object["b64"]; ok && isBytes && len(object) == 1 {
 			ok = false // a string
+		}
+		if ok {
+			object = within.flattened(object)
 		}
 		switch {
 		case ok && rows != nil && object["x"] == nil:

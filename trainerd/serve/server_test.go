@@ -191,6 +191,34 @@ func TestColumnNames(t *testing.T) {
 	}
 }
 
+// TestNestedInstances asks with objects and lists, as the rows of a JSON file have.
+func TestNestedInstances(t *testing.T) {
+	for _, words := range []bool{false, true} {
+		d, dir := flowers(words), t.TempDir()
+		d.Schema.Features[0].Name, d.Schema.Features[1].Name = "a.v.0", "a.v.1"
+		rest := ""
+		if words {
+			d.Schema.Features[2].Name = "b.c"
+			rest = `, "b": {"c": "red", "d": [1]}`
+		}
+		save(t, dir, logistic(1), d, 7)
+		s, _ := newServer(t, dir)
+		_, want := ask(s, "POST", predictPath, `{"instances": [{"a.v.0": 3, "a.v.1": "1970-01-13", "b.c": "red"}]}`)
+		for _, nested := range []string{
+			`{"a": {"v": [3, "1970-01-13"]}` + rest + `}`,
+			`{"a": {"v.0": 3, "v": {"1": "1970-01-13"}}` + rest + `}`,
+			`{"a.v": [3, "1970-01-13"]` + rest + `}`,
+		} {
+			if code, body := ask(s, "POST", predictPath, `{"instances": [`+nested+`]}`); code != 200 || body != want {
+				t.Errorf("%s: %d %s; want %s", nested, code, body, want)
+			}
+		}
+		if code, body := ask(s, "POST", predictPath, `{"instances": [{"a": {"v": [3]}`+rest+`}]}`); code != 400 || !strings.Contains(body, "a.v.1") {
+			t.Errorf("a short list: %d %s", code, body)
+		}
+	}
+}
+
 // TestAlike asks with names and words that only look like those of the model: composed, in two
 // characters, or with blanks that nobody sees.
 func TestAlike(t *testing.T) {

@@ -111,6 +111,23 @@ func TestSharedArgument(t *testing.T) {
 	}
 }
 
+// TestKeysTakeMemory has dicts with very many keys: a key takes little, but a long one is compared each time.
+func TestKeysTakeMemory(t *testing.T) {
+	begin := "\x80\x03" + text(strings.Repeat("a", 16<<10)) + "q\x010}("
+	for name, c := range map[string]struct {
+		items   string
+		refused bool
+	}{
+		"short":           {strings.Repeat(strings.Repeat("K\x01N", 100_000)+"u(", 5), false},
+		"long":            {strings.Repeat("h\x01N", 512), false},
+		"long, and often": {strings.Repeat("h\x01N", 4096), true},
+	} {
+		if _, _, err := pickle.Load(begin+c.items+"u.", none); (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestTuplesAsKeys has each kind of a tuple twice in a dict: as a value of Python that is equal, or
 // as one that nothing is known to be equal to.
 func TestTuplesAsKeys(t *testing.T) {

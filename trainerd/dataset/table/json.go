@@ -116,7 +116,9 @@ func newJSONRows(plain *bufio.Reader, o Options) (*Table, error) {
 		j.row.Fields = nil
 	}
 	j.known, j.row.Number = true, 0
-	return &Table{Options: o, Columns: j.names, next: j.next}, nil
+	t := &Table{Options: o, Columns: j.names, next: j.next}
+	t.spreadLists()
+	return t, nil
 }
 
 func (j *jsonRows) next() (*Row, error) {

@@ -18,7 +18,7 @@ func TestJSONShapes(t *testing.T) {
 		"an array in an object":          {`{"count": 2, "data": [{"a": 1, "b": "x"}, {"a": 2.50}], "tags": [1]}`, want},
 		"a row":                          {`{"a": 1, "b": "x"}`, "a,b\n1,x\n"},
 		"a row with an object":           {`{"a": 1, "b": {"c": 2, "d": 3}}`, "a,b.c,b.d\n1,2,3\n"},
-		"a row with lists":               {`{"a": [1, 2], "b": [3]}`, "a,b\n[1, 2],[3]\n"},
+		"a row with lists":               {`{"a": [1, 2], "b": [3]}`, "a.0,a.1,b.0\n1,2,3\n"},
 		"two rows":                       {"{\"a\": {\"0\": 1, \"1\": 2}}\n{\"a\": {\"0\": 3, \"1\": 4}}\n", "a.0,a.1\n1,2\n3,4\n"},
 		"rows of different lengths":      {`{"columns":["a","b"],"data":[[1,2],[3],[4]]}`, "columns,data\n[\"a\",\"b\"],[[1,2],[3],[4]]\n"},
 	} {

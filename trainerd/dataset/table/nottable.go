@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 )
 
@@ -25,7 +26,28 @@ func notTable(text []byte) *Error {
 			return &Error{Reason: other.what, Hint: other.hint}
 		}
 	}
+	if line, _, _ := bytes.Cut(text, []byte("\n")); isLIBSVM(string(line)) {
+		return &Error{Reason: "is LIBSVM, with the numbers of the columns in each row", Hint: "store the table as CSV or Parquet, with a field for each column"}
+	}
 	return nil
+}
+
+// isLIBSVM reports whether a line is one of LIBSVM, such as +1 3:0.5 7:1: a label, and numbers of columns with
+// their values. Times of day look like those, but have two digits after the colon.
+func isLIBSVM(line string) bool {
+	fields := strings.Fields(line)
+	if len(fields) < 2 || !IsNumber(fields[0]) {
+		return false
+	}
+	times := true
+	for _, field := range fields[1:] {
+		column, value, ok := strings.Cut(field, ":")
+		if _, err := strconv.ParseUint(column, 10, 32); err != nil || !ok || !IsNumber(value) {
+			return false
+		}
+		times = times && len(value) == 2
+	}
+	return !times
 }
 
 // afterComments returns a text from its first line that is neither blank nor a comment of

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +30,7 @@ type parquetRows struct {
 	open    parquet.Rows // of the current group, may be nil
 	batch   []parquet.Row
 	left    []parquet.Row // of batch, not yet given out
-	columns []int         // of the table, for each of the file; -1 for none
-	texts   []func(parquet.Value) string
+	columns []parquetColumn
 	width   int
 	row     Row
 }
@@ -54,21 +54,26 @@ func newParquet(f *os.File, o Options) (t *Table, err error) {
 	var columns []string
 	for i, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
-		if leaf.MaxRepetitionLevel > 0 {
-			p.columns = append(p.columns, -1)
-			p.texts = append(p.texts, nil)
-			continue
-		}
-		p.columns = append(p.columns, len(columns))
-		text := textOf(leaf.Node.Type())
+		column := parquetColumn{at: len(columns), text: textOf(leaf.Node.Type())}
 		if halves[i] {
-			text = halfText
+			column.text = halfText
 		}
-		p.texts = append(p.texts, text)
-		columns = append(columns, strings.Join(path, "."))
+		if leaf.MaxRepetitionLevel > 0 {
+			path = column.setList(path, leaf)
+		}
+		if path == nil {
+			column.at = -1
+		} else {
+			columns = append(columns, strings.Join(path, "."))
+		}
+		p.columns = append(p.columns, column)
 	}
 	p.width = len(columns)
-	return &Table{Options: o, Columns: names(columns), next: p.next, close: []func() error{p.close}}, nil
+	t = &Table{Options: o, Columns: names(columns), next: p.next, close: []func() error{p.close}}
+	if slices.ContainsFunc(p.columns, func(c parquetColumn) bool { return c.list }) {
+		t.spreadLists()
+	}
+	return t, nil
 }
 
 // rowGroups returns the groups that have rows.
@@ -139,9 +144,12 @@ func (p *parquetRows) next() (_ *Row, err error) {
 	p.row.Number++
 	p.row.Fields = append(p.row.Fields[:0], make([]string, p.width)...)
 	for _, v := range p.left[0] {
-		if c := v.Column(); c >= 0 && c < len(p.columns) && p.columns[c] >= 0 && !v.IsNull() {
-			p.row.Fields[p.columns[c]] = p.texts[c](v)
+		if c := v.Column(); c >= 0 && c < len(p.columns) && p.columns[c].at >= 0 {
+			p.columns[c].put(v, p.row.Fields)
 		}
+	}
+	for c := range p.columns {
+		p.columns[c].closeList(p.row.Fields)
 	}
 	p.left = p.left[1:]
 	return &p.row, nil

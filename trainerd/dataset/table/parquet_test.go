@@ -47,13 +47,13 @@ func TestParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tab.Close()
-	if diff := cmp.Diff([]string{"name", "n", "u", "yes", "inner.size", "day", "at", "price"}, tab.Columns); diff != "" {
+	if diff := cmp.Diff([]string{"name", "n", "u", "yes", "inner.size", "many.0", "many.1", "day", "at", "price"}, tab.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
 	rows, err := read(t, tab)
 	want := [][]string{
-		{word, "-1", "9223372036854775808", "true", "1.5", "2020-01-01", "2020-01-02T03:04:05Z", "-12.34"},
-		{"", "2", "3", "false", "-2", "1970-01-01", "2020-01-02", "0.05"},
+		{word, "-1", "9223372036854775808", "true", "1.5", "1", "2", "2020-01-01", "2020-01-02T03:04:05Z", "-12.34"},
+		{"", "2", "3", "false", "-2", "", "", "1970-01-01", "2020-01-02", "0.05"},
 	}
 	if diff := cmp.Diff(want, rows); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -220,6 +220,9 @@ func isClean(field string) bool {
 	if n := len(field) - 1; n > 0 && field[0] == field[n] && (field[0] == '"' || field[0] == '\'') {
 		return false // quotes of another dialect
 	}
+	if areAligned(field) {
+		return false
+	}
 	for i := range len(field) {
 		if strings.IndexByte(",;\t|", field[i]) >= 0 && (i+1 == len(field) || field[i+1] != ' ') {
 			_, decimal := plainNumber(field, ',', '.')
@@ -228,6 +231,16 @@ func isClean(field string) bool {
 		}
 	}
 	return true
+}
+
+// areAligned reports whether a field has several numbers, with blanks between them that
+// align columns.
+func areAligned(field string) bool {
+	if !strings.Contains(field, "  ") {
+		return false
+	}
+	numbers := strings.Fields(field)
+	return len(numbers) > 1 && !slices.ContainsFunc(numbers, func(n string) bool { return !IsNumber(n) && !IsMissing(n) })
 }
 
 // dialect returns what was found.
@@ -316,7 +329,7 @@ func hasHeader(rows [][]string, number func(string) string) bool {
 	}
 	repeated, seen := false, make(map[string]bool)
 	for c, name := range names {
-		if isNum(name) || seen[name] || name == "" && c > 0 {
+		if isNum(name) || seen[name] || c > 0 && IsMissing(name) {
 			repeated = repeated || isNum(name) || seen[name]
 			continue
 		}
