@@ -91,25 +91,25 @@ func (f *failsOnceFS) Open(name string) (fs.File, error) {
 // one that is another only after the beginning.
 func TestCopiesThatCannotBeCompared(t *testing.T) {
 	var seconds []float64
-	for s := range 50 {
+	for s := range 3000 { // more than is compared at a time
 		seconds = append(seconds, float64(2+s))
 	}
 	whole := eventsFile(t, begunAt(1, secs(seconds...)...)...).Data
-	other := eventsFile(t, begunAt(1, secs(append(seconds[:45:45], 100)...)...)...).Data
+	other := eventsFile(t, begunAt(1, secs(append(seconds[:2995:2995], 5000)...)...)...).Data
 	fsys, run := fstest.MapFS{"1": {Data: whole}, "2": {Data: whole}, "3": {Data: other}}, Run{Files: []string{"1", "2"}}
 	for _, fsys := range []fs.FS{fsys, onlyReads{fsys}} {
 		twice := 0
 		for n := range 8 {
 			s := ReadRun(&failsOnceFS{fsys, n}, run, nil).Lookup("loss")
-			if s.Len() != 50 && s.Len() != 100 {
+			if s.Len() != 3000 && s.Len() != 6000 {
 				t.Errorf("failure %d: %d points", n, s.Len())
 			}
-			twice += s.Len() / 100
+			twice += s.Len() / 6000
 		}
 		if twice == 0 {
 			t.Error("no failure has kept the files from being compared")
 		}
-		if s := ReadRun(fsys, Run{Files: []string{"1", "3"}}, nil).Lookup("loss"); s.Len() != 96 {
+		if s := ReadRun(fsys, Run{Files: []string{"1", "3"}}, nil).Lookup("loss"); s.Len() != 5996 {
 			t.Errorf("%d points of two files with the same beginning", s.Len())
 		}
 	}
