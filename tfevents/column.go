@@ -1,6 +1,7 @@
 package tfevents
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -36,7 +37,10 @@ type column struct {
 
 // part counts the neighbouring points that come from one file: a formSimple
 // does not hold its file.
-type part struct{ file, n int }
+type part struct {
+	file, n int
+	maxStep int64 // at least that of each
+}
 
 // block is a part of a column.
 type block struct {
@@ -86,8 +90,9 @@ func (c *column) add(p *cell) {
 	c.measure(p)
 	if last := len(c.parts) - 1; last >= 0 && c.parts[last].file == p.file {
 		c.parts[last].n++
+		c.parts[last].maxStep = max(c.parts[last].maxStep, p.step)
 	} else {
-		c.parts = append(c.parts, part{file: p.file, n: 1})
+		c.parts = append(c.parts, part{file: p.file, n: 1, maxStep: p.step})
 	}
 	steps := p.step - c.tail.step
 	data := b.data[:cap(b.data)] // room for the largest point
@@ -253,36 +258,45 @@ func (c *column) shorten(n int) {
 }
 
 // drop drops those of the first n points that have at least the given step and
-// are in no spared file, and returns how many.
-func (c *column) drop(n int, step int64, others spared) (dropped int) {
-	if step > c.maxStep {
+// are not of other writers, and returns how many. It takes note of others.
+func (c *column) drop(n int, step int64, others writers) (dropped int) {
+	if step > c.maxStep && (others.start || !others.some) {
 		return 0 // at once: each START asks this of all series
 	}
-	mixed := c.mixed
-	obsolete := func(i int, p *cell) bool {
-		reached := i < n && p.step >= step
-		mixed = mixed || reached && others.has(p.file)
-		return reached && !others.has(p.file)
+	var reached map[int]bool // of the files that lose points
+	before := 0
+	for _, part := range c.parts {
+		switch {
+		case before >= n:
+		case others.some && others.spare(part.file, c.isIn):
+			c.mixed = true
+		case part.maxStep >= step:
+			if reached == nil {
+				reached = make(map[int]bool)
+			}
+			reached[part.file] = true
+		}
+		before += part.n
 	}
-	found := false
-	c.eachOfFile(func(i int, p *cell) bool {
-		found = obsolete(i, p)
-		return i+1 < n && !found
-	})
-	if c.mixed = mixed; !found {
+	if reached == nil {
 		return 0
 	}
-	var kept column
+	kept := column{mixed: c.mixed}
 	c.eachOfFile(func(i int, p *cell) bool {
-		if !obsolete(i, p) {
+		if i >= n || p.step < step || !reached[p.file] {
 			kept.add(p)
 		}
 		return true
 	})
 	dropped = c.n - kept.n
-	kept.mixed = mixed
 	*c = kept
 	return dropped
+}
+
+// isIn reports whether there are points in a file.
+func (c *column) isIn(file int) bool {
+	_, is := slices.BinarySearchFunc(c.parts, file, func(p part, file int) int { return cmp.Compare(p.file, file) })
+	return is
 }
 
 // eachOfFile is each with the number of the point, and the file of all of them.

@@ -1,6 +1,7 @@
 package tfevents
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -37,11 +38,12 @@ func TestColumn(t *testing.T) {
 			if random.IntN(100) == 0 {
 				n, step := random.IntN(len(want)+1), random.Int64N(100)
 				before := len(want)
-				var others spared
+				var others writers
 				if random.IntN(2) == 0 {
-					others = spared{2: true, 200: random.IntN(2) == 0}
+					others = writers{some: true, alive: make([]bool, 201), files: make([]lifetime, 201)}
+					others.alive[2], others.alive[200] = true, random.IntN(2) == 0
 				}
-				old := slices.DeleteFunc(slices.Clone(want[:n]), func(p cell) bool { return p.step >= step && !others.has(p.file) })
+				old := slices.DeleteFunc(slices.Clone(want[:n]), func(p cell) bool { return p.step >= step && !others.spare(p.file, nil) })
 				want = append(old, want[n:]...)
 				if dropped := c.drop(n, step, others); dropped != before-len(want) {
 					t.Fatalf("seed %d: dropped %d, want %d", seed, dropped, before-len(want))
@@ -162,4 +164,48 @@ func checkSums(t *testing.T, c *column, want []cell) {
 		n++
 		return true
 	})
+}
+
+// TestColumnInOrder holds the order of several writers' points against a sort of all of them.
+func TestColumnInOrder(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 6))
+		c := column{mixed: true}
+		type timed struct {
+			cell
+			until float64
+		}
+		var want []timed
+		for file := range 2 + random.IntN(5) {
+			wall, until := 10*random.Float64(), math.Inf(-1)
+			for range random.IntN(600) {
+				wall += random.Float64() - 0.1
+				p := cell{step: random.Int64N(50), wall: math.Float64bits(wall), form: formSimple, number: random.Uint32(), file: file}
+				if random.IntN(3) == 0 {
+					p.form, p.offset, p.size = formNumber, random.Int64N(1000), 7
+				}
+				c.add(&p)
+				until = max(until, wall)
+				want = append(want, timed{p, until})
+			}
+		}
+		slices.SortStableFunc(want, func(a, b timed) int { return cmp.Compare(a.until, b.until) })
+		i := 0
+		c.inOrder(func(p *cell) bool {
+			if w := want[i]; p.step != w.step || p.wall != w.wall || p.number != w.number || p.file != w.file {
+				t.Fatalf("seed %d: point %d is %+v, want %+v", seed, i, *p, w)
+			}
+			i++
+			return true
+		})
+		if i != len(want) {
+			t.Fatalf("seed %d: %d points, want %d", seed, i, len(want))
+		}
+		if i == 0 {
+			continue
+		}
+		if first, last := c.ends(); first.number != want[0].number || last.number != want[i-1].number {
+			t.Errorf("seed %d: it ends with %+v and %+v", seed, first, last)
+		}
+	}
 }

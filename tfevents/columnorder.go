@@ -5,12 +5,6 @@ import (
 	"slices"
 )
 
-// timedCell is a point and the latest time up to it in its file.
-type timedCell struct {
-	cell
-	until float64
-}
-
 // isMixed reports whether there are points of several files that were written at the same time.
 func (c *column) isMixed() bool { return c.mixed && len(c.parts) > 1 }
 
@@ -22,25 +16,21 @@ func (c *column) inOrder(f func(p *cell) bool) {
 		c.each(f)
 		return
 	}
-	for _, p := range c.timed() {
-		if !f(&p.cell) {
+	all := c.cursors()
+	slices.SortFunc(all, (*cursor).compare)
+	for len(all) > 0 {
+		first, others := all[0], all[1:]
+		if p := first.p; !f(&p) {
 			return
 		}
-	}
-}
-
-func (c *column) timed() []timedCell {
-	all := make([]timedCell, 0, c.n)
-	c.eachOfFile(func(_ int, p *cell) bool {
-		one := timedCell{*p, p.wallTime()}
-		if n := len(all); n > 0 && all[n-1].file == p.file && !(one.until > all[n-1].until) {
-			one.until = all[n-1].until
+		if !first.advance() {
+			all = others
+			continue
 		}
-		all = append(all, one)
-		return true
-	})
-	slices.SortStableFunc(all, func(a, b timedCell) int { return cmp.Compare(a.until, b.until) })
-	return all
+		n, _ := slices.BinarySearchFunc(others, first, (*cursor).compare)
+		copy(all, others[:n])
+		all[n] = first
+	}
 }
 
 // ends returns the first point and the last one of a column that has points.
@@ -48,6 +38,72 @@ func (c *column) ends() (first, last cell) {
 	if !c.isMixed() {
 		return c.first(), c.tail
 	}
-	all := c.timed()
-	return all[0].cell, all[len(all)-1].cell
+	all := c.cursors()
+	first = slices.MinFunc(all, (*cursor).compare).p
+	for _, k := range all {
+		for k.advance() {
+		}
+	}
+	return first, slices.MaxFunc(all, (*cursor).compare).p
+}
+
+// cursor walks the points of one part of a column.
+type cursor struct {
+	p     cell    // the current one
+	until float64 // the latest time up to it
+	part  int
+	file  int
+
+	data   []byte  // after the current point, in the first block
+	blocks []block // the first is being read
+	left   int     // points after the current one
+}
+
+// cursors returns one for each part of the column, at its first point.
+func (c *column) cursors() (all []*cursor) {
+	block, passed := 0, 0 // points of the block
+	p, data := c.blocks[0].before, c.blocks[0].data
+	for i, part := range c.parts {
+		k := &cursor{p: p, part: i, file: part.file, data: data, blocks: c.blocks[block:], left: part.n}
+		k.advance()
+		k.until = k.p.wallTime()
+		all = append(all, k)
+		for skip := part.n; skip > 0; {
+			if rest := c.blocks[block].n - passed; skip < rest {
+				for ; skip > 0; skip-- {
+					data = p.next(data)
+					passed++
+				}
+			} else {
+				skip -= rest
+				if block, passed = block+1, 0; block < len(c.blocks) {
+					p, data = c.blocks[block].before, c.blocks[block].data
+				}
+			}
+		}
+	}
+	return all
+}
+
+// advance moves to the next point and reports whether there is one.
+func (k *cursor) advance() bool {
+	if k.left == 0 {
+		return false
+	}
+	k.left--
+	for len(k.data) == 0 {
+		k.blocks = k.blocks[1:]
+		k.p, k.data = k.blocks[0].before, k.blocks[0].data
+	}
+	k.data = k.p.next(k.data)
+	k.p.file = k.file
+	if wall := k.p.wallTime(); wall > k.until {
+		k.until = wall
+	}
+	return true
+}
+
+// compare says which of the current points of two parts goes first.
+func (k *cursor) compare(other *cursor) int {
+	return cmp.Or(cmp.Compare(k.until, other.until), cmp.Compare(k.part, other.part))
 }

@@ -1,6 +1,8 @@
 package tfevents
 
 import (
+	"bytes"
+	"fmt"
 	"io/fs"
 	"math"
 	"slices"
@@ -34,8 +36,8 @@ func (s *memorySeries) cut(step int64) int {
 	return n - len(s.Points)
 }
 
-func (s *memorySeries) beginsWith(step int64, number uint32) bool {
-	if len(s.Points) < 2 || s.Points[0].Step != step || s.Points[len(s.Points)-1].Step <= step {
+func (s *memorySeries) beginsWith(step int64, number uint32, others writers) bool {
+	if len(s.Points) < 2 || others.spare(s.Points[0].file, s.isIn) || s.Points[0].Step != step || s.Points[len(s.Points)-1].Step <= step {
 		return false
 	}
 	first, ok := float32Of(s.Points[0].Value)
@@ -51,10 +53,15 @@ func float32Of(v *tfpb.Summary_Value) (bits uint32, ok bool) {
 	return math.Float32bits(float32(x)), ok
 }
 
-func (s *memorySeries) drop(step int64, before int, others spared) int {
+func (s *memorySeries) isIn(file int) bool {
+	return slices.ContainsFunc(s.Points, func(p memoryPoint) bool { return p.file == file })
+}
+
+func (s *memorySeries) drop(step int64, before int, others writers) int {
 	n := len(s.Points)
+	was := memorySeries{Points: slices.Clone(s.Points)}
 	s.Points = slices.DeleteFunc(s.Points, func(p memoryPoint) bool {
-		return p.Step >= step && p.session < before && !others.has(p.file)
+		return p.Step >= step && p.session < before && !others.spare(p.file, was.isIn)
 	})
 	return n - len(s.Points)
 }
@@ -79,6 +86,7 @@ type memoryRun struct {
 	Purged int             // points dropped
 	Damage []error         // *CorruptError, and errors of files that cannot be read
 
+	read [][]byte // what was read of each file
 	purger[*memorySeries]
 }
 
@@ -110,8 +118,18 @@ func readInMemory(fsys fs.FS, run Run, o *RunOptions) *memoryRun {
 
 // readFile reads one file. Damage that is skipped goes to d.Damage.
 func (d *memoryRun) readFile(fsys fs.FS, name string, o *RunOptions) error {
-	d.startFile()
-	skipped, err := eachRecord(fsys, name, o, func(data []byte, at int64) error {
+	d.startFile(name)
+	file, err := fsys.Open(name)
+	if err != nil {
+		return fmt.Errorf("tfevents: %w", err)
+	}
+	defer file.Close()
+	begin := int64(0)
+	whole, _ := fs.ReadFile(fsys, name)
+	if o.Purge == PurgeExact {
+		begin = d.beginOf(whole)
+	}
+	next, skipped, err := o.eachRecordFrom(file, name, begin, func(data []byte, at int64) error {
 		e, err := decodeEvent(name, at, data)
 		if err != nil {
 			return err
@@ -122,8 +140,20 @@ func (d *memoryRun) readFile(fsys fs.FS, name string, o *RunOptions) error {
 		d.add(e)
 		return nil
 	})
+	d.read = append(d.read, whole[:next])
 	d.Damage = append(d.Damage, skipped...)
 	return err
+}
+
+// beginOf returns how much of a file is that of an earlier one.
+func (d *memoryRun) beginOf(whole []byte) (begin int64) {
+	for _, other := range d.read {
+		n := min(len(whole), len(other))
+		if n >= leastHead && bytes.Equal(whole[:n], other[:n]) {
+			begin = max(begin, int64(n))
+		}
+	}
+	return begin
 }
 
 // add stores what e holds.

@@ -46,13 +46,24 @@ func MergeRun(w io.Writer, fsys fs.FS, run Run, o *RunOptions) (*MergeReport, er
 	}
 	defer m.stop()
 	for _, files := range m.parts() {
-		for at, e := range eventsInOrder(fsys, run.Files, files, &opt) {
+		for at, e := range d.eventsInOrder(files) {
 			if err := m.event(e, at); err != nil {
 				return nil, fmt.Errorf("tfevents: merging %s: %w", run.Files[at.file], err)
 			}
 		}
 	}
+	if n := d.points() - m.met; n > 0 {
+		return nil, fmt.Errorf("tfevents: merging run %s: %d points are not there any more: a file has changed meanwhile; merge again", run.Name, n)
+	}
 	return &MergeReport{Events: m.written, Purged: d.Purged, Damage: d.Damage}, nil
+}
+
+// points counts the points of all series.
+func (x *RunData) points() (n int) {
+	for _, s := range x.Series {
+		n += s.Len()
+	}
+	return n
 }
 
 // place is where an event is.
@@ -85,6 +96,7 @@ type merger struct {
 	kept     map[keptKey]*keptPoints
 	together bool            // several files are read at a time
 	hasNamed map[string]bool // tags whose metadata has been written
+	met      int             // points
 	written  int
 	version  bool // a file_version has been written
 	started  bool // a START has been written
@@ -161,7 +173,11 @@ func (m *merger) keeps(tag string, at place, index int) bool {
 		k.p, k.ok = k.next()
 		m.kept[key] = k
 	}
-	return k.meets(at, index)
+	if !k.meets(at, index) {
+		return false
+	}
+	m.met++
+	return true
 }
 
 func (m *merger) keptValues(at place, s *tfpb.Summary) (kept []*tfpb.Summary_Value) {

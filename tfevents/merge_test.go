@@ -106,3 +106,30 @@ func TestMergeOfPartsOfEvents(t *testing.T) {
 		t.Errorf("merged (-got +want):\n%s", diff)
 	}
 }
+
+// goneFS has a file that is taken away once it was read.
+type goneFS struct {
+	fstest.MapFS
+	name string
+	gone bool
+}
+
+func (f *goneFS) Open(name string) (fs.File, error) {
+	if name == f.name {
+		if f.gone {
+			return nil, fs.ErrNotExist
+		}
+		f.gone = true
+	}
+	return f.MapFS.Open(name)
+}
+
+// A merged file that lacks points because a file was taken away meanwhile is no success.
+func TestMergeOfAFileThatIsTakenAway(t *testing.T) {
+	files := fstest.MapFS{"a.tfevents": eventsFile(t, losses(1, 1, 3)...), "b.tfevents": eventsFile(t, losses(2, 4, 8)...)}
+	fsys := &goneFS{MapFS: files, name: "b.tfevents"}
+	report, err := MergeRun(new(bytes.Buffer), fsys, Run{Name: "a", Files: []string{"a.tfevents", "b.tfevents"}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "run a: 5 points") {
+		t.Errorf("merged: %+v, %v", report, err)
+	}
+}

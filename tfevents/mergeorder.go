@@ -2,7 +2,6 @@ package tfevents
 
 import (
 	"errors"
-	"io/fs"
 	"iter"
 	"math"
 	"slices"
@@ -17,7 +16,7 @@ func (m *merger) parts() (parts [][]int) {
 	m.together = slices.ContainsFunc(m.data.all, func(s *Series) bool { return s.points.isMixed() })
 	last := math.Inf(-1) // time of the events of the files of the newest part
 	for i, f := range m.data.rule.files {
-		if n := len(parts) - 1; m.together && f.first < last {
+		if n := len(parts) - 1; m.together && n >= 0 && !(f.first >= last) { // or without an event
 			parts[n] = append(parts[n], i)
 		} else {
 			parts = append(parts, []int{i})
@@ -47,14 +46,14 @@ func (s *source) advance() (ok bool) {
 
 // eventsInOrder returns the events of files, by their numbers: those of one file in their
 // order, those of several in the order of time. Their damage is known already.
-func eventsInOrder(fsys fs.FS, names []string, files []int, o *RunOptions) iter.Seq2[place, *tfpb.Event] {
+func (x *RunData) eventsInOrder(files []int) iter.Seq2[place, *tfpb.Event] {
 	if len(files) == 1 {
-		return eventsOf(fsys, names, files[0], o)
+		return x.eventsOf(files[0])
 	}
 	return func(yield func(place, *tfpb.Event) bool) {
 		var sources []*source
 		for _, file := range files {
-			next, stop := iter.Pull2(eventsOf(fsys, names, file, o))
+			next, stop := iter.Pull2(x.eventsOf(file))
 			defer stop()
 			if s := (&source{next: next, until: math.Inf(-1)}); s.advance() {
 				sources = append(sources, s)
@@ -80,11 +79,18 @@ func eventsInOrder(fsys fs.FS, names []string, files []int, o *RunOptions) iter.
 
 var errEnough = errors.New("no more is wanted")
 
-func eventsOf(fsys fs.FS, names []string, file int, o *RunOptions) iter.Seq2[place, *tfpb.Event] {
+// eventsOf returns the events of a file, without those that another file has too.
+func (x *RunData) eventsOf(file int) iter.Seq2[place, *tfpb.Event] {
+	f := &x.files[file]
 	return func(yield func(place, *tfpb.Event) bool) {
+		in, err := x.fsys.Open(f.name)
+		if err != nil {
+			return
+		}
+		defer in.Close()
 		// Damage was recorded by the first reading.
-		_, _ = eachRecord(fsys, names[file], o, func(data []byte, at int64) error {
-			e, err := decodeEvent(names[file], at, data)
+		_, _, _ = x.o.eachRecordFrom(in, f.name, f.begin, func(data []byte, at int64) error {
+			e, err := decodeEvent(f.name, at, data)
 			if err != nil {
 				return err
 			}

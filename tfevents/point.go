@@ -11,6 +11,12 @@ type Point struct {
 	cell   cell
 }
 
+// Repeats reports whether the point before it in the series is at the same step, and of the
+// same writer: TensorBoard's data server shows the last of such points only.
+func (p Point) Repeats(before Point) bool {
+	return p.Step == before.Step && (p.cell.file == before.cell.file || !p.series.points.isMixed())
+}
+
 // Size returns how many bytes the value of the point takes, encoded.
 func (p Point) Size() int {
 	if p.cell.form == formSimple {

@@ -15,7 +15,6 @@ type purger[S purgeable] struct {
 	version  float64 // of the events, as the last file_version says
 	started  bool    // a START was seen
 	lastStep int64   // of the last summary
-	time     float64 // of the event that is stored
 
 	files     []lifetime // of those that were begun, the current one last
 	session   int        // counts files and STARTs
@@ -23,7 +22,9 @@ type purger[S purgeable] struct {
 	restart   bool       // restarted is set
 	resumed   int        // the session of that START
 	silent    bool       // it has written no summary yet
-	others    spared     // files that were written to when the session began
+	others    writers    // that it does not concern
+	met       bool       // the current file has had a summary at a time
+	alive     writers    // when that came
 }
 
 // purgeable is a series that a purger drops points of.
@@ -32,21 +33,13 @@ type purgeable interface {
 	progress() *progress
 	// cut drops the points at the end that have at least the given step.
 	cut(step int64) (dropped int)
-	// beginsWith reports whether a float32 at a step is the first point, and not the only one.
-	beginsWith(step int64, number uint32) bool
+	// beginsWith reports whether a float32 at a step is the first point, and not the only one,
+	// and not one of another writer.
+	beginsWith(step int64, number uint32, others writers) bool
 	// drop drops all points of sessions before the given one that have at
-	// least the given step, but for those of the spared files.
-	drop(step int64, before int, spared spared) (dropped int)
+	// least the given step, but for those of other writers.
+	drop(step int64, before int, others writers) (dropped int)
 }
-
-// lifetime says when a file was begun, by its version, and when its first and last event were written.
-type lifetime struct{ begun, first, last float64 }
-
-// spared reports by file, counted from 0, whether its points stay. Files after
-// the end do not.
-type spared []bool
-
-func (s spared) has(file int) bool { return file < len(s) && s[file] }
 
 // progress says how far a series has got.
 type progress struct {
@@ -78,58 +71,10 @@ func factsOf(e *tfpb.Event, values []*tfpb.Summary_Value) eventFacts {
 	}
 }
 
-// startFile begins a new session: no writer appends to a file that it did not
-// begin. A writer whose disk has failed after its START continues in the next file.
-func (p *purger[S]) startFile() {
-	p.session++
-	p.restart = p.restart && p.silent
-	p.files = append(p.files, lifetime{begun: math.NaN(), first: math.NaN(), last: math.NaN()})
-}
-
-// file returns the number of the current file.
-func (p *purger[S]) file() int { return len(p.files) - 1 }
-
-// noteTime takes note of an event in the current file. The version says only when the file
-// was begun.
-func (p *purger[S]) noteTime(e *eventFacts) {
-	f := &p.files[p.file()]
-	if math.IsNaN(f.first) || e.time < f.first {
-		f.first = e.time
-	}
-	if e.version != "" {
-		f.begun = e.time
-	} else if math.IsNaN(f.last) || e.time > f.last {
-		f.last = e.time
-	}
-}
-
-// writingAt returns the earlier files whose writers were alive at a time, as
-// far as the clock that they share is right: they wrote events before it and
-// after it. Times of 0 are those of events that have none. What is older than the current
-// file its writer repeats, since a disk may have lost it with the file before: that
-// was no other's.
-func (p *purger[S]) writingAt(at float64) spared {
-	if at < p.files[p.file()].begun {
-		return nil
-	}
-	var alive spared
-	for i, f := range p.files[:p.file()] {
-		if at == 0 || !(f.first <= at && at < f.last) {
-			continue
-		}
-		if alive == nil {
-			alive = make(spared, p.file())
-		}
-		alive[i] = true
-	}
-	return alive
-}
-
 // purgeFor drops what an event that is about to be stored makes obsolete in
 // other tags. It reports whether its own tags lose their points at its step and
 // after it, too.
 func (p *purger[S]) purgeFor(e *eventFacts) (own bool) {
-	p.time = e.time
 	p.noteTime(e)
 	switch p.mode {
 	case PurgePython:
@@ -165,11 +110,14 @@ func (p *purger[S]) purgeExact(e *eventFacts) {
 	if e.start {
 		p.session++
 		p.restart, p.restarted, p.resumed, p.silent = true, e.step, p.session, true
-		p.others = p.writingAt(e.time)
+		p.others = p.startFor(e)
 		if e.step < math.MaxInt64 {
 			p.dropAll(e.step+1, true)
 		}
 		return
+	}
+	if e.summary {
+		p.meet(e)
 	}
 	if p.restart && e.summary && e.step == p.restarted {
 		p.restart = false
@@ -181,7 +129,7 @@ func (p *purger[S]) purgeExact(e *eventFacts) {
 // purgeOwn drops the points of a tag at a step and after it.
 func (p *purger[S]) purgeOwn(tag string, step int64) {
 	if s, ok := p.byTag[tag]; ok {
-		p.purged += s.drop(step, math.MaxInt, nil)
+		p.purged += s.drop(step, math.MaxInt, writers{})
 	}
 }
 
@@ -198,12 +146,12 @@ func (p *purger[S]) purgeTag(s S, step int64, number uint32, isNumber bool) (aga
 		if at.ofRun || at.session == p.session && step >= at.least {
 			return false
 		}
-		if at.session != p.session && isNumber && s.beginsWith(step, number) {
+		if at.session != p.session && isNumber && s.beginsWith(step, number, p.alive) {
 			p.purged++
 			return true
 		}
 		at.session, at.least = p.session, step
-		p.purged += s.drop(step, p.session, p.writingAt(p.time))
+		p.purged += s.drop(step, p.session, p.alive)
 	}
 	return false
 }
@@ -212,7 +160,7 @@ func (p *purger[S]) purgeTag(s S, step int64, number uint32, isNumber bool) (aga
 // of the newest START and later ones stay, those of others that wrote at the same time,
 // and what belongs to the run as a whole.
 func (p *purger[S]) dropAll(step int64, exact bool) {
-	before, others := math.MaxInt, spared(nil)
+	before, others := math.MaxInt, writers{}
 	if exact {
 		before, others = p.resumed, p.others
 	}

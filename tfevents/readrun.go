@@ -25,9 +25,11 @@ const (
 	// file. Without START, a point of a later file drops those of its own
 	// tag in earlier files at its step or later, unless it is the float32 with
 	// which the tag began, and the file's first of it: Lightning writes that at
-	// each start. Points of a file that was written to both before and after
-	// that START or point stay: its writer was alive, so it was not the one that
-	// was resumed. Events that are older than their own file are none of another
+	// each start. Points of another writer stay. A writer resumes what had ended
+	// when it wrote its first summary, or START: files that were written to both before
+	// and after that are those of others, and so are those that one of these has
+	// resumed, and those of a host, or with a suffix, that was at work at the same
+	// time as its own. Events that are older than their own file are none of another
 	// writer: they repeat what a disk may have lost. Graphs and other values that
 	// belong to the run as a whole stay.
 	PurgeExact Purge = iota
@@ -57,22 +59,10 @@ func (o *RunOptions) reads(name string) bool {
 	return o.Purge != PurgePython || !strings.HasSuffix(name, ".profile-empty")
 }
 
-// eachRecord calls f with the records of a file and their offsets, as far as
-// the purge mode's model reads it, and returns the damage that it has skipped,
-// among which may be what f returns.
-func eachRecord(fsys fs.FS, name string, o *RunOptions, f func(data []byte, at int64) error) (skipped []error, err error) {
-	file, err := fsys.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("tfevents: %w", err)
-	}
-	defer file.Close()
-	_, skipped, err = o.eachRecordFrom(file, name, 0, f)
-	return skipped, err
-}
-
-// eachRecordFrom is eachRecord for what is at the given offset of a file that
-// is open, which it moves to. It returns where reading may continue once the
-// file has changed: at its end, or at the beginning of what is not a record yet.
+// eachRecordFrom calls f with the records of a file that is open and their offsets, from the
+// given one on, as far as the purge mode's model reads it. It returns where reading may
+// continue once the file has changed, at its end or at the beginning of what is not a record
+// yet, and the damage that it has skipped, among which may be what f returns.
 func (o *RunOptions) eachRecordFrom(file fs.File, name string, from int64, f func(data []byte, at int64) error) (next int64, skipped []error, err error) {
 	if err := seek(file, from); err != nil {
 		return from, nil, fmt.Errorf("tfevents: %w", err)

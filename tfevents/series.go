@@ -108,15 +108,15 @@ func (s *Series) progress() *progress { return &s.at }
 
 func (s *Series) cut(step int64) int { return s.points.cut(step) }
 
-func (s *Series) beginsWith(step int64, number uint32) bool {
-	if s.points.n == 0 {
+func (s *Series) beginsWith(step int64, number uint32, others writers) bool {
+	if s.points.n == 0 || others.spare(s.points.parts[0].file, s.points.isIn) {
 		return false
 	}
 	first := s.points.first()
 	return first.step == step && first.form != formOther && first.number == number && s.points.tail.step > step
 }
 
-func (s *Series) drop(step int64, before int, others spared) int {
+func (s *Series) drop(step int64, before int, others writers) int {
 	if s.newest < before {
 		s.old = s.points.n // all of them
 	}

@@ -345,7 +345,7 @@ func TestPurgeOldVersion(t *testing.T) {
 func TestPurgeAndTheGraph(t *testing.T) {
 	fsys := fstest.MapFS{
 		"a.tfevents": eventsFile(t, append([]*tfpb.Event{graphAt(0), startAt(0)}, losses(1, 1, 3)...)...),
-		"b.tfevents": eventsFile(t, graphAt(0), startAt(0)),
+		"b.tfevents": eventsFile(t, from(5, graphAt(0), startAt(0))...),
 	}
 	run := Run{Files: []string{"a.tfevents", "b.tfevents"}}
 	for mode, want := range map[Purge]int{PurgeExact: 2, PurgePython: 0, PurgeDataServer: 1, KeepAll: 2} {

@@ -21,6 +21,8 @@ type indexedFile struct {
 	damage []error     // up to there, and what could not be read after it
 	ended  bool        // nothing more is read of it, as the purge mode's model does
 	failed bool        // the system could not read all of it, which it may later
+	head   []byte      // its beginning
+	begin  int64       // what is before is that of another file
 }
 
 // Update adds new files of the run, and what was appended to the last one. It reads nothing
@@ -42,7 +44,7 @@ func (x *RunData) Update(files []string) (changed, ok bool) {
 		x.readFrom(len(x.files) - 1)
 	}
 	for _, name := range files[len(x.files):] {
-		x.rule.startFile()
+		x.rule.startFile(name)
 		x.files = append(x.files, indexedFile{name: name})
 		x.readFrom(len(x.files) - 1)
 	}
@@ -63,7 +65,7 @@ func (x *RunData) compare(files []string) (grown, ok bool) {
 		}
 		changed, ok := f.changed(x.fsys)
 		last := i == len(x.files)-1
-		if !ok || changed && !last {
+		if !ok || changed && (!last || f.begin > 0) {
 			return false, false
 		}
 		grown = changed
@@ -159,6 +161,9 @@ func (x *RunData) readFrom(i int) {
 		return
 	}
 	defer file.Close()
+	if f.next == 0 && x.o.Purge == PurgeExact {
+		x.skipCopied(i, file)
+	}
 	next, skipped, err := x.o.eachRecordFrom(file, f.name, f.next, func(data []byte, at int64) error {
 		return x.addRecord(data, i, at)
 	})

@@ -53,7 +53,14 @@ func TestWritersAtTheSameTime(t *testing.T) {
 		"written again":           {[][]*tfpb.Event{secs(1, 2, 3), begunAt(3.5, secs(2, 3, 4)...)}, "[10 20 30 40]"},
 		"a rewound one again":     {[][]*tfpb.Event{rewound, begunAt(9, rewound...)}, "[10 20 30]"},
 		"written again once more": {[][]*tfpb.Event{rewound, begunAt(9, rewound...), begunAt(10, rewound...)}, "[10 20 30]"},
-		"same steps":              {[][]*tfpb.Event{secs(1, 2, 3), from(1.5, losses(9, 10, 20)[:1]...), from(1.6, losses(8, 10, 10)...)}, "[10 10 20 30]"},
+		// Who resumes whom is open. The first has overtaken what it goes back over.
+		"all begun again": {[][]*tfpb.Event{secs(1, 3, 5), secs(2, 4, 6), slices.Concat(from(10, losses(7, 45, 45)...), from(12, losses(7, 46, 46)...)),
+			from(11, losses(8, 35, 36)...)}, "[10 20 30 40 45 35 46 36]"},
+		// Names tell seconds: of two files of one, either may come first.
+		"begun in one second": {[][]*tfpb.Event{secs(1.9, 3, 5), secs(1.2, 2, 4)}, "[12 19 20 30 40 50]"},
+		"begin alike": {[][]*tfpb.Event{slices.Concat(from(1, losses(0, 0, 0)...), secs(3, 5)),
+			slices.Concat(from(2, losses(0, 0, 0)...), secs(4, 6))}, "[0 0 30 40 50 60]"},
+		"same steps": {[][]*tfpb.Event{secs(1, 2, 3), from(1.5, losses(9, 10, 20)[:1]...), from(1.6, losses(8, 10, 10)...)}, "[10 10 20 30]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fsys, run := fstest.MapFS{}, Run{Name: "."}

@@ -166,6 +166,8 @@ func (k *runChecker) checkOrder(run tfevents.Run, files []*fileTimes) {
 		if before != nil {
 			problem := ""
 			switch {
+			case f.first == before.first && f.first != 0:
+				problem = fmt.Sprintf("begins with the time of %s, as a copy does: the Python loader shows the points of both; move copies out of the log directory", filepath.Base(before.name))
 			case f.first < before.first-leap:
 				problem = fmt.Sprintf("is read after %s, though its events are older: older points overwrite newer ones", filepath.Base(before.name))
 			case before.last > f.first+leap:

@@ -200,14 +200,17 @@ func TestBlobs(t *testing.T) {
 	encoded := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	for key, want := range map[string]codes.Code{
 		"*": codes.InvalidArgument, encoded("["): codes.InvalidArgument, encoded(`["e","b","t",1]`): codes.InvalidArgument,
-		encoded(`["e","b","t",1,"x"]`):               codes.InvalidArgument,
-		blobKey{"", "c", "image<1>", 1, 0}.String():  codes.NotFound,
-		blobKey{"", "b", "image", 1, 0}.String():     codes.NotFound,
-		blobKey{"", "a", "histogram", 1, 0}.String(): codes.NotFound,
-		blobKey{"", "b", "image<1>", 7, 0}.String():  codes.NotFound,
-		blobKey{"", "b", "image<1>", 1, -1}.String(): codes.NotFound,
-		blobKey{"", "b", "image<1>", 1, 4}.String():  codes.NotFound,
-		blobKey{"", "b", "image<1>", 1, 2}.String():  codes.OK,
+		encoded(`["e","b","image<1>",1,2,0]`):           codes.OK,
+		encoded(`["e","b","image<1>",1,2,7]`):           codes.NotFound,
+		encoded(`["e","b","image<1>",1,2,0,0]`):         codes.InvalidArgument,
+		encoded(`["e","b","t",1,"x",0]`):                codes.InvalidArgument,
+		blobKey{"", "c", "image<1>", 1, 0, 0}.String():  codes.NotFound,
+		blobKey{"", "b", "image", 1, 0, 0}.String():     codes.NotFound,
+		blobKey{"", "a", "histogram", 1, 0, 0}.String(): codes.NotFound,
+		blobKey{"", "b", "image<1>", 7, 0, 0}.String():  codes.NotFound,
+		blobKey{"", "b", "image<1>", 1, -1, 0}.String(): codes.NotFound,
+		blobKey{"", "b", "image<1>", 1, 4, 0}.String():  codes.NotFound,
+		blobKey{"", "b", "image<1>", 1, 2, 0}.String():  codes.OK,
 	} {
 		if _, _, err := c.blob(key); status.Code(err) != want {
 			t.Errorf("%s: %v, want %v", key, err, want)
@@ -261,5 +264,36 @@ func TestSeveralKindsUnderOneTag(t *testing.T) {
 	}
 	if fmt.Sprint(data.GetStep()) != "[0 1 2]" {
 		t.Errorf("images at steps %v", data.GetStep())
+	}
+}
+
+// TestImagesOfOneStep has a program whose steps begin again in each epoch: each image is its own, although
+// several have the same step.
+func TestImagesOfOneStep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "1.tfevents")
+	var want []string
+	for i, step := range []int64{0, 1, 0, 1} {
+		text := fmt.Sprint("image ", i)
+		want = append(want, text)
+		x := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeOf(3), StringVal: [][]byte{[]byte("1"), []byte("1"), []byte(text)}}
+		appendEvents(t, file, &tfpb.Event{WallTime: 1.7e9 + float64(i), Step: step,
+			What: &tfpb.Event_Summary{Summary: summary.New(summary.PluginTensor("i", summary.PluginImages, nil, x))}})
+	}
+	c := serve(t, &Options{Logdir: filepath.Dir(file), Reload: -1})
+	var blobs tbdata.ReadBlobSequencesResponse
+	c.waitFor("the images", func() bool {
+		req := &tbdata.ReadBlobSequencesRequest{PluginFilter: filter(summary.PluginImages), Downsample: &tbdata.Downsample{NumPoints: 10}}
+		return c.call("ReadBlobSequences", req, &blobs) == nil && len(blobs.Runs) == 1
+	})
+	var got []string
+	for _, sequence := range blobs.Runs[0].Tags[0].GetData().GetValues() {
+		blob, _, err := c.blob(sequence.GetBlobRefs()[2].GetBlobKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(blob))
+	}
+	if strings.Join(got, ", ") != strings.Join(want, ", ") {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

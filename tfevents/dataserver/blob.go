@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -26,15 +27,19 @@ type blobKey struct {
 	experiment, run, tag string
 	step                 int64
 	index                int
+	wall                 uint64 // bits of the time of the point, if there are several at the step, else 0
 }
 
-// String returns the key as TensorBoard's own data server has it.
+// String returns the key as TensorBoard's own data server has it, and the time if there is one.
 func (k blobKey) String() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	// It cannot fail: all parts are strings and numbers.
-	_ = e.Encode([]any{k.experiment, k.run, k.tag, k.step, k.index})
+	parts := []any{k.experiment, k.run, k.tag, k.step, k.index}
+	if k.wall != 0 {
+		parts = append(parts, k.wall)
+	}
+	_ = e.Encode(parts) // strings and numbers: it cannot fail
 	return base64.RawURLEncoding.EncodeToString(bytes.TrimSpace(b.Bytes()))
 }
 
@@ -47,9 +52,9 @@ func parseBlobKey(text string) (k blobKey, err error) {
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return k, err
 	}
-	into := []any{&k.experiment, &k.run, &k.tag, &k.step, &k.index}
-	if len(parts) != len(into) {
-		return k, fmt.Errorf("has %d parts; want %d", len(parts), len(into))
+	into := []any{&k.experiment, &k.run, &k.tag, &k.step, &k.index, &k.wall}
+	if n := len(parts); n != len(into) && n != len(into)-1 {
+		return k, fmt.Errorf("has %d parts; want %d or %d", n, len(into)-1, len(into))
 	}
 	for i, p := range parts {
 		if err := json.Unmarshal(p, into[i]); err != nil {
@@ -109,7 +114,7 @@ func (s *Server) findBlob(key blobKey, room *room) (blob []byte, err error) {
 		if series == nil || series.Metadata.GetDataClass() != tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
 			return
 		}
-		if blobs, failed := blobsAt(x, series, key.step, room); failed != nil {
+		if blobs, failed := blobsAt(x, series, key, room); failed != nil {
 			err = failed
 		} else if key.index >= 0 && key.index < len(blobs) {
 			blob, err = blobs[key.index], nil
@@ -118,11 +123,11 @@ func (s *Server) findBlob(key blobKey, room *room) (blob []byte, err error) {
 	return blob, err
 }
 
-// blobsAt reads the last blobs of a series at a step.
-func blobsAt(x *tfevents.RunData, series *tfevents.Series, step int64, room *room) (blobs [][]byte, err error) {
+// blobsAt reads the blobs that a key names, the last ones if there are several.
+func blobsAt(x *tfevents.RunData, series *tfevents.Series, key blobKey, room *room) (blobs [][]byte, err error) {
 	var at []tfevents.Point
 	for p := range series.Points() {
-		if p.Step == step {
+		if p.Step == key.step && (key.wall == 0 || key.wall == math.Float64bits(p.WallTime)) {
 			at = append(at, p)
 		}
 	}

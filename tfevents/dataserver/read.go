@@ -2,6 +2,7 @@ package dataserver
 
 import (
 	"context"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -46,6 +47,7 @@ func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfeve
 	if most == 0 {
 		return data
 	}
+	var before tfevents.Point
 	for p := range series.Points() {
 		v, ok := p.Scalar()
 		if !ok {
@@ -56,7 +58,10 @@ func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfeve
 				continue
 			}
 		}
-		if last := len(data.Step) - 1; last >= 0 && data.Step[last] == p.Step {
+		last := len(data.Step) - 1
+		repeats := last >= 0 && p.Repeats(before)
+		before = p
+		if repeats {
 			data.WallTime[last], data.Value[last] = p.WallTime, float32(v)
 			continue
 		}
@@ -154,7 +159,7 @@ func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunDa
 	if err != nil {
 		return nil, err
 	}
-	data := new(tbdata.BlobSequenceData)
+	data, several := new(tbdata.BlobSequenceData), repeatedSteps(series)
 	err = s.eachStep(x, steps, func(p tfevents.Point, v *tfpb.Summary_Value) (shown bool, err error) {
 		blobs := decode.Blobs(v)
 		if blobs == nil {
@@ -162,11 +167,15 @@ func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunDa
 		}
 		refs := new(tbdata.BlobReferenceSequence)
 		for at := range blobs {
-			key := blobKey{experiment, x.Name, series.Tag, p.Step, at}.String()
-			if err := room.take(ctx, len(key)); err != nil {
+			key := blobKey{experiment, x.Name, series.Tag, p.Step, at, 0}
+			if several[p.Step] {
+				key.wall = math.Float64bits(p.WallTime)
+			}
+			text := key.String()
+			if err := room.take(ctx, len(text)); err != nil {
 				return false, err
 			}
-			refs.BlobRefs = append(refs.BlobRefs, &tbdata.BlobReference{BlobKey: key})
+			refs.BlobRefs = append(refs.BlobRefs, &tbdata.BlobReference{BlobKey: text})
 		}
 		data.Step = append(data.Step, p.Step)
 		data.WallTime = append(data.WallTime, p.WallTime)

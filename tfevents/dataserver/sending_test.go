@@ -189,7 +189,7 @@ func TestLargeBlobsTakeTurns(t *testing.T) {
 	s.sending = newSending(10<<10, 1, time.Hour)
 	s.store.scan(t.Context())
 	c := connect(t, listen(t, s))
-	key := blobKey{"", ".", "image", 0, 2}.String()
+	key := blobKey{"", ".", "image", 0, 2, 0}.String()
 	first := c.begin("ReadBlob", &tbdata.ReadBlobRequest{BlobKey: key})
 	c.waitFor("the first blob", func() bool { return len(s.sending.turns) == 1 })
 	second := c.begin("ReadBlob", &tbdata.ReadBlobRequest{BlobKey: key})
@@ -204,7 +204,7 @@ func TestLargeBlobsTakeTurns(t *testing.T) {
 		}
 	}
 	c.waitFor("that nothing is sent", func() bool { return len(s.sending.turns) == 0 })
-	if _, _, err := c.blob(blobKey{"", ".", "image", 0, 3}.String()); status.Code(err) != codes.NotFound || len(s.sending.turns) > 0 {
+	if _, _, err := c.blob(blobKey{"", ".", "image", 0, 3, 0}.String()); status.Code(err) != codes.NotFound || len(s.sending.turns) > 0 {
 		t.Errorf("a blob that is not there: %v, and %d turns are taken", err, len(s.sending.turns))
 	}
 }

@@ -190,6 +190,13 @@ func TestSeveralWriters(t *testing.T) {
 		appendEvents(t, second, point("both", 2*step+1, 0))
 	}
 	c.waitForSteps(".", "both", want...)
+	want = nil
+	for step := range int64(5) { // and at the same steps
+		appendEvents(t, first, point("same", step, 0))
+		appendEvents(t, second, point("same", step, 1))
+		want = append(want, step, step)
+	}
+	c.waitForSteps(".", "same", want...)
 }
 
 func TestSamplesBoundAnswers(t *testing.T) {
@@ -298,7 +305,7 @@ func TestGivenUp(t *testing.T) {
 }
 
 func FuzzBlobKey(f *testing.F) {
-	f.Add(blobKey{"", "run", "tag/ü", 1 << 60, 3}.String())
+	f.Add(blobKey{"", "run", "tag/ü", 1 << 60, 3, 0}.String())
 	f.Add("")
 	f.Add("WzEsMl0")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -5,8 +5,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 )
 
-// pointsOf returns the points of a series, at most so many steps of it. Of several points in
-// a row at one step the last is shown, as in TensorBoard's data server, unless it is of
+// pointsOf returns the points of a series, at most so many steps of it. Of several points of one
+// writer in a row at one step the last is shown, as in TensorBoard's data server, unless it is of
 // another kind: programs write a histogram and the mean of its values under one tag. So
 // they stay together.
 func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point, error) {
@@ -18,7 +18,7 @@ func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point
 	for p := range series.Points() {
 		all = append(all, p)
 		end := len(all)
-		if last := len(steps) - 1; last >= 0 && steps[last][0].Step == p.Step {
+		if last := len(steps) - 1; last >= 0 && p.Repeats(steps[last][0]) {
 			steps[last] = all[end-1-len(steps[last]) : end]
 			continue
 		}
@@ -33,6 +33,20 @@ func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point
 		}
 	}
 	return steps, nil
+}
+
+// repeatedSteps returns the steps at which a series has several points that are shown.
+func repeatedSteps(series *tfevents.Series) map[int64]bool {
+	several := make(map[int64]bool) // false once it was seen
+	var before *tfevents.Point
+	for p := range series.Points() {
+		if before == nil || !p.Repeats(*before) {
+			_, seen := several[p.Step]
+			several[p.Step] = seen
+		}
+		before = &p
+	}
+	return several
 }
 
 // eachStep calls f with the last point of each step and its value, and with the one before
