@@ -335,8 +335,16 @@ func (w *workspace[T]) corner(c []T, ldc, rows, cols int, add bool) []T {
 
 // store copies the part of the tile in w that belongs to c.
 func (w *workspace[T]) store(c []T, ldc, rows, cols int) {
+	const few = 8 // elements that a call of copy takes longer for
 	for r := range rows {
-		copy(c[r*ldc:][:cols], w.tile[r*w.e.cols:])
+		to, from := c[r*ldc:][:cols], w.tile[r*w.e.cols:][:cols]
+		if cols > few {
+			copy(to, from)
+			continue
+		}
+		for i, v := range from {
+			to[i] = v
+		}
 	}
 }
 

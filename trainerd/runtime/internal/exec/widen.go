@@ -44,16 +44,19 @@ func (r Rounding) OfSlices() func(d, x []float32) {
 	return vec.RoundBfloat16s
 }
 
+// Steps builds the kernel of an op whose steps round.
+type Steps = func(b *OpConstruction, r Rounding) Kernel
+
 // Stepwise is [Widened] for an op that TensorFlow composes of several: each of these
 // rounds what it computes to the type of 16 bits, which steps does.
-func Stepwise(attr string, build func(*OpConstruction) (Kernel, error), steps func(Rounding) Kernel) func(*OpConstruction) (Kernel, error) {
+func Stepwise(attr string, build func(*OpConstruction) (Kernel, error), steps Steps) func(*OpConstruction) (Kernel, error) {
 	return func(b *OpConstruction) (Kernel, error) {
 		dt := b.DType(attr)
 		if !Halves.Has(dt) {
 			return build(b)
 		}
-		k := steps(RoundingTo(dt))
-		return b.buildAs(attr, WithoutAttrs(k), &widening{narrow: dt, wide: Float32, outputs: true})
+		rounded := func(b *OpConstruction) (Kernel, error) { return steps(b, RoundingTo(dt)), nil }
+		return b.buildAs(attr, rounded, &widening{narrow: dt, wide: Float32, outputs: true})
 	}
 }
 

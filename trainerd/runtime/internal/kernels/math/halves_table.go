@@ -26,6 +26,11 @@ func (t *stepTable) apply(d, x []float32, half bool, f func(x float32) float32) 
 		}
 		return
 	}
+	t.look(d, x, half, f)
+}
+
+// look is apply with a table for any number of elements.
+func (t *stepTable) look(d, x []float32, half bool, f func(x float32) float32) {
 	t.once.Do(func() { t.fill(half, f) })
 	var block [256]uint16
 	for len(d) > 0 {
