@@ -36,22 +36,12 @@ var unarySteps = map[string]exec.Steps{
 		return r(r(seluScale) * x)
 	}),
 
-	"EluGrad": pairSteps(func(g, y float32, r round16) float32 {
-		if y < 0 {
-			return r(r(y+1) * g)
-		}
-		return g
-	}),
-	"SeluGrad": pairSteps(func(g, y float32, r round16) float32 {
-		if y < 0 {
-			return r(g * r(y+r(seluAlpha)))
-		}
-		return r(g * r(seluScale))
-	}),
-	"SoftplusGrad": pairSteps(func(g, x float32, r round16) float32 { return r(g / r(exp16(-x, r)+1)) }),
-	"SoftsignGrad": pairSteps(func(g, x float32, r round16) float32 {
+	"EluGrad":      eluGradSteps(1, 1),
+	"SeluGrad":     eluGradSteps(seluScale, seluAlpha),
+	"SoftplusGrad": quotientSteps(func(x float32, r round16) float32 { return r(exp16(-x, r) + 1) }),
+	"SoftsignGrad": quotientSteps(func(x float32, r round16) float32 {
 		d := r(1 + elem.Absolute(x))
-		return r(g / r(d*d))
+		return r(d * d)
 	}),
 	"SigmoidGrad":    blockSteps(sigmoidGradSteps),
 	"TanhGrad":       blockSteps(tanhGradSteps),
@@ -137,19 +127,62 @@ func softplus16(x float32, r round16) float32 {
 
 // eachStep looks the results up, in chains always.
 func eachStep(f func(x float32, r round16) float32) exec.Steps {
-	var bfloats, halves stepTable
+	tables := newStepTables(f)
 	return func(b *exec.OpConstruction, r round16) exec.Kernel {
-		table, half := &bfloats, isHalf(r)
-		if half {
-			table = &halves
-		}
-		one := func(x float32) float32 { return f(x, r) }
-		b.Elementwise(&exec.Elements{V: func(d, x []float32) { table.look(d, x, half, one) }})
-		return elem.SliceUnary(func(d, x []float32) { table.apply(d, x, half, one) })
+		t := tables[isHalf(r)]
+		b.Elementwise(&exec.Elements{V: t.look})
+		return elem.SliceUnary(func(d, x []float32) { t.way(len(d))(d, x) })
 	}
 }
 
-// blockSteps is pairSteps for functions of slices.
+// quotientSteps divides a gradient by what a function, which is looked up, makes of x.
+func quotientSteps(f func(x float32, r round16) float32) exec.Steps {
+	tables := newStepTables(f)
+	return func(b *exec.OpConstruction, r round16) exec.Kernel {
+		t := tables[isHalf(r)]
+		b.Elementwise(&exec.Elements{Vv: func(d, g, x []float32) { quotients(d, g, x, t.look) }})
+		return elem.SlicePairwise(func(d, g, x []float32) { quotients(d, g, x, t.way(len(d))) })
+	}
+}
+
+// quotients divides g by what f makes of x.
+func quotients(d, g, x []float32, f func(d, x []float32)) {
+	var kept [stepBlock]float32
+	for len(d) > 0 {
+		n := min(len(d), stepBlock)
+		f(kept[:n], x[:n])
+		vec.Div(d[:n], g[:n], kept[:n])
+		d, g, x = d[n:], g[n:], x[n:]
+	}
+}
+
+// stepOnes are the gradients of a sum.
+var stepOnes = func() (ones [stepBlock]float32) {
+	for i := range ones {
+		ones[i] = 1
+	}
+	return ones
+}()
+
+// eluGradSteps is g*(y+below) where y is below zero, else g*above, both rounded before.
+func eluGradSteps(above, below float32) exec.Steps {
+	return func(b *exec.OpConstruction, r round16) exec.Kernel {
+		above, below, round := r(above), r(below), r.OfSlices()
+		return chainedPairwise(b, func(d, g, y []float32) {
+			var kept [stepBlock]float32
+			for len(d) > 0 {
+				n := min(len(d), stepBlock)
+				t := kept[:n]
+				vec.EluGrad(t, stepOnes[:n], y[:n], above, below)
+				round(t, t)
+				vec.Mul(d[:n], g[:n], t)
+				d, g, y = d[n:], g[n:], y[n:]
+			}
+		})
+	}
+}
+
+// blockSteps is for functions of two slices.
 func blockSteps(f func(d, y, g []float32, half bool)) exec.Steps {
 	return func(b *exec.OpConstruction, r round16) exec.Kernel {
 		half := isHalf(r)
@@ -200,23 +233,18 @@ func sigmoidGradSteps(d, y, g []float32, half bool) {
 	}
 }
 
-func pairSteps(f func(x, y float32, r round16) float32) exec.Steps {
+// gradientSteps is for what is 0 where the gradient is, whatever y is.
+func gradientSteps(f func(y, g float32, r round16) float32) exec.Steps {
 	return func(b *exec.OpConstruction, r round16) exec.Kernel {
-		return chainedPairwise(b, func(d, x, y []float32) {
-			x, y = x[:len(d)], y[:len(d)]
+		return chainedPairwise(b, func(d, y, g []float32) {
+			y, g = y[:len(d)], g[:len(d)]
 			for i := range d {
-				d[i] = f(x[i], y[i], r)
+				if g[i] == 0 {
+					d[i] = 0
+				} else {
+					d[i] = f(y[i], g[i], r)
+				}
 			}
 		})
 	}
-}
-
-// gradientSteps is pairSteps for what is 0 where the gradient is, whatever y is.
-func gradientSteps(f func(y, g float32, r round16) float32) exec.Steps {
-	return pairSteps(func(y, g float32, r round16) float32 {
-		if g == 0 {
-			return 0
-		}
-		return f(y, g, r)
-	})
 }
