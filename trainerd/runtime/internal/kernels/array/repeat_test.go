@@ -59,3 +59,20 @@ func TestTransposedShortRows(t *testing.T) {
 		})
 	}
 }
+
+// TestReversedShortRows turns the order of rows of a few elements.
+func TestReversedShortRows(t *testing.T) {
+	for n := 1; n < 6; n++ {
+		shape := []int{3, 7, n}
+		x, want := numbered(product(shape)), make([]float32, product(shape))
+		for i, v := range x {
+			at := indexOf(shape, i)
+			want[placeAt(shape, []int{at[0], shape[1] - 1 - at[1], at[2]})] = v
+		}
+		b := kerneltest.New(t)
+		got := b.Run([]string{b.Node("ReverseV2", []string{kerneltest.Tensor(b, wide(shape), x...), kerneltest.Vector[int32](b, 1)})})[0]
+		if !slices.Equal(kerneltest.Values[float32](t, got), want) {
+			t.Errorf("rows of %d are at other places", n)
+		}
+	}
+}

@@ -119,9 +119,9 @@ func move[T any](d, x []T, l layout) {
 	if 1 < n && n <= shortRow && last == 1 {
 		Walk(l.shape[:r], l.stride[:r], l.start, func(o, at int) {
 			if near := n * o; l.scatter {
-				putShort(d[at:], x[near:near+n*rows], n, next)
+				putShort(d, x[near:near+n*rows], at, n, next)
 			} else {
-				takeShort(d[near:near+n*rows], x[at:], n, next)
+				takeShort(d[near:near+n*rows], x, at, n, next)
 			}
 		})
 		return
@@ -152,8 +152,8 @@ const shortRow = 4
 
 // takeShort is takeRow for rows of n elements that follow each other. The rows of x are as far
 // from each other as step says.
-func takeShort[T any](d, x []T, n, step int) {
-	for at := 0; len(d) >= n; at += step {
+func takeShort[T any](d, x []T, at, n, step int) {
+	for ; len(d) >= n; at += step {
 		from := x[at:][:n:n]
 		d[0], d[1] = from[0], from[1]
 		if n > 2 {
@@ -166,9 +166,9 @@ func takeShort[T any](d, x []T, n, step int) {
 	}
 }
 
-// putShort is putRow for such rows, which go to d.
-func putShort[T any](d, x []T, n, step int) {
-	for at := 0; len(x) >= n; at += step {
+// putShort is putRow for such rows.
+func putShort[T any](d, x []T, at, n, step int) {
+	for ; len(x) >= n; at += step {
 		to := d[at:][:n:n]
 		to[0], to[1] = x[0], x[1]
 		if n > 2 {
