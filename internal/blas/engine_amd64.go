@@ -53,13 +53,25 @@ func gather[T float32 | float64](width int, dst, src *T, ld, k int) {
 // transpose8 transposes rows, eight at a time, while there are eight, and returns
 // how many it did; k is a multiple of 4.
 func transpose8(width, step int, dst, src []float32, ld, k int) int {
-	r, eights := 0, k&^7
-	for ; r+8 <= width; r += 8 {
-		sTranspose8AVX2(&dst[r], &src[r*ld], 4*ld, 4*step, eights)
-		if eights < k {
-			sTranspose4(&dst[eights*step+r], &src[r*ld+eights], 4*ld, 4*step, k-eights)
-			sTranspose4(&dst[eights*step+r+4], &src[(r+4)*ld+eights], 4*ld, 4*step, k-eights)
+	rows, eights := width&^7, k&^7
+	if rows == 0 {
+		return 0
+	}
+	block := eights
+	if step >= farRows {
+		block = 16
+	}
+	for l := 0; l < eights; l += block {
+		for r := 0; r < rows; r += 8 {
+			sTranspose8AVX2(&dst[l*step+r], &src[r*ld+l], 4*ld, 4*step, min(block, eights-l))
 		}
 	}
-	return r
+	for r := 0; eights < k && r < rows; r += 4 {
+		sTranspose4(&dst[eights*step+r], &src[r*ld+eights], 4*ld, 4*step, k-eights)
+	}
+	return rows
 }
+
+// farRows is how many elements rows of the result are apart that cannot all keep their cache
+// lines until the next eight elements come: then a few rows are filled at a time.
+const farRows = 512

@@ -250,12 +250,16 @@ func (w *workspace[T]) packColumns(out panels[T], p *product[T], i, m, l, k int)
 	}
 }
 
+// fewTiles is how many tiles one after the other read a panel that lies far apart in about the
+// time that copying it takes.
+const fewTiles = 8
+
 // panelsB returns rows l to l+k, columns j to j+n of op(b). The last panel is
 // a copy unless it is full: tiles read whole panels.
 func (w *workspace[T]) panelsB(p *product[T], l, k, j, n int) panels[T] {
 	e := w.e
 	full := n%e.cols == 0 || n%e.cols == e.cols/2 && e.narrow != nil
-	if !p.tb && full && (p.m <= 2*e.rows || k*p.ldb <= e.kc*e.cols) {
+	if !p.tb && full && (p.m <= fewTiles*e.rows || k*p.ldb <= e.kc*e.cols) {
 		return panels[T]{data: p.b[l*p.ldb+j:], panel: e.cols, cs: p.ldb}
 	}
 	count := (n + e.cols - 1) / e.cols
@@ -335,8 +339,16 @@ func (w *workspace[T]) corner(c []T, ldc, rows, cols int, add bool) []T {
 
 // store copies the part of the tile in w that belongs to c.
 func (w *workspace[T]) store(c []T, ldc, rows, cols int) {
+	const few = 8 // elements that a call of copy takes longer for
 	for r := range rows {
-		copy(c[r*ldc:][:cols], w.tile[r*w.e.cols:])
+		to, from := c[r*ldc:][:cols], w.tile[r*w.e.cols:][:cols]
+		if cols > few {
+			copy(to, from)
+			continue
+		}
+		for i, v := range from {
+			to[i] = v
+		}
 	}
 }
 

@@ -834,6 +834,21 @@ func toHalfAVX512(d *uint16, x *float32, n int)
 //go:noescape
 func roundHalfAVX512(d *float32, x *float32, n int)
 
+// fromBfloat16AVX512 sets d to the bfloat16s x.
+//
+//go:noescape
+func fromBfloat16AVX512(d *float32, x *uint16, n int)
+
+// toBfloat16AVX512 rounds x to bfloat16s.
+//
+//go:noescape
+func toBfloat16AVX512(d *uint16, x *float32, n int)
+
+// roundBfloat16AVX512 rounds x as bfloat16s are.
+//
+//go:noescape
+func roundBfloat16AVX512(d *float32, x *float32, n int)
+
 // sTurnHue turns the hue of colours by a number of sextants between -6 and 6.
 //
 //go:noescape

@@ -7253,6 +7253,97 @@ done:
 	VZEROUPPER
 	RET
 
+// func fromBfloat16AVX512(d *float32, x *uint16, n int)
+// Requires: AVX, AVX512F
+TEXT ·fromBfloat16AVX512(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x10, DX
+	JLT  done
+
+loop:
+	VPMOVZXWD (CX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func toBfloat16AVX512(d *uint16, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·toBfloat16AVX512(SB), NOSPLIT, $0-24
+	MOVQ         d+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVL         $0x00000001, DX
+	VPBROADCASTD DX, Z0
+	MOVL         $0x00007fff, DX
+	VPBROADCASTD DX, Z1
+	MOVL         $0x00007fc0, DX
+	VPBROADCASTD DX, Z2
+	MOVQ         n+16(FP), DX
+	SUBQ         $0x10, DX
+	JLT          done
+
+loop:
+	VMOVUPS   (CX), Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z0, Z4, Z4
+	VPADDD    Z1, Z3, Z3
+	VPADDD    Z4, Z3, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VMOVDQA32 Z2, K1, Z3
+	VPMOVDW   Z3, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundBfloat16AVX512(d *float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·roundBfloat16AVX512(SB), NOSPLIT, $0-24
+	MOVQ         d+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVL         $0x00000001, DX
+	VPBROADCASTD DX, Z0
+	MOVL         $0x00007fff, DX
+	VPBROADCASTD DX, Z1
+	MOVL         $0x00007fc0, DX
+	VPBROADCASTD DX, Z2
+	MOVQ         n+16(FP), DX
+	SUBQ         $0x10, DX
+	JLT          done
+
+loop:
+	VMOVUPS   (CX), Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z0, Z4, Z4
+	VPADDD    Z1, Z3, Z3
+	VPADDD    Z4, Z3, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VMOVDQA32 Z2, K1, Z3
+	VPSLLD    $0x10, Z3, Z3
+	VMOVUPS   Z3, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sTurnHue(red *float32, green *float32, blue *float32, shift float32, n int)
 // Requires: AVX
 TEXT ·sTurnHue(SB), NOSPLIT, $0-40

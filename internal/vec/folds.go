@@ -51,7 +51,10 @@ func total(acc *[lanes]float64) float64 {
 // Max returns the largest element of x, NaN if there is one, and minus infinity
 // if there is none.
 func Max[T Float](x []T) T {
-	m, from := maxWide(x)
+	m, from := lowest[T](), 0
+	if !short(x) {
+		m, from = maxWide(x)
+	}
 	for _, v := range x[from:] {
 		if v > m || v != v {
 			m = v

@@ -33,20 +33,32 @@ func roundHalvesWide(d, x []float32) int {
 }
 
 func fromBfloat16sWide(d []float32, x []uint16) int {
-	n := eights(len(d))
-	fromBfloat16(first(d), shorts(x), n)
+	n, some := eights(len(d)), 0
+	if avx512 {
+		some = n &^ 15
+		fromBfloat16AVX512(first(d), shorts(x), some)
+	}
+	fromBfloat16(first(d[some:]), shorts(x[some:]), n-some)
 	return n
 }
 
 func toBfloat16sWide(d []uint16, x []float32) int {
-	n := eights(len(d))
-	toBfloat16(shorts(d), first(x), n)
+	n, some := eights(len(d)), 0
+	if avx512 {
+		some = n &^ 15
+		toBfloat16AVX512(shorts(d), first(x), some)
+	}
+	toBfloat16(shorts(d[some:]), first(x[some:]), n-some)
 	return n
 }
 
 func roundBfloat16sWide(d, x []float32) int {
-	n := eights(len(d))
-	roundBfloat16(first(d), first(x), n)
+	n, some := eights(len(d)), 0
+	if avx512 {
+		some = n &^ 15
+		roundBfloat16AVX512(first(d), first(x), some)
+	}
+	roundBfloat16(first(d[some:]), first(x[some:]), n-some)
 	return n
 }
 

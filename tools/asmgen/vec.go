@@ -33,6 +33,7 @@ func emitVec(c *build.Context) {
 	emitChoices(c)
 	emitHalves(c, k)
 	emitWideHalves(c)
+	emitWideBfloats(c)
 	emitColors(c, k)
 	emitWindow(c)
 }

@@ -26,26 +26,78 @@ func emitWideHalf(c *build.Context, name, does, params string, out uint64, store
 	declare(c, name, does, "func("+params+", n int)")
 	d, x := c.Load(c.Param("d"), c.GP64()), c.Load(c.Param("x"), c.GP64())
 	sign, none := spreadBits(c, signBit), spreadBits(c, quiet)
+	sixteens(c, func() {
+		v, half, odd := c.ZMM(), c.YMM(), c.K()
+		c.VMOVUPS(operand.Mem{Base: x}, v)
+		c.VCMPPS(unordered, v, v, odd)
+		c.VPANDD(sign, v, odd, v)
+		c.VPORD(none, v, odd, v)
+		const toNearestEven = operand.U8(0)
+		c.VCVTPS2PH(toNearestEven, v, half)
+		store(half, d)
+		c.ADDQ(operand.U8(64), x)
+		c.ADDQ(operand.Imm(out), d)
+	})
+}
+
+// unordered compares for where a number is none.
+const unordered = operand.U8(3)
+
+// sixteens repeats what body emits for each sixteen of n elements, and returns.
+func sixteens(c *build.Context, body func()) {
 	n := c.Load(c.Param("n"), c.GP64())
 	c.SUBQ(operand.U8(16), n)
 	c.JLT(operand.LabelRef("done"))
 	c.Label("loop")
-	v, half, odd := c.ZMM(), c.YMM(), c.K()
-	c.VMOVUPS(operand.Mem{Base: x}, v)
-	const unordered = operand.U8(3)
-	c.VCMPPS(unordered, v, v, odd)
-	c.VPANDD(sign, v, odd, v)
-	c.VPORD(none, v, odd, v)
-	const toNearestEven = operand.U8(0)
-	c.VCVTPS2PH(toNearestEven, v, half)
-	store(half, d)
-	c.ADDQ(operand.U8(64), x)
-	c.ADDQ(operand.Imm(out), d)
+	body()
 	c.SUBQ(operand.U8(16), n)
 	c.JGE(operand.LabelRef("loop"))
 	c.Label("done")
 	c.VZEROUPPER()
 	c.RET()
+}
+
+// emitWideBfloats emits the conversions of bfloat16 by the integers of AVX-512: that by one
+// instruction takes numbers below the normal ones for zero.
+func emitWideBfloats(c *build.Context) {
+	declare(c, "fromBfloat16AVX512", "sets d to the bfloat16s x", "func(d *float32, x *uint16, n int)")
+	d, x := c.Load(c.Param("d"), c.GP64()), c.Load(c.Param("x"), c.GP64())
+	sixteens(c, func() {
+		v := c.ZMM()
+		c.VPMOVZXWD(operand.Mem{Base: x}, v)
+		c.VPSLLD(operand.U8(16), v, v)
+		c.VMOVUPS(v, operand.Mem{Base: d})
+		c.ADDQ(operand.U8(32), x)
+		c.ADDQ(operand.U8(64), d)
+	})
+	emitWideBfloat(c, "toBfloat16AVX512", "rounds x to bfloat16s", "d *uint16, x *float32", 32, func(v reg.VecVirtual, d reg.Register) {
+		c.VPMOVDW(v, operand.Mem{Base: d})
+	})
+	emitWideBfloat(c, "roundBfloat16AVX512", "rounds x as bfloat16s are", "d, x *float32", 64, func(v reg.VecVirtual, d reg.Register) {
+		c.VPSLLD(operand.U8(16), v, v)
+		c.VMOVUPS(v, operand.Mem{Base: d})
+	})
+}
+
+// emitWideBfloat emits a rounding; store gets the bits of the bfloat16s in integers of 32 bits.
+func emitWideBfloat(c *build.Context, name, does, params string, out uint64, store func(v reg.VecVirtual, d reg.Register)) {
+	declare(c, name, does, "func("+params+", n int)")
+	d, x := c.Load(c.Param("d"), c.GP64()), c.Load(c.Param("x"), c.GP64())
+	one, half, no := spreadBits(c, 1), spreadBits(c, 0x7fff), spreadBits(c, quiet>>16)
+	sixteens(c, func() {
+		v, odd, wrong := c.ZMM(), c.ZMM(), c.K()
+		c.VMOVUPS(operand.Mem{Base: x}, v)
+		c.VCMPPS(unordered, v, v, wrong)
+		c.VPSRLD(operand.U8(16), v, odd)
+		c.VPANDD(one, odd, odd)
+		c.VPADDD(half, v, v)
+		c.VPADDD(odd, v, v)
+		c.VPSRLD(operand.U8(16), v, v)
+		c.VMOVDQA32(no, wrong, v)
+		store(v, d)
+		c.ADDQ(operand.U8(64), x)
+		c.ADDQ(operand.Imm(out), d)
+	})
 }
 
 // spreadBits returns a register of equal words.

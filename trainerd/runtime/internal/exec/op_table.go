@@ -101,7 +101,7 @@ func (t OpTable) WithIntegers(names ...string) OpTable {
 
 // WithSteps returns the table with the named ops also for the types of 16 bits, built
 // as [Stepwise] says.
-func (t OpTable) WithSteps(steps map[string]func(Rounding) Kernel) OpTable {
+func (t OpTable) WithSteps(steps map[string]Steps) OpTable {
 	all := maps.Clone(t)
 	for name, step := range steps {
 		spec, ok := t[name]

@@ -44,16 +44,19 @@ func (r Rounding) OfSlices() func(d, x []float32) {
 	return vec.RoundBfloat16s
 }
 
+// Steps builds the kernel of an op whose steps round.
+type Steps = func(b *OpConstruction, r Rounding) Kernel
+
 // Stepwise is [Widened] for an op that TensorFlow composes of several: each of these
 // rounds what it computes to the type of 16 bits, which steps does.
-func Stepwise(attr string, build func(*OpConstruction) (Kernel, error), steps func(Rounding) Kernel) func(*OpConstruction) (Kernel, error) {
+func Stepwise(attr string, build func(*OpConstruction) (Kernel, error), steps Steps) func(*OpConstruction) (Kernel, error) {
 	return func(b *OpConstruction) (Kernel, error) {
 		dt := b.DType(attr)
 		if !Halves.Has(dt) {
 			return build(b)
 		}
-		k := steps(RoundingTo(dt))
-		return b.buildAs(attr, WithoutAttrs(k), &widening{narrow: dt, wide: Float32, outputs: true})
+		rounded := func(b *OpConstruction) (Kernel, error) { return steps(b, RoundingTo(dt)), nil }
+		return b.buildAs(attr, rounded, &widening{narrow: dt, wide: Float32, outputs: true})
 	}
 }
 
@@ -94,6 +97,7 @@ type widening struct {
 	narrow, wide tfpb.DataType
 	inputs       []int // those to widen, nil for all that have the narrow type
 	outputs      bool  // are rounded back where the node's have the narrow type
+	images       []int // inputs that the kernel may have some images of at a time, and so the outputs
 	declared     []opdef.Tensor
 	kernel       Kernel
 
@@ -154,6 +158,7 @@ func (b *OpConstruction) buildAs(attr string, build func(*OpConstruction) (Kerne
 type wideFrame struct {
 	frame *frame
 	step  step
+	some  Tensor // images of a tensor
 }
 
 func newWideFrame(s *step) *wideFrame {
@@ -174,21 +179,14 @@ func newWideFrame(s *step) *wideFrame {
 func (w *widening) run(c *KernelContext) error {
 	f := w.acquire(c.step)
 	defer w.release(f, c.run)
-	f.step.name = c.step.name
-	inner := &f.frame.call
-	*inner = KernelContext{ctx: c.ctx, run: c.run, f: f.frame, step: &f.step, lane: &f.frame.lane}
-	for i := range c.NumInputs() {
-		t := c.In(i)
-		to := &f.frame.slots[i]
-		if t.DType != w.narrow || w.inputs != nil && !slices.Contains(w.inputs, i) {
-			*to = *t
-			continue
+	if n, piece := w.pieces(c); piece < n {
+		if done, err := w.inPieces(c, f, n, piece); done {
+			return err
 		}
-		to.DType, to.Shape = w.wide, append(to.Shape[:0], t.Shape...)
-		n, b := c.CheckSize(t.Shape, ElemSize(w.wide))*ElemSize(w.wide), &f.frame.bufs[i]
-		c.account(n - b.size())
-		to.Data = b.bytes(n)
-		convertElems(c, to, t)
+	}
+	inner := f.context(c)
+	for i := range c.NumInputs() {
+		w.load(c, f, i, c.In(i))
 	}
 	if err := w.kernel(inner); err != nil {
 		return err
@@ -197,6 +195,28 @@ func (w *widening) run(c *KernelContext) error {
 		w.store(c, i, &f.frame.slots[len(c.step.in)+i])
 	}
 	return nil
+}
+
+// context returns what the kernel is called with.
+func (f *wideFrame) context(c *KernelContext) *KernelContext {
+	f.step.name = c.step.name
+	inner := &f.frame.call
+	*inner = KernelContext{ctx: c.ctx, run: c.run, f: f.frame, step: &f.step, lane: &f.frame.lane}
+	return inner
+}
+
+// load gives the kernel an input, widened if it is to be.
+func (w *widening) load(c *KernelContext, f *wideFrame, i int, t *Tensor) {
+	to := &f.frame.slots[i]
+	if t.DType != w.narrow || w.inputs != nil && !slices.Contains(w.inputs, i) {
+		*to = *t
+		return
+	}
+	to.DType, to.Shape = w.wide, append(to.Shape[:0], t.Shape...)
+	n, b := c.CheckSize(t.Shape, ElemSize(w.wide))*ElemSize(w.wide), &f.frame.bufs[i]
+	c.account(n - b.size())
+	to.Data = b.bytes(n)
+	convertElems(c, to, t)
 }
 
 // store makes a result the node's output.

@@ -116,8 +116,14 @@ func move[T any](d, x []T, l layout) {
 	r := len(l.shape) - 1
 	n, last := l.shape[r], l.stride[r]
 	rows, next := l.shape[r-1], l.stride[r-1]
-	if n == 3 && last == 1 && !l.scatter {
-		Walk(l.shape[:r], l.stride[:r], l.start, func(o, at int) { takeThrees(d[3*o:][:3*rows], x, at, next) })
+	if 1 < n && n <= shortRow && last == 1 {
+		Walk(l.shape[:r], l.stride[:r], l.start, func(o, at int) {
+			if near := n * o; l.scatter {
+				putShort(d, x[near:near+n*rows], at, n, next)
+			} else {
+				takeShort(d[near:near+n*rows], x, at, n, next)
+			}
+		})
 		return
 	}
 	// Elements of neighbouring rows share cache lines where a matrix is transposed.
@@ -140,13 +146,38 @@ func move[T any](d, x []T, l layout) {
 	})
 }
 
-// takeThrees is takeRow for rows of three elements that follow each other, such as the
-// colours of a pixel. The rows are as far from each other as step says.
-func takeThrees[T any](d, x []T, at, step int) {
-	for ; len(d) >= 3; d = d[3:] {
-		from := x[at:][:3:3]
-		d[0], d[1], d[2] = from[0], from[1], from[2]
-		at += step
+// shortRow is how many elements that follow each other are moved without a loop: such as the
+// colours of a pixel, or the coordinates of a point.
+const shortRow = 4
+
+// takeShort is takeRow for rows of n elements that follow each other. The rows of x are as far
+// from each other as step says.
+func takeShort[T any](d, x []T, at, n, step int) {
+	for ; len(d) >= n; at += step {
+		from := x[at:][:n:n]
+		d[0], d[1] = from[0], from[1]
+		if n > 2 {
+			d[2] = from[2]
+		}
+		if n > 3 {
+			d[3] = from[3]
+		}
+		d = d[n:]
+	}
+}
+
+// putShort is putRow for such rows.
+func putShort[T any](d, x []T, at, n, step int) {
+	for ; len(x) >= n; at += step {
+		to := d[at:][:n:n]
+		to[0], to[1] = x[0], x[1]
+		if n > 2 {
+			to[2] = x[2]
+		}
+		if n > 3 {
+			to[3] = x[3]
+		}
+		x = x[n:]
 	}
 }
 

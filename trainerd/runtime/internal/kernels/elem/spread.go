@@ -27,13 +27,26 @@ func Repeat[T exec.Element](c *exec.KernelContext, d, x []T, dims, times []int) 
 		copy(d, x)
 		return
 	}
-	repeat(c, d, x, dims, times)
+	// Nor do dimensions that are not repeated need more than one.
+	var joined [2][exec.MaxRank]int
+	rank := 0
+	for i, n := range dims {
+		if rank > 0 && times[i] == 1 && joined[1][rank-1] == 1 {
+			joined[0][rank-1] *= n
+			continue
+		}
+		joined[0][rank], joined[1][rank] = n, times[i]
+		rank++
+	}
+	repeat(c, d, x, joined[0][:rank], joined[1][:rank])
 }
 
 // repeat fills one block, and copies it as often as the first dimension says.
 func repeat[T exec.Element](c *exec.KernelContext, d, x []T, dims, times []int) {
 	once := len(d) / times[0]
 	switch {
+	case len(dims) == 2 && len(x) == dims[0]:
+		repeatEach(c, d[:once], x, times[1])
 	case len(dims) > 1:
 		from, to := len(x)/dims[0], once/dims[0]
 		for i := range dims[0] {
@@ -46,6 +59,21 @@ func repeat[T exec.Element](c *exec.KernelContext, d, x []T, dims, times []int) 
 		copy(d, x)
 	}
 	double(c, d, once)
+}
+
+// repeatEach fills d with each element of x so many times.
+func repeatEach[T any](c *exec.KernelContext, d, x []T, times int) {
+	const few = 16
+	for i, v := range x {
+		to := d[i*times:][:times]
+		if times > few {
+			fill(c, to, v)
+			continue
+		}
+		for k := range to {
+			to[k] = v
+		}
+	}
 }
 
 // fill sets all elements to v: some by one, the others by copying those, which

@@ -60,11 +60,37 @@ func (b *Broadcast) contiguous(stride *[exec.MaxRank]int) bool {
 // write writes an operand out for the last two dimensions.
 func (b *Broadcast) write(row, x []float32, stride *[exec.MaxRank]int) {
 	inner := b.loops - 1
-	n := b.dim[inner]
+	n, step, next := b.dim[inner], stride[inner], stride[inner-1]
+	if step == 1 && next == 0 {
+		repeatShort(row, x[:n])
+		return
+	}
 	for i := range b.dim[inner-1] {
-		at := i * stride[inner-1]
-		for k := range n {
-			row[i*n+k] = x[at+k*stride[inner]]
+		to := row[i*n:][:n]
+		if step == 0 {
+			v := x[i*next]
+			for k := range to {
+				to[k] = v
+			}
+			continue
 		}
+		for k, at := 0, i*next; k < n; k, at = k+1, at+step {
+			to[k] = x[at]
+		}
+	}
+}
+
+// repeatShort fills row with x, some by loops and the rest by copies of many elements.
+func repeatShort(row, x []float32) {
+	const some = 16
+	done := 0
+	for done < len(row) && done < some {
+		for k, v := range x {
+			row[done+k] = v
+		}
+		done += len(x)
+	}
+	for done < len(row) {
+		done += copy(row[done:], row[:done])
 	}
 }

@@ -62,8 +62,11 @@ func (u *updates) grow() {
 	add := func(n string) { u.whole = append(u.whole, u.Node("Tanh", []string{n})) }
 	switch u.r.IntN(10) {
 	case 0:
-		add(u.Node([]string{"Relu", "Square", "Neg", "Sigmoid", "Exp", "Abs"}[u.r.IntN(6)], []string{x}))
-	case 1, 2:
+		add(u.Node([]string{"Relu", "Square", "Neg", "Sigmoid", "Exp", "Abs", "Elu", "Softplus", "Softsign"}[u.r.IntN(9)], []string{x}))
+	case 1:
+		add(u.Node(binary, []string{x, u.pick(u.whole)}))
+	case 2:
+		binary = []string{binary, "TanhGrad", "SigmoidGrad", "EluGrad", "SoftplusGrad"}[u.r.IntN(5)]
 		add(u.Node(binary, []string{x, u.pick(u.whole)}))
 	case 3:
 		pair := []string{x, u.typed(kerneltest.Scalar(u.Graph, float32(u.r.NormFloat64())))}

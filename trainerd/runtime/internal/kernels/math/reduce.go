@@ -50,6 +50,8 @@ func reduceInto[T exec.Element](c *exec.KernelContext, r *elem.Reduction, d, x [
 		d[0] = f.whole(c, x)
 	case long && r.Loops == 2 && r.So[1] == 0:
 		foldEach(c, d, x, f)
+	case r.Loops == 2 && r.So[1] == 0 && len(d) > 0:
+		(&eachRow[T]{f, d, x}).fold(0, len(d))
 	case r.Loops == 2 && r.So[0] == 0 && len(x) > len(d):
 		foldRows(c, d, x, f)
 	case long && r.So[0] != 0 && r.Dim[0] > 1:

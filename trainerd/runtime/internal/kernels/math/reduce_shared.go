@@ -25,10 +25,14 @@ func foldEach[T exec.Element](c *exec.KernelContext, d, x []T, f *reducer[T]) {
 
 // Part implements [parallel.Job].
 func (w *eachRow[T]) Part(i, n int) {
-	row := len(w.x) / len(w.d)
-	from, to := parallel.Span(len(w.d), 16, i, n) // a cache line or more of d
+	w.fold(parallel.Span(len(w.d), 16, i, n)) // a cache line or more of d
+}
+
+// fold folds some rows.
+func (w *eachRow[T]) fold(from, to int) {
+	row, run := len(w.x)/len(w.d), w.f.run
 	for k := from; k < to; k++ {
-		w.d[k] = w.f.run(w.d[k], w.x[k*row:(k+1)*row])
+		w.d[k] = run(w.d[k], w.x[k*row:(k+1)*row])
 	}
 }
 

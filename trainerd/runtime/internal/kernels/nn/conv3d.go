@@ -16,9 +16,9 @@ var conv3DOps = exec.OpTable{
 	"Conv3DBackpropInputV2":  {Build: exec.Widened("T", buildVolume(conv3DInput[float32](gemm.Float32s), conv3DInput[float64](gemm.Float64s)))},
 	"Conv3DBackpropFilter":   {Build: exec.Widened("T", buildVolume(conv3DFilter[float32](gemm.Float32s), conv3DFilter[float64](gemm.Float64s)))},
 	"Conv3DBackpropFilterV2": {Build: exec.Widened("T", buildVolume(conv3DFilter[float32](gemm.Float32s), conv3DFilter[float64](gemm.Float64s)))},
-	"MaxPool3D":              {Build: exec.Widened("T", buildVolume(maxPool3D[float32], maxPool3D[float64]))},
-	"MaxPool3DGrad":          {Build: exec.Widened("T", buildVolume(maxPool3DGrad[float32], maxPool3DGrad[float64]))},
-	"AvgPool3D":              {Build: exec.Widened("T", buildVolume(avgPool3D[float32], avgPool3D[float64]))},
+	"MaxPool3D":              {Build: exec.WidenedImages("T", buildVolume(maxPool3D[float32], maxPool3D[float64]), 0)},
+	"MaxPool3DGrad":          {Build: exec.WidenedImages("T", buildVolume(maxPool3DGrad[float32], maxPool3DGrad[float64]), 0, 1, 2)},
+	"AvgPool3D":              {Build: exec.WidenedImages("T", buildVolume(avgPool3D[float32], avgPool3D[float64]), 0)},
 	"AvgPool3DGrad":          {Build: exec.Widened("T", buildVolume(avgPool3DGrad[float32], avgPool3DGrad[float64]))},
 }
 

@@ -8,11 +8,11 @@ import (
 )
 
 var poolOps = exec.OpTable{
-	"MaxPool":       {Build: exec.Widened("T", buildPool(1, maxPools))},
-	"MaxPoolV2":     {Build: exec.Widened("T", buildPool(1, maxPools))},
-	"MaxPoolGrad":   {Build: exec.Widened("T", buildPool(3, maxPoolGrads))},
-	"MaxPoolGradV2": {Build: exec.Widened("T", buildPool(3, maxPoolGrads))},
-	"AvgPool":       {Build: exec.Widened("T", buildPool(1, poolKernels{exec.Float32: avgPool[float32], exec.Float64: avgPool[float64]}))},
+	"MaxPool":       {Build: exec.WidenedImages("T", buildPool(1, maxPools), 0)},
+	"MaxPoolV2":     {Build: exec.WidenedImages("T", buildPool(1, maxPools), 0)},
+	"MaxPoolGrad":   {Build: exec.WidenedImages("T", buildPool(3, maxPoolGrads), 0, 1, 2)},
+	"MaxPoolGradV2": {Build: exec.WidenedImages("T", buildPool(3, maxPoolGrads), 0, 1, 2)},
+	"AvgPool":       {Build: exec.WidenedImages("T", buildPool(1, poolKernels{exec.Float32: avgPool[float32], exec.Float64: avgPool[float64]}), 0)},
 	"AvgPoolGrad":   {Build: exec.Widened("T", buildPool(2, poolKernels{exec.Float32: avgPoolGrad[float32], exec.Float64: avgPoolGrad[float64]}))},
 }
 

@@ -9,13 +9,17 @@ import (
 
 // The ops on rows as TensorFlow composes them for types of 16 bits: each step rounds.
 // Only the sums are more exact here, as TensorFlow's depend on the processor.
-var softmaxSteps = map[string]func(exec.Rounding) exec.Kernel{
-	"Softmax":    func(r exec.Rounding) exec.Kernel { return onRows(0, rounded(r, false, softmaxRow16)) },
-	"LogSoftmax": func(r exec.Rounding) exec.Kernel { return onRows(0, rounded(r, true, logSoftmaxRow16)) },
-	"SparseSoftmaxCrossEntropyWithLogits": func(r exec.Rounding) exec.Kernel {
+var softmaxSteps = map[string]exec.Steps{
+	"Softmax": func(_ *exec.OpConstruction, r exec.Rounding) exec.Kernel {
+		return onRows(0, rounded(r, false, softmaxRow16))
+	},
+	"LogSoftmax": func(_ *exec.OpConstruction, r exec.Rounding) exec.Kernel {
+		return onRows(0, rounded(r, true, logSoftmaxRow16))
+	},
+	"SparseSoftmaxCrossEntropyWithLogits": func(_ *exec.OpConstruction, r exec.Rounding) exec.Kernel {
 		return sparseCrossEntropy(0, rounded(r, true, sparseCrossEntropyRow16))
 	},
-	"SoftmaxCrossEntropyWithLogits": func(r exec.Rounding) exec.Kernel {
+	"SoftmaxCrossEntropyWithLogits": func(_ *exec.OpConstruction, r exec.Rounding) exec.Kernel {
 		return crossEntropy(rounded(r, true, crossEntropyRow16))
 	},
 }
