@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	tfpb "github.com/trainerd/trainerd/proto"
@@ -131,6 +132,37 @@ func TestFileWriterSyncFails(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What a sync that failed has lost is written again within the second of the events: that is no other writer, though
+// TensorFlow's files are as old as the second in their names.
+func TestFileWriterSyncFailsWithinASecond(t *testing.T) {
+	dir, fsys, now := t.TempDir(), faultfs.New(0), &clock{at(100.9)}
+	w, err := NewFileWriter(dir, &FileWriterOptions{FS: fsys, Form: TF2, Host: "h", FlushEvery: -1, Now: now.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range int64(6) {
+		now.t = at(101.1 + float64(step)/10)
+		if err := w.AddScalar(t.Context(), "loss", 1, step+1); err != nil {
+			t.Fatal(err)
+		}
+		if step == 3 {
+			fsys.Break(2, faultfs.Fault{Err: syscall.EIO}) // after the write
+			if err := w.Sync(t.Context()); err == nil || fsys.FailedKind() != "sync" {
+				t.Fatalf("%v; %q failed", err, fsys.Failed())
+			}
+			w.Close()
+			now.t = now.t.Add(10 * time.Millisecond)
+			if err := w.Reopen(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkSteps(t, "sync fails", dir, []int64{1, 2, 3, 4, 5, 6})
 }
 
 // However often a disk refuses to sync, the files do not grow by that.

@@ -126,7 +126,7 @@ func (o *output) write(b batch) (written int, err error) {
 	for _, start := range b.files {
 		n, err := o.writeBytes(b.buf[written:start.pos])
 		if written += n; err == nil {
-			err = o.open(start.at)
+			err = o.open(start.at, start.pos < b.again)
 		}
 		if err != nil {
 			return written, err
@@ -152,8 +152,9 @@ func wholeRecords(buf []byte, n int) int {
 	return end
 }
 
-// open ends the current file, if any, and begins the next.
-func (o *output) open(at time.Time) error {
+// open ends the current file, if any, and begins the next. One that repeats what a file before could
+// not keep was begun after that: readers see by its time that these are no events of another writer.
+func (o *output) open(at time.Time, repeats bool) error {
 	if o.w.o.Sync != SyncNever {
 		if err := o.sync(); err != nil {
 			return err
@@ -170,7 +171,11 @@ func (o *output) open(at time.Time) error {
 	if at.Unix() != seconds {
 		at = time.Unix(seconds, 0)
 	}
-	_, err = o.toFile(appendEventRecord(nil, o.w.o.Form.firstEvent(at)))
+	first := o.w.o.Form.firstEvent(at)
+	if repeats {
+		first.WallTime = WallTime(at) // not the second that TensorFlow writes
+	}
+	_, err = o.toFile(appendEventRecord(nil, first))
 	return err
 }
 
