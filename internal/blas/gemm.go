@@ -339,13 +339,14 @@ func (w *workspace[T]) corner(c []T, ldc, rows, cols int, add bool) []T {
 
 // store copies the part of the tile in w that belongs to c.
 func (w *workspace[T]) store(c []T, ldc, rows, cols int) {
-	const few = 8 // elements that a call of copy takes longer for
+	const few = 8 // elements
 	for r := range rows {
 		to, from := c[r*ldc:][:cols], w.tile[r*w.e.cols:][:cols]
 		if cols > few {
 			copy(to, from)
 			continue
 		}
+		//lint:ignore S1001 a call of copy takes longer
 		for i, v := range from {
 			to[i] = v
 		}
