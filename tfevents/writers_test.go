@@ -142,3 +142,19 @@ func (w *fullWriter) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// TestResumedOnAnotherHost has a run that is resumed on another host, whose name nobody else was alive with.
+func TestResumedOnAnotherHost(t *testing.T) {
+	for name, second := range map[string][]*tfpb.Event{
+		"with START":    slices.Concat(from(4.5, startAt(30)), from(4.6, losses(9, 30, 30)...), secs(5)),
+		"without START": slices.Concat(from(4.6, losses(9, 30, 30)...), secs(5)),
+	} {
+		fsys, run := fstest.MapFS{}, Run{Name: "."}
+		for i, events := range [][]*tfpb.Event{secs(1, 2, 3, 4), second} {
+			file := fmt.Sprintf("events.out.tfevents.%010d.host%d", i, i)
+			fsys[file] = eventsFile(t, begunAt(events[0].WallTime, events...)...)
+			run.Files = append(run.Files, file)
+		}
+		checkOrder(t, name, ReadRun(fsys, run, nil).Lookup("loss"), "[10 20 30 50]")
+	}
+}
