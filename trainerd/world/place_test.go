@@ -3,6 +3,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -241,8 +242,8 @@ func (p *place) abandon(to int64) error {
 }
 
 // recorded returns the checkpoints that the state file names, where there is one, and that
-// no rewind has left behind. Of a save that failed, a part or all of the files stay until
-// the next training.
+// no rewind has left behind, in its order: one that a killed run had not announced precedes those
+// that were. Of a save that failed, a part or all of the files stay until the next training.
 func (p *place) recorded() ([]ckptdir.Checkpoint, error) {
 	list, err := ckptdir.List(p.dir)
 	if err != nil {
@@ -250,6 +251,10 @@ func (p *place) recorded() ([]ckptdir.Checkpoint, error) {
 	}
 	state, err := ckptdir.ReadState(p.dir, nil)
 	named := err == nil
+	if named {
+		place := func(c ckptdir.Checkpoint) int { return slices.Index(state.AllModelCheckpointPaths, c.Prefix) }
+		slices.SortStableFunc(list, func(a, b ckptdir.Checkpoint) int { return cmp.Compare(place(a), place(b)) })
+	}
 	return slices.DeleteFunc(list, func(c ckptdir.Checkpoint) bool {
 		return p.abandoned[c.Step] || named && !slices.Contains(state.AllModelCheckpointPaths, c.Prefix) || ckptdir.Verify(context.Background(), c.Prefix) != nil
 	}), nil
