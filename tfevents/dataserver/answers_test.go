@@ -257,9 +257,13 @@ func TestSeveralKindsUnderOneTag(t *testing.T) {
 	}
 	data := blobs.Runs[0].Tags[0].GetData()
 	for i, sequence := range data.GetValues() {
-		got, _, err := c.blob(sequence.GetBlobRefs()[2].GetBlobKey())
+		key := sequence.GetBlobRefs()[2].GetBlobKey()
+		got, _, err := c.blob(key)
 		if err != nil || string(got) != fmt.Sprint(data.Step[i]) {
 			t.Errorf("image of step %d: %q, %v", data.Step[i], got, err)
+		}
+		if parts, err := base64.RawURLEncoding.DecodeString(key); err != nil || bytes.Count(parts, []byte(",")) != 4 {
+			t.Errorf("the key of step %d is not that of TensorBoard's data server: %s, %v", data.Step[i], parts, err)
 		}
 	}
 	if fmt.Sprint(data.GetStep()) != "[0 1 2]" {
@@ -295,5 +299,32 @@ func TestImagesOfOneStep(t *testing.T) {
 	}
 	if strings.Join(got, ", ") != strings.Join(want, ", ") {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestLastOfEachStep has several points in a row at one step: the last is shown, of numbers and of other kinds.
+func TestLastOfEachStep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "1.tfevents")
+	for i, step := range []int64{1, 1, 2, 2, 2} {
+		text := summary.PluginTensor("t", summary.PluginText, nil,
+			&tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeOf(1), StringVal: [][]byte{[]byte(fmt.Sprint(i))}})
+		appendEvents(t, file, point("loss", step, float64(i)),
+			&tfpb.Event{WallTime: 1.7e9 + float64(i), Step: step, What: &tfpb.Event_Summary{Summary: summary.New(text)}})
+	}
+	c := serve(t, &Options{Logdir: filepath.Dir(file), Reload: -1})
+	c.waitForSteps(".", "loss", 1, 2)
+	if data := c.curve(".", "loss", 10); fmt.Sprint(data.GetValue()) != "[1 4]" {
+		t.Errorf("the numbers are %v", data.GetValue())
+	}
+	var tensors tbdata.ReadTensorsResponse
+	if err := c.call("ReadTensors", &tbdata.ReadTensorsRequest{PluginFilter: filter(summary.PluginText), Downsample: &tbdata.Downsample{NumPoints: 10}}, &tensors); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, v := range tensors.Runs[0].Tags[0].GetData().GetValue() {
+		texts = append(texts, string(v.GetStringVal()[0]))
+	}
+	if fmt.Sprint(texts) != "[1 4]" {
+		t.Errorf("the texts are %v", texts)
 	}
 }
