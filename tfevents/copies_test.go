@@ -98,6 +98,9 @@ func TestCopiesThatCannotBeCompared(t *testing.T) {
 	other := eventsFile(t, begunAt(1, secs(append(seconds[:2995:2995], 5000)...)...)...).Data
 	fsys, run := fstest.MapFS{"1": {Data: whole}, "2": {Data: whole}, "3": {Data: other}}, Run{Files: []string{"1", "2"}}
 	for _, fsys := range []fs.FS{fsys, onlyReads{fsys}} {
+		if s := ReadRun(fsys, run, nil).Lookup("loss"); s.Len() != 3000 {
+			t.Errorf("%d points of a file and its copy", s.Len())
+		}
 		twice := 0
 		for n := range 8 {
 			s := ReadRun(&failsOnceFS{fsys, n}, run, nil).Lookup("loss")
