@@ -307,7 +307,7 @@ func TestLastOfEachStep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "1.tfevents")
 	for i, step := range []int64{1, 1, 2, 2, 2} {
 		text := summary.PluginTensor("t", summary.PluginText, nil,
-			&tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeOf(1), StringVal: [][]byte{[]byte(fmt.Sprint(i))}})
+			&tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: shapeOf(1), StringVal: [][]byte{fmt.Append(nil, i)}})
 		appendEvents(t, file, point("loss", step, float64(i)),
 			&tfpb.Event{WallTime: 1.7e9 + float64(i), Step: step, What: &tfpb.Event_Summary{Summary: summary.New(text)}})
 	}
