@@ -8,6 +8,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/internal/eventstest"
 	"github.com/trainerd/trainerd/tfevents/summary"
+	"github.com/trainerd/trainerd/tfevents/summaryv1"
 )
 
 // TestFactsOfRun has what an index says of a run as a whole: when it began, and whether it
@@ -60,6 +61,8 @@ func TestLongestBlobs(t *testing.T) {
 		want   int
 	}{
 		{[]*tfpb.Event{images(0, 3)}, 3},
+		{[]*tfpb.Event{images(0, 1)}, 1},
+		{[]*tfpb.Event{images(0, 3), {WallTime: 1, What: &tfpb.Event_Summary{Summary: summary.New(summaryv1.Scalar("i", 1))}}}, 3},
 		{[]*tfpb.Event{imageOf1, imageOf1}, 3}, // its width and height are blobs, too
 		{[]*tfpb.Event{images(0, 3), images(1, 2)}, 3},
 		{[]*tfpb.Event{images(0, 3), images(1, 5), images(2, 2)}, 5},

@@ -126,10 +126,31 @@ func (f *goneFS) Open(name string) (fs.File, error) {
 
 // A merged file that lacks points because a file was taken away meanwhile is no success.
 func TestMergeOfAFileThatIsTakenAway(t *testing.T) {
-	files := fstest.MapFS{"a.tfevents": eventsFile(t, losses(1, 1, 3)...), "b.tfevents": eventsFile(t, losses(2, 4, 8)...)}
-	fsys := &goneFS{MapFS: files, name: "b.tfevents"}
-	report, err := MergeRun(new(bytes.Buffer), fsys, Run{Name: "a", Files: []string{"a.tfevents", "b.tfevents"}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "run a: 5 points") {
-		t.Errorf("merged: %+v, %v", report, err)
+	for lost, last := range map[int]int64{5: 8, 1: 4} {
+		files := fstest.MapFS{"a.tfevents": eventsFile(t, losses(1, 1, 3)...), "b.tfevents": eventsFile(t, losses(2, 4, last)...)}
+		fsys := &goneFS{MapFS: files, name: "b.tfevents"}
+		report, err := MergeRun(new(bytes.Buffer), fsys, Run{Name: "a", Files: []string{"a.tfevents", "b.tfevents"}}, nil)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("run a: %d points", lost)) {
+			t.Errorf("merged: %+v, %v", report, err)
+		}
+	}
+}
+
+// TestMergeWithoutVersion merges a file that has no version, as after damage: the result has one, at its beginning.
+func TestMergeWithoutVersion(t *testing.T) {
+	var merged, file bytes.Buffer
+	w := NewEventsWriter(&file, &EventsWriterOptions{Continue: true})
+	for _, e := range losses(1, 1, 3) {
+		if err := w.WriteEvent(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fsys := fstest.MapFS{"a.tfevents": {Data: file.Bytes()}}
+	if _, err := MergeRun(&merged, fsys, Run{Files: []string{"a.tfevents"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	all := eventstest.Events(t, merged.Bytes())
+	if len(all) != 4 || all[0].GetFileVersion() != fileVersion || all[0].GetWallTime() != all[1].GetWallTime() {
+		t.Errorf("%d events, which begin with %v", len(all), all[0])
 	}
 }
