@@ -143,18 +143,20 @@ func (w *fullWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestResumedOnAnotherHost has a run that is resumed on another host, whose name nobody else was alive with.
+// TestResumedOnAnotherHost has a run that is resumed on another host, and then on the first one again: nobody else
+// was alive at the same time as one of them.
 func TestResumedOnAnotherHost(t *testing.T) {
-	for name, second := range map[string][]*tfpb.Event{
-		"with START":    slices.Concat(from(4.5, startAt(30)), from(4.6, losses(9, 30, 30)...), secs(5)),
-		"without START": slices.Concat(from(4.6, losses(9, 30, 30)...), secs(5)),
-	} {
+	for name, start := range map[string][]*tfpb.Event{"with START": from(4.5, startAt(30)), "without START": nil} {
 		fsys, run := fstest.MapFS{}, Run{Name: "."}
-		for i, events := range [][]*tfpb.Event{secs(1, 2, 3, 4), second} {
-			file := fmt.Sprintf("events.out.tfevents.%010d.host%d", i, i)
+		for i, events := range [][]*tfpb.Event{
+			secs(1, 2, 3, 4),
+			slices.Concat(start, from(4.6, losses(9, 30, 30)...), secs(5)),
+			slices.Concat(from(5.6, losses(8, 50, 50)...), secs(6)),
+		} {
+			file := fmt.Sprintf("events.out.tfevents.%010d.host%d", i, i%2)
 			fsys[file] = eventsFile(t, begunAt(events[0].WallTime, events...)...)
 			run.Files = append(run.Files, file)
 		}
-		checkOrder(t, name, ReadRun(fsys, run, nil).Lookup("loss"), "[10 20 30 50]")
+		checkOrder(t, name, ReadRun(fsys, run, nil).Lookup("loss"), "[10 20 30 50 60]")
 	}
 }
