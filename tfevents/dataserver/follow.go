@@ -31,6 +31,11 @@ var errUnwatched = errors.New("holds symbolic links")
 
 // follow reads the log directory, and then what changes, until ctx ends.
 func (s *Server) follow(ctx context.Context) {
+	f := follower{s: s}
+	if s.o.Reload >= 0 {
+		f.watch() // first, so that nothing is added in between unseen
+		defer f.close()
+	}
 	began := time.Now()
 	s.Load(ctx)
 	s.o.Logger.Info("Finished load cycle", "seconds", time.Since(began).Seconds()) // as TensorBoard's own says
@@ -38,9 +43,6 @@ func (s *Server) follow(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	f := follower{s: s}
-	f.watch()
-	defer f.close()
 	f.loop(ctx)
 }
 
