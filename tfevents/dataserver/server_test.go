@@ -1,6 +1,7 @@
 package dataserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -119,6 +120,11 @@ func (c *client) waitForSteps(run, tag string, want ...int64) {
 // appendEvents adds events to a file that may be there already.
 func appendEvents(t testing.TB, name string, events ...*tfpb.Event) {
 	t.Helper()
+	appendTo(t, name, recordsOf(t, events...))
+}
+
+func appendTo(t testing.TB, name string, b []byte) {
+	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -127,12 +133,21 @@ func appendEvents(t testing.TB, name string, events ...*tfpb.Event) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w := tfevents.NewEventsWriter(f, &tfevents.EventsWriterOptions{Continue: true})
+	if _, err := f.Write(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func recordsOf(t testing.TB, events ...*tfpb.Event) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tfevents.NewEventsWriter(&b, &tfevents.EventsWriterOptions{Continue: true})
 	for _, e := range events {
 		if err := w.WriteEvent(e); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return b.Bytes()
 }
 
 func point(tag string, step int64, value float64) *tfpb.Event {

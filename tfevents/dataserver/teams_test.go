@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/proto/tbdata"
-	"github.com/trainerd/trainerd/tfevents"
 	"github.com/trainerd/trainerd/tfevents/internal/teamtest"
 	"github.com/trainerd/trainerd/tfevents/summary"
 )
@@ -88,37 +87,12 @@ func serverOf(t *testing.T, dir string) *Server {
 // pieces returns the bytes of a record, mostly in one piece.
 func pieces(t *testing.T, random *rand.Rand, r teamtest.Record) [][]byte {
 	t.Helper()
-	var b recordBuffer
-	if err := tfevents.NewEventsWriter(&b, &tfevents.EventsWriterOptions{Continue: true}).WriteEvent(r.Event); err != nil {
-		t.Fatal(err)
-	}
+	b := recordsOf(t, r.Event)
 	if random.IntN(4) > 0 {
 		return [][]byte{b}
 	}
 	at := random.IntN(len(b))
 	return [][]byte{b[:at], b[at:]}
-}
-
-type recordBuffer []byte
-
-func (b *recordBuffer) Write(p []byte) (int, error) {
-	*b = append(*b, p...)
-	return len(p), nil
-}
-
-func appendTo(t *testing.T, name string, b []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.Write(b); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func copyFile(t *testing.T, from, to string) {

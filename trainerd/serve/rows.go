@@ -64,6 +64,9 @@ func nestingOf(schema *dataset.Schema) nesting {
 // flattened returns an instance with what is in its objects and lists under the names that the columns of a file
 // have, a.b and v.0.
 func (n nesting) flattened(instance map[string]any) map[string]any {
+	if len(n) == 0 {
+		return instance
+	}
 	flat := make(map[string]any, len(instance))
 	for name, v := range instance {
 		n.add(flat, name, v)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 )
 
 // jsonSample is how many objects are read to know the columns, and jsonSampleBytes
@@ -117,8 +119,15 @@ func newJSONRows(plain *bufio.Reader, o Options) (*Table, error) {
 	}
 	j.known, j.row.Number = true, 0
 	t := &Table{Options: o, Columns: j.names, next: j.next}
-	t.spreadLists()
+	if slices.ContainsFunc(j.sampled, hasList) {
+		t.spreadLists()
+	}
 	return t, nil
+}
+
+// hasList reports whether one of some fields is an array.
+func hasList(fields []string) bool {
+	return slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "[") })
 }
 
 func (j *jsonRows) next() (*Row, error) {

@@ -138,7 +138,7 @@ func (l *lists) spread(stored *Row) (*Row, error) {
 			numbers := numbersOfList(text)
 			if len(numbers) != n {
 				return nil, &Error{Record: stored.Number, Row: true, Reason: fmt.Sprintf("%s is not a list of %d numbers, as in the rows before", l.names[c], n),
-					Hint: "store lists of one length, or leave the column out"}
+					Hint: "store lists of one length"}
 			}
 			l.fields = append(l.fields, numbers...)
 		}

@@ -3,12 +3,10 @@ package table
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/parquet-go/parquet-go"
 )
 
 // TestListsOfJSON has columns whose fields are lists.
@@ -93,20 +91,11 @@ func TestListsOfParquet(t *testing.T) {
 		Y      int32           `parquet:"y"`
 	}
 	half := 0.5
-	name := filepath.Join(t.TempDir(), "lists.parquet")
-	err := parquet.WriteFile(name, []row{
+	tab := parquetOf(t, []row{
 		{[]int32{1, 2}, []float32{1.5, -2}, []*float64{nil, &half}, []string{"a", `b"`}, []int64{1}, []point{{1}}, []inner{{[]int32{1}}}, map[string]bool{"k": true}, 7},
 		{nil, []float32{}, nil, nil, []int64{2, 3}, nil, nil, nil, 8},
 		{[]int32{3, 4}, []float32{0, 1}, []*float64{&half, nil}, []string{"7"}, nil, nil, nil, nil, 9},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tab, err := Open(name, Options{Sniff: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tab.Close()
 	rows, err := read(t, tab)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,21 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// parquetOf opens a file with some rows.
+func parquetOf[T any](t *testing.T, rows []T) *Table {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "data")
+	if err := parquet.WriteFile(name, rows); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := Open(name, Options{Sniff: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tab.Close() })
+	return tab
+}
+
 func TestParquet(t *testing.T) {
 	type inner struct {
 		Size float64 `parquet:"size"`
@@ -34,19 +49,10 @@ func TestParquet(t *testing.T) {
 	}
 	word := "é, \"x\""
 	at := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
-	name := filepath.Join(t.TempDir(), "data")
-	err := parquet.WriteFile(name, []row{
+	tab := parquetOf(t, []row{
 		{&word, -1, 1 << 63, true, inner{1.5}, []int32{1, 2}, 18262, at, -1234},
 		{nil, 2, 3, false, inner{-2}, nil, 0, at.Truncate(24 * time.Hour), 5},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tab, err := Open(name, Options{Sniff: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tab.Close()
 	if diff := cmp.Diff([]string{"name", "n", "u", "yes", "inner.size", "many.0", "many.1", "day", "at", "price"}, tab.Columns); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
