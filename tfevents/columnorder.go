@@ -50,7 +50,7 @@ func (c *column) ends() (first, last cell) {
 // cursor walks the points of one part of a column.
 type cursor struct {
 	p     cell    // the current one
-	until float64 // the latest time up to it
+	until float64 // the latest time up to it, 0 without one
 	part  int
 	file  int
 
@@ -66,7 +66,6 @@ func (c *column) cursors() (all []*cursor) {
 	for i, part := range c.parts {
 		k := &cursor{p: p, part: i, file: part.file, data: data, blocks: c.blocks[block:], left: part.n}
 		k.advance()
-		k.until = k.p.wallTime()
 		all = append(all, k)
 		for skip := part.n; skip > 0; {
 			if rest := c.blocks[block].n - passed; skip < rest {

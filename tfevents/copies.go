@@ -15,7 +15,8 @@ const (
 )
 
 // skipCopied makes reading of a file that was not read yet begin after what it has in common with an
-// earlier one, if either is a copy of the other: people leave backups next to events files, or compress them. Else each would count as a writer of its own, who repeats all points of the other.
+// earlier one, if either is a copy of the other: people leave backups next to events files, or compress
+// them. Else each would count as a writer of its own, who repeats all points of the other.
 func (x *RunData) skipCopied(i int, file fs.File) {
 	f := &x.files[i]
 	f.head = headOf(x.fsys, f.name, file)

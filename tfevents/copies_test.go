@@ -96,7 +96,7 @@ func TestCopiesThatCannotBeCompared(t *testing.T) {
 	}
 	whole := eventsFile(t, begunAt(1, secs(seconds...)...)...).Data
 	other := eventsFile(t, begunAt(1, secs(append(seconds[:2995:2995], 5000)...)...)...).Data
-	fsys, run := fstest.MapFS{"1": {Data: whole}, "2": {Data: whole}, "3": {Data: other}}, Run{Files: []string{"1", "2"}}
+	fsys, run := fstest.MapFS{"0": {Data: whole[:len(whole)-7]}, "1": {Data: whole}, "2": {Data: whole}, "3": {Data: other}}, Run{Files: []string{"1", "2"}}
 	for _, fsys := range []fs.FS{fsys, onlyReads{fsys}} {
 		if s := ReadRun(fsys, run, nil).Lookup("loss"); s.Len() != 3000 {
 			t.Errorf("%d points of a file and its copy", s.Len())
@@ -111,6 +111,9 @@ func TestCopiesThatCannotBeCompared(t *testing.T) {
 		}
 		if twice == 0 {
 			t.Error("no failure has kept the files from being compared")
+		}
+		if s := ReadRun(fsys, Run{Files: []string{"0", "1"}}, nil).Lookup("loss"); s.Len() != 3000 {
+			t.Errorf("%d points of a file and an unfinished copy of it", s.Len())
 		}
 		if s := ReadRun(fsys, Run{Files: []string{"1", "3"}}, nil).Lookup("loss"); s.Len() != 5996 {
 			t.Errorf("%d points of two files with the same beginning", s.Len())

@@ -143,11 +143,7 @@ func (p *purger[S]) startFor(e *eventFacts) writers {
 		return writers{}
 	}
 	w := p.alive
-	w.start, w.alive = true, p.writingAt(e.time)
-	for i, alive := range p.alive.alive {
-		w.alive[i] = w.alive[i] || alive
-	}
-	w.some = slices.Contains(w.alive, true)
+	w.start = true
 	return w
 }
 

@@ -37,10 +37,20 @@ type Team struct {
 	random  *rand.Rand
 	clock   float64
 	starts  bool // sessions begin with START
+	names   int  // one of the kinds below
 	oneHost bool // so that names do not tell who writes
 	files   int
 	workers []*worker
 }
+
+// What names of files have besides their time.
+const (
+	hosts = iota
+	pids
+	hostsAndPIDs
+	pidsAndSuffixes // as programs with PyTorch's filename_suffix have
+	kindsOfNames
+)
 
 type worker struct {
 	host    string
@@ -54,7 +64,8 @@ type worker struct {
 
 // New lets workers do what workers do.
 func New(random *rand.Rand) *Team {
-	t := &Team{random: random, clock: 1.7e9 + 0.5, starts: random.IntN(2) == 0, oneHost: random.IntN(2) == 0}
+	t := &Team{random: random, clock: 1.7e9 + 0.5, starts: random.IntN(2) == 0, names: random.IntN(kindsOfNames)}
+	t.oneHost = t.names == pids
 	inStep := random.IntN(3) == 0
 	for i := range 2 + random.IntN(3) {
 		w := &worker{host: fmt.Sprint("host", i), every: []int64{1, 1, 2, 10}[random.IntN(4)]}
@@ -156,8 +167,13 @@ func (t *Team) write(w *worker, e *tfpb.Event) { t.Records = append(t.Records, R
 // begin has a worker begin a file at what it has saved.
 func (t *Team) begin(w *worker) {
 	tail := w.host
-	if t.oneHost {
+	switch t.names {
+	case pids:
 		tail = fmt.Sprintf("host.%d.0", 100+t.files)
+	case hostsAndPIDs:
+		tail = fmt.Sprintf("%s.%d.0.v2", w.host, 100+t.files)
+	case pidsAndSuffixes:
+		tail = fmt.Sprintf("host.%d.0.%s", 100+t.files, w.host)
 	}
 	t.files++
 	w.file = fmt.Sprintf("events.out.tfevents.%010d.%s", int(t.clock*1000), tail)
