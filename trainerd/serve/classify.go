@@ -38,39 +38,70 @@ func parse(verb string, body []byte, m *predict.Model) (*request, error) {
 // of features, and a context with those that all have in common.
 func parseExamples(verb string, body []byte, m *predict.Model) (*request, error) {
 	var q struct {
-		Signature string           `json:"signature_name"`
-		Context   map[string]any   `json:"context"`
-		Examples  []map[string]any `json:"examples"`
+		Signature string          `json:"signature_name"`
+		Context   json.RawMessage `json:"context"`
+		Examples  json.RawMessage `json:"examples"`
 	}
 	if err := decode(quoteNonFinite(body), &q); err != nil {
 		return nil, parseError(err)
 	}
-	if len(q.Examples) == 0 {
-		return nil, errors.New(`"examples" must be a list of one example or more`)
+	if err := checkSignature(q.Signature, m); err != nil {
+		return nil, err
 	}
-	for i, example := range q.Examples {
-		whole := make(map[string]any, len(q.Context)+len(example))
-		maps.Copy(whole, q.Context)
-		maps.Copy(whole, example)
-		for name, v := range whole {
-			whole[name] = single(m, name, v)
+	list, err := decodeList(m, "examples", "example", q.Examples)
+	if err != nil {
+		return nil, err
+	}
+	context, err := contextOf(m, q.Context)
+	if err != nil {
+		return nil, err
+	}
+	for i, one := range list {
+		if list[i], err = example(m, context, one); err != nil {
+			return nil, fmt.Errorf("example %d: %w", i, err)
 		}
-		q.Examples[i] = whole
 	}
-	instances, err := json.Marshal(q.Examples)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := json.Marshal(map[string]any{"signature_name": q.Signature, "instances": json.RawMessage(instances)})
-	if err != nil {
-		return nil, err
-	}
-	r, err := parseRequest(plain, m)
+	r, err := parseInstances(list, m)
 	if err != nil {
 		return nil, err
 	}
 	r.results = func(out map[string]*ckptfmt.Tensor) ([]byte, error) { return results(verb, m, out) }
 	return r, nil
+}
+
+// contextOf returns the features that all examples have in common.
+func contextOf(m *predict.Model, raw json.RawMessage) (map[string]any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	v, err := decodeFor(m, raw)
+	if err != nil {
+		return nil, fmt.Errorf("JSON Value: %w", err)
+	}
+	context, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New(`"context" must be an object of features`)
+	}
+	return formOf(m.Schema).row(context)
+}
+
+// example returns the features of an example, and those of the context that it does not have itself.
+func example(m *predict.Model, context map[string]any, v any) (map[string]any, error) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("is not an object of features")
+	}
+	own, err := formOf(m.Schema).row(object)
+	if err != nil {
+		return nil, err
+	}
+	whole := make(map[string]any, len(context)+len(own))
+	maps.Copy(whole, context)
+	maps.Copy(whole, own)
+	for name, v := range whole {
+		whole[name] = single(m, name, v)
+	}
+	return whole, nil
 }
 
 // single returns the value of a list with one: features may be written so, and a
