@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/model"
 	"github.com/trainerd/trainerd/trainerd/predict"
@@ -65,7 +64,7 @@ func parseExamples(verb string, body []byte, m *predict.Model) (*request, error)
 	if err != nil {
 		return nil, err
 	}
-	r.results = func(out map[string]*ckptfmt.Tensor) ([]byte, error) { return results(verb, m, out) }
+	r.results = func(out map[string]*ckptfmt.Tensor) ([]byte, error) { return results(verb, m, len(list), out) }
 	return r, nil
 }
 
@@ -86,7 +85,8 @@ func contextOf(m *predict.Model, raw json.RawMessage) (map[string]any, error) {
 }
 
 // example returns the features of an example, and those of the context that it does not have itself.
-func example(m *predict.Model, context map[string]any, v any) (map[string]any, error) {
+// It is a string if the model takes tf.Examples.
+func example(m *predict.Model, context map[string]any, v any) (any, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return nil, errors.New("is not an object of features")
@@ -98,6 +98,9 @@ func example(m *predict.Model, context map[string]any, v any) (map[string]any, e
 	whole := make(map[string]any, len(context)+len(own))
 	maps.Copy(whole, context)
 	maps.Copy(whole, own)
+	if takesExamples(m) {
+		return serialized(whole)
+	}
 	for name, v := range whole {
 		whole[name] = single(m, name, v)
 	}
@@ -121,8 +124,11 @@ func single(m *predict.Model, name string, v any) any {
 
 // results writes for each example the classes with their probabilities, or the
 // predicted number.
-func results(verb string, m *predict.Model, out map[string]*ckptfmt.Tensor) ([]byte, error) {
-	if verb == verbRegress {
+func results(verb string, m *predict.Model, rows int, out map[string]*ckptfmt.Tensor) ([]byte, error) {
+	switch {
+	case takesExamples(m):
+		return exampleResults(verb, m, rows, out)
+	case verb == verbRegress:
 		return regressions(m, out[model.OutputPrediction])
 	}
 	return classifications(m, out[model.OutputProbabilities])
@@ -130,27 +136,27 @@ func results(verb string, m *predict.Model, out map[string]*ckptfmt.Tensor) ([]b
 
 func regressions(m *predict.Model, t *ckptfmt.Tensor) ([]byte, error) {
 	if t == nil {
-		return nil, fmt.Errorf("the signature %q predicts no number; use :%s or :%s", m.SignatureKey, verbClassify, verbPredict)
+		return nil, noResults(m, "number", verbClassify, nil)
 	}
-	numbers, err := inspect.NumbersOf(t)
+	w, err := newTensorWriter(model.OutputPrediction, t)
 	if err != nil {
 		return nil, err
 	}
-	return answerRows("results", numbers.Len(), func(b []byte, i int) []byte { return appendNumber(b, numbers, i) }), nil
+	return answerRows("results", w.numbers.Len(), w.element), nil
 }
 
 func classifications(m *predict.Model, t *ckptfmt.Tensor) ([]byte, error) {
 	if t == nil || len(t.Shape) != 2 {
-		return nil, fmt.Errorf("the signature %q predicts no classes; use :%s or :%s", m.SignatureKey, verbRegress, verbPredict)
+		return nil, noResults(m, "classes", verbRegress, nil)
 	}
-	numbers, err := inspect.NumbersOf(t)
+	w, err := newTensorWriter(model.OutputProbabilities, t)
 	if err != nil {
 		return nil, err
 	}
 	width := int(t.Shape[1])
 	pair := func(b []byte, row, class int) []byte {
 		b = append(appendString(append(b, '['), className(m, class)), ", "...)
-		return append(appendNumber(b, numbers, row*width+class), ']')
+		return append(w.element(b, row*width+class), ']')
 	}
 	return answerRows("results", int(t.Shape[0]), func(b []byte, row int) []byte {
 		return appendList(b, width, func(b []byte, class int) []byte { return pair(b, row, class) })

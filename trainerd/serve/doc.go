@@ -18,7 +18,10 @@
 // called by the columns' names too, where the signature has others (see
 // [github.com/trainerd/trainerd/trainerd/model.InputNames]). null is a missing number
 // or word, a number or date may be text, as in a file, and columns of an instance that the model
-// does not know are left out.
+// does not know are left out. Objects, lists of numbers and lists of words are as in the rows of a JSON
+// file, in instances and examples; in inputs there is one for each row, or an object has a list for each of its keys.
+//
+// A signature that takes tf.Examples, as TensorFlow's estimators have, is asked with :classify and :regress.
 //
 // # Concurrency
 //
