@@ -44,7 +44,8 @@ func parseExamples(verb string, body []byte, m *predict.Model) (*request, error)
 	if err := decode(quoteNonFinite(body), &q); err != nil {
 		return nil, parseError(err)
 	}
-	if err := checkSignature(q.Signature, m); err != nil {
+	m, err := signed(q.Signature, m)
+	if err != nil {
 		return nil, err
 	}
 	list, err := decodeList(m, "examples", "example", q.Examples)

@@ -21,7 +21,7 @@
 // does not know are left out. Objects, lists of numbers and lists of words are as in the rows of a JSON
 // file, in instances and examples; in inputs there is one for each row, or an object has a list for each of its keys.
 //
-// A signature that takes tf.Examples, as TensorFlow's estimators have, is asked with :classify and :regress.
+// A request may name any signature of the model. One that takes tf.Examples, as TensorFlow's estimators have, is asked with :classify and :regress.
 //
 // # Concurrency
 //

@@ -15,6 +15,7 @@ import (
 
 // request is a request for predictions.
 type request struct {
+	model  *predict.Model // with the signature that it asks
 	inputs map[string]*ckptfmt.Tensor
 	rows   int // of the row format, -1 for the column format
 	// results writes the answer to :classify and :regress; nil for :predict.
@@ -31,7 +32,8 @@ func parseRequest(body []byte, m *predict.Model) (*request, error) {
 	if err := decode(quoteNonFinite(body), &q); err != nil {
 		return nil, parseError(err)
 	}
-	if err := checkSignature(q.Signature, m); err != nil {
+	m, err := signed(q.Signature, m)
+	if err != nil {
 		return nil, err
 	}
 	switch {
@@ -49,11 +51,12 @@ func parseRequest(body []byte, m *predict.Model) (*request, error) {
 	return nil, errors.New(`JSON Value: missing "instances" (row format) or "inputs" (column format)`)
 }
 
-func checkSignature(name string, m *predict.Model) error {
-	if name != "" && name != m.SignatureKey {
-		return fmt.Errorf("signature_name %q not found in the signature def; it is %q", name, m.SignatureKey)
+// signed returns the model with the signature that a request names, "" for that of the server.
+func signed(name string, m *predict.Model) (*predict.Model, error) {
+	if all := m.Signatures(); name != "" && !slices.Contains(all, name) {
+		return nil, fmt.Errorf("signature_name %q not found in the signature def; it has %q", name, all)
 	}
-	return nil
+	return m.With(name)
 }
 
 // decodeList reads a list that is not empty.
@@ -165,7 +168,7 @@ func parseInstances(list []any, m *predict.Model) (*request, error) {
 			}
 		}
 	}
-	q := &request{inputs: make(map[string]*ckptfmt.Tensor), rows: len(list)}
+	q := &request{model: m, inputs: make(map[string]*ckptfmt.Tensor), rows: len(list)}
 	for name, values := range columns {
 		if err := q.add(name, values, m); err != nil {
 			return nil, err
@@ -232,7 +235,7 @@ func parseInputs(raw json.RawMessage, m *predict.Model) (*request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("JSON Value: %w", err)
 	}
-	q := &request{inputs: make(map[string]*ckptfmt.Tensor), rows: -1}
+	q := &request{model: m, inputs: make(map[string]*ckptfmt.Tensor), rows: -1}
 	object := objectOf(v)
 	if object == nil {
 		names := slices.Sorted(maps.Keys(m.Signature.GetInputs()))

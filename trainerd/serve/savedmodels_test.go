@@ -14,7 +14,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/savedmodel"
 )
 
-// savedModel serves a SavedModel without variables, with one signature.
+// savedModel serves a SavedModel without variables, whose signatures serving_default and other are the same but for the
+// names of inputs.
 func savedModel(t *testing.T, b *graph.Builder, method string, inputs, outputs map[string]graph.Output) *Server {
 	t.Helper()
 	meta, err := b.MetaGraph()
@@ -28,7 +29,15 @@ func savedModel(t *testing.T, b *graph.Builder, method string, inputs, outputs m
 		}
 		return out
 	}
-	meta.SignatureDef = map[string]*tfpb.SignatureDef{model.ServingKey: {Inputs: infos(inputs), Outputs: infos(outputs), MethodName: method}}
+	other := make(map[string]graph.Output, len(inputs))
+	for key, o := range inputs {
+		other["other_"+key] = o
+	}
+	meta.SignatureDef = map[string]*tfpb.SignatureDef{
+		model.ServingKey: {Inputs: infos(inputs), Outputs: infos(outputs), MethodName: method},
+		"other":          {Inputs: infos(other), Outputs: infos(outputs), MethodName: model.PredictMethod},
+		"bad":            {Inputs: infos(inputs), Outputs: map[string]*tfpb.TensorInfo{"y": {Encoding: &tfpb.TensorInfo_Name{Name: "missing:0"}}}},
+	}
 	dir := filepath.Join(t.TempDir(), "1")
 	if err := savedmodel.Write(t.Context(), dir, meta, nil, nil); err != nil {
 		t.Fatal(err)
@@ -130,5 +139,30 @@ func TestExamples(t *testing.T) {
 	}
 	if code, got := ask(classify, "POST", path+"regress", `{"examples": [{"f": [1.0, 2.0]}]}`); code != 400 || !strings.Contains(got, "predicts no number") {
 		t.Errorf("regress of a classification: %d %s", code, got)
+	}
+}
+
+// TestSignatureOfRequest asks for signatures that are not the server's, as a request may.
+func TestSignatureOfRequest(t *testing.T) {
+	b := graph.NewBuilder()
+	x := b.Placeholder("x", tfpb.DataType_DT_FLOAT, graph.MakeShape(-1))
+	in := map[string]graph.Output{"x": x}
+	s := savedModel(t, b, model.PredictMethod, in, in)
+	for range 2 {
+		for body, want := range map[string]string{
+			`{"instances": [{"x": 1}]}`:                                     `"predictions": [1.0]`,
+			`{"signature_name": "", "instances": [{"x": 1}]}`:               `"predictions": [1.0]`,
+			`{"signature_name": "other", "instances": [{"other_x": 2}]}`:    `"predictions": [2.0]`,
+			`{"signature_name": "other", "inputs": {"other_x": [2, 3]}}`:    `"outputs": [2.0, 3.0]`,
+			`{"signature_name": "other", "instances": [{"x": 2}]}`:          `the input \"other_x\" is missing`,
+			`{"signature_name": "none", "instances": [1]}`:                  `\"none\" not found in the signature def; it has [\"bad\" \"other\" \"serving_default\"]`,
+			`{"signature_name": "__saved_model_init_op", "instances": [1]}`: `not found`,
+			`{"signature_name": "bad", "instances": [1]}`:                   `"error"`,
+		} {
+			code, got := ask(s, "POST", predictPath, body)
+			if (code == 200) != strings.HasPrefix(want, `"predictions"`) && (code == 200) != strings.HasPrefix(want, `"outputs"`) || !strings.Contains(got, want) {
+				t.Errorf("%s: %d %s; want %s", body, code, got, want)
+			}
+		}
 	}
 }
