@@ -199,7 +199,7 @@ func (o *output) undo() error {
 	if err := o.w.o.FS.Remove(name); err != nil {
 		return err
 	}
-	o.w.notBefore = o.seconds + 1 // // a reader that has it open would not notice a new file of that name
+	o.w.notBefore = o.seconds + 1 // a reader that has it open would not notice a new file of that name
 	o.unsynced = unsynced{}
 	if o.w.o.Sync != SyncNever {
 		o.w.o.FS.SyncDir(o.w.dir) // otherwise the next file's sync does

@@ -32,8 +32,8 @@ type writers struct {
 	alive []bool // by file
 	some  bool   // there are any
 	files []lifetime
-	own   bool // // the current file is the heir of some file, so the files that others have resumed do not concern it
-	start bool // // this is about a START
+	own   bool // the current file is the heir of some file, so the files that others have resumed do not concern it
+	start bool // this is about a START
 }
 
 // spare reports whether a file's points of a tag belong to another writer: one that was alive, or
