@@ -75,22 +75,27 @@ func (p *purger[S]) noteTime(e *eventFacts) {
 	}
 }
 
-// hasOwnTime reports whether an event says when the writer of the current file was alive.
-// Times of 0 are those of events that have none. What is older than the file its writer
-// repeats, since a disk may have lost it with the file before: that was no other's.
-func (p *purger[S]) hasOwnTime(e *eventFacts) bool {
-	return e.time != 0 && !math.IsNaN(e.time) && !math.IsInf(e.time, 0) && !(e.time < p.files[p.file()].begun)
+// aliveAt returns a time at which the writer of the current file was alive, as an event tells. Times of 0
+// are those of events that have none. What is older than the file its writer repeats, since a disk may
+// have lost it with the file before.
+func (p *purger[S]) aliveAt(e *eventFacts) (at float64, ok bool) {
+	at = e.time
+	if begun := p.files[p.file()].begun; at < begun {
+		at = begun
+	}
+	return at, e.time != 0 && !math.IsNaN(at) && !math.IsInf(at, 0)
 }
 
 // meet takes note of the other writers when the current file has its first summary: that says
 // which of them its writer resumes, if any. What it writes first of some tag later, when one of
 // the others has ended, overtakes nothing of that. A START before it says so for itself.
 func (p *purger[S]) meet(e *eventFacts) {
-	if p.met || !p.hasOwnTime(e) {
+	at, ok := p.aliveAt(e)
+	if p.met || !ok {
 		return
 	}
 	p.met = e.summary
-	w := writers{alive: p.writingAt(e.time), files: p.files, own: p.alive.own}
+	w := writers{alive: p.writingAt(at), files: p.files, own: p.alive.own}
 	others := p.otherWorkers()
 	for i, alive := range w.alive {
 		f := &p.files[i]
@@ -139,7 +144,7 @@ func (p *purger[S]) writingAt(at float64) []bool {
 func (p *purger[S]) startFor(e *eventFacts) writers {
 	p.files[p.file()].started = true
 	p.meet(e)
-	if !p.hasOwnTime(e) {
+	if _, ok := p.aliveAt(e); !ok {
 		return writers{}
 	}
 	w := p.alive
