@@ -77,11 +77,15 @@ func (p *purger[S]) noteTime(e *eventFacts) {
 	}
 }
 
-// hasOwnTime reports whether the time of an event shows when the writer of the current file was
-// alive. A time of 0 means that the event has none. An event that is older than its file is a
-// repetition: the writer writes again what a disk may have lost with the previous file.
-func (p *purger[S]) hasOwnTime(e *eventFacts) bool {
-	return e.time != 0 && !math.IsNaN(e.time) && !math.IsInf(e.time, 0) && !(e.time < p.files[p.file()].begun)
+// aliveAt returns a time at which the writer of the current file was alive, according to an event. A time
+// of 0 means that the event has none. An event that is older than its file is a repetition: the writer
+// writes again what a disk may have lost with the previous file.
+func (p *purger[S]) aliveAt(e *eventFacts) (at float64, ok bool) {
+	at = e.time
+	if begun := p.files[p.file()].begun; at < begun {
+		at = begun
+	}
+	return at, e.time != 0 && !math.IsNaN(at) && !math.IsInf(at, 0)
 }
 
 // meet determines the other writers at the first summary of the current file: its time shows which
@@ -89,11 +93,12 @@ func (p *purger[S]) hasOwnTime(e *eventFacts) bool {
 // current file then begins overtakes none of that writer's points. A START before the first summary
 // is judged by its own time.
 func (p *purger[S]) meet(e *eventFacts) {
-	if p.met || !p.hasOwnTime(e) {
+	at, ok := p.aliveAt(e)
+	if p.met || !ok {
 		return
 	}
 	p.met = e.summary
-	w := writers{alive: p.writingAt(e.time), files: p.files, own: p.alive.own}
+	w := writers{alive: p.writingAt(at), files: p.files, own: p.alive.own}
 	others := p.otherWorkers()
 	for i, alive := range w.alive {
 		f := &p.files[i]
@@ -143,7 +148,7 @@ func (p *purger[S]) writingAt(at float64) []bool {
 func (p *purger[S]) startFor(e *eventFacts) writers {
 	p.files[p.file()].started = true
 	p.meet(e)
-	if !p.hasOwnTime(e) {
+	if _, ok := p.aliveAt(e); !ok {
 		return writers{}
 	}
 	w := p.alive
