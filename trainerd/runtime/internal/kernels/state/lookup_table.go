@@ -40,7 +40,7 @@ type table struct {
 	entries map[string]*exec.Tensor
 	filled  bool // always, of a mutable table
 
-	reserved []string // keys that must not be used
+	dense *dense // nil, but of a MutableDenseHashTable
 }
 
 func buildTable(b *exec.OpConstruction) (exec.Kernel, error) {
@@ -64,31 +64,6 @@ func buildTable(b *exec.OpConstruction) (exec.Kernel, error) {
 	})), nil
 }
 
-// buildDenseTable builds the table that two keys are reserved in, for empty
-// places and for deleted ones: they are the inputs.
-func buildDenseTable(b *exec.OpConstruction) (exec.Kernel, error) {
-	handle, err := buildTable(b)
-	if err != nil {
-		return nil, err
-	}
-	return func(c *exec.KernelContext) error {
-		if err := handle(c); err != nil {
-			return err
-		}
-		t := c.Slot(0).Value.(*table)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.reserved = nil
-		for i := range c.NumInputs() {
-			if len(c.In(i).Shape) != 0 {
-				return c.Errorf(tfpb.Code_UNIMPLEMENTED, "the embedded runtime lacks tables whose keys are %s", c.In(i).Describe())
-			}
-			t.reserved = append(t.reserved, elem.KeyOf(c.In(i), 0))
-		}
-		return nil
-	}, nil
-}
-
 func tableOf(c *exec.KernelContext) (*table, error) {
 	t, ok := c.In(0).Value.(*table)
 	if !ok {
@@ -103,19 +78,6 @@ func (t *table) valueAt(values *exec.Tensor, i int) *exec.Tensor {
 	n := v.NumElements()
 	exec.CopyElems(v, 0, values, i*n, n)
 	return v
-}
-
-// checkKeys refuses the reserved keys.
-func (t *table) checkKeys(c *exec.KernelContext, keys *exec.Tensor) error {
-	if len(t.reserved) == 0 {
-		return nil
-	}
-	for i := range keys.NumElements() {
-		if slices.Contains(t.reserved, elem.KeyOf(keys, i)) {
-			return c.Invalid("Using the empty_key or the deleted_key as a table key is not allowed: %s", elem.AppendElement(keys, nil, i))
-		}
-	}
-	return nil
 }
 
 func tableFind(c *exec.KernelContext) error {
@@ -212,6 +174,10 @@ func buildTableExport(b *exec.OpConstruction) (exec.Kernel, error) {
 		if !t.filled {
 			return c.Errorf(tfpb.Code_ABORTED, "the table is not initialised")
 		}
+		if t.dense != nil {
+			t.exportBuckets(c)
+			return nil
+		}
 		all := slices.Sorted(maps.Keys(t.entries))
 		keys, values := c.Out(0, t.key, len(all)), c.Out(1, t.value, append([]int{len(all)}, t.shape...)...)
 		n := exec.NumElements(t.shape)
@@ -261,6 +227,7 @@ func tableInsert(c *exec.KernelContext) error {
 	if err := t.fits(c, keys, values); err != nil {
 		return err
 	}
+	t.dense.grow(len(t.entries) + keys.NumElements())
 	for i := range keys.NumElements() {
 		t.entries[elem.KeyOf(keys, i)] = t.valueAt(values, i)
 	}
@@ -271,6 +238,9 @@ func tableImport(c *exec.KernelContext) error {
 	t, err := tableOf(c)
 	if err != nil {
 		return err
+	}
+	if t.dense != nil {
+		return t.importBuckets(c, c.In(1), c.In(2))
 	}
 	if t.mutable {
 		return t.replace(c, c.In(1), c.In(2))
