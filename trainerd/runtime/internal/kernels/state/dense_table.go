@@ -15,7 +15,8 @@ import (
 // all buckets into checkpoints, and imports them as they are: a key that is not where
 // its hash says would never be found.
 type dense struct {
-	empty, deleted string
+	known          bool   // a step has made the table, and given it the two keys
+	empty, deleted string // once known
 	buckets        int
 	load           float64 // the part of the buckets that may be in use
 }
@@ -29,16 +30,16 @@ func (d *dense) grow(keys int) {
 }
 
 func buildDenseTable(b *exec.OpConstruction) (exec.Kernel, error) {
-	handle, err := buildTable(b)
-	if err != nil {
-		return nil, err
-	}
 	initial, load := b.Int("initial_num_buckets"), b.Float("max_load_factor")
 	if !isBuckets(initial) {
 		b.Fail("attribute initial_num_buckets is %d; want a power of 2 from 4 on", initial)
 	}
 	if load <= 0 || load >= 1 {
 		b.Fail("attribute max_load_factor is %v; want a number between 0 and 1", load)
+	}
+	handle, err := buildTableOf(b, func() *dense { return &dense{buckets: initial, load: load} })
+	if err != nil {
+		return nil, err
 	}
 	return func(c *exec.KernelContext) error {
 		if err := handle(c); err != nil {
@@ -52,12 +53,11 @@ func buildDenseTable(b *exec.OpConstruction) (exec.Kernel, error) {
 		t := c.Slot(0).Value.(*table)
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.dense == nil {
-			t.dense = &dense{buckets: initial, load: load}
-		}
-		t.dense.empty, t.dense.deleted = elem.KeyOf(c.In(0), 0), elem.KeyOf(c.In(1), 0)
+		t.dense.empty, t.dense.deleted, t.dense.known = elem.KeyOf(c.In(0), 0), elem.KeyOf(c.In(1), 0), true
+		delete(t.entries, t.dense.empty) // of buckets that were restored before
+		delete(t.entries, t.dense.deleted)
 		return nil
-	}, b.Err()
+	}, nil
 }
 
 func isBuckets(n int) bool { return n >= 4 && bits.OnesCount(uint(n)) == 1 }
@@ -78,9 +78,8 @@ func (t *table) checkKeys(c *exec.KernelContext, keys *exec.Tensor) error {
 // exportBuckets gives out all buckets, with each key where TensorFlow looks for it. Which
 // of two keys that want the same bucket has it depends on which came first; here it is
 // the one whose bytes are first in order.
-func (t *table) exportBuckets(c *exec.KernelContext) {
+func (t *table) exportBuckets(keys, values *exec.Tensor) {
 	d, n := t.dense, exec.NumElements(t.shape)
-	keys, values := c.Out(0, t.key, d.buckets, 1), c.Out(1, t.value, d.buckets, n)
 	clear(values.Data)
 	clear(values.Strings)
 	for i := range d.buckets {
@@ -118,22 +117,10 @@ func (t *table) hash(k string) uint64 {
 
 // importBuckets takes what exportBuckets or TensorFlow gave out.
 func (t *table) importBuckets(c *exec.KernelContext, keys, values *exec.Tensor) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := keys.NumElements()
-	if keys.DType != t.key || values.DType != t.value || values.NumElements() != n*exec.NumElements(t.shape) {
-		return c.Invalid("buckets %s and %s for a table from %s to %s", keys.Describe(), values.Describe(), exec.TypeName(t.key), exec.TypeName(t.value))
+	if err := t.CheckTable(keys, values); err != nil {
+		return c.Invalid("%v", err)
 	}
-	if isBuckets(n) {
-		t.dense.buckets = n
-	}
-	clear(t.entries)
-	for i := range n {
-		if k := elem.KeyOf(keys, i); k != t.dense.empty && k != t.dense.deleted {
-			t.entries[k] = t.valueAt(values, i)
-		}
-	}
-	t.dense.grow(len(t.entries))
-	c.Hold(len(t.entries) * (2*exec.TensorOverhead + (keys.Bytes()+values.Bytes())/max(1, n)))
+	t.LoadTable(keys, values)
+	c.Hold(keys.Bytes() + values.Bytes() + 2*exec.TensorOverhead*keys.NumElements())
 	return nil
 }

@@ -44,6 +44,10 @@ type table struct {
 }
 
 func buildTable(b *exec.OpConstruction) (exec.Kernel, error) {
+	return buildTableOf(b, func() *dense { return nil })
+}
+
+func buildTableOf(b *exec.OpConstruction, ofDense func() *dense) (exec.Kernel, error) {
 	k, v := b.DType("key_dtype"), b.DType("value_dtype")
 	for _, dt := range []tfpb.DataType{k, v} {
 		if dt != exec.String && exec.ElemSize(dt) == 0 {
@@ -60,7 +64,7 @@ func buildTable(b *exec.OpConstruction) (exec.Kernel, error) {
 	}
 	mutable := strings.HasPrefix(b.Op(), "Mutable")
 	return exec.HandleKernel(b.Resource("table", func(string) any {
-		return &table{key: k, value: v, shape: shape, mutable: mutable, entries: map[string]*exec.Tensor{}, filled: mutable}
+		return &table{key: k, value: v, shape: shape, mutable: mutable, entries: map[string]*exec.Tensor{}, filled: mutable, dense: ofDense()}
 	})), nil
 }
 
@@ -161,8 +165,67 @@ func (t *table) fill(c *exec.KernelContext, keys, values *exec.Tensor) error {
 	return nil
 }
 
-// buildTableExport builds the op that hands out all keys, in the order of their
-// bytes, and their values.
+// Changes implements [exec.Table].
+func (t *table) Changes() bool { return t.mutable }
+
+// SaveTable implements [exec.Table].
+func (t *table) SaveTable() (keys, values *exec.Tensor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ks, vs := t.exportShapes()
+	keys, values = exec.NewTensor(t.key, ks), exec.NewTensor(t.value, vs)
+	t.export(keys, values)
+	return keys, values
+}
+
+// exportShapes returns the shapes of what the table exports.
+func (t *table) exportShapes() (keys, values []int) {
+	if t.dense != nil && t.dense.known {
+		return []int{t.dense.buckets, 1}, []int{t.dense.buckets, exec.NumElements(t.shape)}
+	}
+	return []int{len(t.entries)}, append([]int{len(t.entries)}, t.shape...)
+}
+
+// export fills tensors with all keys, in the order of their bytes, and their values.
+func (t *table) export(keys, values *exec.Tensor) {
+	if t.dense != nil && t.dense.known {
+		t.exportBuckets(keys, values)
+		return
+	}
+	n := exec.NumElements(t.shape)
+	for i, k := range slices.Sorted(maps.Keys(t.entries)) {
+		setKey(keys, i, k)
+		exec.CopyElems(values, i*n, t.entries[k], 0, n)
+	}
+}
+
+// CheckTable implements [exec.Table].
+func (t *table) CheckTable(keys, values *exec.Tensor) error {
+	if keys.DType != t.key || values.DType != t.value || values.NumElements() != keys.NumElements()*exec.NumElements(t.shape) {
+		return fmt.Errorf("keys %s and values %s for a table from %s to %s", keys.Describe(), values.Describe(), exec.TypeName(t.key), exec.TypeName(t.value))
+	}
+	return nil
+}
+
+// LoadTable implements [exec.Table].
+func (t *table) LoadTable(keys, values *exec.Tensor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := keys.NumElements()
+	if t.dense != nil && isBuckets(n) {
+		t.dense.buckets = n
+	}
+	clear(t.entries)
+	for i := range n {
+		k := elem.KeyOf(keys, i)
+		if t.dense == nil || !t.dense.known || k != t.dense.empty && k != t.dense.deleted {
+			t.entries[k] = t.valueAt(values, i)
+		}
+	}
+	t.dense.grow(len(t.entries))
+}
+
+// buildTableExport builds the op that hands out what a table holds.
 func buildTableExport(b *exec.OpConstruction) (exec.Kernel, error) {
 	return func(c *exec.KernelContext) error {
 		t, err := tableOf(c)
@@ -174,21 +237,8 @@ func buildTableExport(b *exec.OpConstruction) (exec.Kernel, error) {
 		if !t.filled {
 			return c.Errorf(tfpb.Code_ABORTED, "the table is not initialised")
 		}
-		if t.dense != nil {
-			t.exportBuckets(c)
-			return nil
-		}
-		all := slices.Sorted(maps.Keys(t.entries))
-		keys, values := c.Out(0, t.key, len(all)), c.Out(1, t.value, append([]int{len(all)}, t.shape...)...)
-		n := exec.NumElements(t.shape)
-		for i, k := range all {
-			if t.key == exec.String {
-				keys.Strings[i] = []byte(k)
-			} else {
-				copy(keys.Data[i*len(k):], k)
-			}
-			exec.CopyElems(values, i*n, t.entries[k], 0, n)
-		}
+		ks, vs := t.exportShapes()
+		t.export(c.Out(0, t.key, ks...), c.Out(1, t.value, vs...))
 		return nil
 	}, nil
 }
