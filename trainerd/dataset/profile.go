@@ -119,7 +119,7 @@ func (p *Profile) add(field string) {
 // digitDate counts a whole number that is a date: such as 20260131, or where the column is
 // called like a time, the seconds or milliseconds since 1970.
 func (p *Profile) digitDate(field string, n float64) {
-	form, ok := digitDates, isDigitDate(field)
+	form, ok := digitForm(field)
 	if !ok && p.namesTime() {
 		form, ok = unixForm(n)
 	}
@@ -176,8 +176,10 @@ const fewOdd = 10
 // one.
 func (p *Profile) unitOf(field string) {
 	p.magnitudeOf(field)
-	if _, unit, ok := splitUnit(field); ok && (p.unit == "" || unit == p.unit) {
-		p.unit = strings.Clone(unit)
+	if _, unit, ok := splitUnit(field); ok && (p.unit == "" || sameUnit(unit, p.unit)) {
+		if p.unit == "" {
+			p.unit = strings.Clone(unit)
+		}
 		p.units++
 		return
 	}
@@ -230,8 +232,15 @@ func (p *Profile) dates(field string) {
 
 // formsOf returns those forms that a field has. The slice given is shared.
 func formsOf(forms []dateForm, field string) (left []dateForm) {
+	if !strings.ContainsAny(field, "0123456789") {
+		return nil
+	}
+	read := (*Feature).time
+	if isPlainDate(field) {
+		read = (*Feature).plainTime // there are hundreds of forms
+	}
 	for _, f := range forms {
-		if _, err := f.feature.time(field); err == nil {
+		if _, err := read(&f.feature, field); err == nil {
 			left = append(left, f)
 		}
 	}
@@ -248,6 +257,17 @@ func (p *Profile) isDated() bool {
 // isDigitDates reports whether all values are numbers that are dates of one form.
 func (p *Profile) isDigitDates() bool { return p.digits > 0 && p.digits == p.present() }
 
+// hasDigitForm reports whether numbers that are dates are so for sure: a few such as 200912 may be
+// any numbers.
+func (p *Profile) hasDigitForm() bool {
+	const fewest = 5
+	return len(p.Example) > len("200912") || p.Distinct >= fewest || p.namesTime()
+}
+
+// hasOneUnit reports whether the values are lengths of time in one unit, as in 90 min, which are
+// better known as numbers of it.
+func (p *Profile) hasOneUnit() bool { return p.units == p.present() && p.dateForm().form == Duration }
+
 // dateForm returns how dates are written. It is for columns of dates alone.
 func (p *Profile) dateForm() dateForm {
 	if !p.isDigitDates() {
@@ -255,9 +275,6 @@ func (p *Profile) dateForm() dateForm {
 	}
 	return p.digital
 }
-
-// digitDates is the form of dates that are numbers.
-var digitDates = dateForm{digitDate, Feature{Kind: KindDate, Layout: digitLayout}}
 
 // present returns the number of values.
 func (p *Profile) present() int { return p.Rows - p.Missing }
@@ -287,7 +304,7 @@ func (p *Profile) kind() Kind {
 	switch n := p.present(); {
 	case p.numbers == n && p.isCode():
 		return KindCategory
-	case p.isDigitDates(), p.isDated():
+	case p.isDigitDates() && p.hasDigitForm(), p.isDated() && !p.hasOneUnit():
 		return KindDate
 	case p.numbers == n, p.isMagnitudes():
 		return KindNumber

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
@@ -238,9 +239,13 @@ func (p *Profile) kindRule(u Use) string {
 		return "seconds since 1970"
 	case u.Form == UnixMillis:
 		return "milliseconds since 1970"
+	case u.Form == Duration && strings.ContainsFunc(p.Example, unicode.IsLetter):
+		return "days, of lengths of time"
 	case u.Form == Duration:
 		return "days, written hours:minutes:seconds"
-	case u.Kind == KindDate && !strings.Contains(u.Form, "%d") && !strings.Contains(u.Form, "%Y") && u.Form != ISODate:
+	case u.Form == Quarter, u.Form == Week:
+		return "days since 1970, of the first of each " + u.Form
+	case u.Kind == KindDate && !strings.ContainsAny(u.Form, "dYy") && u.Form != ISODate:
 		return "time of day, written " + u.Form
 	case u.Kind == KindDate:
 		return "days since 1970, written " + u.Form
