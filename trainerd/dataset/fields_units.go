@@ -23,6 +23,7 @@ func splitUnit(field string) (number, unit string, ok bool) {
 	if len(field) < 2 || len(field) > 64 {
 		return "", "", false
 	}
+	field = table.TrimCurrency(field)
 	if number, of, slash := strings.Cut(field, "/"); slash && table.IsNumber(strings.TrimSpace(number)) {
 		unit = "/" + strings.TrimSpace(of)
 		return strings.TrimSpace(number), unit, slices.Contains(knownUnits, unit)
