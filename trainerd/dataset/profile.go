@@ -379,7 +379,7 @@ func (p *Profile) isNumbered() bool {
 func (p *Profile) countsRows() bool {
 	const fewest, thousand, firstYear, lastYear = 20, 1000, 1500, 2200
 	switch {
-	case !p.counts || p.isTimeName():
+	case !p.counts || p.isTimeName() || p.isDigitDates():
 		return false
 	case p.start == 0 || p.start == 1:
 		return true
