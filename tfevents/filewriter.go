@@ -156,7 +156,7 @@ func (w *FileWriter) Queued() int64 {
 }
 
 // TakeUnwritten returns the events that a failure has kept out of the file, which Reopen
-// would write, and forgets them.
+// would write, and forgets them. PutUnwritten gives them back.
 func (w *FileWriter) TakeUnwritten() []*tfpb.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,6 +170,19 @@ func (w *FileWriter) TakeUnwritten() []*tfpb.Event {
 		}
 	}
 	return events
+}
+
+// PutUnwritten gives a closed writer an event for Reopen to write, after those that are there. The new file has
+// all of them or is removed again, and readers see that it may repeat the one before. An error means
+// that no file can have the event.
+func (w *FileWriter) PutUnwritten(e *tfpb.Event) error {
+	if err := checkEvent(e); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unwritten = appendEventRecord(w.unwritten, e)
+	return nil
 }
 
 // Flush returns when all events added so far are in the file.

@@ -17,7 +17,12 @@
 // that takes its rows as the tensor x, as for one with an input for each column, even if the
 // signature gives an input another name (see
 // [github.com/trainerd/trainerd/trainerd/model.InputNames]). null is a missing number or word, a
-// number or date may be text, as in a file, and columns that the model does not know are ignored.
+// number or date may be text, as in a file, and columns that the model does not know are ignored. Objects, lists of
+// numbers and lists of words are read as in the rows of a JSON file, in instances and examples; inputs
+// has a list with one of them for each row, or an object with a list for each of its keys.
+//
+// A request may name any signature of the model. For one that takes tf.Examples, as those of
+// TensorFlow's estimators do, use :classify and :regress.
 //
 // # Concurrency
 //

@@ -15,8 +15,8 @@ import (
 // Data says what to train on. A relative path starts at the config's
 // folder; one given with --set starts at the working directory.
 type Data struct {
-	// File with the examples, in the rows of an array for npy; for images the folder that has a folder of PNG, JPEG,
-	// GIF and BMP files for each class; for tables and tfrecord also a pattern such as
+	// File with the examples, in the rows of an array for npy, of an .npz as "mnist.npz/x_train"; for images the folder
+	// that has a folder of PNG, JPEG, GIF and BMP files for each class; for tables and tfrecord also a pattern such as
 	// "train-*", whose files are read as one. A graph that reads its own input has none.
 	File string `toml:"file" path:"config"`
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of
@@ -73,8 +73,10 @@ type Data struct {
 	// whatever their case; of Chinese, Japanese and Thai each character is one.
 	Texts Columns `toml:"texts"`
 	// Dates are the columns with dates, and their format: "iso", "unix" or "unix_ms"
-	// (seconds or milliseconds since 1970), "duration" (hours:minutes:seconds), or that of
-	// strftime, as in { born = "%d.%m.%Y" }. A date becomes the days since 1970-01-01.
+	// (seconds or milliseconds since 1970), "quarter" (2026Q1), "week" (2026-W05), "duration"
+	// (hours:minutes:seconds, 1h 30m, PT1H30M), or that of strftime, as in
+	// { born = "%d.%m.%Y" }. Names of months (%b, %B) may be English, German, French,
+	// Spanish, Italian, Portuguese or Dutch. A date becomes the days since 1970-01-01.
 	Dates Dates `toml:"dates"`
 	// DateParts are what a model learns from next to the days of such a column, as in
 	// { sold = ["weekday", "month", "hour"] }; there is "day", of the month, too. Each value
