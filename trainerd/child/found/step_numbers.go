@@ -60,7 +60,7 @@ func (c *Checkpoint) NamesStep() bool {
 }
 
 // ShowsStep reports whether the step that had been reported when the checkpoint was found shows
-// that its name has a reported step. Reports may count batches, several of which make a step.
+// that its name has a reported step. Reports may count batches, and a step may take several.
 func (c *Checkpoint) ShowsStep() bool {
 	return c.Step > 1 && c.NamesStep() && c.Reported() > 0 && c.Reported() <= c.Step+1
 }
