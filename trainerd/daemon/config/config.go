@@ -55,6 +55,10 @@ type Graph struct {
 	// runs it, or all of several, with more updates of variables, such as a group with
 	// moving averages. If several ops may be meant, it must be set.
 	TrainOp string `toml:"train_op"`
+	// Init names ops that every session runs before its first step, with the local init
+	// op: initializers of iterators that have several, such as one for training and one
+	// for tests. An iterator that has one is initialised without it.
+	Init []string `toml:"init"`
 	// Loss is a scalar to show and to watch: a job whose loss is not finite is
 	// stopped. Default: the only one in the collection losses, or else the tensor
 	// named loss or shown by the summary of that name, or else none.
