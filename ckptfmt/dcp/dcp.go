@@ -75,6 +75,7 @@ type piece struct {
 	file         string // in the folder
 	offset, size int64
 	transformed  bool
+	lost         error // where its file is gone, or too short
 }
 
 // Open reads the metadata of a folder.
@@ -158,6 +159,9 @@ func Verify(ctx context.Context, dir string) (checks string, err error) {
 
 // openPiece opens the archive that a piece is. The file is for the caller to close.
 func (r *Reader) openPiece(p piece) (*torch.Reader, *openfile.File, error) {
+	if p.lost != nil {
+		return nil, nil, p.lost
+	}
 	name := filepath.Join(r.dir, p.file)
 	if p.transformed {
 		return nil, nil, fmt.Errorf("%w: %s: the piece at %d is compressed or otherwise transformed", ckptfmt.ErrType, name, p.offset)

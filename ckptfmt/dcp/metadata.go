@@ -212,13 +212,14 @@ func (p *parser) readPieces(v any) error {
 			}
 			at = fmt.Sprint(offsets)
 		}
-		if err := p.checkPlace(name, file, offset, size); err != nil {
+		lost, err := p.checkPlace(name, file, offset, size)
+		if err != nil {
 			return err
 		}
 		if p.pieces[name] == nil {
 			p.pieces[name] = make(map[string]piece)
 		}
-		p.pieces[name][at] = piece{file, offset, size, field(info, "transform_descriptors") != nil}
+		p.pieces[name][at] = piece{file, offset, size, field(info, "transform_descriptors") != nil, lost}
 	}
 	return nil
 }
@@ -226,10 +227,11 @@ func (p *parser) readPieces(v any) error {
 // gone is the size of a file that is missing.
 const gone = -1
 
-// checkPlace insists that a piece is within a file of the folder, unless that is missing.
-func (p *parser) checkPlace(name, file string, offset, size int64) error {
+// checkPlace insists that a piece is in a file of the folder. Where that is missing or too short, the piece
+// is lost, and hinders no other.
+func (p *parser) checkPlace(name, file string, offset, size int64) (lost, err error) {
 	if !filepath.IsLocal(file) || strings.ContainsAny(file, `/\`) || file == "." {
-		return p.corrupt(name, fmt.Errorf("%q is not a file of the folder", file))
+		return nil, p.corrupt(name, fmt.Errorf("%q is not a file of the folder", file))
 	}
 	have, ok := p.sizes[file]
 	if !ok {
@@ -240,17 +242,17 @@ func (p *parser) checkPlace(name, file string, offset, size int64) error {
 		case errors.Is(err, fs.ErrNotExist):
 			have = gone
 		default:
-			return fmt.Errorf("%s: tensor %q: %w", p.name, name, err)
+			return nil, fmt.Errorf("%s: tensor %q: %w", p.name, name, err)
 		}
 		p.sizes[file] = have
 	}
-	if have == gone {
-		return nil // what is in other files is there
+	switch {
+	case have == gone:
+		return &ckptfmt.CorruptError{Name: filepath.Join(p.r.dir, file), Part: "file", Err: fs.ErrNotExist}, nil
+	case size > have || offset > have-size:
+		return p.corrupt(name, fmt.Errorf("it has %d bytes at %d of %s, which has %d", size, offset, file, have)), nil
 	}
-	if size > have || offset > have-size {
-		return p.corrupt(name, fmt.Errorf("it has %d bytes at %d of %s, which has %d", size, offset, file, have))
-	}
-	return nil
+	return nil, nil
 }
 
 // entry reads a tensor, or something else that was saved.
@@ -276,8 +278,8 @@ func (p *parser) entry(name string, v any) error {
 	}
 	list := make([]ckptfmt.Part, len(t.chunks))
 	for i, c := range t.chunks {
-		if p.sizes[c.piece.file] == gone {
-			p.r.parts = append(p.r.parts, t.whole(&ckptfmt.CorruptError{Name: filepath.Join(p.r.dir, c.piece.file), Part: "file", Err: fs.ErrNotExist}))
+		if c.piece.lost != nil {
+			p.r.parts = append(p.r.parts, t.whole(c.piece.lost))
 			return nil
 		}
 		list[i] = p.r.slice(t, c)

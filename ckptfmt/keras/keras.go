@@ -147,24 +147,14 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	return r, nil
 }
 
-// openShards opens the .weights.h5 files that Keras makes of one model with
-// max_shard_size, at least one. They have one tree of groups: the name of a layer may
-// be in another file than its variables.
-func openShards(files []string) (*Reader, error) {
-	r := newReader(files[0])
-	for i, file := range files {
-		h, err := hdf5.Open(file)
-		if err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-		if i == 0 {
-			r.weights, r.file = h, h
-		} else {
-			r.rest = append(r.rest, h)
-		}
-	}
+// ofShards is a model in the .weights.h5 files that Keras makes with max_shard_size, at least
+// one; name is that of the first. They have one tree of groups: the name of a layer may be in
+// another file than its variables.
+func ofShards(opened []*hdf5.Reader, name string) *Reader {
+	r := newReader(name)
+	r.weights, r.file, r.rest = opened[0], opened[0], opened[1:]
 	r.nameParts(nil)
-	return r, nil
+	return r
 }
 
 // openArchive opens a .keras file.

@@ -2,6 +2,8 @@ package rewrite
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -133,4 +135,28 @@ func (s *Source) follow(g *tfpb.TrackableObjectGraph) bool {
 		n.SlotVariables = slots
 	}
 	return changed
+}
+
+// What TensorFlow keeps next to the variables of a model: how often tf.train.Checkpoint has saved it, and the list in
+// which Keras' export has all variables once more.
+const (
+	saveCounter    = "save_counter/.ATTRIBUTES/VARIABLE_VALUE"
+	variables      = "variables/"
+	variablesAgain = "_all_variables/"
+)
+
+// ofModel leaves out what is no variable of a model, or the same one again.
+func ofModel(parts []ckptfmt.Part) []ckptfmt.Part {
+	count := func(prefix string) (n int) {
+		for _, p := range parts {
+			if strings.HasPrefix(p.Name, prefix) {
+				n++
+			}
+		}
+		return n
+	}
+	again := count(variablesAgain) <= count(variables) // those that its functions use
+	return slices.DeleteFunc(slices.Clone(parts), func(p ckptfmt.Part) bool {
+		return p.Name == saveCounter || again && strings.HasPrefix(p.Name, variablesAgain)
+	})
 }

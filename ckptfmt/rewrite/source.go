@@ -149,9 +149,13 @@ func (s *Source) Names() *names.Table {
 
 // UseNames gives the tensors that were not renamed their names of a kind in
 // [Source.Names], and leaves out the object graph if any name changes:
-// tf.train.Checkpoint finds values only under their keys.
+// tf.train.Checkpoint finds values only under their keys. For a file of Keras it also leaves out
+// what is no variable of the model.
 func (s *Source) UseNames(kind names.Kind) error {
 	table := s.Names()
+	if kind == names.KerasFile {
+		s.parts = ofModel(s.parts)
+	}
 	kind = table.Resolve(kind)
 	if kind == names.Object || kind == names.Path { // Path is for showing: a copy keeps its graph
 		return nil
