@@ -35,8 +35,8 @@ var made = map[string]bool{
 	classes + "TensorProperties": true, classes + "StorageMeta": true,
 }
 
-// called are what it calls. All but torch.Size say nothing of tensors: a layout, an
-// order in memory, a path.
+// called are the globals that it calls. All except torch.Size say nothing about tensors: a layout,
+// a memory format, a path.
 var called = map[string]bool{
 	torchSize: true, "torch.serialization._get_layout": true, classes + "_MEM_FORMAT_ENCODING": true,
 	"pathlib.PosixPath": true, "pathlib.PurePosixPath": true, "pathlib.WindowsPath": true,
@@ -69,7 +69,7 @@ var rules = pickle.Rules{
 	},
 }
 
-// chunk is a part of a tensor, and where it is.
+// chunk is a part of a tensor, with its location.
 type chunk struct {
 	offsets, sizes []int64
 	piece          piece
@@ -164,7 +164,7 @@ func stateOf(v any, class string) *pickle.Dict {
 	return d
 }
 
-// field returns an attribute, nil where there is none.
+// field returns an attribute, or nil if there is none.
 func field(d *pickle.Dict, name string) any {
 	if d == nil {
 		return nil

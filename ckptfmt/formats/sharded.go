@@ -29,7 +29,8 @@ type sharded struct {
 	totalSize int64 // as the index has it, -1 where it does not
 }
 
-// place is where a tensor is: in a list of a file, or of those of files that are gone.
+// place is where a tensor is: in the list of a file, or in the list of tensors whose files are
+// missing.
 type place struct {
 	list ckptfmt.PartList
 	at   int

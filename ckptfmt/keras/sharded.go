@@ -128,8 +128,7 @@ func Split(parts []ckptfmt.Part, like *Reader, partial bool, size int64) (*Shard
 	return s, nil
 }
 
-// inOrder sorts variables as a model of Keras has them, so that those of one group
-// share a file.
+// inOrder sorts variables in the order of a Keras model, so that those of one group share a file.
 func inOrder(placed []ckptfmt.Part, like *Reader) []ckptfmt.Part {
 	if like == nil {
 		slices.SortFunc(placed, func(a, b ckptfmt.Part) int { return cmp.Compare(a.Name, b.Name) })

@@ -32,9 +32,8 @@ func (s *Source) DropGraph() {
 	s.graphDropped = true
 }
 
-// objectGraph returns the graph of objects that the source had when it was
-// opened, nil when there was none. Damage is not an error where the graph is left
-// out.
+// objectGraph returns the object graph that the source had when it was opened, or nil if it had
+// none. Damage is not an error if the graph is left out.
 func (s *Source) objectGraph() (*tfpb.TrackableObjectGraph, error) {
 	if s.graph == nil || s.graph.Strings == nil {
 		return nil, nil
@@ -66,8 +65,7 @@ func parseGraph(name string, list [][]byte) (*tfpb.TrackableObjectGraph, error) 
 	return g, nil
 }
 
-// written returns the parts as they are to be written: with the graph of
-// objects following what happened to the names.
+// written returns the parts as they will be written: the object graph follows the changes of names.
 func (s *Source) written() []ckptfmt.Part {
 	if len(s.keys) == 0 {
 		return s.parts

@@ -40,9 +40,8 @@ func (e *UnreadableError) Error() string {
 
 func (e *UnreadableError) Unwrap() error { return e.Checkpoint }
 
-// NoIntactError says that a directory has checkpoints but none that can be
-// used. The model is not initialised then: training from scratch would end up
-// deleting what might still be rescued.
+// NoIntactError says that a directory has checkpoints but none that can be used. Then the model is
+// not initialised: training from scratch would end up deleting what might still be salvaged.
 type NoIntactError struct {
 	Dir   string
 	State string // the `checkpoint` file
@@ -97,6 +96,9 @@ func (d Difference) String() string {
 	name := d.Variable
 	if d.Key != d.Variable {
 		name += " (key " + d.Key + ")"
+	}
+	if d.Missing() && d.ModelDType == tfpb.DataType_DT_INVALID {
+		return name + ": missing in the checkpoint" // a table, whose types only the session knows
 	}
 	if d.Missing() {
 		return fmt.Sprintf("%s: missing in the checkpoint; the model has %s", name, dtype.Text(d.ModelDType, d.ModelShape))

@@ -25,11 +25,11 @@ type Snapshot struct {
 	// metric without an entry is of the checkpoint's step, and reported by the
 	// program.
 	Measured map[string]manifest.Measurement
-	// DirExists says that the directory of the checkpoint is there: one that is
-	// deleted is not made again. The caller may set it.
+	// DirExists says that the directory of the checkpoint exists: if it is deleted, it is not made
+	// again. The caller may set it.
 	DirExists bool
-	// Asking, if not nil, is called before the session is asked to save itself, and what
-	// it returns when that has answered. The caller may set it.
+	// Asking, if not nil, is called before the session is asked to save its variables, and the
+	// function that it returns when the session has answered. The caller may set it.
 	Asking func() (answered func())
 
 	sess    session.Session
@@ -41,8 +41,7 @@ type Snapshot struct {
 	release func()        // ends the holding of steps; nil for none
 }
 
-// BySession reports whether the session saves itself, in its state when the
-// snapshot is written.
+// BySession reports whether the session writes the checkpoint itself, in its state at that moment.
 func (c *Snapshot) BySession() bool { return c.tensors == nil }
 
 // HoldsSteps reports whether the session makes no steps until the snapshot is written;
@@ -98,7 +97,12 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 	if stepName != "" {
 		names = append(names, graph.NodeName(stepName))
 	}
-	cut.values = valuesOf(store, names[:len(vars):len(vars)])
+	if err := s.makeTables(ctx, store); err != nil {
+		return nil, err
+	}
+	if len(s.tables()) == 0 { // whose changes are not noticed
+		cut.values = valuesOf(store, names[:len(vars):len(vars)])
+	}
 	taken := false
 	defer func() {
 		if !taken { // also where the session has panicked
@@ -108,11 +112,12 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 	if err := cut.take(ctx, store, vars, names); err != nil {
 		return nil, err
 	}
+	cut.nameTables(s.tables())
 	taken, cut.held = true, time.Since(cut.began)
 	return cut, nil
 }
 
-// hold keeps the session as it is, as far as it can, until it has saved itself.
+// hold prevents steps of the session, if possible, until it has saved its variables.
 func (c *Snapshot) hold(ctx context.Context, stepName string) (err error) {
 	if holder, ok := c.sess.(session.StepHolder); ok {
 		if c.release, err = holder.HoldSteps(ctx); err != nil {
@@ -125,7 +130,7 @@ func (c *Snapshot) hold(ctx context.Context, stepName string) (err error) {
 	return err
 }
 
-// take copies the variables, or lets the session hold them.
+// take copies the variables, or makes the session freeze them.
 func (c *Snapshot) take(ctx context.Context, store session.VariableStore, vars []boundVariable, names []string) error {
 	snapshot := new(session.Snapshot)
 	var step *ckptfmt.Tensor
@@ -175,6 +180,21 @@ func snapshotTensors(vars []boundVariable, snapshot *session.Snapshot) []snapsho
 	}
 	slices.SortStableFunc(tensors, func(a, b snapshotTensor) int { return strings.Compare(a.Key, b.Key) })
 	return tensors
+}
+
+// nameTables gives what the state has of saved tables the keys that the graph's saver has
+// for it.
+func (c *Snapshot) nameTables(tables []graph.SavedTable) {
+	keys := map[string]string{}
+	for _, t := range tables {
+		keys[tableState(t)] = t.Key
+	}
+	for i, t := range c.tensors {
+		if key, ok := keys[t.Key]; ok {
+			c.tensors[i].Key = key
+		}
+	}
+	slices.SortStableFunc(c.tensors, func(a, b snapshotTensor) int { return strings.Compare(a.Key, b.Key) })
 }
 
 // Values returns the values of the snapshot, to be compared with later values of

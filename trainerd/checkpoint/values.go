@@ -24,10 +24,9 @@ type Values struct {
 	hash    uint64 // if hashed
 }
 
-// valuesOf begins to remember the present values of the named variables. It is
-// called before they are copied: a change that comes between the two then counts
-// as one that the copy does not have, and is saved once too often, never too
-// seldom.
+// valuesOf begins to remember the present values of the named variables. It is called before they
+// are copied, so that a change in between counts as one that the copy lacks: it may be saved twice,
+// but is never lost.
 func valuesOf(store session.VariableStore, names []string) *Values {
 	v := &Values{store: store, names: names}
 	if tracker, ok := store.(session.ChangeTracker); ok {
@@ -45,7 +44,7 @@ func (v *Values) Tracks() bool { return v.tracked }
 // saves; it returns nil if the session saves itself.
 func (s *Saver) PresentValues(ctx context.Context, sess session.Session) *Values {
 	store, vars, err := s.variablesOf(ctx, sess)
-	if err != nil || store == nil {
+	if err != nil || store == nil || len(s.tables()) > 0 {
 		return nil
 	}
 	names := make([]string, len(vars))

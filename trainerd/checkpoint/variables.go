@@ -13,7 +13,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// boundVariable is a saved variable as a session has it.
+// boundVariable is a saved variable, bound to a session.
 type boundVariable struct {
 	graph.SavedVariable
 	info session.VariableInfo
@@ -35,6 +35,9 @@ func (s *Saver) bind(ctx context.Context, store session.VariableStore) ([]boundV
 	saved, err := s.savedVariables(infos)
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := store.(session.TableStore); !ok && slices.ContainsFunc(s.tables(), bySaver) {
+		return nil, graph.ErrSavedByOps
 	}
 	var vars []boundVariable
 	keyOf := make(map[string]string)
@@ -59,7 +62,7 @@ func (s *Saver) bind(ctx context.Context, store session.VariableStore) ([]boundV
 	return vars, nil
 }
 
-// savedVariables returns what the options say; else what the saver of the graph
+// savedVariables returns the variables that the options name; else those that the graph's saver
 // saves; else the graph's global variables; else all variables.
 func (s *Saver) savedVariables(infos map[string]session.VariableInfo) ([]graph.SavedVariable, error) {
 	var saved []graph.SavedVariable
@@ -69,7 +72,7 @@ func (s *Saver) savedVariables(infos map[string]session.VariableInfo) ([]graph.S
 		}
 		return saved, nil
 	}
-	if vars, err := s.graphList.of(s); err != nil || vars != nil {
+	if vars, _, err := s.graphList.of(s); err != nil || vars != nil {
 		return vars, err
 	}
 	for name := range infos {
@@ -78,22 +81,23 @@ func (s *Saver) savedVariables(infos map[string]session.VariableInfo) ([]graph.S
 	return saved, nil
 }
 
-// graphVariableList remembers what the meta graph of a Saver says is saved.
+// graphVariableList remembers which variables are saved according to the MetaGraph of a Saver.
 type graphVariableList struct {
 	mu   sync.Mutex
 	meta *tfpb.MetaGraphDef
 	def  *tfpb.SaverDef
 	read bool
 	vars []graph.SavedVariable
+	tabs []graph.SavedTable
 	err  error
 }
 
-func (l *graphVariableList) of(s *Saver) ([]graph.SavedVariable, error) {
+func (l *graphVariableList) of(s *Saver) ([]graph.SavedVariable, []graph.SavedTable, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.read || l.meta != s.MetaGraph || l.def != s.Def {
 		l.read, l.meta, l.def = true, s.MetaGraph, s.Def
-		l.vars, l.err = graph.Collections{Meta: s.MetaGraph}.SavedVariables(s.Def)
+		l.vars, l.tabs, l.err = graph.Collections{Meta: s.MetaGraph}.SavedState(s.Def)
 	}
-	return l.vars, l.err
+	return l.vars, l.tabs, l.err
 }

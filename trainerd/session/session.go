@@ -64,6 +64,20 @@ type VariableStore interface {
 	Restore(ctx context.Context, values []ckptfmt.NamedTensor) error
 }
 
+// TableStore is a VariableStore whose state has the tables of the graph that steps
+// change, such as a MutableHashTable: the two tensors that LookupTableExport gives of
+// each, named by TableState.
+type TableStore interface {
+	VariableStore
+	SavesTables()
+}
+
+// TableState returns the names in Snapshot.State of what the table of a node, or of a
+// shared name, holds.
+func TableState(table string) (keys, values string) {
+	return StatePrefix + "table/" + table + "/keys", StatePrefix + "table/" + table + "/values"
+}
+
 // ChangeTracker is a VariableStore that knows when its variables change. So a
 // [trainerd.Supervisor] finds out at no cost that a save would only repeat the
 // current checkpoint. For any other VariableStore it compares the values; the
@@ -107,9 +121,9 @@ type LazySnapshot interface {
 	Close()
 }
 
-// StepHolder is a Session that can hold back the steps by which its user changes
-// variables. A [trainerd.Saver] holds them while such a session saves itself: the
-// checkpoint then is of one moment, that of its step.
+// StepHolder is a Session that can hold back the steps by which its user changes variables. A
+// [trainerd.Saver] holds them while such a session saves its own variables, so that the checkpoint
+// is of a single moment, that of its step.
 type StepHolder interface {
 	Session
 	// HoldSteps returns when no step that changes variables is under way, and keeps
