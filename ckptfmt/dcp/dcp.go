@@ -7,7 +7,7 @@
 //	__0_0.distcp    pieces that rank 0 wrote, one after the other
 //	__1_0.distcp    pieces of rank 1
 //
-// The pickle holds an object of class Metadata, with dicts for attributes:
+// The pickle holds an object of class Metadata, whose attributes are dicts:
 //
 //	state_dict_metadata   name -> TensorStorageMetadata(properties.dtype, size,
 //	                              chunks [(offsets, sizes), ...])

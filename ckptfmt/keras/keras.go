@@ -15,8 +15,8 @@
 //	  optimizer/vars/2
 //	assets/...          vocabularies and such
 //
-// With max_shard_size there are several such HDF5 files, NAME_00000.weights.h5 and so
-// on, and an index, NAME.weights.json, that says which group is in which of them:
+// With max_shard_size there are several such HDF5 files, NAME_00000.weights.h5 and so on, and an
+// index, NAME.weights.json, that maps each group to its files:
 //
 //	{"metadata": {"total_size": 1000},
 //	 "weight_map": {"/layers/dense/vars": "m_00000.weights.h5",

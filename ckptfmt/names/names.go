@@ -8,12 +8,11 @@
 //	Variable  net/d1/kernel
 //	Keras     d1/kernel
 //
-// Object names are the stored keys, and the only names in other checkpoints.
-// Variable names are the full names in the object graph, if they are unique.
-// Keras names are meant for people, one for each tensor: the variable's name
-// without the scope of a model that has all variables, or the object path if
-// several share a name; a value that an optimizer keeps for a variable is below
-// the optimizer and includes the variable's name, as in
+// Object names are the stored keys, and the only names in other checkpoints. Variable names are the
+// full names in the object graph, if they are unique. Keras names are meant for people, one for
+// each tensor: the variable's name without the scope of the model if one model has all variables,
+// or the object path if several variables share a name; a value that an optimizer keeps for a
+// variable is below the optimizer and includes the variable's name, as in
 // optimizer/d1/kernel/momentum.
 //
 // The object graph and its fields are described in TensorFlow's

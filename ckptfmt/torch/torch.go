@@ -32,12 +32,13 @@
 //
 // # What is understood
 //
-// The opcodes that state dicts need, and what makes dicts, lists, sets, tuples, numbers, texts,
-// storages, tensors and parameters, and arrays of NumPy. An object of a program's own class is what
-// was saved with it. What the function of a program would make of tensors is listed, with the function,
-// and cannot be read. A call of anything that is Python's own, but for classes of plain data such as
-// argparse.Namespace, is a [*RefusedError] with its offset, as any other opcode is. Nothing in the
-// pickle is ever called: to this package, all names are only words.
+// The opcodes that state dicts need, and the calls that make dicts, lists, sets, tuples, numbers,
+// texts, storages, tensors, parameters and NumPy arrays. An object of a program's own class is read
+// as the state that was saved with it. The result of a program's own function of tensors is listed,
+// with the function's name, but cannot be read. A call of anything in Python's own library, except
+// classes of plain data such as argparse.Namespace, is a [*RefusedError] with its offset, and so is
+// any other opcode. Nothing in the pickle is ever called: this package takes all names as mere
+// text.
 //
 // Nested dicts become names with dots: {"model": {"w": t}} has "model.w";
 // elements of lists have their index. A tensor saved alone is named "tensor". The tensors of a whole

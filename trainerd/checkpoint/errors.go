@@ -98,6 +98,9 @@ func (d Difference) String() string {
 	if d.Key != d.Variable {
 		name += " (key " + d.Key + ")"
 	}
+	if d.Missing() && d.ModelDType == tfpb.DataType_DT_INVALID {
+		return name + ": missing in the checkpoint" // a table, whose types only the session knows
+	}
 	if d.Missing() {
 		return fmt.Sprintf("%s: missing in the checkpoint; the model has %s", name, dtype.Text(d.ModelDType, d.ModelShape))
 	}

@@ -62,8 +62,11 @@ func (s *Saver) Restore(ctx context.Context, sess session.Session, prefix string
 	for i, v := range vars {
 		names[i] = v.info.Name
 	}
-	restored := valuesOf(store, names)
-	restored.setHash(values[:len(vars)])
+	var restored *Values
+	if len(s.tables()) == 0 { // whose changes are not noticed
+		restored = valuesOf(store, names)
+		restored.setHash(values[:len(vars)])
+	}
 	abs, err := filepath.Abs(prefix)
 	if err != nil {
 		return err
@@ -97,6 +100,11 @@ func (s *Saver) load(ctx context.Context, prefix string, vars []boundVariable) (
 	wanted := make([]graph.SavedVariable, 0, len(vars)+len(stateKeys))
 	for _, v := range vars {
 		wanted = append(wanted, v.SavedVariable)
+	}
+	for _, t := range s.tables() {
+		if _, err := r.Info(t.Key); err == nil {
+			wanted = append(wanted, graph.SavedVariable{Key: t.Key, Name: tableState(t)})
+		}
 	}
 	for _, key := range stateKeys {
 		wanted = append(wanted, graph.SavedVariable{Key: key, Name: key})
@@ -171,6 +179,12 @@ func (s *Saver) differences(r ckptfmt.Reader, prefix string, vars []boundVariabl
 		if d := v.compare(stored); d.Missing() || d.CheckpointDType != d.ModelDType || !s.shapeFits(d) {
 			mismatch.Differences = append(mismatch.Differences, d)
 		}
+	}
+	for _, t := range s.tables() {
+		if _, ok := stored[t.Key]; !ok && bySaver(t) {
+			mismatch.Differences = append(mismatch.Differences, Difference{Key: t.Key, Variable: t.Table})
+		}
+		delete(stored, t.Key)
 	}
 	for _, v := range vars {
 		delete(stored, v.Key)

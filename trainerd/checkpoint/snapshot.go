@@ -98,7 +98,12 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 	if stepName != "" {
 		names = append(names, graph.NodeName(stepName))
 	}
-	cut.values = valuesOf(store, names[:len(vars):len(vars)])
+	if err := s.makeTables(ctx, store); err != nil {
+		return nil, err
+	}
+	if len(s.tables()) == 0 { // whose changes are not noticed
+		cut.values = valuesOf(store, names[:len(vars):len(vars)])
+	}
 	taken := false
 	defer func() {
 		if !taken { // also where the session has panicked
@@ -108,6 +113,7 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 	if err := cut.take(ctx, store, vars, names); err != nil {
 		return nil, err
 	}
+	cut.nameTables(s.tables())
 	taken, cut.held = true, time.Since(cut.began)
 	return cut, nil
 }
@@ -175,6 +181,21 @@ func snapshotTensors(vars []boundVariable, snapshot *session.Snapshot) []snapsho
 	}
 	slices.SortStableFunc(tensors, func(a, b snapshotTensor) int { return strings.Compare(a.Key, b.Key) })
 	return tensors
+}
+
+// nameTables gives what the state has of saved tables the keys that the graph's saver has
+// for it.
+func (c *Snapshot) nameTables(tables []graph.SavedTable) {
+	keys := map[string]string{}
+	for _, t := range tables {
+		keys[tableState(t)] = t.Key
+	}
+	for i, t := range c.tensors {
+		if key, ok := keys[t.Key]; ok {
+			c.tensors[i].Key = key
+		}
+	}
+	slices.SortStableFunc(c.tensors, func(a, b snapshotTensor) int { return strings.Compare(a.Key, b.Key) })
 }
 
 // Values returns the values of the snapshot, to be compared with later values of

@@ -45,7 +45,7 @@ func (v *Values) Tracks() bool { return v.tracked }
 // saves; it returns nil if the session saves itself.
 func (s *Saver) PresentValues(ctx context.Context, sess session.Session) *Values {
 	store, vars, err := s.variablesOf(ctx, sess)
-	if err != nil || store == nil {
+	if err != nil || store == nil || len(s.tables()) > 0 {
 		return nil
 	}
 	names := make([]string, len(vars))

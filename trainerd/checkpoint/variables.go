@@ -36,6 +36,9 @@ func (s *Saver) bind(ctx context.Context, store session.VariableStore) ([]boundV
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := store.(session.TableStore); !ok && slices.ContainsFunc(s.tables(), bySaver) {
+		return nil, graph.ErrSavedByOps
+	}
 	var vars []boundVariable
 	keyOf := make(map[string]string)
 	for _, v := range saved {
@@ -69,7 +72,7 @@ func (s *Saver) savedVariables(infos map[string]session.VariableInfo) ([]graph.S
 		}
 		return saved, nil
 	}
-	if vars, err := s.graphList.of(s); err != nil || vars != nil {
+	if vars, _, err := s.graphList.of(s); err != nil || vars != nil {
 		return vars, err
 	}
 	for name := range infos {
@@ -85,15 +88,16 @@ type graphVariableList struct {
 	def  *tfpb.SaverDef
 	read bool
 	vars []graph.SavedVariable
+	tabs []graph.SavedTable
 	err  error
 }
 
-func (l *graphVariableList) of(s *Saver) ([]graph.SavedVariable, error) {
+func (l *graphVariableList) of(s *Saver) ([]graph.SavedVariable, []graph.SavedTable, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.read || l.meta != s.MetaGraph || l.def != s.Def {
 		l.read, l.meta, l.def = true, s.MetaGraph, s.Def
-		l.vars, l.err = graph.Collections{Meta: s.MetaGraph}.SavedVariables(s.Def)
+		l.vars, l.tabs, l.err = graph.Collections{Meta: s.MetaGraph}.SavedState(s.Def)
 	}
-	return l.vars, l.err
+	return l.vars, l.tabs, l.err
 }

@@ -351,7 +351,7 @@ func (t *training) advance(ctx context.Context, sess session.Session) error {
 		if err := t.job.task.CheckModel(ctx, sess); err != nil {
 			return err
 		}
-		return fmt.Errorf("graph.train_op: %s has left the global step at %d, but a step must raise it; export the graph with minimize(loss, global_step=tf.compat.v1.train.get_or_create_global_step())",
+		return fmt.Errorf("graph.train_op: %s has left the global step at %d, but a step must raise it; name an op that also does so, or export the graph with minimize(loss, global_step=tf.compat.v1.train.get_or_create_global_step())",
 			t.job.program.Train[0], step)
 	}
 	return nil

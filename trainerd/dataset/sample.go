@@ -92,6 +92,9 @@ func DetectFormat(name string) (Format, error) {
 		}
 		name = files[0]
 	}
+	if _, _, ok := archiveOf(name); ok {
+		return FormatNumPy, nil
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", openError(name, err)
@@ -117,6 +120,8 @@ func DetectFormat(name string) (Format, error) {
 		return FormatNumPy, nil
 	case n == 12 && isRecord(head):
 		return FormatTFRecord, nil
+	case isArchive(name, head[:n]):
+		return FormatNumPy, nil
 	}
 	return "", nil
 }

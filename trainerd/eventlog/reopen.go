@@ -77,10 +77,7 @@ func (l *Log) Restart(step int64) {
 // not l.mu: the disk may take long.
 func (l *Log) reopen(ctx context.Context) bool {
 	l.writer.Close() // fails with what was logged already
-	l.mu.Lock()
-	l.takeBack()
-	l.mu.Unlock()
-	written := 0
+	written := l.handBack()
 	err := l.writer.Reopen()
 	for err == nil {
 		if e, ok := l.next(); ok {
@@ -94,8 +91,10 @@ func (l *Log) reopen(ctx context.Context) bool {
 			return true
 		}
 	}
+	l.writer.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.takeBack()
 	l.retryAt = time.Now().Add(l.pause)
 	return false
 }

@@ -112,6 +112,23 @@ func (l *Log) takeBack() {
 	l.waiting = append(l.waiting, later...)
 }
 
+// handBack gives the writer all that waits, for the front of its next file, and returns how many events those
+// are. One by one, a START could be written that hides points of the file before, and not those that replace them.
+func (l *Log) handBack() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.takeBack()
+	for _, e := range l.waiting {
+		if err := l.writer.PutUnwritten(e.Event); err != nil {
+			l.logDropped(e, err)
+			continue
+		}
+		n++
+	}
+	l.waiting, l.waitingSize = nil, 0
+	return n
+}
+
 // next returns the first event that waits, if one does.
 func (l *Log) next() (e late, ok bool) {
 	l.mu.Lock()
@@ -140,8 +157,12 @@ func (l *Log) writeLate(ctx context.Context, e late) error {
 	if err == nil || e.isStart() || isFailure(ctx, err) || ctx.Err() != nil {
 		return err
 	}
-	l.log.Error("event is dropped", "step", e.GetStep(), "err", err)
+	l.logDropped(e, err)
 	return nil
+}
+
+func (l *Log) logDropped(e late, err error) {
+	l.log.Error("event is dropped", "step", e.GetStep(), "err", err)
 }
 
 // forget drops the first event that waits, if it is still e: the file has it.

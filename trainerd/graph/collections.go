@@ -51,8 +51,8 @@ var nodeCollections = []string{
 
 func (g *Graph) checkCollections() error {
 	for _, name := range nodeCollections {
-		for _, v := range g.Names(name) {
-			if _, err := g.Node(v); err != nil {
+		for _, v := range (Collections{g.Meta}).Names(name) {
+			if _, err := g.Node(v); err != nil && !g.inFunction(NodeName(v)) {
 				return &Error{Collection: name, Message: fmt.Sprintf("there is no node %s", v)}
 			}
 		}
@@ -78,10 +78,29 @@ func (g *Graph) Collections() []string {
 	return slices.Sorted(maps.Keys(g.Meta.GetCollectionDef()))
 }
 
+// inFunction reports whether a function of the graph has a node of a name.
+func (g *Graph) inFunction(name string) bool {
+	for _, f := range g.Meta.GetGraphDef().GetLibrary().GetFunction() {
+		if slices.ContainsFunc(f.GetNodeDef(), func(n *tfpb.NodeDef) bool { return n.GetName() == name }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Names returns the node and tensor names in a collection; none if there is no
-// such collection or it holds something else.
+// such collection or it holds something else. What is not in the graph itself is left
+// out: a program that makes an op in a branch of tf.cond puts the name of a node of a
+// function, which no session can run, into the collections.
 func (g *Graph) Names(collection string) []string {
-	return Collections{g.Meta}.Names(collection)
+	names := Collections{g.Meta}.Names(collection)
+	if !slices.Contains(nodeCollections, collection) {
+		return names
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, err := g.Node(name)
+		return err != nil
+	})
 }
 
 func (g *Graph) messages(collection string) [][]byte {
@@ -120,7 +139,7 @@ func (g *Graph) ReadyForLocalInitOp() string { return g.first(ReadyForLocalInitO
 func (g *Graph) SummaryOp() string { return g.first(SummaryOpKey) }
 
 // Summaries returns the tensors of the single summaries.
-func (g *Graph) Summaries() []string { return slices.Clone(g.Names(SummariesKey)) }
+func (g *Graph) Summaries() []string { return g.Names(SummariesKey) }
 
 // Initializers returns the ops that set the global variables, one each.
 func (g *Graph) Initializers() []string { return initializerNames(g.vars[GlobalVariables]) }

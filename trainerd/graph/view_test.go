@@ -168,6 +168,29 @@ func TestGlobalStep(t *testing.T) {
 	}
 }
 
+// TestNamesOfNodesOfFunctions has what an optimizer and a summary in a branch of tf.cond leave in
+// the collections: names of nodes that only a function has.
+func TestNamesOfNodesOfFunctions(t *testing.T) {
+	meta := exported(t, "softmax_resource")
+	meta.GraphDef.Library = &tfpb.FunctionDefLibrary{Function: []*tfpb.FunctionDef{
+		{NodeDef: []*tfpb.NodeDef{{Name: "Momentum", Op: "NoOp"}, {Name: "seen", Op: "ScalarSummary"}}},
+	}}
+	for key, name := range map[string]string{TrainOpKey: "Momentum", SummariesKey: "seen:0"} {
+		list := meta.CollectionDef[key].GetNodeList()
+		list.Value = append([]string{name}, list.Value...)
+	}
+	g, err := Parse(meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.TrainOp(); got != "train" || slices.Contains(g.Summaries(), "seen:0") {
+		t.Errorf("train op %q, summaries %q", got, g.Summaries())
+	}
+	if _, err := g.Complete(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	node := func(m *tfpb.MetaGraphDef, name string) *tfpb.NodeDef {
 		i := slices.IndexFunc(m.GraphDef.Node, func(n *tfpb.NodeDef) bool { return n.Name == name })

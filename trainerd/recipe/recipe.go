@@ -22,13 +22,11 @@
 //	form = '^iter (?P<step>{int}): (?P<values>.*loss.*)'
 //	pairs = ['([a-z]+) {number}']  # a name and a number, within values
 //
-// A form is a Go regular expression with groups: step and epoch give the
-// position of the training, total how many steps an epoch has (the group is empty if
-// steps are counted in each epoch, and its length is not known), epochs how many
-// epochs there are; values has the names and numbers. Any other group is a
-// number with that name, "__" standing for "/". {int} and {number} are short for
-// whole numbers and for numbers. A form without values only gives the position
-// of the training.
+// A form is a Go regular expression with groups: step and epoch give the position of the training,
+// total how many steps an epoch has (the group is empty if steps are counted in each epoch, and its
+// length is not known), epochs how many epochs there are; values has the names and numbers. Any
+// other group is a number with that name, in which "__" means "/". {int} and {number} are short for
+// whole numbers and for numbers. A form without values only gives the position of the training.
 //
 // A [Reader] reads the lines of one start of a program. It may be used by several
 // goroutines.

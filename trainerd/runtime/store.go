@@ -46,6 +46,9 @@ func (s *Session) Adopt(ctx context.Context, values []ckptfmt.NamedTensor) error
 	return s.exec.Adopt(ctx, values)
 }
 
+// SavesTables implements [session.TableStore].
+func (s *Session) SavesTables() {}
+
 // InputRestored reports whether the last Restore restored the state of the
 // graph's input. If not, or if the graph has none, the input starts from its
 // beginning.

@@ -64,6 +64,20 @@ type VariableStore interface {
 	Restore(ctx context.Context, values []ckptfmt.NamedTensor) error
 }
 
+// TableStore is a VariableStore whose state has the tables of the graph that steps
+// change, such as a MutableHashTable: the two tensors that LookupTableExport gives of
+// each, named by TableState.
+type TableStore interface {
+	VariableStore
+	SavesTables()
+}
+
+// TableState returns the names in Snapshot.State of what the table of a node, or of a
+// shared name, holds.
+func TableState(table string) (keys, values string) {
+	return StatePrefix + "table/" + table + "/keys", StatePrefix + "table/" + table + "/values"
+}
+
 // ChangeTracker is a VariableStore that knows when its variables change. So a
 // [trainerd.Supervisor] finds out at no cost that a save would only repeat the
 // current checkpoint. For any other VariableStore it compares the values; the

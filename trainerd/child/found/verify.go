@@ -229,11 +229,20 @@ func (s *Store) sync(c Checkpoint, files []string) error {
 		return err
 	}
 	for _, dir := range folders {
-		if err := s.disk.SyncDir(s.abs(dir)); err != nil && !atomicfile.CannotSync(err) {
+		if err := s.syncFolder(dir); err != nil && !atomicfile.CannotSync(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// syncFolder tries twice: unlike a file, a folder loses nothing by a sync that has failed.
+func (s *Store) syncFolder(dir string) error {
+	err := s.disk.SyncDir(s.abs(dir))
+	if err == nil || atomicfile.CannotSync(err) {
+		return err
+	}
+	return s.disk.SyncDir(s.abs(dir))
 }
 
 // foldersOf returns the folders of a checkpoint, empty ones too, and those above

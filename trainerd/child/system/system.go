@@ -1,6 +1,6 @@
-// Package system runs the programs of package child: the processes and their groups,
-// the pipes and the socket for their reports, and leftover processes. [OS] is the
-// operating system; a test may use another [System].
+// Package system runs the programs of package child: the processes and their groups, the pipes and
+// the socket for their reports, and leftover processes. [OS] is the operating system; tests may use
+// another [System].
 package system
 
 import (

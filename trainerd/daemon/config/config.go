@@ -51,7 +51,9 @@ type Graph struct {
 	// Dir is the folder to which file names in the graph are relative. Default:
 	// the working directory, as in TensorFlow. It is itself a path like meta.
 	Dir string `toml:"dir" path:"config"`
-	// TrainOp makes one step. Default: the first op in the collection train_op.
+	// TrainOp makes one step. Default: the op in the collection train_op, or the one that
+	// runs it, or all of several, with more updates of variables, such as a group with
+	// moving averages. If several ops may be meant, it must be set.
 	TrainOp string `toml:"train_op"`
 	// Loss is a scalar to show and to watch: a job whose loss is not finite is
 	// stopped. Default: the only one in the collection losses, or else the tensor

@@ -15,8 +15,8 @@ import (
 // Data says what to train on. A relative path starts at the config's
 // folder; one given with --set starts at the working directory.
 type Data struct {
-	// File with the examples, in the rows of an array for npy; for images the folder that has a folder of PNG, JPEG,
-	// GIF and BMP files for each class; for tables and tfrecord also a pattern such as
+	// File with the examples, in the rows of an array for npy, of an .npz as "mnist.npz/x_train"; for images the folder
+	// that has a folder of PNG, JPEG, GIF and BMP files for each class; for tables and tfrecord also a pattern such as
 	// "train-*", whose files are read as one. A graph that reads its own input has none.
 	File string `toml:"file" path:"config"`
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of

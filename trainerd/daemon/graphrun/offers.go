@@ -1,6 +1,7 @@
 package graphrun
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/internal/lazyregexp"
@@ -34,6 +35,10 @@ func (g *graphFile) values() []string {
 // opsThatChange matches the ops that change a variable.
 var opsThatChange = lazyregexp.New(`Apply|^Assign|^(Resource)?Scatter`)
 
+func restores(n *tfpb.NodeDef) bool { return strings.HasPrefix(n.GetOp(), "Restore") }
+
+func changesState(n *tfpb.NodeDef) bool { return opsThatChange().MatchString(n.GetOp()) }
+
 // steps lists what could make a step: ops without a value, or that change a variable, which
 // no other node uses and which change more than initial values and restored ones.
 func (g *graphFile) steps() []string {
@@ -41,13 +46,12 @@ func (g *graphFile) steps() []string {
 	for _, name := range append(g.Initializers(), g.LocalInitializers()...) {
 		initial[graph.NodeName(name)] = true
 	}
-	changes := func(n *tfpb.NodeDef) bool { return opsThatChange().MatchString(n.GetOp()) }
 	used := g.users()
-	stepping := reached(used, g.names(func(n *tfpb.NodeDef) bool { return changes(n) && !initial[n.GetName()] }))
-	restoring := reached(used, g.names(func(n *tfpb.NodeDef) bool { return strings.HasPrefix(n.GetOp(), "Restore") }))
+	stepping := reached(used, g.names(func(n *tfpb.NodeDef) bool { return changesState(n) && !initial[n.GetName()] }))
+	restoring := reached(used, g.names(restores))
 	return g.names(func(n *tfpb.NodeDef) bool {
 		name := n.GetName()
-		return len(used[name]) == 0 && (hasNoValue(n.GetOp()) || changes(n)) && stepping[name] && !restoring[name]
+		return len(used[name]) == 0 && (hasNoValue(n.GetOp()) || changesState(n)) && stepping[name] && !restoring[name]
 	})
 }
 
@@ -76,7 +80,7 @@ func (g *graphFile) users() map[string][]string {
 
 // reached returns the nodes, and all that depend on them.
 func reached(users map[string][]string, nodes []string) map[string]bool {
-	seen := map[string]bool{}
+	seen, nodes := map[string]bool{}, slices.Clone(nodes)
 	for len(nodes) > 0 {
 		name := nodes[len(nodes)-1]
 		nodes = nodes[:len(nodes)-1]

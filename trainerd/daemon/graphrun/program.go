@@ -77,14 +77,12 @@ func (j *graphJob) number(key, name string) string {
 func (j *graphJob) findTrainOp() {
 	name := j.config.Graph.TrainOp
 	if name == "" {
-		name = j.g.TrainOp()
-		if step, ok := workerStep(j.g.Graph, name); ok {
-			name = step
+		var among []string
+		if name, among = j.g.trainOp(); name == "" {
+			reason, remedy := j.g.missingTrainOp(among)
+			j.Require(false, "graph.train_op", reason, remedy)
+			return
 		}
-	}
-	if name == "" {
-		j.Require(false, "graph.train_op", "is missing, and the graph's collection train_op is empty", "set it to the op that makes a step"+suchAs(j.g.steps()))
-		return
 	}
 	op, err := j.g.op("", name)
 	j.bad("graph.train_op", err)

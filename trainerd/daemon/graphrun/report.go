@@ -101,13 +101,13 @@ func Inspect(name string) (*Report, error) {
 		Functions:         len(def.GetLibrary().GetFunction()),
 		Placeholders:      []Tensor{},
 		Ops:               g.Ops(),
-		TrainOp:           g.TrainOp(),
 		InitOp:            g.InitOp(),
 		LocalInitOp:       g.LocalInitOp(),
 		ReadyOp:           g.ReadyOp(),
 		SummaryOp:         g.SummaryOp(),
 		Collections:       map[string]Collection{},
 	}
+	r.TrainOp, _ = g.trainOp()
 	for _, p := range g.placeholders {
 		r.Placeholders = append(r.Placeholders, newTensor(p.Name, p.DType, p.Shape))
 	}

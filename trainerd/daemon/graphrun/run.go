@@ -224,12 +224,15 @@ func (r *run) resolve() error {
 	if len(r.fetches)+len(r.targets) > 0 {
 		return nil
 	}
-	if r.g.TrainOp() == "" {
+	op, among := r.g.trainOp()
+	switch {
+	case len(among) > 0:
+		return argumentErrorf("%s has several ops that may make a step; say which to run with --target OP%s", r.File, suchAs(among))
+	case op == "":
 		return argumentErrorf("%s names no train op; say what to run with --target OP, or what to compute with --fetch NAME%s", r.File, suchAs(r.g.values()))
 	}
-	op, err := r.g.op("collection train_op:", r.g.TrainOp())
 	r.targets = []string{op}
-	return err
+	return nil
 }
 
 // sessionManager returns what makes the model ready for the first step.

@@ -1,6 +1,6 @@
-// Package crossval estimates, before anything is trained, which kind of model suits the
-// rows of a small table: each row is predicted from all others. A class is a number for
-// each class, 1 for that of the row and 0 for the others.
+// Package crossval estimates, before anything is trained, which kind of model suits the rows of a
+// small table: each row is predicted from all others. A class label becomes a number for each
+// class: 1 for that of the row, 0 for the others.
 //
 // With a kernel K of n rows, centred, a ridge regression of strength s predicts
 // H y with H = K (K + s)^-1, and its error on a row that it has not seen is (y_i -

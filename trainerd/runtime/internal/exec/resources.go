@@ -118,6 +118,7 @@ func (b *OpConstruction) Resource(kind string, make func(name string) any) any {
 	key := resourceKey(kind, b.String("container"), name)
 	o := b.sess.res.object(key, func() any { return make(name) })
 	b.sess.addInput(key, o)
+	b.sess.addTable(b.String("container"), name, o)
 	return o
 }
 

@@ -66,6 +66,7 @@ type Session struct {
 	vars    map[string]*Variable     // those of res that the graph has nodes of
 	streams map[string]*RandomStream
 	input   inputStates
+	tables  tableStates
 
 	observed int64 // the step for which an observer's streams are
 
@@ -114,6 +115,7 @@ func New(ops OpTable, def *tfpb.GraphDef, o *Options) (*Session, error) {
 	s.state = &s.res.state
 	s.memory.init(o, &s.res.buffers)
 	s.input.init(o)
+	s.tables.init()
 	if err := s.Extend(def); err != nil {
 		return nil, err
 	}

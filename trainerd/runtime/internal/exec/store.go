@@ -87,7 +87,7 @@ func (s *Session) betweenWrites(ctx context.Context, what string, names []string
 	if err != nil {
 		return err
 	}
-	state := append(s.saveStreams(), s.res.saveJournals()...)
+	state := slices.Concat(s.saveStreams(), s.saveTables(), s.res.saveJournals())
 	if input {
 		state = append(state, s.saveInput(names)...)
 	}
@@ -150,6 +150,10 @@ func (s *Session) restore(ctx context.Context, values []ckptfmt.NamedTensor, put
 			return err
 		}
 	}
+	tables := tableStatesOf(values)
+	if err := s.checkTables(tables); err != nil {
+		return err
+	}
 	end, free, err := s.cutInput(ctx)
 	if err != nil {
 		return err
@@ -175,6 +179,7 @@ func (s *Session) restore(ctx context.Context, values []ckptfmt.NamedTensor, put
 		s.memory.shrink(int64(before - v.own.size())) // a restore never lacks room
 	}
 	s.restoreInput(vars, values)
+	s.restoreTables(tables)
 	s.res.restoreJournals(values)
 	return nil
 }

@@ -40,10 +40,14 @@ type table struct {
 	entries map[string]*exec.Tensor
 	filled  bool // always, of a mutable table
 
-	reserved []string // keys that must not be used
+	dense *dense // nil, but of a MutableDenseHashTable
 }
 
 func buildTable(b *exec.OpConstruction) (exec.Kernel, error) {
+	return buildTableOf(b, func() *dense { return nil })
+}
+
+func buildTableOf(b *exec.OpConstruction, ofDense func() *dense) (exec.Kernel, error) {
 	k, v := b.DType("key_dtype"), b.DType("value_dtype")
 	for _, dt := range []tfpb.DataType{k, v} {
 		if dt != exec.String && exec.ElemSize(dt) == 0 {
@@ -60,33 +64,8 @@ func buildTable(b *exec.OpConstruction) (exec.Kernel, error) {
 	}
 	mutable := strings.HasPrefix(b.Op(), "Mutable")
 	return exec.HandleKernel(b.Resource("table", func(string) any {
-		return &table{key: k, value: v, shape: shape, mutable: mutable, entries: map[string]*exec.Tensor{}, filled: mutable}
+		return &table{key: k, value: v, shape: shape, mutable: mutable, entries: map[string]*exec.Tensor{}, filled: mutable, dense: ofDense()}
 	})), nil
-}
-
-// buildDenseTable builds the table that two keys are reserved in, for empty
-// places and for deleted ones: they are the inputs.
-func buildDenseTable(b *exec.OpConstruction) (exec.Kernel, error) {
-	handle, err := buildTable(b)
-	if err != nil {
-		return nil, err
-	}
-	return func(c *exec.KernelContext) error {
-		if err := handle(c); err != nil {
-			return err
-		}
-		t := c.Slot(0).Value.(*table)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.reserved = nil
-		for i := range c.NumInputs() {
-			if len(c.In(i).Shape) != 0 {
-				return c.Errorf(tfpb.Code_UNIMPLEMENTED, "the embedded runtime lacks tables whose keys are %s", c.In(i).Describe())
-			}
-			t.reserved = append(t.reserved, elem.KeyOf(c.In(i), 0))
-		}
-		return nil
-	}, nil
 }
 
 func tableOf(c *exec.KernelContext) (*table, error) {
@@ -103,19 +82,6 @@ func (t *table) valueAt(values *exec.Tensor, i int) *exec.Tensor {
 	n := v.NumElements()
 	exec.CopyElems(v, 0, values, i*n, n)
 	return v
-}
-
-// checkKeys refuses the reserved keys.
-func (t *table) checkKeys(c *exec.KernelContext, keys *exec.Tensor) error {
-	if len(t.reserved) == 0 {
-		return nil
-	}
-	for i := range keys.NumElements() {
-		if slices.Contains(t.reserved, elem.KeyOf(keys, i)) {
-			return c.Invalid("Using the empty_key or the deleted_key as a table key is not allowed: %s", elem.AppendElement(keys, nil, i))
-		}
-	}
-	return nil
 }
 
 func tableFind(c *exec.KernelContext) error {
@@ -199,8 +165,67 @@ func (t *table) fill(c *exec.KernelContext, keys, values *exec.Tensor) error {
 	return nil
 }
 
-// buildTableExport builds the op that hands out all keys, in the order of their
-// bytes, and their values.
+// Changes implements [exec.Table].
+func (t *table) Changes() bool { return t.mutable }
+
+// SaveTable implements [exec.Table].
+func (t *table) SaveTable() (keys, values *exec.Tensor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ks, vs := t.exportShapes()
+	keys, values = exec.NewTensor(t.key, ks), exec.NewTensor(t.value, vs)
+	t.export(keys, values)
+	return keys, values
+}
+
+// exportShapes returns the shapes of what the table exports.
+func (t *table) exportShapes() (keys, values []int) {
+	if t.dense != nil && t.dense.known {
+		return []int{t.dense.buckets, 1}, []int{t.dense.buckets, exec.NumElements(t.shape)}
+	}
+	return []int{len(t.entries)}, append([]int{len(t.entries)}, t.shape...)
+}
+
+// export fills tensors with all keys, in the order of their bytes, and their values.
+func (t *table) export(keys, values *exec.Tensor) {
+	if t.dense != nil && t.dense.known {
+		t.exportBuckets(keys, values)
+		return
+	}
+	n := exec.NumElements(t.shape)
+	for i, k := range slices.Sorted(maps.Keys(t.entries)) {
+		setKey(keys, i, k)
+		exec.CopyElems(values, i*n, t.entries[k], 0, n)
+	}
+}
+
+// CheckTable implements [exec.Table].
+func (t *table) CheckTable(keys, values *exec.Tensor) error {
+	if keys.DType != t.key || values.DType != t.value || values.NumElements() != keys.NumElements()*exec.NumElements(t.shape) {
+		return fmt.Errorf("keys %s and values %s for a table from %s to %s", keys.Describe(), values.Describe(), exec.TypeName(t.key), exec.TypeName(t.value))
+	}
+	return nil
+}
+
+// LoadTable implements [exec.Table].
+func (t *table) LoadTable(keys, values *exec.Tensor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := keys.NumElements()
+	if t.dense != nil && isBuckets(n) {
+		t.dense.buckets = n
+	}
+	clear(t.entries)
+	for i := range n {
+		k := elem.KeyOf(keys, i)
+		if t.dense == nil || !t.dense.known || k != t.dense.empty && k != t.dense.deleted {
+			t.entries[k] = t.valueAt(values, i)
+		}
+	}
+	t.dense.grow(len(t.entries))
+}
+
+// buildTableExport builds the op that hands out what a table holds.
 func buildTableExport(b *exec.OpConstruction) (exec.Kernel, error) {
 	return func(c *exec.KernelContext) error {
 		t, err := tableOf(c)
@@ -212,17 +237,8 @@ func buildTableExport(b *exec.OpConstruction) (exec.Kernel, error) {
 		if !t.filled {
 			return c.Errorf(tfpb.Code_ABORTED, "the table is not initialised")
 		}
-		all := slices.Sorted(maps.Keys(t.entries))
-		keys, values := c.Out(0, t.key, len(all)), c.Out(1, t.value, append([]int{len(all)}, t.shape...)...)
-		n := exec.NumElements(t.shape)
-		for i, k := range all {
-			if t.key == exec.String {
-				keys.Strings[i] = []byte(k)
-			} else {
-				copy(keys.Data[i*len(k):], k)
-			}
-			exec.CopyElems(values, i*n, t.entries[k], 0, n)
-		}
+		ks, vs := t.exportShapes()
+		t.export(c.Out(0, t.key, ks...), c.Out(1, t.value, vs...))
 		return nil
 	}, nil
 }
@@ -261,6 +277,7 @@ func tableInsert(c *exec.KernelContext) error {
 	if err := t.fits(c, keys, values); err != nil {
 		return err
 	}
+	t.dense.grow(len(t.entries) + keys.NumElements())
 	for i := range keys.NumElements() {
 		t.entries[elem.KeyOf(keys, i)] = t.valueAt(values, i)
 	}
@@ -271,6 +288,9 @@ func tableImport(c *exec.KernelContext) error {
 	t, err := tableOf(c)
 	if err != nil {
 		return err
+	}
+	if t.dense != nil {
+		return t.importBuckets(c, c.In(1), c.In(2))
 	}
 	if t.mutable {
 		return t.replace(c, c.In(1), c.In(2))

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kerneltest"
 )
@@ -27,6 +28,42 @@ func TestMutableTable(t *testing.T) {
 	got = g.Run([]string{export + ":0", export + ":1"})
 	kerneltest.Want(t, got[0], "b")
 	kerneltest.Want[int64](t, got[1], 2)
+}
+
+// TestDenseTable has a table whose checkpoints hold its buckets: those that TensorFlow gives out for the
+// same keys, and what it gives out for others, with deleted and empty buckets.
+func TestDenseTable(t *testing.T) {
+	g := kerneltest.New(t)
+	long := func(v ...int64) string { return kerneltest.Vector(g, v...) }
+	table := g.Node("MutableDenseHashTableV2", []string{kerneltest.Scalar[int64](g, -1), kerneltest.Scalar[int64](g, -2)},
+		"key_dtype", exec.Int64, "value_dtype", exec.Int64, "initial_num_buckets", 4)
+	insert := g.Node("LookupTableInsertV2", []string{table, long(9, 1), long(90, 10)})
+	more := g.Node("LookupTableInsertV2", []string{table, long(2, 3), long(20, 30)})
+	reserved := g.Node("LookupTableInsertV2", []string{table, long(-2), long(0)})
+	export := g.Node("LookupTableExportV2", []string{table}, "Tkeys", exec.Int64, "Tvalues", exec.Int64)
+	column := func(v string) string { return g.Node("Reshape", []string{v, kerneltest.Vector[int32](g, 8, 1)}) }
+	restore := g.Node("LookupTableImportV2",
+		[]string{table, column(long(-1, 1, -2, -1, -1, 5, -1, -1)), column(long(0, 11, 99, 0, 0, 55, 0, 0))})
+	find := g.Node("LookupTableFindV2", []string{table, long(5, 3, 1), kerneltest.Scalar[int64](g, -7)})
+	size := g.Node("LookupTableSizeV2", []string{table})
+	buckets := func() []*ckptfmt.Tensor { return g.Run([]string{export + ":0", export + ":1"}) }
+
+	g.Run(nil, insert)
+	got := buckets()
+	kerneltest.Want[int64](t, got[0], -1, 1, 9, -1) // 9 wants the bucket that 1 has, and takes the next
+	kerneltest.Want[int64](t, got[1], 0, 10, 90, 0)
+	g.Run(nil, more)
+	got = buckets()
+	kerneltest.Want[int64](t, got[0], -1, 1, 2, 3, 9, -1, -1, -1)
+	if _, err := g.Try(nil, reserved); err == nil {
+		t.Error("the key of deleted buckets was taken")
+	}
+
+	g.Run(nil, restore)
+	got = g.Run([]string{find, size})
+	kerneltest.Want[int64](t, got[0], 55, -7, 11)
+	kerneltest.Want[int64](t, got[1], 2)
+	kerneltest.Want[int64](t, buckets()[0], -1, 1, -1, -1, -1, 5, -1, -1)
 }
 
 // TestTableFromFile reads tables from lines of a file: by column, by whole line

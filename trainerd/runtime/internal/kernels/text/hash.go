@@ -1,8 +1,6 @@
 package text
 
 import (
-	"encoding/binary"
-
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/exec"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/farmhash"
 	"github.com/trainerd/trainerd/trainerd/runtime/internal/kernels/elem"
@@ -22,24 +20,7 @@ func buildLegacyHash(b *exec.OpConstruction) (exec.Kernel, error) {
 	if n < 1 {
 		b.Fail("attribute num_buckets is %d", n)
 	}
-	return elem.Convert(func(s []byte) int64 { return int64(hash64(s) % uint64(max(1, n))) }), nil
-}
-
-// hash64 is MurmurHash64A with TensorFlow's seed.
-func hash64(s []byte) uint64 {
-	const m, r = 0xc6a4a7935bd1e995, 47
-	h := uint64(0xDECAFCAFFE) ^ uint64(len(s))*m
-	for ; len(s) >= 8; s = s[8:] {
-		k := binary.LittleEndian.Uint64(s) * m
-		h = (h ^ (k^k>>r)*m) * m
-	}
-	if len(s) > 0 {
-		var tail [8]byte
-		copy(tail[:], s)
-		h = (h ^ binary.LittleEndian.Uint64(tail[:])) * m
-	}
-	h = (h ^ h>>r) * m
-	return h ^ h>>r
+	return elem.Convert(func(s []byte) int64 { return int64(elem.Hash64(s) % uint64(max(1, n))) }), nil
 }
 
 // buildStrongHash builds the hash that nobody can find collisions of without
