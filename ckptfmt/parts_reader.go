@@ -17,8 +17,8 @@ import (
 )
 
 // PartList is the tensors of a file, in the file's order: whole tensors with different names. A
-// file may have a hundred thousand, of which few are needed at once, so each is made on request. A
-// list that has already sorted the names, and checked that they differ, has a method ByName, which
+// file may have a hundred thousand, but few are needed at once, so each is made on request. A list
+// that has already sorted the names, and checked that they differ, has a method ByName, which
 // returns the indexes of the tensors in the order of their names, or nil if the list is in that
 // order. If the file has other names for some tensors, the list has a method Stored, which returns
 // the index of the tensor with such a name.

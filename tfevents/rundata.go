@@ -55,7 +55,7 @@ func simpleValueSize(tag string) int64 {
 // ReadRun reads all files of a run once, from their beginnings to their ends; o may be nil. Damage
 // is recorded, and reading continues as in the program that the purge mode imitates: after the
 // damage with PurgeExact and KeepAll, with the next file otherwise. With PurgeExact, a beginning
-// that a file shares with an earlier one, of which it may be a backup, counts once. The files are
+// that a file shares with an earlier one, because either is a backup, counts once. The files are
 // read again when a value is requested. [RunData.Update] adds what has been appended since.
 func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
 	x := &RunData{Name: run.Name, fsys: fsys, Began: math.Inf(1)}

@@ -9,7 +9,7 @@ import (
 )
 
 // Most events hold one scalar, and reading spent most of its time on what a general eventScan
-// stores: pointers, each of which costs a write barrier. So such an event goes from the bytes to
+// stores: pointers, which cost a write barrier each. So such an event goes from the bytes to
 // its series directly.
 
 // scalarScan is what an event with one simple_value says. Its slices belong to the data

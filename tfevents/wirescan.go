@@ -15,9 +15,9 @@ import (
 )
 
 // Decoding an event with the general decoder takes longer than all the rest of reading it, and
-// copies images of which only the position is needed. An eventScan looks at the bytes instead. It
-// understands what writers usually write, and leaves the rest to the general decoder: parse returns
-// true only for an event that this decoder would accept and decode to the same values.
+// copies images although only their positions are needed. An eventScan looks at the bytes instead.
+// It understands what writers usually write, and leaves the rest to the general decoder: parse
+// returns true only for an event that this decoder would accept and decode to the same values.
 
 // eventScan is the content of an event with a summary. Its slices belong to the data that was
 // parsed.

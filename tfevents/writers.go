@@ -104,7 +104,7 @@ func (p *purger[S]) meet(e *eventFacts) {
 		f := &p.files[i]
 		switch {
 		case alive || f.heir != 0 && f.heir != p.file():
-		case others[f.writer]: // who may be resumed later
+		case others[f.writer]: // it may be resumed later
 			w.alive[i] = true
 		default:
 			f.heir, w.own = p.file(), true

@@ -40,8 +40,8 @@ type checkpointer struct {
 	coord       *coord.Coordinator // of the run, for what a listener asks for
 	log         *slog.Logger
 
-	// busy has room for one: whoever fills it may save, from the copy of the variables until they
-	// are durable.
+	// busy has room for one: the goroutine that fills it may save, from the copy of the variables
+	// until they are durable.
 	busy    chan struct{}
 	held    time.Duration // guarded by busy: how long steps had to wait for the save under way
 	cutting turn.Turn     // of the copy alone; see Supervisor.WithoutSaves

@@ -43,7 +43,7 @@ const (
 	// KerasFile is Keras, but the optimizer's values are numbered, as in
 	// optimizer/7: files of Keras 3 have no other names for them.
 	KerasFile Kind = "keras file"
-	// Path is Object without what is the same in the keys of all variables:
+	// Path is Object without the part that the keys of all variables share:
 	// net/layer/kernel.
 	Path Kind = "path"
 )
@@ -272,8 +272,8 @@ func (t *Table) Aliases(key string) []string {
 	return list
 }
 
-// Numbered returns the name of kind [KerasFile] of what an optimizer keeps, optimizer/7, "" where a
-// key has none.
+// Numbered returns the name of kind [KerasFile] of an optimizer's value, such as optimizer/7, or ""
+// if a key has none.
 func (t *Table) Numbered(key string) string { return t.numbered[key] }
 
 // InFile returns the name that a file of Keras 3 has for a variable of a layer whose

@@ -59,7 +59,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Limits of what a file may ask for.
+// Limits of what a file may request.
 const (
 	maxPickle   = 64 << 20 // bytes of data.pkl, and so many more for each storage
 	morePickle  = 512
@@ -152,8 +152,8 @@ var dtypes = func() map[string]*element {
 	return all
 }()
 
-// otherType matches types that this package does not know, such as those of later
-// versions of torch: a tensor of one is listed, and is not read.
+// otherType matches types that this package does not know, such as those of later versions of
+// torch: a tensor of such a type is listed, but not read.
 var otherType = lazyregexp.New(`^torch\.q?(?:u?int|float|bfloat|complex|bits)[0-9][0-9a-z_]*$`)
 
 // DType returns the type of elements with that name in a pickle, such as "torch.float32",

@@ -95,8 +95,8 @@ func (l *Log) countDropped(n int) {
 	l.totalDropped += int64(n)
 }
 
-// takeBack has what the writer was given, and has not written, wait before all else. The
-// caller holds l.mu.
+// takeBack puts the events that the writer was given, and has not written, before all others that
+// wait. The caller holds l.mu.
 func (l *Log) takeBack() {
 	later := l.waiting
 	l.waiting = nil
@@ -151,7 +151,7 @@ func (l *Log) mend(written int) bool {
 	return true
 }
 
-// writeLate writes what has waited.
+// writeLate writes an event that has waited.
 func (l *Log) writeLate(ctx context.Context, e late) error {
 	err := l.writer.AddEvent(ctx, e.Event)
 	if err == nil || e.isStart() || isFailure(ctx, err) || ctx.Err() != nil {
@@ -165,7 +165,7 @@ func (l *Log) logDropped(e late, err error) {
 	l.log.Error("event is dropped", "step", e.GetStep(), "err", err)
 }
 
-// forget drops the first event that waits, if it is still e: the file has it.
+// forget drops the first event that waits, if it is still e, because the file has it.
 func (l *Log) forget(e late) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,17 +51,24 @@ func (g *Graph) Complete() (*Graph, error) {
 	return g.withMore(meta), nil
 }
 
-// completeLocalInit makes the local init op open the summary writers of the graph too.
-// No op of TensorFlow's does: its programs run summary_writer_initializer_op themselves.
+// completeLocalInit makes the local init op open the summary writers of the graph and
+// initialise its iterators too. No op of TensorFlow's does: its programs run
+// summary_writer_initializer_op and iterator.initializer themselves.
 func (b *Builder) completeLocalInit(g *Graph, local []*Variable) {
-	writers := b.lookUp(g.Names(summaryWriters))
-	switch own := g.LocalInitOp(); {
-	case own == "":
-		ops := append(b.initializers(local), b.lookUp(g.Names(TableInitializers))...)
-		b.AddNodes(LocalInitOpKey, b.Group("local_init", append(ops, writers...)...).Name())
-	case len(writers) > 0 && !slices.Contains(b.output(own).Node.def.GetInput(), "^"+writers[0].Name()):
+	more := b.lookUp(g.Names(summaryWriters))
+	own := g.LocalInitOp()
+	if own == "" {
+		tables := g.Names(TableInitializers)
+		more = slices.Concat(b.initializers(local), b.lookUp(tables), more, b.lookUp(g.onlyInitializers(tables)))
+		b.AddNodes(LocalInitOpKey, b.Group("local_init", more...).Name())
+		return
+	}
+	if len(more) > 0 && slices.Contains(b.output(own).Node.def.GetInput(), "^"+more[0].Name()) {
+		more = nil
+	}
+	if more = append(more, b.lookUp(g.onlyInitializers([]string{own}))...); len(more) > 0 {
 		delete(b.collections, LocalInitOpKey)
-		b.AddNodes(LocalInitOpKey, b.Group("local_init", append(writers, b.lookUp([]string{own})...)...).Name())
+		b.AddNodes(LocalInitOpKey, b.Group("local_init", append(more, b.lookUp([]string{own})...)...).Name())
 	}
 }
 

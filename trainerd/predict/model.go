@@ -311,7 +311,7 @@ func (m *Model) restore(ctx context.Context, dir string) error {
 	return err
 }
 
-// initialise runs the op that fills tables, by whatever name the model has it.
+// initialise runs the op that fills tables, whatever its name in the model.
 func (m *Model) initialise(ctx context.Context) error {
 	var ops []string
 	if s := m.Meta.GetSignatureDef()[graph.InitOpSignature]; s != nil {

@@ -141,7 +141,7 @@ func unknown(name string) error {
 	return &Error{Recipe: name, Reason: "is not known", Hint: "want one of " + strings.Join(Names(), ", ") + ", or the path of a .toml file"}
 }
 
-// IsFile reports whether a name is that of a file, not of an embedded recipe.
+// IsFile reports whether a name is a file's, and not an embedded recipe's.
 func IsFile(name string) bool { return strings.HasSuffix(name, ".toml") }
 
 // Load returns the embedded recipe with that name, or the one in a file whose

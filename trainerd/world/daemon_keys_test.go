@@ -285,7 +285,7 @@ var daemonFixed = map[string]string{
 	"data.class_weights": format, "data.group": format, "data.drop": format, "data.categories": format, "data.dates": format, "data.date_parts": format, "data.texts": format, "data.units": format, "data.na_values": format, "data.missing": format, "data.image": format,
 	"data.test_file": format, "data.test_labels": format, "model.inputs": "known from the data", "model.classes": "known from the data",
 	"graph.bundle": "recorded programs: trainerd/daemon", "graph.summary_op": "found in the graph",
-	"graph.train_op": "found in the graph", "graph.fetches": "shown, not kept", "eval.fetches": "graph.loss by default",
+	"graph.train_op": "found in the graph", "graph.init": "iterators with several initializers: trainerd/daemon/graphrun", "graph.fetches": "shown, not kept", "eval.fetches": "graph.loss by default",
 	"warm_start.map": "needs a checkpoint with other names: trainerd/daemon", "warm_start.averages": "needs a checkpoint with averages: trainerd/daemon",
 }
 

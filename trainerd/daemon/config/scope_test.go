@@ -67,7 +67,7 @@ var setting = map[string]string{
 	"model.staircase": "true", "model.end_learning_rate": "0.5", "model.power": "2", "model.boundaries": "[1]& model.rates=[1, 2]& model.schedule='piecewise'",
 	"model.rates": "[1, 2]& model.boundaries=[1]& model.schedule='piecewise'", "model.warmup_steps": "2", "model.momentum": "0.5", "model.nesterov": "true", "model.beta1": "0.5",
 	"model.beta2": "0.5", "model.rho": "0.5", "model.epsilon": "0.5", "model.initial_accumulator": "0.5", "model.learning_rate_power": "-1", "model.ftrl_l1": "1", "model.ftrl_l2": "1",
-	"graph.meta": "'n.meta'", "graph.dir": "'d'", "graph.train_op": "'t'", "graph.loss": "'l'", "graph.summary_op": "'s'", "graph.fetches": "['f']",
+	"graph.meta": "'n.meta'", "graph.dir": "'d'", "graph.train_op": "'t'", "graph.init": "['i']", "graph.loss": "'l'", "graph.summary_op": "'s'", "graph.fetches": "['f']",
 	"graph.feeds": "{ x = 1 }", "graph.eval_feeds": "{ x = 1 }", "graph.bundle": "'b'",
 	"train.memory_mb": "5", "train.steps": "5", "train.epochs": "5", "train.eval_steps": "5", "train.early_stopping": "3& eval.steps=5",
 	"eval.steps": "5", "eval.secs": "5", "eval.batch_size": "5", "eval.fetches": "['f']", "eval.metric": "'loss'", "eval.mode": "'min'", "eval.keep_best": "2",

@@ -193,12 +193,37 @@ func (j *graphJob) complete() error {
 	if initStep != "" {
 		j.p.Init = append(j.p.Init, initStep)
 	}
+	j.initialise(full)
 	j.p.Ready, j.p.ReadyForLocal = program.NonEmpty(full.ReadyOp()), program.NonEmpty(full.ReadyForLocalInitOp())
 	j.p.ApplyGrads = program.Ancestors(full, j.p.Train, program.IsApplyGradient)
 	j.p.TakeInput = slices.DeleteFunc(program.InputOps(full, j.targets()), func(name string) bool {
 		return len(program.Ancestors(full, []string{name}, program.IsApplyGradient)) > 0 // it is a token, no input
 	})
 	return nil
+}
+
+// initialise adds the ops of graph.init to the local init op, and reports the iterators of the
+// step that have no elements all the same.
+func (j *graphJob) initialise(g *graph.Graph) {
+	for _, name := range j.config.Graph.Init {
+		op, err := j.g.op("", name)
+		j.bad("graph.init", err)
+		if err == nil {
+			j.p.LocalInit = append(j.p.LocalInit, op)
+		}
+	}
+	for _, it := range g.Iterators() {
+		used := program.Ancestors(g, j.targets(), func(n *tfpb.NodeDef) bool { return n.GetName() == it.Name })
+		if len(used) == 0 || g.InitializedBy(it, j.p.LocalInit) {
+			continue
+		}
+		if len(it.Initializers) == 1 {
+			j.Require(false, "graph.init", fmt.Sprintf("the iterator %s is initialised by %s, which needs a placeholder", it.Name, it.Initializers[0]),
+				"export the graph with a data set that needs none")
+			continue
+		}
+		j.Require(false, "graph.init", fmt.Sprintf("the iterator %s is not initialised", it.Name), "name one of "+strings.Join(it.Initializers, ", "))
+	}
 }
 
 // targets returns all that a step may run or fetch.
