@@ -23,8 +23,7 @@ const (
 	// version that a file's min_consumer is compared with.
 	bundleVersion = 1
 
-	// maxShards is the largest number that the names of data files have room
-	// for.
+	// maxShards is the largest number of shards that file names have room for.
 	maxShards = 99999
 )
 

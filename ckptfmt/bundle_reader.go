@@ -143,8 +143,8 @@ func (r *BundleReader) Tensors() iter.Seq2[TensorInfo, error] {
 	}
 }
 
-// keyedEntry is an entry with its key. Both are valid until the next step, but for what the
-// entry refers to.
+// keyedEntry is an entry with its key. Both are valid until the next step; what the entry refers to
+// stays valid.
 type keyedEntry struct {
 	key []byte
 	bundleEntry
@@ -316,8 +316,8 @@ func corruptTensor(s *shard, name string, e *bundleEntry, err error) error {
 	return &CorruptError{Name: s.Name(), Offset: e.offset, Part: fmt.Sprintf("tensor %q", name), Err: err}
 }
 
-// readError makes damage of a file that became shorter, and leaves an error of
-// the device what it is.
+// readError turns the early end of a file that became shorter into damage, and leaves other errors
+// unchanged.
 func readError(s *shard, name string, e *bundleEntry, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return corruptTensor(s, name, e, err)

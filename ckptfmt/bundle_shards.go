@@ -11,8 +11,8 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// shard is a data file. It is opened when it is first read. If another file has its name by
-// then, the checksums tell.
+// shard is a data file. It is opened when it is first read. If another file has its name by then,
+// the checksums show that.
 type shard struct {
 	*openfile.File
 	size int64 // when it was opened
@@ -22,7 +22,7 @@ type shard struct {
 	mapErr  error
 }
 
-// shard returns a data file, which is there.
+// shard returns a data file, which must exist.
 func (r *BundleReader) shard(i int) (*shard, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

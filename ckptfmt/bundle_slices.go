@@ -48,7 +48,7 @@ func (e *bundleEntry) holds(s TensorSlice, se *bundleEntry) error {
 	return err
 }
 
-// part is a stored slice that has something of what is asked for.
+// part is a stored slice that overlaps what is requested.
 type part struct {
 	entry  bundleEntry
 	file   *shard // that has its bytes
@@ -57,11 +57,10 @@ type part struct {
 	wanted box // what of it is asked for
 }
 
-// assemble reads the part s, which lies within it, of a partitioned tensor out of
-// its slices.
+// assemble reads the part s of a partitioned tensor from its slices; s must lie within the tensor.
 func (r *BundleReader) assemble(name string, e *bundleEntry, s TensorSlice) (*Tensor, error) {
 	whole := boxOf(s, e.shape)
-	// That the parts are all there is known before memory is taken.
+	// Before memory is allocated, it is known that all parts exist.
 	parts, err := r.parts(name, e, whole)
 	if err != nil {
 		return nil, err
@@ -77,8 +76,8 @@ func (r *BundleReader) assemble(name string, e *bundleEntry, s TensorSlice) (*Te
 	return out, nil
 }
 
-// parts returns the stored slices that make up the box whole of a partitioned
-// tensor. Their bytes are there, but not yet read.
+// parts returns the stored slices that make up the box whole of a partitioned tensor. Their bytes
+// exist, but are not read yet.
 func (r *BundleReader) parts(name string, e *bundleEntry, whole box) ([]part, error) {
 	var parts []part
 	boxes := make([]box, len(e.slices))
@@ -104,14 +103,14 @@ func (r *BundleReader) parts(name string, e *bundleEntry, whole box) ([]part, er
 	return parts, nil
 }
 
-// sortParts orders parts by where in the tensor they begin.
+// sortParts orders parts by their first element's position in the tensor.
 func sortParts(parts []part) {
 	slices.SortFunc(parts, func(a, b part) int { return slices.Compare(a.stored.start, b.stored.start) })
 }
 
-// readSlice reads the part s, which lies within it, of a tensor of numbers that is
-// stored whole. A checksum covers the whole tensor, so all of it is read, a piece at a time;
-// unless checksums are skipped, then the part alone.
+// readSlice reads the part s, which lies within it, of a tensor of numbers that is stored whole. A
+// checksum covers the whole tensor, so all of it is read, a piece at a time, or only the part if
+// checksums are skipped.
 func (r *BundleReader) readSlice(name string, e *bundleEntry, s TensorSlice) (*Tensor, error) {
 	file, err := r.locate(name, e)
 	if err != nil {

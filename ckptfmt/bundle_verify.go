@@ -16,7 +16,7 @@ import (
 )
 
 // Verify reads everything and yields the name of each tensor or slice with its
-// error, nil if it is intact. Tensors that share bytes are damage too. Damage
+// error, nil if it is intact. Tensors that share bytes count as damage too. Damage
 // to the index table, or the end of ctx, ends the iteration with the name "".
 //
 // Several goroutines read the files; they have ended when the iteration ends.
@@ -26,8 +26,8 @@ func (r *BundleReader) Verify(ctx context.Context) iter.Seq2[string, error] {
 		defer wg.Wait()
 		stopped, stop := context.WithCancel(ctx)
 		defer stop()
-		// Verdicts are put in line before their goroutine starts, so the line's
-		// length bounds how many there are.
+		// Verdicts are queued before their goroutine starts, so the queue's length bounds the number
+		// of goroutines.
 		line := make(chan chan []verdictOf, runtime.GOMAXPROCS(0))
 		var extents []extent // read after the line was closed
 		broken := false      // the table itself, as was said already
@@ -119,16 +119,16 @@ func (r *BundleReader) startVerdicts(ctx context.Context, wg *sync.WaitGroup, li
 // runLength is how many entries are verified at once.
 const runLength = 1024
 
-// follows reports whether an entry is verified with those before it, because one piece
-// has all their bytes: a system call and a goroutine for each would take longer than
-// the checksums of small tensors.
+// follows reports whether an entry is verified together with those before it, because one piece
+// holds all their bytes: for small tensors, a system call and a goroutine each would take longer
+// than the checksum.
 func follows(list []verdictOf, v *verdictOf) bool {
 	first, last := &list[0], &list[len(list)-1]
 	return len(list) < runLength && first.isPlain() && v.isPlain() && v.entry.shard == first.entry.shard &&
 		v.entry.offset >= last.entry.offset+last.entry.size && v.entry.size <= sumPiece-(v.entry.offset-first.entry.offset)
 }
 
-// isPlain reports whether the bytes of an entry have the checksum that it holds.
+// isPlain reports whether an entry's checksum is simply that of its bytes.
 func (v *verdictOf) isPlain() bool {
 	return v.err == nil && len(v.entry.slices) == 0 && !hasStrings(v.entry.dtype)
 }
@@ -145,8 +145,8 @@ func (r *BundleReader) verifyAll(ctx context.Context, list []verdictOf) {
 	}
 }
 
-// verifyRun verifies entries whose bytes are in one piece. It is false where the file
-// does not have it all: then each entry is verified alone.
+// verifyRun verifies entries whose bytes are in one piece. It returns false if the file does not
+// have all of it: then each entry is verified alone.
 func (r *BundleReader) verifyRun(list []verdictOf) bool {
 	buf := pieces.Get().(*[sumPiece]byte)
 	defer pieces.Put(buf)
@@ -237,7 +237,7 @@ func (r *BundleReader) verify(ctx context.Context, name string, e *bundleEntry) 
 	return nil
 }
 
-// sharedBytes yields the tensors whose bytes are also another's.
+// sharedBytes yields the tensors that share bytes with another tensor.
 func (r *BundleReader) sharedBytes(extents []extent) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		slices.SortFunc(extents, func(a, b extent) int {

@@ -36,10 +36,9 @@ type BundleWriterOptions struct {
 	// TensorFlow does: a crash of the process loses nothing, a power cut may
 	// leave a damaged checkpoint.
 	NoSync bool
-	// Sequential uses only one processor and yields it regularly, for a save
-	// during a training that needs all processors. It writes a large data file
-	// past the page cache where the file system can do that, so the next one
-	// to read the file reads it from the disk.
+	// Sequential uses only one processor and yields it regularly, for a save during a training that
+	// needs all processors. A large data file bypasses the page cache if the file system allows
+	// that, so that the next reader of the file reads it from the disk.
 	Sequential bool
 }
 
@@ -63,8 +62,7 @@ type BundleWriter struct {
 	finished  bool
 }
 
-// dataBuffer collects small tensors. The pieces of large ones, which do not fit
-// into it, go past it.
+// dataBuffer collects small tensors. The pieces of large ones, which do not fit into it, bypass it.
 const dataBuffer = quietPiece / 2
 
 // CreateBundle starts a checkpoint under prefix, and makes the prefix's
@@ -117,16 +115,14 @@ func (w *BundleWriter) AddSlice(name string, fullShape []int64, s TensorSlice, t
 	return err
 }
 
-// addStream is [BundleWriter.AddSlice] for a tensor of fixed-size elements that
-// has type, shape and size of an entry, and bytes of its own. It returns their
-// checksum.
+// addStream is [BundleWriter.AddSlice] for a tensor of fixed-size elements, whose type, shape and
+// size are those of an entry, and whose bytes are read from a stream. It returns their checksum.
 func (w *BundleWriter) addStream(name string, fullShape []int64, s TensorSlice, like *bundleEntry, from io.Reader) (uint32, error) {
 	e := &bundleEntry{dtype: like.dtype, shape: slices.Clone(like.shape)}
 	return w.add(name, fullShape, s, e, func() uint32 { return w.writeStream(from, like.size) })
 }
 
-// add enters e, whose bytes body writes, under the key that the name and slice
-// need.
+// add enters e, whose bytes body writes, under the key of the name and slice.
 func (w *BundleWriter) add(name string, fullShape []int64, s TensorSlice, e *bundleEntry, body func() uint32) (uint32, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -181,7 +177,7 @@ func (w *BundleWriter) writeEntry(e *bundleEntry, body func() uint32) uint32 {
 	return crc
 }
 
-// accepts reports why a slice cannot join those of e.
+// accepts says why a slice cannot be added to those of e.
 func (e *bundleEntry) accepts(fullShape []int64, d tfpb.DataType) error {
 	if len(e.slices) == 0 {
 		return ErrExists
@@ -193,7 +189,7 @@ func (e *bundleEntry) accepts(fullShape []int64, d tfpb.DataType) error {
 	return nil
 }
 
-// refuse rejects an argument. Nothing was written, so w stays good.
+// refuse rejects an argument. Nothing was written, so w stays usable.
 func (w *BundleWriter) refuse(name string, err error) error {
 	return fmt.Errorf("adding tensor %q to checkpoint %s: %w", name, w.prefix, err)
 }
@@ -255,11 +251,10 @@ func (w *BundleWriter) pad() {
 	}
 }
 
-// Finish publishes the checkpoint, to which nothing can be added after that: data and
-// index are made durable under
-// temporary names, then the data file gets its name, then the index. A
-// checkpoint is complete if it has its index, and is not a checkpoint without
-// it. Once Finish has returned nil, the checkpoint survives a power cut.
+// Finish publishes the checkpoint, to which nothing can be added after that: data and index are
+// made durable under temporary names, then the data file gets its name, then the index. Once the
+// index has its name, the checkpoint exists and is complete. When Finish has returned nil, the
+// checkpoint survives a power cut.
 //
 // An older checkpoint under the same prefix is lost as soon as publishing
 // begins: its index is removed first, so that it is never read with the new

@@ -19,10 +19,9 @@ type TensorInfo struct {
 	Name  string
 	DType tfpb.DataType
 	Shape []int64
-	// Foreign names the type of elements if TensorFlow does not have it, such as
-	// "float8_e8m0fnu", or not in the form of the file, such as the packed "F4"; DType is
-	// then DT_INVALID. Such elements are bytes: they are copied, hashed and compared, and
-	// no values are made of them.
+	// Foreign names the type of elements that TensorFlow does not have, such as "float8_e8m0fnu", or
+	// not in the form of the file, such as the packed "F4"; DType is then DT_INVALID. Such elements
+	// are copied, hashed and compared as bytes, and not converted to values.
 	Foreign string
 	// Bytes is the size in the data files. A partitioned tensor has the sum of
 	// its slices.
@@ -74,8 +73,7 @@ const (
 	dimSize          = 1<<3 | uint64(protowire.VarintType)
 )
 
-// append appends e's encoding: all fields in order, zeros left out, the shape
-// always there.
+// append appends e's encoding: all fields in order, without zeros, but always with the shape.
 func (e *bundleEntry) append(b []byte) []byte {
 	varint := func(tag, v uint64) {
 		if v != 0 {

@@ -137,8 +137,7 @@ func (m *merge) number(file string) int32 {
 	return id
 }
 
-// checkWhole checks that the slices of each partitioned tensor are there and
-// make it up.
+// checkWhole checks that the slices of each partitioned tensor exist and make it up.
 func (m *merge) checkWhole() error {
 	for _, name := range slices.Sorted(maps.Keys(m.entries)) {
 		e := m.entries[name]
@@ -197,8 +196,8 @@ func (m *merge) dataName(i int) string {
 	return layout.DataName(m.to, i, int(m.header.NumShards))
 }
 
-// giveBack gives the first n data files their old names: the bundles that were to be
-// merged are whole again, but for those whose file the disk does not let go.
+// giveBack gives the first n data files their old names, so that the bundles that were to be merged
+// are whole again, except those whose file cannot be renamed.
 func (m *merge) giveBack(n int) (failed error) {
 	for i, file := range m.files[:n] {
 		failed = errors.Join(failed, m.fsys.Rename(m.dataName(i), file))

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapFile maps a file into memory that is the caller's: what is written there
-// is a copy, and never reaches the file.
+// mapFile maps a file into private memory: writes go to a copy of the page, and never reach the
+// file.
 func mapFile(f *os.File, size int64) ([]byte, error) {
 	if int64(int(size)) != size {
 		return nil, errNoMmap // larger than the address space

@@ -32,8 +32,8 @@ type Part struct {
 	Open func() (io.ReadCloser, error)
 	// Strings returns the elements of a tensor of strings.
 	Strings func() ([][]byte, error)
-	// Stored is the tensor's name in the file if Name is one made for people, or
-	// "" if they are the same. Readers find both.
+	// Stored is the tensor's name in the file if Name is a friendlier one, or "" if they are the
+	// same. Readers find both.
 	Stored string
 	// Foreign is as in [TensorInfo], and Bytes the size of such a part.
 	Foreign string
@@ -93,7 +93,7 @@ func numBytes(d tfpb.DataType, shape []int64) (int64, error) {
 	return n * size, nil
 }
 
-// Load reads the part into memory. Of a foreign type it has the bytes alone.
+// Load reads the part into memory. For a foreign type, the tensor has only the bytes.
 func (p *Part) Load() (*Tensor, error) {
 	t := &Tensor{DType: p.DType, Shape: slices.Clone(p.Shape)}
 	if p.Strings != nil {
@@ -166,8 +166,8 @@ type DamagedTensor struct {
 // IntactParts is [Parts] without the tensors whose index entries show that
 // they cannot be read. It returns those separately, ordered by name.
 //
-// Of a [Reader] of another package, such as one that shows other names, the parts are
-// whole tensors, ordered by name.
+// With another package's [Reader], such as one that shows other names, the parts are whole tensors,
+// ordered by name.
 func IntactParts(r Reader) ([]Part, []DamagedTensor, error) {
 	switch r := r.(type) {
 	case *PartsReader:
@@ -238,7 +238,7 @@ func (s *storedPart) part(r Reader) Part {
 	return p
 }
 
-// setContent gives p what reads its elements.
+// setContent sets the functions that read p's elements.
 func (s *storedPart) setContent(p *Part) {
 	switch {
 	case hasStrings(p.DType):

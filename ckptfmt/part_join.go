@@ -58,8 +58,8 @@ func JoinParts(list []Part) Part {
 	return whole
 }
 
-// alongFirst reports whether sorted slices follow each other along the first
-// dimension and have all of the others.
+// alongFirst reports whether sorted slices follow each other along the first dimension and are full
+// in all others.
 func alongFirst(list []Part) bool {
 	at := int64(0)
 	for _, p := range list {

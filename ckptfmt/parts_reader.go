@@ -16,12 +16,12 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
-// PartList is the tensors of a file, in its order: whole ones, of different names. Of
-// the hundred thousand that a file may have, few are needed at once, so each is made
-// when it is asked for. A list that has found the order of the names, and that they differ,
-// has a method ByName, which returns the places of the tensors in it, nil if they are in it.
-// A list of a file that has other names for some has a method Stored, which returns the
-// place of the tensor with such a name.
+// PartList is the tensors of a file, in the file's order: whole tensors with different names. A
+// file may have a hundred thousand, but few are needed at once, so each is made on request. A list
+// that has already sorted the names, and checked that they differ, has a method ByName, which
+// returns the indexes of the tensors in the order of their names, or nil if the list is in that
+// order. If the file has other names for some tensors, the list has a method Stored, which returns
+// the index of the tensor with such a name.
 type PartList interface {
 	Len() int
 	// Name returns the name of Part(i).
@@ -32,7 +32,7 @@ type PartList interface {
 	Part(i int) Part
 }
 
-// partSlice is a PartList of parts that are there already.
+// partSlice is a PartList of existing parts.
 type partSlice []Part
 
 func (s partSlice) Len() int                       { return len(s) }
@@ -43,8 +43,8 @@ func (s partSlice) Part(i int) Part                { return s[i] }
 // ListOf returns parts as a list.
 func ListOf(parts []Part) PartList { return partSlice(parts) }
 
-// PartsReader is a [Reader] of tensors in another file format: of the parts that
-// the format's package gives. It is safe for concurrent use if they are.
+// PartsReader is a [Reader] of tensors in another file format, whose package provides the parts. It
+// is safe for concurrent use if they are.
 type PartsReader struct {
 	parts  PartList
 	byName []int32 // places in parts; nil if those are in that order
@@ -76,7 +76,7 @@ func NewPartsReader(parts []Part, close func() error) (*PartsReader, error) {
 	return r, nil
 }
 
-// NewPartListReader is [NewPartsReader] of tensors whose parts are made later.
+// NewPartListReader is [NewPartsReader] for parts that are made on request.
 func NewPartListReader(parts PartList, close func() error) (*PartsReader, error) {
 	r := &PartsReader{parts: parts, stored: func(string) (int, bool) { return 0, false }, close: close}
 	if list, ok := parts.(interface{ Stored(string) (int, bool) }); ok {
@@ -96,7 +96,7 @@ func NewPartListReader(parts PartList, close func() error) (*PartsReader, error)
 	return r, nil
 }
 
-// place returns where the tensor is that is number i by name.
+// place returns the index of the tensor that is number i by name.
 func (r *PartsReader) place(i int) int {
 	if r.byName == nil {
 		return i
@@ -223,8 +223,7 @@ func (r *PartsReader) OpenTensor(name string) (*TensorReader, error) {
 	return &TensorReader{Info: info, from: &closedAtEnd{from: from}}, nil
 }
 
-// closedAtEnd closes what it reads from at its end or its first error, which it gives
-// again from then on.
+// closedAtEnd closes its source at the end or the first error, which it returns from then on.
 type closedAtEnd struct {
 	from io.ReadCloser
 	err  error
@@ -256,7 +255,7 @@ type TensorFile interface {
 	// Parts returns the tensors in the order of the file. They are valid until the
 	// file is closed.
 	Parts() []Part
-	// Metadata are texts about the tensors. It may be nil.
+	// Metadata returns texts about the tensors. It may be nil.
 	Metadata() map[string]string
 	// Checks describes what Verify can find in this file: the strongest check
 	// that the format allows.
@@ -283,8 +282,8 @@ func VerifyFile(ctx context.Context, f TensorFile) (checks string, err error) {
 	return f.Checks(), nil
 }
 
-// VerifyParts reads tensors one after another, keeps nothing of them, and yields
-// the name of each with its error, or the reason why its package cannot read it.
+// VerifyParts reads tensors one after another without keeping them, and yields the name of each
+// with its error, or the reason why its package cannot read it.
 func VerifyParts(ctx context.Context, parts []Part) iter.Seq2[string, error] {
 	return VerifyPartList(ctx, partSlice(parts))
 }

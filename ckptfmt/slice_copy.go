@@ -26,8 +26,7 @@ func boxOf(s TensorSlice, shape []int64) box {
 	return b
 }
 
-// intersect returns what a and b have in common, and false when that is
-// nothing.
+// intersect returns the intersection of a and b, and false if it is empty.
 func (a box) intersect(b box) (box, bool) {
 	c := box{make([]int64, len(a.start)), make([]int64, len(a.start))}
 	for i := range a.start {
@@ -68,8 +67,7 @@ func copyBox(dst *Tensor, to box, src *Tensor, from box, part box) {
 	}
 }
 
-// offset returns where in a tensor that holds b the element of part at an
-// index is.
+// offset returns the position, in a tensor that holds b, of the element of part at an index.
 func (b box) offset(part box, at []int64) int64 {
 	n := int64(0)
 	for i := range at {
@@ -100,7 +98,7 @@ func newTensor(d tfpb.DataType, b box) *Tensor {
 	return t
 }
 
-// cutSlice copies a slice, which lies within it, out of a tensor.
+// cutSlice copies a slice out of a tensor; it must lie within the tensor.
 func cutSlice(t *Tensor, s TensorSlice) *Tensor {
 	part := boxOf(s, t.Shape)
 	out := newTensor(t.DType, part)
@@ -110,8 +108,7 @@ func cutSlice(t *Tensor, s TensorSlice) *Tensor {
 	return out
 }
 
-// checkCover reports whether boxes lie side by side, without overlap, and
-// together hold all of whole.
+// checkCover returns an error unless the boxes cover all of whole without overlap.
 func checkCover(boxes []box, whole box) error {
 	var sum int64
 	for _, b := range boxes {
@@ -136,8 +133,8 @@ func overlap(boxes []box) bool {
 	if rank := len(boxes[0].start); rank == 0 {
 		return true // all are the one element of a scalar
 	}
-	// Ordered by where they begin, a box need only be compared with those that
-	// begin before it ends.
+	// In the order of their beginnings, a box needs to be compared only with those that begin before
+	// it ends.
 	sorted := slices.SortedFunc(slices.Values(boxes), func(a, b box) int { return cmp.Compare(a.start[0], b.start[0]) })
 	for i, b := range sorted {
 		for _, o := range sorted[i+1:] {

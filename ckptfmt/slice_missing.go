@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// maxMissing bounds the boxes and the holes between them that are looked at to
-// say what is missing of a tensor: it is for a message.
+// maxMissing bounds the boxes, and the holes between them, that are examined to find what a tensor
+// lacks: it is only for a message.
 const maxMissing = 1000
 
-// missingText names the first part of whole that boxes, which do not overlap and do
-// not hold all of it, lack.
+// missingText names the first part of whole that boxes lack; they do not overlap and do not cover
+// whole.
 func missingText(boxes []box, whole box) string {
 	holes := []box{whole}
 	for _, b := range boxes {

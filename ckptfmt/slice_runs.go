@@ -6,8 +6,8 @@ import (
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-// runs are the bytes of a box within a tensor: equal lengths of bytes that lie
-// together, in the order in which they lie.
+// runs are the bytes of a box within a tensor: contiguous runs of equal length, in the order of
+// their positions.
 type runs struct {
 	part   box   // the box, whose last dimensions may be merged into one
 	whole  box   // the tensor, likewise
@@ -16,8 +16,8 @@ type runs struct {
 	count  int64
 }
 
-// runsOf returns the runs of a part of a tensor. Dimensions after the last
-// that is cut are one run together.
+// runsOf returns the runs of a part of a tensor. The dimensions after the last one that is cut form
+// one run together.
 func runsOf(part box, shape []int64, size int64) runs {
 	whole := boxOf(FullSlice(len(shape)), shape)
 	start, length, full := part.start, part.length, whole.length
@@ -61,7 +61,7 @@ func (r *runs) each(f func(at int64) error) error {
 	}
 }
 
-// maxGap is what is rather read and thrown away than jumped over.
+// maxGap is the largest gap that is read and discarded instead of skipped.
 const maxGap = 16 << 10
 
 // read fills dst with the runs and reads little else. Runs near each other are

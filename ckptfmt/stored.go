@@ -30,8 +30,8 @@ func (p *storedPart) tensorSlice() TensorSlice {
 	return *p.slice
 }
 
-// storedParts returns what a checkpoint holds in the order of its files, and
-// apart from that the tensors that cannot be read, ordered by name.
+// storedParts returns the contents of a checkpoint in the order of its files, and separately the
+// tensors that cannot be read, ordered by name.
 func storedParts(r Reader) (parts []storedPart, damaged []DamagedTensor, err error) {
 	switch r := r.(type) {
 	case *BundleReader:
@@ -40,14 +40,14 @@ func storedParts(r Reader) (parts []storedPart, damaged []DamagedTensor, err err
 		parts, damaged = r.stored()
 	}
 	slices.SortStableFunc(parts, func(a, b storedPart) int {
-		// An empty tensor is where the next one begins.
+		// An empty tensor has the position of the next one.
 		return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.offset, b.offset), cmp.Compare(a.size, b.size))
 	})
 	slices.SortFunc(damaged, func(a, b DamagedTensor) int { return strings.Compare(a.Name, b.Name) })
 	return parts, damaged, err
 }
 
-// storedIndex is what an index holds, sorted by tensors.
+// storedIndex is the content of an index, grouped by tensor.
 type storedIndex struct {
 	r           *BundleReader
 	whole       []storedPart
@@ -64,8 +64,8 @@ func newStoredIndex(r *BundleReader) *storedIndex {
 	}
 }
 
-// tensor returns what is known of a tensor, and whether the slices that the index
-// has of it make it up. They are forgotten.
+// tensor returns what is known about a tensor, and whether the slices in the index make it up. It
+// forgets the slices.
 func (x *storedIndex) tensor(name string, e *bundleEntry) (TensorInfo, error) {
 	info := e.info(name)
 	var err error
@@ -133,8 +133,8 @@ func (x *storedIndex) add(key []byte, e bundleEntry, err error) {
 	}
 }
 
-// partsOf returns the slices that the entry of a partitioned tensor lists, which
-// must make it up. Others that the index may have are never read.
+// partsOf returns the slices that the entry of a partitioned tensor lists, which must make it up.
+// Further slices in the index are never read.
 func (x *storedIndex) partsOf(name string, e *bundleEntry) ([]storedPart, error) {
 	have := make(map[string]storedPart, len(x.slices[name]))
 	for _, p := range x.slices[name] {

@@ -8,8 +8,7 @@ import (
 	"github.com/trainerd/trainerd/internal/crc32c"
 )
 
-// Elements of no fixed size are stored so that a damaged length is found
-// before it is believed.
+// Elements without a fixed size are stored so that a damaged length is found before it is used.
 //
 // Strings: the lengths as varints, the masked CRC-32C of the lengths, then the
 // strings. That checksum takes each length as a uint32, or as a uint64 when it

@@ -13,19 +13,17 @@ import (
 	"github.com/trainerd/trainerd/internal/parallel"
 )
 
-// Bytes are summed right after the copy between them and the kernel, while
-// they are in the processor's cache: from there a checksum takes a fraction of
-// the time that it takes from memory. A piece is small enough for that, and
-// large enough for a system call not to matter.
+// Bytes are summed right after they were copied to or from the kernel, while they are in the
+// processor's cache: there a checksum takes a fraction of the time that it takes from memory. A
+// piece is small enough for that, and large enough that a system call does not matter.
 const (
 	sumPiece = 256 << 10
-	// writtenPieces are written at once. Go's scheduler attends to each system
-	// call that takes long while all processors are busy, so there should not be
-	// many; from several MiB the kernel looks for larger pieces of memory, which
-	// takes longer than it saves where memory is in use.
+	// writtenPieces are written at once. Go's scheduler has to handle each long system call while
+	// all processors are busy, so there should be few; but from several MiB on the kernel looks for
+	// larger pieces of memory, which takes longer than it saves if memory is scarce.
 	writtenPieces = 4
-	// quietPiece is read or written at once during a training. The scheduler
-	// does not attend to system calls as short as these.
+	// quietPiece is read or written at once during a training. The scheduler does not notice system
+	// calls as short as these.
 	quietPiece = 64 << 10
 	// parallelBytes is the size from which several processors share a tensor.
 	parallelBytes = 2 << 20
@@ -78,8 +76,8 @@ func readInto(r io.ReaderAt, b []byte, offset int64) error {
 	return err
 }
 
-// inStripes lets several goroutines do parts of size bytes, and combines the
-// checksums of the parts. The goroutines have ended when it returns.
+// inStripes divides size bytes among several goroutines, and combines the checksums of the parts.
+// The goroutines have ended when it returns.
 func inStripes(size int64, sum func(from, to int64) (uint32, error)) (uint32, error) {
 	n := min(int64(runtime.GOMAXPROCS(0)), size/parallelBytes)
 	if n < 2 {
@@ -101,11 +99,10 @@ func inStripes(size int64, sum func(from, to int64) (uint32, error)) (uint32, er
 	return crc, errors.Join(err, errors.Join(errs...))
 }
 
-// sumWhile calls write with all of b, some pieces at a time, and returns b's
-// checksum. A second goroutine, which has ended when it returns, sums the pieces
-// that are being written and those after them, which also brings them into the
-// cache that the processors share. What that has not come to is summed once it
-// is written.
+// sumWhile calls write with all of b, some pieces at a time, and returns b's checksum. A second
+// goroutine, which has ended when it returns, sums the pieces that are being written and those
+// after them, which also brings them into the cache that the processors share. Pieces that the
+// second goroutine has not reached are summed once they are written.
 func sumWhile(b []byte, write func([]byte)) uint32 {
 	if len(b) <= sumPiece {
 		write(b)

@@ -89,8 +89,8 @@ func (r *BundleReader) stream(name string, e *bundleEntry) (io.Reader, error) {
 	return io.MultiReader(readers...), nil
 }
 
-// rowsInOrder sorts parts by where they begin, and reports whether each is so
-// many whole rows, so that they make up the tensor one after the other.
+// rowsInOrder sorts parts by their beginnings, and reports whether each consists of whole rows, so
+// that one after the other they make up the tensor.
 func rowsInOrder(parts []part, whole box) bool {
 	sortParts(parts)
 	for _, p := range parts {
@@ -173,8 +173,8 @@ func (r *V1Reader) OpenTensor(name string) (*TensorReader, error) {
 	return &TensorReader{Info: info, from: bytes.NewReader(t.Data)}, nil
 }
 
-// CheckTensor reads the bytes of one tensor, keeps nothing of them, and returns
-// the damage that it finds.
+// CheckTensor reads the bytes of one tensor without keeping them, and returns the damage that it
+// finds.
 func (r *BundleReader) CheckTensor(ctx context.Context, name string) error {
 	e, err := r.lookup(name, []byte(name))
 	if err != nil {

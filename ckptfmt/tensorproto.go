@@ -13,7 +13,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// maxFilled bounds the bytes that a message of few values may stand for.
+// maxFilled bounds the bytes to which a message of few values may expand.
 const maxFilled = 1 << 31
 
 // TensorFromProto returns the tensor that p describes, by TensorFlow's rules:

@@ -33,7 +33,7 @@ type v1File struct {
 	table *sstable.Reader
 }
 
-// v1Tensor is a tensor that the shards hold slices of.
+// v1Tensor is a tensor whose slices are in the shards.
 type v1Tensor struct {
 	dtype  tfpb.DataType
 	shape  []int64
@@ -320,7 +320,8 @@ func (r *V1Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 			}
 		}
 		for _, f := range r.files {
-			// What the tensors did not show; else it would be said twice.
+			// Damage that the tensors did not show, so that none is reported
+			// twice.
 			if err := f.table.Check(); err != nil && !damaged && !yield("", err) {
 				return
 			}

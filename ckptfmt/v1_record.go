@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// v1Record is a value of a V1 checkpoint: SavedTensorSlices{data}, a tensor in
-// a message in a message. It is written from the tensor's bytes without being
-// made as a message first: the lists of floats in it are these very bytes.
+// v1Record is a value of a V1 checkpoint: SavedTensorSlices{data}, a tensor in a message in a
+// message. It is written from the tensor's bytes without building the message first: its lists of
+// floats are these very bytes.
 type v1Record struct {
 	head []byte // all before the elements
 	size int64
@@ -51,7 +51,7 @@ func listTag(d tfpb.DataType) uint64 {
 	return field<<3 | uint64(protowire.BytesType)
 }
 
-// isFixed reports whether a list of type d has the elements as they are.
+// isFixed reports whether a list of type d stores the elements unchanged.
 func isFixed(d tfpb.DataType) bool {
 	switch d {
 	case tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_COMPLEX64, tfpb.DataType_DT_COMPLEX128:

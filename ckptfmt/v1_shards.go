@@ -11,9 +11,9 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/layout"
 )
 
-// openV1Shards opens the sharded V1 checkpoint under a prefix without the
-// pattern of its shards, as the state file has it and TensorFlow takes it. A
-// missing one matches [fs.ErrNotExist].
+// openV1Shards opens the sharded V1 checkpoint under a prefix without the pattern of its shards,
+// the form that the state file has and TensorFlow accepts. If it is missing, the error matches
+// [fs.ErrNotExist].
 func openV1Shards(prefix string) (*V1Reader, error) {
 	pattern, err := layout.FindV1(prefix)
 	if err != nil {
@@ -51,8 +51,7 @@ func (r *V1Reader) missingShard() *CorruptError {
 	return nil
 }
 
-// lostShard is the error for a file of a checkpoint that is not there, although the
-// others say that the checkpoint has it.
+// lostShard is the error for a missing file that a checkpoint has according to its other files.
 func lostShard(name string, shards int) *CorruptError {
 	err := fs.ErrNotExist
 	if shards > 1 {

@@ -148,8 +148,8 @@ func (w *V1Writer) has(key string) bool {
 	return ok
 }
 
-// maxV1Bytes has, for each type that V1 can hold, the bytes that an element
-// takes at most in its message.
+// maxV1Bytes has, for each type that V1 can hold, the most bytes that an element takes in its
+// message.
 var maxV1Bytes = map[tfpb.DataType]int64{
 	tfpb.DataType_DT_FLOAT: 4, tfpb.DataType_DT_DOUBLE: 8,
 	tfpb.DataType_DT_INT32: 10, tfpb.DataType_DT_INT16: 10, tfpb.DataType_DT_INT8: 10, tfpb.DataType_DT_INT64: 10,
@@ -158,7 +158,7 @@ var maxV1Bytes = map[tfpb.DataType]int64{
 	tfpb.DataType_DT_COMPLEX64: 8, tfpb.DataType_DT_COMPLEX128: 16, tfpb.DataType_DT_STRING: 10,
 }
 
-// maxMessage is the largest message that protobuf has.
+// maxMessage is the largest message that protobuf allows.
 const maxMessage = 1 << 31
 
 // CheckV1 returns an error that says why a V1 checkpoint cannot hold a tensor of its type, or

@@ -52,9 +52,9 @@ func elementTypes[T Element]() []tfpb.DataType {
 	return []tfpb.DataType{tfpb.DataType_DT_STRING}
 }
 
-// Values returns a copy of t's elements. If t's type does not have T's layout, the error
-// matches [ErrType]: of half and bfloat16 there are only the bits, as uint16, and
-// CastTensor of package rewrite makes a tensor of float32 of them.
+// Values returns a copy of t's elements. If t's type does not have T's layout, the error matches
+// [ErrType]. The elements of half and bfloat16 are available only as their bits, as uint16;
+// CastTensor of package rewrite converts such a tensor to float32.
 func Values[T Element](t *Tensor) ([]T, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err

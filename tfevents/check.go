@@ -7,9 +7,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// checkEvent refuses what a reader could not decode. One string that is not
-// UTF-8 would make TensorBoard lose the rest of the file, and the Python loader
-// all that it has yet to load.
+// checkEvent refuses what a reader could not decode. With one string that is not UTF-8, TensorBoard
+// would lose the rest of the file, and the Python loader everything that it has yet to load.
 func checkEvent(e *tfpb.Event) error {
 	if e == nil {
 		return errors.New("tfevents: nil event")

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// A column holds the points of one series in few bytes. Each point is stored as
+// A column holds the points of one series in little memory. Each point is stored as
 // its difference from the one before; blocks are decoded on their own.
 //
 //	byte    form in the upper two bits; the step's difference in the lower six,
@@ -35,8 +35,8 @@ type column struct {
 	maxWall float64 // of the points that have a time
 }
 
-// part counts the neighbouring points that come from one file: a formSimple
-// does not hold its file.
+// part counts the neighbouring points that come from one file, because a formSimple does not store
+// its file.
 type part struct {
 	file, n int
 	maxStep int64 // at least that of each
@@ -121,7 +121,7 @@ func (c *column) add(p *cell) {
 	b.data = b.data[:n] // of itself: no new pointer for the garbage collector
 }
 
-// measure takes note of the extremes and the size of the last point.
+// measure updates the extremes and the size with the last point.
 func (c *column) measure(p *cell) {
 	if p.form != formSimple {
 		c.sized++
@@ -137,7 +137,7 @@ func (c *column) measure(p *cell) {
 	}
 }
 
-// room returns the last block, with place for a point.
+// room returns the last block, with room for a point.
 func (c *column) room() *block {
 	size := firstBlock
 	if n := len(c.blocks); n > 0 {
@@ -210,8 +210,8 @@ func (c *column) each(f func(p *cell) bool) {
 	}
 }
 
-// cut drops the points at the end that have at least the given step, where
-// steps only grow, and returns how many.
+// cut drops the points at the end from the given step on, in a column whose steps only grow, and
+// returns how many.
 func (c *column) cut(step int64) (dropped int) {
 	for c.n > 0 && c.tail.step >= step {
 		b := &c.blocks[len(c.blocks)-1]
@@ -238,7 +238,7 @@ func (c *column) cut(step int64) (dropped int) {
 	return dropped
 }
 
-// shorten takes n points, which are gone, out of what sums up the column.
+// shorten updates the totals of the column after n points were removed.
 func (c *column) shorten(n int) {
 	for n > 0 {
 		last := &c.parts[len(c.parts)-1]
@@ -257,8 +257,8 @@ func (c *column) shorten(n int) {
 	})
 }
 
-// drop drops those of the first n points that have at least the given step and
-// are not of other writers, and returns how many. It takes note of others.
+// drop drops those of the first n points that are at the given step or later and not from other
+// writers, and returns how many. It updates others.
 func (c *column) drop(n int, step int64, others writers) (dropped int) {
 	if step > c.maxStep && (others.start || !others.some) {
 		return 0 // at once: each START asks this of all series
@@ -293,13 +293,13 @@ func (c *column) drop(n int, step int64, others writers) (dropped int) {
 	return dropped
 }
 
-// isIn reports whether there are points in a file.
+// isIn reports whether a file has points of the column.
 func (c *column) isIn(file int) bool {
 	_, is := slices.BinarySearchFunc(c.parts, file, func(p part, file int) int { return cmp.Compare(p.file, file) })
 	return is
 }
 
-// eachOfFile is each with the number of the point, and the file of all of them.
+// eachOfFile is each, but also gives the number of the point, and the file of every point.
 func (c *column) eachOfFile(f func(i int, p *cell) bool) {
 	i, end, at := 0, 0, -1
 	c.each(func(p *cell) bool {

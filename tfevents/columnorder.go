@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// isMixed reports whether there are points of several files that were written at the same time.
+// isMixed reports whether points come from several files that were written at the same time.
 func (c *column) isMixed() bool { return c.mixed && len(c.parts) > 1 }
 
-// inOrder is each, but with the points of files that were written at the same time in the
-// order of time: one after the other, each file would lead back to where the one before
-// it began. Points of one file keep their order.
+// inOrder is each, but merges the points of files that were written at the same time by time: file
+// after file, the curve would go back to the beginning of the previous file. Points of one file
+// keep their order.
 func (c *column) inOrder(f func(p *cell) bool) {
 	if !c.isMixed() {
 		c.each(f)
@@ -33,7 +33,7 @@ func (c *column) inOrder(f func(p *cell) bool) {
 	}
 }
 
-// ends returns the first point and the last one of a column that has points.
+// ends returns the first and the last point of a column that has points.
 func (c *column) ends() (first, last cell) {
 	if !c.isMixed() {
 		return c.first(), c.tail

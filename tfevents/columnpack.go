@@ -2,9 +2,9 @@ package tfevents
 
 import "slices"
 
-// pack moves the points into as little memory as they need: the small blocks that
-// a column begins with become one, and the last one loses its unused room. A sweep
-// of ten thousand short runs has a million series, each with such blocks.
+// pack moves the points into as little memory as they need: it joins the small blocks at the
+// beginning of a column, and trims the last block. A sweep of ten thousand short runs has a million
+// series, each with such blocks.
 func (c *column) pack() {
 	if n := c.smallBlocks(); n > 1 {
 		joined := block{before: c.blocks[0].before}
@@ -30,7 +30,7 @@ func (c *column) pack() {
 	}
 }
 
-// wastedShare is what part of a block may be unused after pack.
+// wastedShare is the largest part of a block that may be unused after pack: one in so many.
 const wastedShare = 8
 
 // smallBlocks counts the blocks at the front that fit into one of the largest
@@ -45,11 +45,10 @@ func (c *column) smallBlocks() int {
 	return len(c.blocks)
 }
 
-// coarsen leaves, between the first point and the last one, the lowest and the
-// highest of each group of neighbouring points, so that no peak of a curve is
-// lost. The first front points are taken in groups of one size, the others in
-// groups of another; a size of 2 or less leaves them all. It returns how many of
-// the first old points are left.
+// coarsen leaves, between the first point and the last one, the lowest and the highest of each
+// group of neighbouring points, so that no peak of a curve is lost. The first front points are
+// taken in groups of one size, the others in groups of another; a size of 2 or less leaves them
+// all. It returns how many of the first old points remain.
 func (c *column) coarsen(front, frontSize, tailSize, old int) (oldLeft int) {
 	var kept column
 	keep := func(p *groupedCell) {
@@ -122,7 +121,7 @@ func (g *group) add(p groupedCell) {
 	g.numbers++
 }
 
-// flush hands over what stays of the group, in its order, and begins another.
+// flush passes on the points of the group that stay, in their order, and begins another group.
 func (g *group) flush(keep func(*groupedCell)) {
 	stay := []groupedCell{g.low, g.high}
 	switch {

@@ -10,13 +10,14 @@ import (
 const (
 	// headSize has room for some events.
 	headSize = 512
-	// leastHead has room for the version at the beginning of a file, whose time tells it from others.
+	// leastHead has room for the version at the beginning of a file, whose time distinguishes it
+	// from other files.
 	leastHead = 64
 )
 
-// skipCopied makes reading of a file that was not read yet begin after what it has in common with an
-// earlier one, if either is a copy of the other: people leave backups next to events files, or compress
-// them. Else each would count as a writer of its own, who repeats all points of the other.
+// skipCopied makes the reading of a new file begin after the part that it shares with an earlier
+// one, if either is a copy of the other: people leave backups next to events files, or compress
+// them. Otherwise each would count as a separate writer that repeats all points of the other.
 func (x *RunData) skipCopied(i int, file fs.File) {
 	f := &x.files[i]
 	f.head = headOf(x.fsys, f.name, file)
@@ -32,7 +33,7 @@ func (x *RunData) skipCopied(i int, file fs.File) {
 	}
 }
 
-// headOf returns the beginning of a file that is open, and does not move it.
+// headOf returns the beginning of an open file, without changing its position.
 func headOf(fsys fs.FS, name string, file fs.File) []byte {
 	head := make([]byte, headSize)
 	if at, ok := file.(io.ReaderAt); ok {

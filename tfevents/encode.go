@@ -49,9 +49,8 @@ const (
 // contributes.
 const maxScalarSize = tfrecord.FrameSize + (1 + 8) + (1 + binary.MaxVarintLen64) + 4
 
-// appendScalar appends the record of an event that holds one simple_value: what
-// appendEvent gives for the same message, without building the message. The tag
-// is given as appendScalarTag has encoded it.
+// appendScalar appends the record of an event that holds one simple_value, as appendEvent does, but
+// without building the message. The tag is given as encoded by appendScalarTag.
 func appendScalar(b []byte, wallTime float64, step int64, tag []byte, v float32) []byte {
 	start := len(b)
 	b = slices.Grow(b, maxScalarSize+len(tag))
@@ -90,7 +89,7 @@ func appendScalarTag(b []byte, tag string) []byte {
 	return append(b, keySimpleValue)
 }
 
-// tagCache remembers encoded tags, each in a place that the tag determines. It
+// tagCache remembers encoded tags, each in a slot that depends on the tag. It
 // is not safe for concurrent use.
 type tagCache [64]knownTag
 
@@ -109,7 +108,7 @@ func (c *tagCache) encode(tag string) ([]byte, error) {
 	return k.become(tag)
 }
 
-// place returns where tag is, if it is known.
+// place returns the slot of tag, where it is if it is known.
 func (c *tagCache) place(tag string) *knownTag {
 	n := uint(len(tag))
 	if n > 0 {
@@ -126,7 +125,7 @@ func (k *knownTag) become(tag string) ([]byte, error) {
 	return k.encoded, nil
 }
 
-// putVarint puts v at b[n:] and returns the place after it.
+// putVarint puts v at b[n:] and returns the offset after it.
 func putVarint(b []byte, n int, v uint64) int {
 	for ; v >= 0x80; v >>= 7 {
 		b[n] = byte(v) | 0x80

@@ -25,11 +25,10 @@ func IsEventsFile(name string) bool {
 	return strings.Contains(filepath.Base(name), "tfevents")
 }
 
-// createFile creates a file whose name sorts after those of all events files
-// in dir, since TensorBoard reads them in that order and takes it for the order
-// of time. The name carries the given second, or the next one that fits. It
-// never opens a file that exists: TensorFlow does, and two writers within one
-// second then leave only the events of the later one.
+// createFile creates a file whose name sorts after those of all events files in dir, since
+// TensorBoard reads them in that order and assumes that it is the order of time. The name carries
+// the given second, or the next one that fits. It never opens a file that exists: TensorFlow does,
+// and two writers within one second then leave only the events of the later one.
 func createFile(fsys FS, dir string, seconds int64, form Form, tail string) (f atomicfile.File, at int64, err error) {
 	for tries := 0; ; tries++ {
 		last, err := lastEventsFile(dir)

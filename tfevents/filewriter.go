@@ -59,7 +59,7 @@ type FileWriter struct {
 	notBefore int64 // the least second in the name of the next file; the goroutine's
 }
 
-// fileState is what the caller's side knows of the current file.
+// fileState is what the callers' side knows about the current file.
 type fileState struct {
 	open  bool
 	at    time.Time
@@ -112,8 +112,8 @@ func (w *FileWriter) begin() error {
 	return w.beginFile(nil)
 }
 
-// beginFile begins a file with what one before could not keep. In the form TF1 a file
-// is not begun before its first event.
+// beginFile begins a file with the records that an earlier file could not keep. In the form TF1 a
+// file is not begun before its first event.
 func (w *FileWriter) beginFile(again []byte) error {
 	if w.o.Form == TF1 && len(again) == 0 {
 		return nil
@@ -128,8 +128,8 @@ func (w *FileWriter) beginFile(again []byte) error {
 // Dir returns the log directory.
 func (w *FileWriter) Dir() string { return w.dir }
 
-// HasFile reports whether the log directory has a file of this writer, or of an earlier one
-// with such names. If the directory cannot be read, it reports true.
+// HasFile reports whether the log directory has a file of this writer, or of an earlier one with
+// the same form of names. If the directory cannot be read, it reports true.
 func (w *FileWriter) HasFile() bool {
 	entries, err := os.ReadDir(w.dir)
 	if err != nil {
@@ -156,7 +156,7 @@ func (w *FileWriter) Queued() int64 {
 }
 
 // TakeUnwritten returns the events that a failure has kept out of the file, which Reopen
-// would write, and forgets them.
+// would write, and forgets them. PutUnwritten gives them back.
 func (w *FileWriter) TakeUnwritten() []*tfpb.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,6 +170,19 @@ func (w *FileWriter) TakeUnwritten() []*tfpb.Event {
 		}
 	}
 	return events
+}
+
+// PutUnwritten gives a closed writer an event for Reopen to write, after those that are there. The new file has
+// all of them or is removed again, and readers see that it may repeat the one before. An error means
+// that no file can have the event.
+func (w *FileWriter) PutUnwritten(e *tfpb.Event) error {
+	if err := checkEvent(e); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unwritten = appendEventRecord(w.unwritten, e)
+	return nil
 }
 
 // Flush returns when all events added so far are in the file.
@@ -204,10 +217,9 @@ func (w *FileWriter) Close() error {
 	return w.err
 }
 
-// Reopen makes a closed writer usable again, with a new file. It does nothing
-// to an open one. An error that ended the old file is forgotten, and what the old
-// file lacks is in the new one: all that was added by a call without an error.
-// After an error of its own the writer is closed as before.
+// Reopen makes a closed writer usable again, with a new file. It does nothing to an open one. An
+// error that ended the old file is forgotten, and the new file begins with what the old one lacks
+// of all that was added by calls without an error. If Reopen fails, the writer stays closed.
 func (w *FileWriter) Reopen() error {
 	w.mu.Lock()
 	if !w.closed {

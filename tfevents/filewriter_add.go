@@ -43,8 +43,8 @@ func (w *FileWriter) addScalar(ctx context.Context, t time.Time, tag string, val
 	return nil
 }
 
-// wallTime returns the clock's t as an event carries it. Scalars often share it,
-// and the division takes a good part of the time that a scalar does.
+// wallTime returns the clock's t as an event carries it. Scalars often share it, and the division
+// takes a good part of the time that a scalar costs.
 func (w *FileWriter) wallTime(t time.Time) float64 {
 	if t != w.lastTime {
 		w.lastTime, w.lastWall = t, w.o.Form.wallTime(t)
@@ -133,7 +133,7 @@ func (w *FileWriter) addNow(ctx context.Context, e *tfpb.Event) error {
 	return w.flushLifecycle(ctx, e.GetSessionLog())
 }
 
-// append encodes e after what waits already.
+// append encodes e after the events that are already waiting.
 func (w *FileWriter) append(e *tfpb.Event, droppable bool) {
 	start := len(w.active.buf)
 	w.active.buf = appendEvent(w.active.buf, e)
@@ -148,8 +148,8 @@ func (w *FileWriter) flushLifecycle(ctx context.Context, l *tfpb.SessionLog) err
 	return w.flush(ctx, w.o.Sync == SyncAlways || saved && w.o.Sync != SyncNever)
 }
 
-// withoutKnownMetadata returns s without the metadata that the file has
-// already, and whether it has metadata that the file lacks.
+// withoutKnownMetadata returns s without the metadata that the file already has, and whether s has
+// metadata that the file lacks.
 func (w *FileWriter) withoutKnownMetadata(s *tfpb.Summary) (out *tfpb.Summary, first bool) {
 	if !hasMetadata(s) {
 		return s, false
@@ -192,7 +192,7 @@ func (w *FileWriter) startFile(now time.Time) {
 	clear(w.seen)
 }
 
-// fileIsFull reports whether the next event belongs into a new file.
+// fileIsFull reports whether the next event belongs in a new file.
 func (w *FileWriter) fileIsFull(now time.Time) bool {
 	return w.file.bytes > 0 && (w.o.MaxFileSize > 0 && w.file.bytes >= w.o.MaxFileSize ||
 		w.o.MaxFileAge > 0 && now.Sub(w.file.at) >= w.o.MaxFileAge)

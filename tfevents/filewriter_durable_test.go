@@ -238,6 +238,35 @@ func TestFileWriterSyncsMuch(t *testing.T) {
 	}
 }
 
+// Events that were taken back are given to the next file, which has all of them or is no file.
+func TestFileWriterPutUnwritten(t *testing.T) {
+	dir, fsys := t.TempDir(), faultfs.New(0)
+	w, err := NewFileWriter(dir, &FileWriterOptions{FS: fsys, Host: "h", FlushEvery: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.AddScalar(t.Context(), "loss", 1, 1), w.Sync(t.Context()), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.PutUnwritten(&tfpb.Event{What: &tfpb.Event_Summary{Summary: &tfpb.Summary{Value: []*tfpb.Summary_Value{{Tag: "\xff"}}}}}); err == nil {
+		t.Error("an event that is no valid message is taken")
+	}
+	for _, e := range append(from(5, startAt(2), startAt(2)), from(5, losses(1, 2, 4)...)...) {
+		if err := w.PutUnwritten(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fsys.Break(3, faultfs.Fault{Err: syscall.ENOSPC, Short: true}) // the new file has a version
+	if err := w.Reopen(); err == nil || fsys.FailedKind() != "write" {
+		t.Fatalf("%v; %q failed", err, fsys.Failed())
+	}
+	checkSteps(t, "the file is not complete", dir, []int64{1})
+	if err := errors.Join(w.Reopen(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	checkSteps(t, "the next one is", dir, []int64{1, 2, 3, 4})
+}
+
 // A change of the run's state that is not in the file, or not on the disk where that is
 // promised, is an error.
 func TestFileWriterLifecycleFails(t *testing.T) {

@@ -47,7 +47,7 @@ func (w *FileWriter) admit(ctx context.Context, t time.Time) (time.Time, error) 
 // hasRoom reports whether an event can be added at once.
 func (w *FileWriter) hasRoom() bool { return !w.closed && w.err == nil && !w.full() }
 
-// waitForRoom waits until the queue has a place for another event.
+// waitForRoom waits until the queue has room for another event.
 func (w *FileWriter) waitForRoom(ctx context.Context) error {
 	for !w.hasRoom() {
 		if w.closed || w.err != nil {
@@ -66,9 +66,8 @@ func (w *FileWriter) waitForRoom(ctx context.Context) error {
 	return nil
 }
 
-// keepsTime reports whether an event of time t needs no clock: reading that
-// costs as much as all the rest. A file is dated by the clock, whatever the
-// times of its events.
+// keepsTime reports whether an event at time t needs no clock, which costs as much to read as all
+// the rest. A file is always dated by the clock, whatever the times of its events.
 func (w *FileWriter) keepsTime(t time.Time) bool {
 	return w.file.open && !w.rotates() && !t.IsZero()
 }
@@ -77,7 +76,7 @@ func (w *FileWriter) keepsTime(t time.Time) bool {
 func (w *FileWriter) rotates() bool { return w.o.MaxFileAge > 0 || w.o.MaxFileSize > 0 }
 
 // eventTime returns the time of the event that is about to be added: t, or now
-// if that is zero. It begins the file that the event belongs into.
+// if that is zero. It begins the file that the event belongs in.
 func (w *FileWriter) eventTime(t time.Time) time.Time {
 	if w.keepsTime(t) {
 		return t
@@ -105,7 +104,7 @@ func (w *FileWriter) waitFor(ctx context.Context, ch <-chan struct{}) error {
 	}
 }
 
-// full reports whether the queue has no place for another event.
+// full reports whether the queue has no room for another event.
 func (w *FileWriter) full() bool { return w.busy && w.over >= max(w.o.MaxQueue, 1) }
 
 // added accounts for the record that begins at start.
@@ -126,9 +125,8 @@ func (w *FileWriter) added(start int, droppable bool) {
 	}
 }
 
-// handOver gives what was added to the goroutine, if that is free, and starts
-// it if there is none. Once the writer is closed and all is written, it ends
-// the goroutine.
+// handOver gives the added events to the goroutine if it is idle, and starts it if there is none.
+// Once the writer is closed and everything is written, it ends the goroutine.
 func (w *FileWriter) handOver() {
 	switch {
 	case w.busy:
@@ -159,7 +157,7 @@ func (w *FileWriter) hasWork() bool {
 	return len(w.active.buf) > 0 || len(w.active.files) > 0 || w.active.urgent() && w.handed != nil
 }
 
-// discard forgets what was added, but for Reopen.
+// discard drops the added events from the queue, but keeps them for Reopen.
 func (w *FileWriter) discard() {
 	if w.active.done != nil {
 		close(w.active.done)
@@ -168,7 +166,7 @@ func (w *FileWriter) discard() {
 	w.active = batch{buf: w.active.buf[:0]}
 }
 
-// flush waits until what was added has been written, and synced if asked for.
+// flush waits until all added events have been written, and synced if requested.
 func (w *FileWriter) flush(ctx context.Context, sync bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -225,8 +223,8 @@ func (w *FileWriter) drop() bool {
 	return dropped > 0
 }
 
-// keep notes records for Reopen, but for changes of the run's state: the calls that
-// added those fail.
+// keep remembers records for Reopen, except changes of the run's state: the calls that added those
+// fail.
 func (w *FileWriter) keep(records []byte) {
 	var heads HeadScanner
 	for len(records) > 0 {
@@ -238,8 +236,8 @@ func (w *FileWriter) keep(records []byte) {
 	}
 }
 
-// appendAgain adds what a file before could not keep to a new file, which must not lack
-// a part of it: it is in one batch, and none of it is dropped.
+// appendAgain adds the records that an earlier file could not keep. The new file must have all of
+// them, so they are in one batch, and none is dropped.
 func (w *FileWriter) appendAgain(again []byte) {
 	w.active.again, w.file.bytes = len(again), int64(len(again))
 	for len(again) > 0 {

@@ -16,7 +16,7 @@ func (w *FileWriter) createFile(at time.Time) (atomicfile.File, int64, error) {
 	return createFile(w.o.FS, w.dir, max(at.Unix(), w.notBefore), w.o.Form, w.tail)
 }
 
-// newWaiting returns the timer of the events that wait; there are none yet.
+// newWaiting returns the timer for waiting events, stopped, since there are none yet.
 func newWaiting(most time.Duration) *time.Timer {
 	if most <= 0 {
 		return nil
@@ -26,8 +26,8 @@ func newWaiting(most time.Duration) *time.Timer {
 	return t
 }
 
-// run is the goroutine: it writes the batches that it is handed, and asks for
-// one when events have waited for long. It ends when handed is closed.
+// run is the goroutine: it writes the batches that it is handed, and requests one when events have
+// waited for long. It ends when handed is closed.
 func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}, waited *time.Timer) {
 	defer close(stopped)
 	out := output{w: w}
@@ -52,7 +52,7 @@ func (w *FileWriter) run(handed <-chan batch, stopped chan<- struct{}, waited *t
 	}
 }
 
-// finished takes note that the goroutine has written b, or what of it.
+// finished records how much of b the goroutine has written.
 func (w *FileWriter) finished(b batch, written int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,15 +74,14 @@ func (w *FileWriter) finished(b batch, written int, err error) {
 	}
 }
 
-// keepRest keeps for Reopen what the files lack of b, after so many of its bytes.
+// keepRest keeps the rest of b for Reopen, after the bytes that are in files.
 func (w *FileWriter) keepRest(b batch, written int) {
 	whole := wholeRecords(b.buf, written)
 	w.unwritten = append(w.unwritten, b.buf[min(whole, b.again):b.again]...) // with the STARTs that belong to it
 	w.keep(b.buf[max(whole, b.again):])
 }
 
-// ended takes note of how closing the file went, and of the records that may not be durable
-// there.
+// ended records the result of closing the file, and the records that may not be durable there.
 func (w *FileWriter) ended(again []byte, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +99,7 @@ func (w *FileWriter) setError(err error) {
 	}
 }
 
-// flushWaiting hands over what has been added, however little.
+// flushWaiting hands over the added events, however few.
 func (w *FileWriter) flushWaiting() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +142,7 @@ func (o *output) write(b batch) (written int, err error) {
 	return written, err
 }
 
-// wholeRecords returns where the record ends that is the last of those wholly in buf[:n].
+// wholeRecords returns the end of the last record that lies wholly in buf[:n].
 func wholeRecords(buf []byte, n int) int {
 	end := 0
 	for end < n && end+recordLen(buf[end:]) <= n {
@@ -152,8 +151,9 @@ func wholeRecords(buf []byte, n int) int {
 	return end
 }
 
-// open ends the current file, if any, and begins the next. One that repeats what a file before could
-// not keep was begun after that: readers see by its time that these are no events of another writer.
+// open ends the current file, if any, and begins the next. A file that repeats records which an
+// earlier file could not keep is dated after them: that tells readers that they are not events of
+// another writer.
 func (o *output) open(at time.Time, repeats bool) error {
 	if o.w.o.Sync != SyncNever {
 		if err := o.sync(); err != nil {
@@ -191,15 +191,15 @@ func (o *output) writeBytes(b []byte) (int, error) {
 	return n, err
 }
 
-// undo removes the file, which could not take all that it begins with: its START would hide
-// points that are in the files before it, for as long as there is no other file that has them.
+// undo removes the file, which could not take all the records that it must begin with: its START
+// would hide points of the earlier files until another file repeats them.
 func (o *output) undo() error {
 	o.close() // there is nothing in it that is not in memory
 	name := filepath.Join(o.w.dir, o.w.o.Form.fileName(o.seconds, o.w.tail))
 	if err := o.w.o.FS.Remove(name); err != nil {
 		return err
 	}
-	o.w.notBefore = o.seconds + 1 // a reader that has it open would not look into another of that name
+	o.w.notBefore = o.seconds + 1 // a reader that has it open would not notice a new file of that name
 	o.unsynced = unsynced{}
 	if o.w.o.Sync != SyncNever {
 		o.w.o.FS.SyncDir(o.w.dir) // otherwise the next file's sync does
@@ -234,8 +234,8 @@ func (o *output) sync() error {
 	return nil
 }
 
-// end closes the last file. One that could not be written to its end is made durable first:
-// what follows is in another file, whose syncs promise that this one is durable, too.
+// end closes the last file. If it could not be written to its end, it is made durable first: the
+// rest goes to another file, whose syncs promise that this one is durable, too.
 func (o *output) end() error {
 	if o.torn && o.w.o.Sync != SyncNever {
 		return errors.Join(o.sync(), o.close())

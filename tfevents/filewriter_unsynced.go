@@ -8,15 +8,14 @@ import (
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// maxUnsynced is how many bytes may wait for a sync, whatever the policy says of it.
+// maxUnsynced is how many bytes may wait for a sync, whatever the policy says.
 const maxUnsynced = 4 << 20
 
-// unsynced are the records that a power cut may take: those written since the last sync.
-// After a sync that failed, the system may have dropped any of them, and reports success
-// for the next one all the same, so they have to be written again, to another file. As
-// the old one may have them, too, a START comes before them, for readers to drop them
-// there. That would drop the other summaries of its step, so those of the last step that
-// is durable are here as well.
+// unsynced holds the records that a power cut may lose: those written since the last sync. After a
+// failed sync, the system may have dropped any of them, and still reports success for the next
+// sync, so they have to be written again, to another file. The old file may have them, too, so a
+// START precedes them, which makes readers drop them there. A START would also drop the other
+// summaries at its step, so the summaries of the last durable step are kept here as well.
 type unsynced struct {
 	records []byte
 	waits   bool  // some of them are not durable
@@ -31,7 +30,7 @@ func (u *unsynced) add(records []byte) {
 	u.waits = u.waits || len(records) > 0
 }
 
-// synced takes note that all records are durable.
+// synced records that all records are durable.
 func (u *unsynced) synced() {
 	var again []byte
 	u.each(func(record []byte, head EventHead) {
@@ -53,8 +52,8 @@ func (u *unsynced) synced() {
 	u.records, u.waits = again, false
 }
 
-// again returns what has to be written again after a sync that failed. Of the changes of
-// the run's state these are the STARTs: the calls that added others have failed.
+// again returns what has to be written again after a failed sync. The only changes of the run's
+// state among it are STARTs: the calls that added others have failed.
 func (u *unsynced) again() (records []byte) {
 	if !u.waits {
 		return nil

@@ -25,12 +25,12 @@ type FollowOptions struct {
 	MaxSize int64         // largest record accepted; 0 means DefaultMaxSize
 }
 
-// Follow returns the events of the files in dir, a directory of fsys such as the Name of
-// a [Run] in that of [DirFS], in the order of the files' names, and then those that are
-// added, also in files that appear later, until ctx ends. It polls, and reads each file
-// through one open handle, so it works on network file systems, which do not report
-// changes. It waits for the rest of an incomplete record; damage is yielded as an error,
-// and the events after it follow. dir need not exist yet.
+// Follow returns the events of the files in dir, in the order of the files' names, and then those
+// that are added, even in files that appear later, until ctx ends. dir is a directory of fsys, such
+// as the Name of a [Run] in a file system from [DirFS]. It polls, and reads each file through one
+// open handle, so it works on network file systems, which do not report changes. It waits for the
+// rest of an incomplete record; damage is yielded as an error, and the events after it follow. dir
+// need not exist yet.
 func Follow(ctx context.Context, fsys fs.FS, dir string, o *FollowOptions) iter.Seq2[*tfpb.Event, error] {
 	if o == nil {
 		o = new(FollowOptions)
@@ -80,7 +80,7 @@ type eventOrError struct {
 	err error
 }
 
-// backlog is the first round, whose last n results alone are yielded.
+// backlog is the first round; it yields only the last n results.
 func (f *follower) backlog(ctx context.Context, n int, yield func(*tfpb.Event, error) bool) bool {
 	if n == 0 {
 		return f.round(ctx, yield)
@@ -103,7 +103,7 @@ func (f *follower) backlog(ctx context.Context, n int, yield func(*tfpb.Event, e
 	return true
 }
 
-// round reads what there is. It reports whether to continue.
+// round reads everything there is so far, and reports whether to continue.
 func (f *follower) round(ctx context.Context, yield func(*tfpb.Event, error) bool) bool {
 	if err := f.open(); err != nil && !yield(nil, err) {
 		return false
@@ -125,8 +125,8 @@ func (f *follower) round(ctx context.Context, yield func(*tfpb.Event, error) boo
 	return true
 }
 
-// open opens the files that have appeared. One that cannot be opened, which the
-// error names, keeps no other from being read; one that is removed meanwhile is left out.
+// open opens the files that have appeared. If one cannot be opened, the error names it, and the
+// others are still read; one that is removed meanwhile is left out.
 func (f *follower) open() error {
 	entries, failed := fs.ReadDir(f.fsys, f.dir)
 	for _, e := range entries {

@@ -40,9 +40,8 @@ func (f Form) sourceWriter() string {
 	return ""
 }
 
-// wallTime returns t as the events of that writer carry it. TensorFlow 2 counts
-// microseconds, the Python writers nanoseconds; where that rounds differently,
-// the last bits differ.
+// wallTime returns t as the events of that writer carry it. TensorFlow 2 counts microseconds, the
+// Python writers nanoseconds, so the last bits may differ.
 func (f Form) wallTime(t time.Time) float64 {
 	if f == TF2 {
 		return float64(t.UnixMicro()) / 1e6
@@ -50,8 +49,8 @@ func (f Form) wallTime(t time.Time) float64 {
 	return WallTime(t)
 }
 
-// firstEvent returns the event that begins a file. TensorFlow gives it the time
-// in the file's name; the Python writers give it a fraction.
+// firstEvent returns the event that begins a file. TensorFlow gives it the time in the file's name;
+// the Python writers include the fraction of the second.
 func (f Form) firstEvent(now time.Time) *tfpb.Event {
 	e := &tfpb.Event{
 		WallTime: WallTime(now),

@@ -12,8 +12,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
-// hparamsFileName sorts before the names of all files that carry a time, so
-// that its values are the first of the run, and no loader follows it.
+// hparamsFileName sorts before all file names that carry a time, so that its values are the run's
+// first, and no loader follows it.
 const hparamsFileName = filePrefix + "0000000000.hparams"
 
 // WriteHParams makes values the hyperparameters of the run in logdir, replacing

@@ -8,8 +8,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
-// What TensorBoard's loaders keep of what they read. A value that they do not keep
-// still purges by its step; in the data server, an event at an infinite time does not.
+// This file says which values TensorBoard's loaders keep. A value that they do not keep still
+// purges by its step, except, in the data server, if its event has an infinite time.
 
 // keeps reports whether the loader that p imitates keeps a value of a series
 // with the given metadata.
@@ -20,12 +20,12 @@ func (p Purge) keeps(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
 	case PurgeDataServer:
 		return keptByDataServer(m, v)
 	}
-	// One that holds nothing only makes room: see package eventlog of trainerd.
+	// An empty value only purges: see package eventlog of trainerd.
 	return v.GetValue() != nil || m.GetDataClass() != tfpb.DataClass_DATA_CLASS_SCALAR
 }
 
-// keptByPython reports whether the Python loader keeps a value: it must hold
-// something, but for hyperparameters, which are all in the metadata.
+// keptByPython reports whether the Python loader keeps a value: it must not be empty, except for
+// hyperparameters, which are all in the metadata.
 func keptByPython(m *tfpb.SummaryMetadata, v *tfpb.Summary_Value) bool {
 	switch v.GetValue().(type) {
 	case nil, *tfpb.Summary_Value_ObsoleteOldStyleHistogram:
@@ -85,8 +85,8 @@ func isBlobsForDataServer(plugin string, v *tfpb.Summary_Value) bool {
 	return false
 }
 
-// isBlobShape reports whether a tensor of strings is a list of them: of clips
-// with their labels too, and of what the graph page knows as one.
+// isBlobShape reports whether a tensor of strings has the shape of a blob sequence: a list, a list
+// of clips with their labels, or what the graph page accepts as one.
 func isBlobShape(plugin string, t *tfpb.TensorProto) bool {
 	switch dims := t.GetTensorShape().GetDim(); len(dims) {
 	case 0:

@@ -13,7 +13,7 @@ type kind struct {
 	meta []byte // encoded metadata that was seen to be that of a scalar
 }
 
-// note takes note of the next value.
+// note records the next value.
 func (k *kind) note(v *valueScan) {
 	switch {
 	case k.odd || v.form == formSimple:
@@ -28,7 +28,6 @@ func (k *kind) note(v *valueScan) {
 	}
 }
 
-// Plain reports whether the series holds scalars and each value is a single
-// float32 that says nothing else: [Point.Scalar] then knows every point, and
-// no value need be read to see what kind it is.
+// Plain reports whether the series holds scalars and each value is just a single float32: then
+// [Point.Scalar] has the value of every point, and no value needs to be read to find its kind.
 func (s *Series) Plain() bool { return !s.kind.odd }

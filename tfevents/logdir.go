@@ -17,8 +17,8 @@ type Run struct {
 	Files []string // in the order in which they are read, that of their names
 }
 
-// maxDepth ends a walk through directories that link to each other in ways
-// that the comparison with their parents does not see.
+// maxDepth ends a walk through directories that link to each other in ways that a comparison with
+// their parents does not detect.
 const maxDepth = 64
 
 // FindRuns returns the runs below root, ordered by name, as TensorBoard finds
@@ -62,7 +62,7 @@ func (w *walker) walk(dir string, within []fs.FileInfo) {
 		mode, err := entryMode(w.fsys, name, e)
 		switch {
 		case err != nil:
-			// A link to nothing, or a file that has just been removed.
+			// A dangling link, or a file that has just been removed.
 		case mode.IsDir() && len(within) < maxDepth:
 			w.walk(name, within)
 		case holdsBytes(mode) && IsEventsFile(name):
@@ -87,8 +87,8 @@ func entryMode(fsys fs.FS, name string, e fs.DirEntry) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
-// holdsBytes reports whether a file can be read to an end: to open a pipe that
-// nobody writes to would wait for ever.
+// holdsBytes reports whether a file can be read to an end: opening a pipe that nobody writes to
+// would block forever.
 func holdsBytes(mode fs.FileMode) bool {
 	return mode&(fs.ModeDir|fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) == 0
 }

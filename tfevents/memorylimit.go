@@ -25,15 +25,15 @@ type MemoryLimit struct {
 }
 
 const (
-	// fewestPoints is how many points thinning leaves of a series at least: what
-	// TensorBoard keeps of scalars by default.
+	// fewestPoints is the least number of points that thinning leaves of a series: what TensorBoard
+	// keeps of scalars by default.
 	fewestPoints = 1000
-	// manyPoints is where the number of points of a series begins to fall.
+	// manyPoints is the number of points per series from which thinning begins.
 	manyPoints = 1 << 26
 	// countedStep is how much a run may grow before it is counted.
 	countedStep = 64 << 10
-	// seriesMemory is what a series takes besides its points: its name, its
-	// metadata and its places in tables, about.
+	// seriesMemory is about what a series takes besides its points: its name, its metadata and its
+	// entries in tables.
 	seriesMemory = int(unsafe.Sizeof(Series{})) + 250
 )
 
@@ -55,7 +55,7 @@ func (m *MemoryLimit) Used() int64 { return m.used.Load() }
 // something has been thinned out.
 func (m *MemoryLimit) MaxPoints() int64 { return m.most.Load() }
 
-// isFull reports whether something must go.
+// isFull reports whether points must be thinned out.
 func (m *MemoryLimit) isFull() bool { return m.used.Load() > m.complain.Load() }
 
 // shrink thins out x, and the other runs, until there is room again.
@@ -81,7 +81,7 @@ func (m *MemoryLimit) shrink(x *RunData) {
 	m.complain.Store(m.limit)
 }
 
-// count notes how much memory a run takes by now.
+// count updates the total with the memory that a run now takes.
 func (m *MemoryLimit) count(x *RunData) {
 	m.used.Add(int64(x.memory - x.counted))
 	x.counted = x.memory
@@ -149,12 +149,12 @@ func (x *RunData) Release() {
 
 func (s *Series) memory() int { return seriesMemory + len(s.Tag) + s.points.bytes }
 
-// groupEnds is how many points more than two in a group coarsen may leave: the
-// first, the last, and those of a group that was not full where the front ends.
+// groupEnds is how many points coarsen may leave in addition to two per group: the first, the last,
+// and those of an incomplete group at the end of the front.
 const groupEnds = 6
 
-// thinTo leaves at most so many points. What was thinned out before keeps its
-// density as long as the points that were added since are denser.
+// thinTo leaves at most that many points. Points that were thinned out before keep their density as
+// long as the points added since are denser.
 func (s *Series) thinTo(most int) {
 	front := min(s.front, s.points.n)
 	tail := s.points.n - front

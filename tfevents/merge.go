@@ -20,14 +20,12 @@ type MergeReport struct {
 	Damage []error // skipped in the files read
 }
 
-// MergeRun writes the events of a run's files to w as one stream, without the
-// points that a resumed training has overtaken. Where several writers have added to one
-// series at the same time, the events of all files are in the order of time, as in
-// [Series.Points], otherwise in that of the files. It keeps only the first
-// SessionLog START: a later one would make TensorBoard drop valid points. It
-// reads the files twice and keeps no values in memory; they must not grow
-// meanwhile. Only PurgeExact and KeepAll are allowed: the others stop in the
-// middle of damaged files.
+// MergeRun writes the events of a run's files to w as one stream, without the points that a resumed
+// training has overtaken. If several writers have added to one series at the same time, the events
+// of their files are ordered by time, as in [Series.Points]; otherwise they are in the order of the
+// files. It keeps only the first SessionLog START: a later one would make TensorBoard drop valid
+// points. It reads the files twice and keeps no values in memory; they must not grow meanwhile.
+// Only PurgeExact and KeepAll are allowed: the other modes stop in the middle of damaged files.
 func MergeRun(w io.Writer, fsys fs.FS, run Run, o *RunOptions) (*MergeReport, error) {
 	opt := RunOptions{}
 	if o != nil {
@@ -66,7 +64,7 @@ func (x *RunData) points() (n int) {
 	return n
 }
 
-// place is where an event is.
+// place is the position of an event.
 type place struct {
 	file   int
 	offset int64
@@ -81,7 +79,8 @@ type keptPoints struct {
 	ok   bool  // there is one
 }
 
-// meets reports whether the value at a place is the next point, and moves on if so.
+// meets reports whether the value at a place is the next point, and if so moves to the point after
+// it.
 func (k *keptPoints) meets(at place, index int) bool {
 	if !k.ok || k.p.cell.file != at.file || k.p.cell.offset != at.offset || k.p.cell.index != index {
 		return false
@@ -110,7 +109,7 @@ func (m *merger) stop() {
 	}
 }
 
-// event writes what is to be kept of the next event.
+// event writes the part of the next event that is kept.
 func (m *merger) event(e *tfpb.Event, at place) error {
 	switch what := e.GetWhat().(type) {
 	case *tfpb.Event_FileVersion:
@@ -150,8 +149,8 @@ func (m *merger) write(e *tfpb.Event) {
 	}
 }
 
-// keptKey names what is walked: the points of a tag, or those of one file where several
-// are read at a time.
+// keptKey names what is walked: the points of a tag, in one file if several files are read
+// together.
 type keptKey struct {
 	tag  string
 	file int // 0 if all
@@ -191,8 +190,7 @@ func (m *merger) keptValues(at place, s *tfpb.Summary) (kept []*tfpb.Summary_Val
 	return kept
 }
 
-// restoreMetadata gives v the metadata of its tag if the value that carried it
-// has been left out.
+// restoreMetadata gives v the metadata of its tag if the value that carried them has been left out.
 func (m *merger) restoreMetadata(v *tfpb.Summary_Value) {
 	if v.GetMetadata() == nil && v.GetTensor() != nil && !m.hasNamed[v.GetTag()] {
 		if s := m.data.Lookup(v.GetTag()); s != nil && s.Plugin() != "" {

@@ -9,9 +9,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// parts divides the files of the run into those that are read one after the other, and
-// those that are read together, in the order of time: they were written at the same time,
-// and some tags are in several.
+// parts divides the run's files into groups that are read one after the other. The files of a group
+// are read together, ordered by time: they were written at the same time and share tags.
 func (m *merger) parts() (parts [][]int) {
 	m.together = slices.ContainsFunc(m.data.all, func(s *Series) bool { return s.points.isMixed() })
 	last := math.Inf(-1) // time of the events of the files of the newest part
@@ -44,8 +43,8 @@ func (s *source) advance() (ok bool) {
 	return ok
 }
 
-// eventsInOrder returns the events of files, by their numbers: those of one file in their
-// order, those of several in the order of time. Their damage is known already.
+// eventsInOrder returns the events of the files with the given numbers: a single file in its own
+// order, several merged by time. Damage in them has been reported already.
 func (x *RunData) eventsInOrder(files []int) iter.Seq2[place, *tfpb.Event] {
 	if len(files) == 1 {
 		return x.eventsOf(files[0])
@@ -79,7 +78,7 @@ func (x *RunData) eventsInOrder(files []int) iter.Seq2[place, *tfpb.Event] {
 
 var errEnough = errors.New("no more is wanted")
 
-// eventsOf returns the events of a file, without those that another file has too.
+// eventsOf returns the events of a file, without those that it shares with another file.
 func (x *RunData) eventsOf(file int) iter.Seq2[place, *tfpb.Event] {
 	f := &x.files[file]
 	return func(yield func(place, *tfpb.Event) bool) {

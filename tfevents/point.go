@@ -11,8 +11,8 @@ type Point struct {
 	cell   cell
 }
 
-// Repeats reports whether the point before it in the series is at the same step, and of the
-// same writer: TensorBoard's data server shows the last of such points only.
+// Repeats reports whether the previous point of the series is at the same step and from the same
+// writer: TensorBoard's data server shows only the last of such points.
 func (p Point) Repeats(before Point) bool {
 	return p.Step == before.Step && (p.cell.file == before.cell.file || !p.series.points.isMixed())
 }

@@ -6,7 +6,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// purger drops points of a run as its mode says.
+// purger drops points of a run according to its mode.
 type purger[S purgeable] struct {
 	mode   Purge
 	byTag  map[string]S
@@ -27,28 +27,28 @@ type purger[S purgeable] struct {
 	alive     writers    // when that came
 }
 
-// purgeable is a series that a purger drops points of.
+// purgeable is a series from which a purger drops points.
 type purgeable interface {
 	// progress returns what the purger notes about the series.
 	progress() *progress
 	// cut drops the points at the end that have at least the given step.
 	cut(step int64) (dropped int)
-	// beginsWith reports whether a float32 at a step is the first point, and not the only one,
-	// and not one of another writer.
+	// beginsWith reports whether the first of several points is this float32 at this step, and not
+	// from another writer.
 	beginsWith(step int64, number uint32, others writers) bool
-	// drop drops all points of sessions before the given one that have at
-	// least the given step, but for those of other writers.
+	// drop drops the points of sessions before the given one from the given step on, except those of
+	// other writers.
 	drop(step int64, before int, others writers) (dropped int)
 }
 
-// progress says how far a series has got.
+// progress says how far a series has come.
 type progress struct {
 	ofRun   bool  // the series describes the run instead of a step of it
 	session int   // the last that wrote to the series
 	least   int64 // the least step that it wrote
 }
 
-// eventFacts is what counts of an event besides its values.
+// eventFacts is what matters of an event besides its values.
 type eventFacts struct {
 	step    int64
 	time    float64
@@ -71,9 +71,8 @@ func factsOf(e *tfpb.Event, values []*tfpb.Summary_Value) eventFacts {
 	}
 }
 
-// purgeFor drops what an event that is about to be stored makes obsolete in
-// other tags. It reports whether its own tags lose their points at its step and
-// after it, too.
+// purgeFor drops what an event that is about to be stored makes obsolete in other
+// tags. It reports whether its own tags also lose their points from its step on.
 func (p *purger[S]) purgeFor(e *eventFacts) (own bool) {
 	p.noteTime(e)
 	switch p.mode {
@@ -126,17 +125,17 @@ func (p *purger[S]) purgeExact(e *eventFacts) {
 	p.silent = p.silent && !e.summary
 }
 
-// purgeOwn drops the points of a tag at a step and after it.
+// purgeOwn drops the points of a tag from a step on.
 func (p *purger[S]) purgeOwn(tag string, step int64) {
 	if s, ok := p.byTag[tag]; ok {
 		p.purged += s.drop(step, math.MaxInt, writers{})
 	}
 }
 
-// purgeTag drops what a point at the given step makes obsolete in its own tag. It reports
-// whether the point itself does not count: a later session begins with the float32 with which the
-// tag began, as each start of Lightning writes -1 at step 0. Whether the session overtakes
-// anything, its next point says.
+// purgeTag drops what a point at the given step makes obsolete in its own tag. It reports whether
+// the point itself is to be ignored, because a later session begins with the same float32 as the
+// tag did: each start of Lightning writes -1 at step 0. Then the session's next point decides what
+// it overtakes.
 func (p *purger[S]) purgeTag(s S, step int64, number uint32, isNumber bool) (again bool) {
 	switch p.mode {
 	case PurgeDataServer:

@@ -6,26 +6,22 @@ import (
 )
 
 const (
-	// clockTrust is how long a quickClock goes without looking at the system's
-	// wall clock: the time within which it follows one that is set, or that
-	// stood still while the machine slept.
+	// clockTrust is how long a quickClock does not read the system's wall clock: within that time it
+	// notices that the clock was set, or that the machine has slept.
 	clockTrust = 10 * time.Millisecond
 
-	// Calls that come denser than denseGap, minDense of them in a row, are a
-	// burst. In a burst sharedCalls calls get the same time, unless more than
-	// sharedTime passes.
+	// minDense calls in a row, each less than denseGap after the one before, are a burst. In a burst
+	// sharedCalls calls get the same time, unless more than sharedTime passes.
 	denseGap    = time.Microsecond
 	minDense    = 64
 	sharedCalls = 256
 	sharedTime  = time.Millisecond
 )
 
-// quickClock returns the time as time.Now does, for a fraction of the price to
-// those who ask often: time.Now reads two clocks of the system, which takes as
-// long as encoding an event. Within clockTrust one of them is enough, and in a
-// burst of calls some get the time of the one before. Calls that are further
-// apart than sharedTime always get a time of their own. It is not safe for
-// concurrent use.
+// quickClock returns the time as time.Now does, but frequent calls cost a fraction: time.Now reads
+// two clocks of the system, which takes as long as encoding an event. Within clockTrust one of them
+// is enough, and in a burst some calls get the time of the one before. Calls that are further apart
+// than sharedTime always get a time of their own. It is not safe for concurrent use.
 type quickClock struct {
 	base  time.Time // the last that time.Now returned
 	last  time.Time // the last that was returned
@@ -44,7 +40,7 @@ func (c *quickClock) now() time.Time {
 	return c.look()
 }
 
-// look is now where the clock has to be read.
+// look is now for calls that have to read the clock.
 func (c *quickClock) look() time.Time {
 	before := c.last
 	c.last = c.read()

@@ -18,27 +18,25 @@ import (
 type Purge int
 
 const (
-	// PurgeExact drops what the resumed run has overtaken. A SessionLog START
-	// at step S drops every tag's points after S, and those at S as soon as the
-	// new session itself writes S: writers put the restored step there, or the
-	// one after it. A session that has written no summary continues in the next
-	// file. Without START, a point of a later file drops those of its own
-	// tag in earlier files at its step or later, unless it is the float32 with
-	// which the tag began, and the file's first of it: Lightning writes that at
-	// each start. Points of another writer stay. A writer resumes what had ended
-	// when it wrote its first summary, or START: files that were written to both before
-	// and after that are those of others, and so are those that one of these has
-	// resumed, and those of a host, or with a suffix, that was at work at the same
-	// time as its own. Events that are older than their own file are none of another
-	// writer: they repeat what a disk may have lost. Graphs and other values that
-	// belong to the run as a whole stay.
+	// PurgeExact drops the points that the resumed run has overtaken. A SessionLog START at step S
+	// drops every tag's points after S, and those at S as soon as the new session itself writes S:
+	// some writers put the restored step there, others the next one. A session that has written no
+	// summary continues in the next file. Without a START, a point in a later file drops its own
+	// tag's points at its step or later in earlier files, unless it repeats the float32 with which
+	// the tag began as the file's first point of the tag: Lightning writes that at each start.
+	// Points of other writers stay. A writer resumes the files that had ended when it wrote its
+	// first summary or START. Files that were written both before and after that moment belong to
+	// other writers, and so do the files that these have resumed, and those of a host, or with a
+	// suffix, that was active at the same time as the writer's own. Events that are older than their
+	// own file do not belong to another writer: they repeat what a disk may have lost. Graphs and
+	// other values that belong to the run as a whole stay.
 	PurgeExact Purge = iota
 	// PurgePython does what TensorBoard's Python loader does: each START
 	// except the first drops everything at its step or later, including
 	// graphs.
 	PurgePython
-	// PurgeDataServer does what TensorBoard's data server does, the default on
-	// most machines: each point drops those of its tag at its step or later.
+	// PurgeDataServer does what TensorBoard's data server, the default on most machines, does: each
+	// point drops its tag's earlier points at its step or later.
 	PurgeDataServer
 	// KeepAll drops nothing.
 	KeepAll
@@ -53,16 +51,16 @@ type RunOptions struct {
 	places bool // keep of each point where it is
 }
 
-// reads reports whether the purge mode's model reads the file.
+// reads reports whether the loader that the purge mode imitates reads the file.
 func (o *RunOptions) reads(name string) bool {
 	// A marker that the profiler leaves; only that loader knows it.
 	return o.Purge != PurgePython || !strings.HasSuffix(name, ".profile-empty")
 }
 
-// eachRecordFrom calls f with the records of a file that is open and their offsets, from the
-// given one on, as far as the purge mode's model reads it. It returns where reading may
-// continue once the file has changed, at its end or at the beginning of what is not a record
-// yet, and the damage that it has skipped, among which may be what f returns.
+// eachRecordFrom calls f with the records of an open file and their offsets, from the given one on,
+// as far as the loader that the purge mode imitates reads it. It returns the offset at which
+// reading may continue once the file has changed, its end or the beginning of an incomplete record,
+// and the damage that it has skipped, including errors of f.
 func (o *RunOptions) eachRecordFrom(file fs.File, name string, from int64, f func(data []byte, at int64) error) (next int64, skipped []error, err error) {
 	if err := seek(file, from); err != nil {
 		return from, nil, fmt.Errorf("tfevents: %w", err)
@@ -93,8 +91,8 @@ func (o *RunOptions) eachRecordFrom(file fs.File, name string, from int64, f fun
 	}
 }
 
-// records returns a reader of the records of a file from the given offset on, to
-// which the file has been moved, as the purge mode's model reads them.
+// records returns a reader for the records of a file, which is positioned at the given offset, that
+// reads as the loader that the purge mode imitates.
 func (o *RunOptions) records(file fs.File, name string, from int64) *tfrecord.Reader {
 	r := tfrecord.NewReader(file)
 	r.Name, r.MaxSize = name, o.MaxSize
@@ -107,7 +105,7 @@ func (o *RunOptions) records(file fs.File, name string, from int64) *tfrecord.Re
 // thorough reports whether reading continues after damage.
 func (o *RunOptions) thorough() bool { return o.Purge == PurgeExact || o.Purge == KeepAll }
 
-// lengthDamaged reports whether err is damage whose end had to be searched.
+// lengthDamaged reports whether err is damage whose end had to be searched for.
 func lengthDamaged(err error) bool {
 	var damage *tfrecord.CorruptError
 	return errors.As(err, &damage) && damage.Part == tfrecord.PartLength
@@ -132,7 +130,7 @@ func skippable(err error) bool {
 	return errors.As(err, &damage) && damage.Skippable()
 }
 
-// valuesOf returns the values that a run keeps of e, as they were written.
+// valuesOf returns the values of e that a run keeps, as they were written.
 func valuesOf(e *tfpb.Event) []*tfpb.Summary_Value {
 	if s := e.GetSummary(); s != nil {
 		return s.GetValue()

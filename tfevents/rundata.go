@@ -52,12 +52,11 @@ func simpleValueSize(tag string) int64 {
 	return int64(proto.Size(&v))
 }
 
-// ReadRun reads all files of a run once, from their beginnings to their ends; o may
-// be nil. Damage is recorded, and reading continues as in the program that the purge
-// mode imitates: after the damage with PurgeExact and KeepAll, with the next file
-// otherwise. With PurgeExact, what a file begins with like an earlier one, as a backup of
-// it does, counts once. The files are read again when a value is requested. [RunData.Update] adds
-// what has been appended since.
+// ReadRun reads all files of a run once, from their beginnings to their ends; o may be nil. Damage
+// is recorded, and reading continues as in the program that the purge mode imitates: after the
+// damage with PurgeExact and KeepAll, with the next file otherwise. With PurgeExact, a beginning
+// that a file shares with an earlier one, because either is a backup, counts once. The files are
+// read again when a value is requested. [RunData.Update] adds what has been appended since.
 func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
 	x := &RunData{Name: run.Name, fsys: fsys, Began: math.Inf(1)}
 	if o != nil {
@@ -69,8 +68,7 @@ func ReadRun(fsys fs.FS, run Run, o *RunOptions) *RunData {
 	return x
 }
 
-// pack gives back what memory the series do not need. Runs that are updated
-// need it soon.
+// pack frees memory that the series do not need. A run that is updated would need it again soon.
 func (x *RunData) pack() {
 	for _, s := range x.all {
 		s.points.pack()
@@ -121,8 +119,7 @@ func (x *RunData) addRecord(data []byte, file int, at int64) error {
 	return nil
 }
 
-// noteEvent takes note of an event before its values are added, and reports whether
-// they count.
+// noteEvent records an event before its values are added, and reports whether they count.
 func (x *RunData) noteEvent(file int) (shown bool, err error) {
 	at := x.facts.time
 	if x.o.Purge == PurgeDataServer && math.IsNaN(at) {
@@ -142,7 +139,7 @@ func (x *RunData) noteEvent(file int) (shown bool, err error) {
 	return x.o.Purge != PurgeDataServer || !math.IsInf(at, 0), nil
 }
 
-// addValue adds a value at the point c and sets the form of c.
+// addValue adds a value as the point c and sets the form of c.
 func (x *RunData) addValue(v *valueScan, c *cell) {
 	s := x.seriesOf(v)
 	s.kind.note(v)
@@ -219,9 +216,9 @@ func (x *RunData) seriesOf(v *valueScan) *Series {
 	return s
 }
 
-// describe gives a series the metadata that v says or implies. A value that says nothing
-// may come first where the one that did is damaged or overtaken: many writers put the
-// metadata into the first value of each tag only.
+// describe gives a series the metadata that v says or implies. A value without metadata may come
+// first if the one with them is damaged or overtaken: many writers put the metadata into the first
+// value of each tag only.
 func (x *RunData) describe(s *Series, v *valueScan) {
 	if v.form == formSimple {
 		s.Metadata, s.unnamed = decode.ScalarMetadata(s.Tag), true

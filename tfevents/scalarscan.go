@@ -8,9 +8,9 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Most events are one scalar, and most of the time of reading was spent on what a
-// general eventScan keeps of it: pointers, which each cost the garbage collector a write
-// barrier. Such an event goes from the bytes to its series directly.
+// Most events hold one scalar, and reading spent most of its time on what a general eventScan
+// stores: pointers, which cost a write barrier each. So such an event goes from the bytes to
+// its series directly.
 
 // scalarScan is what an event with one simple_value says. Its slices belong to the data
 // that was parsed.

@@ -34,16 +34,15 @@ func (s *Series) undescribed() bool {
 	return s.Plugin() == "" && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_UNKNOWN
 }
 
-// Unnamed reports whether the writer gave the series no name to display: that in
-// Metadata is then the tag, if any.
+// Unnamed reports whether the writer gave the series no display name: then the one in Metadata, if
+// any, is the tag.
 func (s *Series) Unnamed() bool { return s.unnamed }
 
-// LongestBlobs returns the most blobs that a point of a series of blob sequences
-// has had, 0 for other series. Of several points in a row at one step the last one
-// counts.
+// LongestBlobs returns the largest number of blobs in a point of a series of blob sequences, 0 for
+// other series. Of several points in a row at one step, only the last one counts.
 func (s *Series) LongestBlobs() int { return max(s.blobs, s.lastBlobs) }
 
-// countBlobs takes note of the blobs of the next point.
+// countBlobs records the number of blobs of the next point.
 func (s *Series) countBlobs(v *valueScan, step int64) {
 	if s.points.n == 0 || s.points.tail.step != step {
 		s.blobs = max(s.blobs, s.lastBlobs)
@@ -56,8 +55,8 @@ func (s *Series) countBlobs(v *valueScan, step int64) {
 // Len returns the number of points.
 func (s *Series) Len() int { return s.points.n }
 
-// Max returns the largest step and the latest time of the points, not all of
-// which need be those of the last one.
+// Max returns the largest step and the latest time of the points, which need not be those of the
+// last point.
 func (s *Series) Max() (step int64, wallTime float64) {
 	return s.points.maxStep, s.points.maxWall
 }
@@ -67,16 +66,16 @@ func (s *Series) Bytes() int64 {
 	return int64(s.points.n-s.points.sized)*simpleValueSize(s.Tag) + s.points.sizeTotal
 }
 
-// Points returns the points in their order: that of the files, or of time where
-// several writers have added to the series at the same time.
+// Points returns the points in the order of the files, or of time if several writers have added to
+// the series at the same time.
 func (s *Series) Points() iter.Seq[Point] {
 	return func(yield func(Point) bool) {
 		s.points.inOrder(func(c *cell) bool { return yield(s.point(c)) })
 	}
 }
 
-// inFiles returns the points in the order of the files, of one file if its number is not
-// negative.
+// inFiles returns the points in the order of the files, or only those of one file if its number is
+// not negative.
 func (s *Series) inFiles(file int) iter.Seq[Point] {
 	return func(yield func(Point) bool) {
 		s.points.eachOfFile(func(_ int, c *cell) bool { return file >= 0 && c.file != file || yield(s.point(c)) })
@@ -87,7 +86,7 @@ func (s *Series) point(c *cell) Point {
 	return Point{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c}
 }
 
-// Ends returns the first point and the last one of a series that has any.
+// Ends returns the first and the last point of a series that has any.
 func (s *Series) Ends() (first, last Point, ok bool) {
 	if s.points.n == 0 {
 		return Point{}, Point{}, false
@@ -96,8 +95,7 @@ func (s *Series) Ends() (first, last Point, ok bool) {
 	return s.point(&begin), s.point(&end), true
 }
 
-// Times returns the steps and the times of the points in their order, without what
-// their values need.
+// Times returns the steps and the times of the points in their order, at less cost than Points.
 func (s *Series) Times() iter.Seq2[int64, float64] {
 	return func(yield func(step int64, wallTime float64) bool) {
 		s.points.inOrder(func(c *cell) bool { return yield(c.step, c.wallTime()) })

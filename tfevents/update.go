@@ -52,8 +52,8 @@ func (x *RunData) Update(files []string) (changed, ok bool) {
 	return true, true
 }
 
-// compare holds the files that were read against what there is. It reports
-// whether the last of them has grown.
+// compare compares the files that were read with those that exist. It reports whether the last one
+// has grown.
 func (x *RunData) compare(files []string) (grown, ok bool) {
 	if len(files) < len(x.files) {
 		return false, false
@@ -73,8 +73,8 @@ func (x *RunData) compare(files []string) (grown, ok bool) {
 	return grown, true
 }
 
-// changed reports whether the file holds something new, and whether what was
-// read of it is still there.
+// changed reports whether the file has new content, and whether the content that was read is still
+// there.
 func (f *indexedFile) changed(fsys fs.FS) (changed, ok bool) {
 	if f.info == nil {
 		return f.failed && f.readable(fsys), true
@@ -93,7 +93,7 @@ func (f *indexedFile) changed(fsys fs.FS) (changed, ok bool) {
 	return true, f.continues(fsys)
 }
 
-// readable reports whether the file can be read where reading has stopped.
+// readable reports whether the file can be read at the offset where reading stopped.
 func (f *indexedFile) readable(fsys fs.FS) bool {
 	file, err := fsys.Open(f.name)
 	if err != nil {
@@ -107,12 +107,12 @@ func (f *indexedFile) readable(fsys fs.FS) bool {
 	return err == nil || err == io.EOF
 }
 
-// retried is how much must be readable where reading has failed before it is tried
-// again: more than the buffer that was being filled, and most records.
+// retried is how many bytes must be readable after a failure before reading is tried again: more
+// than the buffer that was being filled, and than most records.
 const retried = 1 << 20
 
-// continues reports whether a file still has what was read of it last, checksums among
-// it: a copy over it may leave it the same file, and make it no shorter.
+// continues reports whether a file still has the bytes that were read of it last, including
+// checksums: overwriting it in place may leave the same inode, and not make it shorter.
 func (f *indexedFile) continues(fsys fs.FS) bool {
 	file, err := fsys.Open(f.name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *indexedFile) continues(fsys fs.FS) bool {
 // tailSize has room for the checksum of a record, and for the time and step of a short one.
 const tailSize = 64
 
-// tailOf returns what is just before an offset of a file, if it can be read there.
+// tailOf returns the bytes just before an offset of a file, if they can be read.
 func tailOf(file fs.File, offset int64) []byte {
 	at, ok := file.(io.ReaderAt)
 	if !ok {
@@ -138,8 +138,8 @@ func tailOf(file fs.File, offset int64) []byte {
 	return tail
 }
 
-// replaced reports whether another file has taken a name, as far as the file
-// system can tell files apart.
+// replaced reports whether another file has taken the name, as far as the file system can
+// distinguish files.
 func replaced(before, now fs.FileInfo) bool {
 	return before.Sys() != nil && now.Sys() != nil && !os.SameFile(before, now)
 }
@@ -183,7 +183,7 @@ func isBefore(err error, offset int64) bool {
 	return errors.As(err, &damage) && damage.Offset < offset
 }
 
-// isDamage reports whether err says what is wrong with a file, and not with reading it.
+// isDamage reports whether err is about the content of a file, and not about reading it.
 func isDamage(err error) bool {
 	var damage *tfrecord.CorruptError
 	return errors.As(err, &damage)
@@ -195,7 +195,7 @@ func isTorn(err error) bool {
 	return errors.As(err, &damage) && damage.Torn()
 }
 
-// finish sets the fields that sum up the run.
+// finish sets the fields that summarize the run.
 func (x *RunData) finish() {
 	x.Purged = x.rule.purged
 	x.Damage = nil

@@ -9,8 +9,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents/tfrecord"
 )
 
-// valueFile is the file that a value was read from last. One that cannot seek, as
-// a compressed one, is read on from there if the next value is after it.
+// valueFile is the file from which the last value was read. If it cannot seek, for example because
+// it is compressed, reading continues from there if the next value comes later.
 type valueFile struct {
 	name    string
 	f       fs.File
@@ -24,7 +24,7 @@ func (v *valueFile) close() {
 	v.f, v.records = nil, nil
 }
 
-// valueBufferSize is what is read at first for a value: most are small.
+// valueBufferSize is how much is read for a value at first: most are small.
 const valueBufferSize = 4 << 10
 
 // event returns the event at an offset of a file of the run.

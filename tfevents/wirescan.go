@@ -14,14 +14,13 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
-// Decoding an event with the general decoder takes longer than all the rest of
-// reading it, and copies no images where only their place is needed. An eventScan
-// looks at the bytes instead. It understands what writers write, and leaves
-// whatever is unusual to the general decoder: parse returns true only for an
-// event that it accepts and that means the same to it.
+// Decoding an event with the general decoder takes longer than all the rest of reading it, and
+// copies images although only their positions are needed. An eventScan looks at the bytes instead.
+// It understands what writers usually write, and leaves the rest to the general decoder: parse
+// returns true only for an event that this decoder would accept and decode to the same values.
 
-// eventScan is what an event with a summary says. Its slices belong to the data
-// that was parsed.
+// eventScan is the content of an event with a summary. Its slices belong to the data that was
+// parsed.
 type eventScan struct {
 	wallTime float64
 	step     int64
@@ -51,7 +50,7 @@ const (
 	fieldStringVal   = 8 // of a tensor
 )
 
-// parse scans an encoded event. It returns false for one without a summary too.
+// parse scans an encoded event. It also returns false for an event without a summary.
 func (e *eventScan) parse(b []byte) bool {
 	if one, ok := scanScalar(b); ok {
 		e.setScalar(&one)
@@ -135,7 +134,7 @@ func (v *valueScan) setNumber(b []byte) {
 	}
 }
 
-// fill makes e what the general decoder has found.
+// fill sets e from an event that the general decoder has decoded.
 func (e *eventScan) fill(from *tfpb.Event) eventFacts {
 	values := valuesOf(from)
 	*e = eventScan{wallTime: from.GetWallTime(), step: from.GetStep(), values: e.values[:0]}
@@ -167,8 +166,8 @@ func (v *valueScan) message() *tfpb.Summary_Value {
 	return v.decoded
 }
 
-// outline returns the value without the content of its tensor, which may be large:
-// all that matters for the metadata of its series.
+// outline returns the value without the content of its tensor, which may be large. That is enough
+// for the metadata of its series.
 func (v *valueScan) outline() *tfpb.Summary_Value {
 	if v.decoded != nil || v.tensor == nil {
 		return v.message()
@@ -232,17 +231,17 @@ func floatOf(b []byte) (number []byte) {
 	return number
 }
 
-// maxScanDepth is how deep messages may nest before they are unusual.
+// maxScanDepth is how deep messages may nest before they count as unusual.
 const maxScanDepth = 20
 
-// wireField is what the key of a field says.
+// wireField is the decoded key of a field.
 type wireField struct {
 	number protowire.Number
 	kind   protowire.Type
 }
 
-// nextField splits the first field off b. It returns number 0 for what is no
-// field of a usual kind.
+// nextField splits the first field off b. It returns number 0 for anything but a field of a usual
+// kind.
 func nextField(b []byte) (field wireField, content, rest []byte) {
 	key, n := protowire.ConsumeVarint(b)
 	if n < 0 || key > math.MaxUint16 {
@@ -288,7 +287,7 @@ type fieldShape struct {
 
 var valueShape = newShapes().of((*tfpb.Summary_Value)(nil).ProtoReflect().Descriptor())
 
-// shapes remembers what was made: messages may hold themselves.
+// shapes remembers the shapes made so far: message types may be recursive.
 type shapes map[protoreflect.FullName]*shape
 
 func newShapes() shapes { return make(shapes) }
@@ -340,8 +339,7 @@ func (s *shape) has(f wireField) bool {
 	return int(f.number) < len(s.fields) && s.fields[f.number].kinds&(1<<f.kind) != 0
 }
 
-// accepts reports whether the general decoder takes the content of a field that
-// the message has.
+// accepts reports whether the general decoder accepts the content of a field that the message has.
 func (s *shape) accepts(f wireField, content []byte, depth int) bool {
 	field := &s.fields[f.number]
 	switch {

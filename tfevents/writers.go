@@ -9,10 +9,11 @@ import (
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
-// Several programs may write to one directory at the same time. A session that goes back resumes one of
-// those that have ended, and overtakes none of the others.
+// Several programs may write to one directory at the same time. A session that goes back resumes
+// one that has ended, and overtakes none of the others.
 
-// lifetime says when a file was begun, by its version, and when its first and last event were written.
+// lifetime says when a file was begun, according to its version event, and when its first and last
+// event were written.
 type lifetime struct {
 	begun, first, last float64
 
@@ -26,18 +27,19 @@ func (f *lifetime) meets(other *lifetime) bool {
 	return f.first < other.last && other.first < f.last
 }
 
-// writers are those of earlier files whom the current one does not resume.
+// writers are the writers of earlier files which the current file does not resume.
 type writers struct {
 	alive []bool // by file
 	some  bool   // there are any
 	files []lifetime
-	own   bool // it is the heir of some file, so what others have resumed is no concern of it
-	start bool // they are asked for because of a START
+	own   bool // the current file is the heir of some file, so the files that others have resumed do not concern it
+	start bool // this is about a START
 }
 
-// spare reports whether the points that a file has of a tag are those of another writer: one who was alive, or
-// whose heir was. If it is open who has resumed whom, since all were begun again, an heir is one who has
-// overtaken what the file says of the tag. wrote reports whether there are points of the tag in a file.
+// spare reports whether a file's points of a tag belong to another writer: one that was alive, or
+// whose heir was. If all writers were restarted, so that it is unclear which resumed which, an heir
+// is a writer that has overtaken the file's points of the tag. wrote reports whether a file has
+// points of the tag.
 func (w writers) spare(file int, wrote func(file int) bool) bool {
 	for file < len(w.alive) && !w.alive[file] {
 		heir := w.files[file].heir
@@ -61,8 +63,8 @@ func (p *purger[S]) startFile(name string) {
 // file returns the number of the current file.
 func (p *purger[S]) file() int { return len(p.files) - 1 }
 
-// noteTime takes note of an event in the current file. The version says only when the file
-// was begun.
+// noteTime records the time of an event in the current file. The version event says only when the
+// file was begun.
 func (p *purger[S]) noteTime(e *eventFacts) {
 	f := &p.files[p.file()]
 	if math.IsNaN(f.first) || e.time < f.first {
@@ -75,28 +77,34 @@ func (p *purger[S]) noteTime(e *eventFacts) {
 	}
 }
 
-// hasOwnTime reports whether an event says when the writer of the current file was alive.
-// Times of 0 are those of events that have none. What is older than the file its writer
-// repeats, since a disk may have lost it with the file before: that was no other's.
-func (p *purger[S]) hasOwnTime(e *eventFacts) bool {
-	return e.time != 0 && !math.IsNaN(e.time) && !math.IsInf(e.time, 0) && !(e.time < p.files[p.file()].begun)
+// aliveAt returns a time at which the writer of the current file was alive, according to an event. A time
+// of 0 means that the event has none. An event that is older than its file is a repetition: the writer
+// writes again what a disk may have lost with the previous file.
+func (p *purger[S]) aliveAt(e *eventFacts) (at float64, ok bool) {
+	at = e.time
+	if begun := p.files[p.file()].begun; at < begun {
+		at = begun
+	}
+	return at, e.time != 0 && !math.IsNaN(at) && !math.IsInf(at, 0)
 }
 
-// meet takes note of the other writers when the current file has its first summary: that says
-// which of them its writer resumes, if any. What it writes first of some tag later, when one of
-// the others has ended, overtakes nothing of that. A START before it says so for itself.
+// meet determines the other writers at the first summary of the current file: its time shows which
+// of the earlier files the writer resumes, if any. So if another writer ends later, a tag that the
+// current file then begins overtakes none of that writer's points. A START before the first summary
+// is judged by its own time.
 func (p *purger[S]) meet(e *eventFacts) {
-	if p.met || !p.hasOwnTime(e) {
+	at, ok := p.aliveAt(e)
+	if p.met || !ok {
 		return
 	}
 	p.met = e.summary
-	w := writers{alive: p.writingAt(e.time), files: p.files, own: p.alive.own}
+	w := writers{alive: p.writingAt(at), files: p.files, own: p.alive.own}
 	others := p.otherWorkers()
 	for i, alive := range w.alive {
 		f := &p.files[i]
 		switch {
 		case alive || f.heir != 0 && f.heir != p.file():
-		case others[f.writer]: // who may be resumed later
+		case others[f.writer]: // it may be resumed later
 			w.alive[i] = true
 		default:
 			f.heir, w.own = p.file(), true
@@ -106,7 +114,8 @@ func (p *purger[S]) meet(e *eventFacts) {
 	p.alive = w
 }
 
-// otherWorkers returns who was alive at the same time as somebody before who is named like the current writer.
+// otherWorkers returns the writers that were alive at the same time as an earlier writer with the
+// current one's name.
 func (p *purger[S]) otherWorkers() map[string]bool {
 	writer, before := p.files[p.file()].writer, p.files[:p.file()]
 	var same []*lifetime
@@ -124,9 +133,9 @@ func (p *purger[S]) otherWorkers() map[string]bool {
 	return others
 }
 
-// writingAt returns, by file, which earlier ones had a writer who was alive at a time, as
-// far as the clock that they share is right: there are events from before it and
-// after it. Names tell seconds only: a file may sort before one that was begun before it.
+// writingAt returns, by file, which earlier files had a writer that was alive at a time, provided
+// that their common clock is right: the file has events from before that time and after it. Names
+// have whole seconds, so a file may sort before one that was begun earlier.
 func (p *purger[S]) writingAt(at float64) []bool {
 	alive := make([]bool, p.file())
 	for i, f := range p.files[:p.file()] {
@@ -135,11 +144,11 @@ func (p *purger[S]) writingAt(at float64) []bool {
 	return alive
 }
 
-// startFor takes note of a START, and returns the writers whom it does not concern.
+// startFor records a START, and returns the writers that it does not concern.
 func (p *purger[S]) startFor(e *eventFacts) writers {
 	p.files[p.file()].started = true
 	p.meet(e)
-	if !p.hasOwnTime(e) {
+	if _, ok := p.aliveAt(e); !ok {
 		return writers{}
 	}
 	w := p.alive
@@ -147,10 +156,11 @@ func (p *purger[S]) startFor(e *eventFacts) writers {
 	return w
 }
 
-// pidAndNumber is what names have of a process.
+// pidAndNumber matches the process ID and the writer's number in a file name.
 var pidAndNumber = lazyregexp.New(`\.[0-9]+\.[0-9]+(\D|$)`)
 
-// writerOf returns what the name of a file says of who writes it, whenever that is started: the host and the suffix.
+// writerOf returns the part of a file's name that identifies its writer across restarts: the host
+// and the suffix.
 func writerOf(name string) string {
 	rest, ok := strings.CutPrefix(path.Base(name), filePrefix)
 	if !ok {

@@ -27,7 +27,7 @@ func TestTeams(t *testing.T) {
 		}
 		fsys, run := fstest.MapFS{}, Run{Name: "."}
 		for name, of := range events {
-			fsys[name] = eventsFile(t, of...)
+			fsys[name] = fileOf(t, of...)
 			run.Files = append(run.Files, name)
 		}
 		slices.Sort(run.Files)
@@ -54,4 +54,17 @@ func checkTeam(t *testing.T, what string, team *teamtest.Team, x *RunData) {
 			t.Errorf("%s: %s has the points\n%v, want\n%v", what, tag, got, want)
 		}
 	}
+}
+
+// fileOf returns a file of just these events, their version among them.
+func fileOf(t *testing.T, events ...*tfpb.Event) *fstest.MapFile {
+	t.Helper()
+	var b bytes.Buffer
+	w := NewEventsWriter(&b, &EventsWriterOptions{Continue: true})
+	for _, e := range events {
+		if err := w.WriteEvent(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &fstest.MapFile{Data: b.Bytes()}
 }

@@ -63,6 +63,8 @@ func TestWritersAtTheSameTime(t *testing.T) {
 		"written again":           {[][]*tfpb.Event{secs(1, 2, 3), begunAt(3.5, secs(2, 3, 4)...)}, "[10 20 30 40]"},
 		"a rewound one again":     {[][]*tfpb.Event{rewound, begunAt(9, rewound...)}, "[10 20 30]"},
 		"written again once more": {[][]*tfpb.Event{rewound, begunAt(9, rewound...), begunAt(10, rewound...)}, "[10 20 30]"},
+		"written again next to another's": {[][]*tfpb.Event{secs(1, 2, 3), secs(1.5, 2.5, 3.5, 4.5), begunAt(3.2, secs(2, 3, 4)...)},
+			"[10 15 20 25 30 35 40 45]"},
 		// Who resumes whom is open. The first has overtaken what it goes back over.
 		"all begun again": {[][]*tfpb.Event{secs(1, 3, 5), secs(2, 4, 6), slices.Concat(from(10, losses(7, 45, 45)...), from(12, losses(7, 46, 46)...)),
 			from(11, losses(8, 35, 36)...)}, "[10 20 30 40 45 35 46 36]"},

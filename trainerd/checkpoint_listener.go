@@ -6,9 +6,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// CheckpointListener is notified of the saves of a run, from the goroutine that
-// saves: that of the training, of the checkpoint service or of the stop. It cannot
-// save itself: calling Supervisor.Save with its context is an error.
+// CheckpointListener is notified of the saves of a run, in the goroutine that saves: the
+// training's, the checkpoint service's or the stop's. It cannot save itself: calling
+// Supervisor.Save with its context is an error.
 type CheckpointListener interface {
 	// BeforeSave is called before the variables are copied. If it fails, the
 	// save fails.

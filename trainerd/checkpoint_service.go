@@ -42,8 +42,8 @@ const (
 	maxSaveRetry   = 5 * time.Minute
 )
 
-// failed counts a failure. It returns a *SaveFailedError when there were too
-// many. To be stopped is not a failure.
+// failed counts a failure. It returns a *SaveFailedError when there were too many. A stop is not a
+// failure.
 func (c *checkpointer) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -71,9 +71,8 @@ func (c *checkpointer) tolerate(err error) error {
 	return nil
 }
 
-// tick is the checkpoint service's work: one save, tried again with growing
-// pauses, which are never longer than the interval. The training has its time
-// before each.
+// tick is the checkpoint service's work: one save, tried again with growing pauses, which are never
+// longer than the interval. Before each attempt the training has its time.
 func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
 	for {
 		if !coord.Sleep(ctx, c.untilRested()) {
@@ -92,21 +91,21 @@ func (c *checkpointer) tick(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// untilRetry returns what is left of the pause after a save that failed.
+// untilRetry returns the rest of the pause after a failed save.
 func (c *checkpointer) untilRetry() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Until(c.retry)
 }
 
-// untilRested returns how long the training still has for itself.
+// untilRested returns how much time the training still has before the next save.
 func (c *checkpointer) untilRested() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Until(c.rest)
 }
 
-// serve is the checkpoint service, which begins again when its interval changes.
+// serve is the checkpoint service; it starts over when its interval changes.
 func (c *checkpointer) serve(ctx context.Context) error {
 	for {
 		part, cancel := context.WithCancel(ctx)
@@ -139,9 +138,8 @@ func (c *checkpointer) isTimed() bool {
 	return c.timed
 }
 
-// serveEvery saves until ctx is done: the first save comes after the first
-// pause. Without a budget the saves keep to their grid, and no interval is no
-// save.
+// serveEvery saves until ctx is done: the first save comes after the first pause. Without a
+// budget the saves keep to their grid; without an interval there are none.
 func (c *checkpointer) serveEvery(ctx context.Context, every time.Duration) error {
 	if every <= 0 && c.budget.MaxRisk <= 0 {
 		<-ctx.Done()
@@ -165,8 +163,8 @@ func (c *checkpointer) serveEvery(ctx context.Context, every time.Duration) erro
 	}
 }
 
-// nextPause returns the time between the beginnings of two saves, and what is
-// left of it. Where nothing was new it begins again: a step may take longer.
+// nextPause returns the time between the beginnings of two saves, and the rest of it. If nothing
+// was new at the last save, the pause begins again: a step may take longer than that.
 func (c *checkpointer) nextPause(every time.Duration) (pause, left time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

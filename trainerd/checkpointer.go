@@ -40,16 +40,16 @@ type checkpointer struct {
 	coord       *coord.Coordinator // of the run, for what a listener asks for
 	log         *slog.Logger
 
-	// busy has room for one: the one that fills it may save, from the copy of the
-	// variables until they are durable.
+	// busy has room for one: the goroutine that fills it may save, from the copy of the variables
+	// until they are durable.
 	busy    chan struct{}
 	held    time.Duration // guarded by busy: how long steps had to wait for the save under way
 	cutting turn.Turn     // of the copy alone; see Supervisor.WithoutSaves
 
-	// riskTold is set once the log has that MaxRisk cannot be kept.
+	// riskTold is set once the log says that MaxRisk cannot be kept.
 	riskTold *atomic.Bool
 
-	// staleStep warns, once, of a global step that the training does not raise.
+	// staleStep warns, once, if the training does not increase its global step.
 	staleStep *staleStep
 
 	mu       sync.Mutex
@@ -72,7 +72,7 @@ type checkpointer struct {
 	endPart  context.CancelFunc // has serve look at every again; nil before it runs
 }
 
-// checkSaver finds what would make every save of the run fail. A graph without
+// checkSaver finds mistakes that would make every save of the run fail. A graph without
 // variables has no Saver by default, and needs none.
 func (sv *Supervisor) checkSaver(ctx context.Context, r *run, step int64) error {
 	saver := r.plan.saver
@@ -130,7 +130,7 @@ func (sv *Supervisor) makeCheckpointer(r *run, step int64) {
 	r.checkpoints = c
 }
 
-// saves reports whether the run is to have checkpoints by itself.
+// saves reports whether the run writes checkpoints without being asked.
 func (sv *Supervisor) saves() bool {
 	return sv.SaveModelSteps > 0 || sv.SaveBudget.MaxRisk > 0 || sv.saveModelEvery() > 0
 }
@@ -156,8 +156,8 @@ func (c *checkpointer) acquire(ctx context.Context) error {
 	}
 }
 
-// release ends a save. The training then gets as much time as the save has taken
-// from it, before the next one by the clock.
+// release ends a save. Before the next timed save the training gets as much time as this one has
+// cost it.
 func (c *checkpointer) release() {
 	c.mu.Lock()
 	c.rest, c.held = time.Now().Add(c.held), 0
@@ -176,16 +176,16 @@ func (c *checkpointer) inSave(ctx context.Context) context.Context {
 type saveReason int
 
 const (
-	// byClock: a step may just have ended, whose points the save waits for.
+	// byClock: the save waits for the points of a step that may just have ended.
 	byClock saveReason = iota
 	// requested: maybe by the training itself, which writes nothing until it has returned.
 	requested
-	// forced: requested, also if nothing has changed.
+	// forced: requested, even if nothing has changed.
 	forced
 )
 
-// save writes a checkpoint, unless the current one holds the values that the
-// variables have. The writing has a context of its own, as a stop does not interrupt it.
+// save writes a checkpoint, unless the current one holds the variables' present values. The writing
+// has its own context, because a stop does not interrupt it.
 func (c *checkpointer) save(ctx, writing context.Context, why saveReason) (SavedCheckpoint, error) {
 	if why != byClock {
 		c.points.begin()
@@ -222,8 +222,8 @@ func (c *checkpointer) awaitPoints(ctx context.Context, cut *checkpoint.Snapshot
 	return time.Since(now)
 }
 
-// stillCurrent returns the current checkpoint, which holds all that a crash could
-// take away at this moment.
+// stillCurrent returns the current checkpoint, which holds everything that a crash could lose at
+// this moment.
 func (c *checkpointer) stillCurrent() SavedCheckpoint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,16 +231,16 @@ func (c *checkpointer) stillCurrent() SavedCheckpoint {
 	return c.current
 }
 
-// newest returns the current checkpoint and what it holds.
+// newest returns the current checkpoint and the values in it.
 func (c *checkpointer) newest() (SavedCheckpoint, *checkpoint.Values) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current, c.values
 }
 
-// compare compares what the current checkpoint holds with the values that the
-// variables have. Their step decides nothing by itself: the training may leave
-// it as it is, or set it back. A checkpoint that is gone holds nothing.
+// compare compares the values in the current checkpoint with the variables' present values. The
+// step alone decides nothing: the training may leave it unchanged, or set it back. A checkpoint
+// that is gone holds nothing.
 func (c *checkpointer) compare(ctx context.Context) checkpoint.Comparison {
 	current, values := c.newest()
 	if current.Prefix == "" || values == nil || !layout.Exists(current.Prefix) {
@@ -250,7 +250,8 @@ func (c *checkpointer) compare(ctx context.Context) checkpoint.Comparison {
 	if values.Tracks() {
 		return values.Compare(ctx)
 	}
-	// The step spares copying the variables in order to compare them.
+	// A different step makes it unnecessary to copy the variables for a
+	// comparison.
 	if step, err := session.ReadStep(ctx, c.sess, c.globalStep); err != nil || step != current.Step {
 		return checkpoint.Unknown
 	}
@@ -270,11 +271,11 @@ func (c *checkpointer) ask() (answered func()) {
 	}
 }
 
-// holdSince notes that steps have had to wait for the save under way.
+// holdSince records that steps have had to wait for the save in progress.
 func (c *checkpointer) holdSince(t time.Time) { c.held += time.Since(t) }
 
-// cut takes the state of the session. The caller holds busy, and says how the
-// variables compare with the current checkpoint.
+// cut takes a snapshot of the session. The caller holds busy, and passes the result of comparing
+// the variables with the current checkpoint.
 func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*checkpoint.Snapshot, time.Time, error) {
 	if err := c.cutting.Take(ctx); err != nil {
 		return nil, time.Now(), err
@@ -309,8 +310,8 @@ func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*c
 	return cut, started, nil
 }
 
-// affordable reports whether the budget allows a save now, and the pause after one that failed
-// is over: a disk may be full for longer than quick steps take to reach the next save.
+// affordable reports whether the budget allows a save now, and the pause after a failed one is
+// over: with quick steps the next save may be due while the disk is still full.
 func (c *checkpointer) affordable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -324,8 +325,8 @@ func (c *checkpointer) affordable() bool {
 	return false
 }
 
-// saveInBackground takes the variables at once, and writes them in a goroutine
-// of the coordinator. An error ends the run only when too many came in a row.
+// saveInBackground copies the variables at once, and writes them in a goroutine of the coordinator.
+// An error ends the run only after too many in a row.
 func (c *checkpointer) saveInBackground(ctx context.Context, coord *coord.Coordinator) error {
 	if err := c.acquire(ctx); err != nil {
 		return err
@@ -345,7 +346,8 @@ func (c *checkpointer) saveInBackground(ctx context.Context, coord *coord.Coordi
 		return c.tolerate(c.failed(ctx, err))
 	}
 	if cut.BySession() && !cut.HoldsSteps() {
-		// The session saves itself: it has to be at the end of a step.
+		// The session writes the checkpoint itself, which has to be at the end of a
+		// step.
 		_, err := c.write(context.WithoutCancel(ctx), cut, started)
 		return c.tolerate(err)
 	}
@@ -387,7 +389,7 @@ func (c *checkpointer) write(ctx context.Context, cut *checkpoint.Snapshot, star
 	return saved, nil
 }
 
-// sayWaiting logs that a save takes long, which somebody waits for once a stop is requested.
+// sayWaiting logs that a save takes long, because once a stop is requested somebody waits for it.
 func (c *checkpointer) sayWaiting(msg string, args ...any) {
 	level := slog.LevelInfo
 	if c.coord.ShouldStop() {
@@ -396,9 +398,9 @@ func (c *checkpointer) sayWaiting(msg string, args ...any) {
 	c.log.Log(context.Background(), level, msg, args...)
 }
 
-// syncEvents makes the points of the steps durable that the checkpoint will hold,
-// before it is. A run that is killed after that, or loses power, continues after
-// these steps, so nothing else would bring the points back.
+// syncEvents makes the points of all steps up to the checkpoint durable before the checkpoint is. A
+// run that is killed later, or loses power, continues after these steps, so nothing else would
+// bring the points back.
 func (c *checkpointer) syncEvents(ctx context.Context) {
 	if c.flush != nil {
 		c.flush(c.inSave(ctx), c.sess)
@@ -411,8 +413,8 @@ func (c *checkpointer) syncEvents(ctx context.Context) {
 	}
 }
 
-// announce reports a checkpoint. It is durable by now, so what goes wrong here
-// is not a failure of the save; but a listener may end the run.
+// announce reports a checkpoint. It is durable by now, so an error here is not a failure of the
+// save; but a listener may end the run.
 func (c *checkpointer) announce(ctx context.Context, saved SavedCheckpoint) {
 	if saved.Step >= 0 {
 		c.log.Info("saved", "step", saved.Step, "checkpoint", saved.Prefix, "took", saved.Took)
@@ -444,8 +446,8 @@ func (c *checkpointer) savePath() (string, error) {
 	return filepath.Join(dir, below), err
 }
 
-// moveTo has the Saver look after the checkpoints where they are by now. Nothing
-// is deleted by an old name, which may be another run's.
+// moveTo makes the Saver manage the checkpoints at their new place. Nothing is deleted under an old
+// name, which may belong to another run.
 func (c *checkpointer) moveTo(from, to string) {
 	c.mu.Lock()
 	c.current, c.values = SavedCheckpoint{Step: session.NoStep}, nil // it is not where it was

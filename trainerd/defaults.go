@@ -12,16 +12,16 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// plan is what a Supervisor's options come to, with the defaults put in.
+// plan is the result of a Supervisor's options, with the defaults filled in.
 type plan struct {
 	meta *tfpb.MetaGraphDef // the graph, completed where the run may; nil for none
 
 	init, localInit, ready, readyForLocalInit, summary Op
 
 	globalStep string            // name of the variable, "" for none
-	stepTensor string            // gives its value in a run, "" where that has to be read by itself
+	stepTensor string            // fetches its value in a run, "" if it has to be read separately
 	saver      *checkpoint.Saver // nil for none
-	inherit    *checkpoint.Saver // has what saver, if it is the program's own, takes from the graph
+	inherit    *checkpoint.Saver // what saver, if it is the program's own, takes from the graph
 }
 
 func (sv *Supervisor) plan() (*plan, error) {
@@ -39,8 +39,8 @@ func (sv *Supervisor) plan() (*plan, error) {
 		summary:           sv.SummaryOp.orDefault(func() Op { return summaries(g) }),
 	}
 	if sv.LocalInitOp.IsDefault() && p.localInit.IsNone() && !p.readyForLocalInit.IsNone() {
-		// As in TensorFlow, whose default is never none: the gate is asked even
-		// if there is nothing local to initialise.
+		// As in TensorFlow, whose default is never none: the gate op runs even if there is nothing
+		// local to initialise.
 		p.localInit = Func(func(context.Context, session.Session) error { return nil })
 	}
 	step := sv.GlobalStep.orDefault(func() Op { return opOr(g, graph.GlobalStepKey, Nodes(DefaultGlobalStep)) })
@@ -50,8 +50,8 @@ func (sv *Supervisor) plan() (*plan, error) {
 	return p, sv.planSaver(p, g)
 }
 
-// planSaver chooses the Saver of the program, or else the graph's. The former
-// inherits when a run begins: another run may be using it now.
+// planSaver chooses the Saver of the program, or else the graph's. The former inherits the graph's
+// settings only when a run begins: another run may be using it now.
 func (sv *Supervisor) planSaver(p *plan, g graph.Collections) (err error) {
 	if sv.NoSaver {
 		return nil
@@ -70,8 +70,8 @@ func (sv *Supervisor) planSaver(p *plan, g graph.Collections) (err error) {
 	return nil
 }
 
-// completeGraph returns the graph with what it lacks for a run. Only Open makes
-// its session of the result; the graph of another session is what it is.
+// completeGraph returns the graph with added ops that a run needs. Only a session of Open uses the
+// result; the graph of any other session stays unchanged.
 func (sv *Supervisor) completeGraph() (*tfpb.MetaGraphDef, error) {
 	if sv.MetaGraph == nil || sv.Open == nil || sv.NewSession != nil || sv.SessionManager != nil {
 		return sv.MetaGraph, nil
@@ -83,7 +83,7 @@ func (sv *Supervisor) completeGraph() (*tfpb.MetaGraphDef, error) {
 	return meta, nil
 }
 
-// newSession returns what makes the sessions of a run.
+// newSession returns the function that makes the sessions of a run.
 func (sv *Supervisor) newSession(p *plan) func(context.Context) (session.Session, error) {
 	if sv.NewSession != nil || sv.Open == nil {
 		return sv.NewSession
@@ -108,8 +108,8 @@ func (sv *Supervisor) defaultSaver(g graph.Collections) (*checkpoint.Saver, erro
 	return saver, nil
 }
 
-// opOr returns the first op of a collection; that there are several is no
-// error. An empty collection gives the fallback.
+// opOr returns the first op of a collection, which may have several, or the fallback if the
+// collection is empty.
 func opOr(g graph.Collections, key string, fallback Op) Op {
 	if names := g.Names(key); len(names) > 0 {
 		return Nodes(names[0])
@@ -138,7 +138,7 @@ func initializers(g graph.Collections, key string) Op {
 		names = append(names, graph.NodeName(v.GetInitializerName()))
 	}
 	if len(names) == 0 {
-		// A program without a graph has given its variables their values.
+		// A program without a graph has already initialised its variables.
 		return Func(func(context.Context, session.Session) error { return nil })
 	}
 	return Nodes(names...)
@@ -195,9 +195,9 @@ func (sv *Supervisor) existingStep(ctx context.Context, s session.Session, p *pl
 	return name, nil
 }
 
-// stepTensor returns what to fetch for the value of the global step in a run of
-// the graph. The handle of a resource variable does not give it; where the graph has no
-// op that reads it, or is not known, the step has to be read by itself.
+// stepTensor returns what to fetch for the value of the global step in a run of the graph. The
+// handle of a resource variable is not the value; if the graph has no op that reads it, or is not
+// known, the step has to be read separately.
 func stepTensor(s session.Session, p *plan) string {
 	def, name := p.meta.GetGraphDef(), p.globalStep
 	for _, n := range def.GetNode() {

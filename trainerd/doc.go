@@ -46,8 +46,8 @@
 //     run written, the session closed, and the logdir unlocked. It stays locked
 //     from one session of a call of Run to the next.
 //
-// A worker (Supervisor.NonChief) skips 1 to 4 and waits until the chief has
-// made the model ready, and writes nothing.
+// A worker (Supervisor.NonChief) skips 1 to 4, waits until the chief has made the model ready, and
+// writes nothing.
 //
 // # What a checkpoint promises
 //
@@ -81,18 +81,15 @@
 //
 // # Differences from TensorFlow
 //
-// The names and defaults are those of tf.train.Supervisor; all differences are
-// deliberate. There is a final checkpoint. A restart falls back to older
-// checkpoints if the newest is damaged or missing, and fails if it cannot be
-// read. A failed save is retried and does not end the training, and neither does
-// an events file that cannot be written. START is at the restored step + 1, or
-// with Supervisor's StartAtRestoredStep at the restored step. Nothing is saved
-// if the session knows that no variable has changed since the current
-// checkpoint. A timer that missed several ticks makes up for them in one call
-// instead of a burst. A save by the clock leaves the training at least as long for
-// its steps as they had to wait for the last save. The step counter has no meaningless first point, and no
-// service writes a second point at the same step while nothing changes.
-// MaxToKeep removes all surplus checkpoints at once. Keep-every periods continue
-// across restarts. Paths in the state file are relative, and nothing outside the
-// logdir is ever deleted.
+// The names and defaults are those of tf.train.Supervisor; all differences are deliberate. There is
+// a final checkpoint. A restart falls back to older checkpoints if the newest is damaged or
+// missing, and fails if it cannot be read. A failed save is retried and does not end the training,
+// and neither does an events file that cannot be written. START is at the restored step + 1, or
+// with Supervisor's StartAtRestoredStep at the restored step. Nothing is saved if the session knows
+// that no variable has changed since the current checkpoint. A timer that missed several ticks
+// makes up for them in one call instead of a burst. A timed save leaves the training at least as
+// much time for its steps as they had to wait for the last save. The step counter has no
+// meaningless first point, and no service writes a second point at the same step while nothing
+// changes. MaxToKeep removes all surplus checkpoints at once. Keep-every periods continue across
+// restarts. Paths in the state file are relative, and nothing outside the logdir is ever deleted.
 package trainerd

@@ -11,9 +11,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// announce opens the events file and writes what begins a session: SessionLog
-// START, and later the graph. What stood before START would be dropped by
-// TensorBoard when the run is resumed.
+// announce opens the events file and writes what begins a session: SessionLog START, and later the
+// graph. TensorBoard would drop anything before START when the run is resumed.
 func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 	r.startStep = max(step, 0)
 	kept := sv.events != nil && step > 0 // by the program, since an earlier session
@@ -55,7 +54,7 @@ func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
 	return r.events.AddSession(ctx, tfpb.SessionLog_START, "", r.startStep)
 }
 
-// openWriter makes a new events file, or takes the writer that is given.
+// openWriter makes a new events file, or uses the given writer.
 func (sv *Supervisor) openWriter(r *run) (hasGraph bool, err error) {
 	switch {
 	case sv.NoSummaryWriter:

@@ -17,10 +17,9 @@ const graphDefField = 2
 // graphDelay is how long the graph waits for the first step.
 const graphDelay = time.Second
 
-// writeGraph writes the graph into the events file, unless that has it, and as
-// graph.pbtxt. Nothing reads it back, so the first step does not wait for it: encoding a
-// large graph takes as long as preparing its session. It still comes before all later
-// events of the run.
+// writeGraph writes the graph into the events file, unless it is there already, and as graph.pbtxt.
+// Nothing reads it back, so the first step does not wait for it: encoding a large graph takes as
+// long as preparing its session. It still comes before all later events of the run.
 func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) error {
 	if r.plan.meta.GetGraphDef() == nil || sv.Logdir == "" && (r.writer == nil || hasGraph) {
 		return nil
@@ -54,8 +53,8 @@ func (sv *Supervisor) writeGraph(ctx context.Context, r *run, hasGraph bool) err
 	return nil
 }
 
-// encodeGraph returns the graph as files have it. A large one takes a while, so
-// checkpoints have the same bytes.
+// encodeGraph returns the graph as it is in files. Encoding a large one takes a while, so
+// checkpoints reuse the bytes.
 func (sv *Supervisor) encodeGraph(r *run) []byte {
 	if saver := r.plan.saver; saver != nil && saver.MetaGraph == r.plan.meta {
 		return saver.EncodedMetaGraph()

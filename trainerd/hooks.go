@@ -14,16 +14,15 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// stepTracker is around each call of a training's session: it has the hooks
-// take part, and finds out when a step has ended where the training does not
-// say so by StepDone.
+// stepTracker wraps each call of a training's session: it calls the hooks, and finds out when a
+// step has ended if the training does not call StepDone.
 type stepTracker struct {
 	sv    *Supervisor
 	run   *run
 	hooks []hook.RunHook
 	seen  hook.Run // the run as hooks see it
 	step  string   // name of the variable that counts the steps, "" for none
-	value string   // the tensor that has its value, "" where only a VariableStore knows it
+	value string   // the tensor that has its value, "" if only a VariableStore knows it
 
 	reported atomic.Bool // the training calls StepDone itself
 
@@ -35,7 +34,7 @@ type stepTracker struct {
 	ended   error // why the training has ended, nil before
 }
 
-// newStepTracker returns the tracker of a run, nil if nobody asks for one.
+// newStepTracker returns the tracker of a run, or nil if nothing needs one.
 func (sv *Supervisor) newStepTracker(r *run) *stepTracker {
 	t := &stepTracker{sv: sv, run: r, seen: hookRun{sv, r}}
 	for _, h := range sv.Hooks {
@@ -53,9 +52,8 @@ func (sv *Supervisor) newStepTracker(r *run) *stepTracker {
 	return t
 }
 
-// wants reports whether the tracker follows calls with such a context.
-// For a nil tracker, and where the training reports its steps and no hook asks
-// for calls, it costs next to nothing.
+// wants reports whether the tracker follows calls with this context. It costs next to nothing for a
+// nil tracker, and if the training reports its steps and no hook takes part in calls.
 func (t *stepTracker) wants(ctx context.Context) bool {
 	if t == nil || len(t.hooks) == 0 && t.reported.Load() {
 		return false
@@ -89,8 +87,8 @@ func (t *stepTracker) call(ctx, step context.Context, s session.Session, args ho
 	return out, meta, t.noteStep(ctx, step, c)
 }
 
-// settle does what was left for the beginning of the next call: a training that
-// has ended stays so, and a first step that nobody reported is noted.
+// settle does what was postponed to the beginning of the next call: a training that has ended stays
+// ended, and a first step that nobody reported is counted.
 func (t *stepTracker) settle(ctx context.Context) error {
 	if t.reported.Load() || t.isQuiet(ctx) || !t.mu.TryLock() {
 		return nil
@@ -99,8 +97,8 @@ func (t *stepTracker) settle(ctx context.Context) error {
 	return t.settleLocked(ctx)
 }
 
-// isQuiet reports whether a context is that of WithoutSaves. A step that was made
-// there is noted afterwards: the save that may be due would wait for its caller.
+// isQuiet reports whether a context is that of WithoutSaves. A step made there is counted
+// afterwards: a save that may be due would wait for its own caller.
 func (t *stepTracker) isQuiet(ctx context.Context) bool {
 	return t.run.checkpoints != nil && ctx.Value(quietKey{}) == t.run.checkpoints
 }
@@ -122,9 +120,8 @@ func (t *stepTracker) settleLocked(ctx context.Context) error {
 	return err
 }
 
-// stepDone notes a step that the training has not reported. That no save begins after a
-// stop is not an error: the final one comes, and what the training reads of the step
-// meanwhile is given to it.
+// stepDone counts a step that the training has not reported. It is not an error if no save begins
+// because of a stop: the final save follows, and the training still gets the results of the step.
 func (t *stepTracker) stepDone(ctx context.Context, step int64) error {
 	err := t.sv.stepDone(ctx, t.run, step)
 	if ctx.Err() != nil && isCancellation(err) {
@@ -133,9 +130,9 @@ func (t *stepTracker) stepDone(ctx context.Context, step int64) error {
 	return err
 }
 
-// noteStep calls stepDone when a call has changed the step. After the first one
-// it waits for the next call: a training that reports its steps itself may put
-// something aside first, such as the loss, that its hooks look at.
+// noteStep calls stepDone when a call has changed the step. After the first change it waits for the
+// next call: a training that reports its steps itself may first store something, such as the loss,
+// that its hooks need.
 func (t *stepTracker) noteStep(ctx, stepCtx context.Context, c *hook.RunContext) error {
 	if t.step == "" || t.reported.Load() || !t.mu.TryLock() {
 		return nil
@@ -158,8 +155,8 @@ func (t *stepTracker) noteStep(ctx, stepCtx context.Context, c *hook.RunContext)
 	return err
 }
 
-// reportedStep notes that the training has called StepDone. It reports whether the
-// step is known already.
+// reportedStep records that the training has called StepDone. It reports whether the step is known
+// already.
 func (t *stepTracker) reportedStep(step int64) (known bool) {
 	if t == nil || t.reported.Swap(true) || !t.mu.TryLock() {
 		return false
@@ -168,8 +165,8 @@ func (t *stepTracker) reportedStep(step int64) (known bool) {
 	return t.counts && step == t.run.stepsDone.Load()
 }
 
-// finish notes a first step that was also the last one, and returns why the
-// training has ended, nil when that is its own matter.
+// finish counts a first step that was also the last one, and returns why the training has ended, or
+// nil if it ended by itself.
 func (t *stepTracker) finish(ctx context.Context) error {
 	if t == nil {
 		return nil

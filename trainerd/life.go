@@ -102,8 +102,7 @@ func (sv *Supervisor) beginRun(ctx context.Context, alone bool) (session.Session
 	return r.managed, nil
 }
 
-// clearStop forgets the stop of the session before, but not one that was asked
-// for.
+// clearStop forgets the previous session's stop, unless it was requested.
 func (sv *Supervisor) clearStop() {
 	sv.coord.Clear()
 	if sv.stopAsked.Load() {
@@ -170,8 +169,7 @@ func (sv *Supervisor) abandon(r *run) error {
 	return err
 }
 
-// fs is the file system that the run writes to: the Saver's, nil for the
-// operating system's.
+// fs returns the file system that the run writes to: the Saver's, nil for the operating system's.
 func (r *run) fs() ckptfmt.FS {
 	if r.plan.saver == nil {
 		return nil
@@ -179,8 +177,9 @@ func (r *run) fs() ckptfmt.FS {
 	return r.plan.saver.FS
 }
 
-// lockedFS is fs once the logdir is locked: it does not make that again, which would lack the
-// lock, and any other of its name is that of somebody else.
+// lockedFS returns fs for use once the logdir is locked: it does not create the logdir again,
+// because a new one would lack the lock, and any other folder of that name belongs to somebody
+// else.
 func (r *run) lockedFS() ckptfmt.FS {
 	if r.lock == nil {
 		return r.fs()
@@ -191,8 +190,8 @@ func (r *run) lockedFS() ckptfmt.FS {
 // errStopped ends a preparation for which RequestStop or Stop was called.
 const errStopped = StopRequest("the program")
 
-// prepareUnlessStopped gives up when a stop is asked for: the waiting for a
-// chief or a checkpoint may take hours.
+// prepareUnlessStopped gives up when a stop is requested: waiting for a chief or a checkpoint may
+// take hours.
 func (sv *Supervisor) prepareUnlessStopped(ctx context.Context, r *run) error {
 	ctx, r.endPreparation = context.WithCancelCause(ctx)
 	unlink := context.AfterFunc(sv.coord.Context(), func() { r.endPreparation(errStopped) })
@@ -276,8 +275,8 @@ func (sv *Supervisor) sessionManager(p *plan) *SessionManager {
 	return m
 }
 
-// firstStep returns the step at which the session begins, session.NoStep where
-// nothing counts steps. A worker may begin late.
+// firstStep returns the step at which the session begins, or session.NoStep if nothing counts
+// steps. A worker may join late.
 func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
 	name, err := sv.existingStep(ctx, r.sess, r.plan)
 	if err != nil {
@@ -300,8 +299,8 @@ func (sv *Supervisor) firstStep(ctx context.Context, r *run) (int64, error) {
 	return step, nil
 }
 
-// values returns what the variables that are saved have now, nil where there are
-// none or the session does not track their changes.
+// values returns the present values of the saved variables, or nil if there are none or the session
+// does not track their changes.
 func (r *run) values(ctx context.Context) *checkpoint.Values {
 	if _, tracks := r.sess.(session.ChangeTracker); !tracks || r.plan.saver == nil {
 		return nil

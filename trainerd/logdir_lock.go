@@ -36,8 +36,8 @@ func (sv *Supervisor) openLogdir(ctx context.Context, r *run) error {
 	return nil
 }
 
-// lockLogdir makes the logdir and locks it, unless the session before has left the lock to
-// this one. Then the logdir may have been deleted in between.
+// lockLogdir makes the logdir and locks it, unless the previous session has passed its lock on. In
+// that case the logdir may have been deleted in between.
 func (sv *Supervisor) lockLogdir(r *run) error {
 	if sv.lock != nil {
 		before := sv.lock.Relocked()
@@ -55,8 +55,9 @@ func (sv *Supervisor) lockLogdir(r *run) error {
 	return err
 }
 
-// savedWithServers returns which files a save by servers makes in the logdir, nil where this process writes all. A
-// server that is to save makes the folder if it was deleted, and so may have a whole save before anybody looks.
+// savedWithServers returns which files a save by servers makes in the logdir, or nil if this
+// process writes them all. A server that saves makes the folder again if it was deleted, so a whole
+// save may be there before this process looks.
 func (sv *Supervisor) savedWithServers(sess session.Session, saver *Saver) func(name string) bool {
 	if _, isStore := sess.(session.VariableStore); isStore {
 		return nil
@@ -65,7 +66,7 @@ func (sv *Supervisor) savedWithServers(sess session.Session, saver *Saver) func(
 	return func(name string) bool { return saver.Writes(base, name) }
 }
 
-// unlock gives up the lock on the logdir, once nothing hangs there.
+// unlock releases the lock on the logdir, once nothing works there any more.
 func (sv *Supervisor) unlock() error {
 	lock, hanging := sv.lock, sv.hanging
 	sv.lock = nil
@@ -76,7 +77,7 @@ func (sv *Supervisor) unlock() error {
 	return nil
 }
 
-// settled ends when nothing of the session hangs in the logdir any more.
+// settled ends when nothing of the session still works in the logdir.
 func (r *run) settled() *coord.Detached {
 	return coord.Detach("end of the session", func() error {
 		if r.checkpoints != nil && r.checkpoints.acquire(context.Background()) == nil {
@@ -89,8 +90,8 @@ func (r *run) settled() *coord.Detached {
 	})
 }
 
-// awaitHanging waits until nothing of the session before hangs in the logdir: a save
-// may still wait for the servers that were lost.
+// awaitHanging waits until nothing of the previous session still works in the logdir: a save may be
+// waiting for the lost servers.
 func (sv *Supervisor) awaitHanging(ctx context.Context) error {
 	if sv.hanging == nil {
 		return nil

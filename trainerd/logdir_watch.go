@@ -13,7 +13,7 @@ import (
 // lockEvery is the time between two checks of the lock, in addition to those of saves.
 const lockEvery = 5 * time.Second
 
-// logdirWatch is where a run may write: its logdir, as long as it is locked.
+// logdirWatch knows where a run may write: in its logdir, as long as it holds the lock.
 type logdirWatch struct {
 	sv   *Supervisor
 	lock *logdir.Lock
@@ -24,13 +24,13 @@ type logdirWatch struct {
 	lost     error
 }
 
-// newHome returns the home of a session for which the logdir was locked.
+// newHome returns the logdirWatch of a session for which the logdir was locked.
 func (sv *Supervisor) newHome(r *run) *logdirWatch {
 	return &logdirWatch{sv: sv, lock: r.lock, place: sv.Logdir, relocked: r.lock.Relocked()}
 }
 
-// dir returns where to write, and why not to where there is no place. The first
-// call after the loss of the logdir asks for the end of the run.
+// dir returns the directory to write to, or why there is none. The first call after the loss of the
+// logdir requests the end of the run.
 func (h *logdirWatch) dir() (string, error) {
 	if h.lock == nil {
 		return h.place, nil
@@ -42,13 +42,13 @@ func (h *logdirWatch) dir() (string, error) {
 	return place, err
 }
 
-// held is dir without the place.
+// held is dir without the directory.
 func (h *logdirWatch) held() error {
 	_, err := h.dir()
 	return err
 }
 
-// look is dir, and reports whether the lock file was made again since the last look.
+// look is dir; it also reports whether the lock file was made again since the last call.
 func (h *logdirWatch) look() (place string, relocked bool, err error) {
 	err = h.lock.Held()
 	times := h.lock.Relocked()
@@ -82,8 +82,7 @@ func (h *logdirWatch) renew() {
 	}
 }
 
-// leave has the run end, after it has saved where that is safe. The caller holds
-// h.mu.
+// leave ends the run, after a save if that is safe. The caller holds h.mu.
 func (h *logdirWatch) leave(err error) {
 	var lost *logdir.LostError
 	if !errors.As(err, &lost) {
@@ -96,8 +95,8 @@ func (h *logdirWatch) leave(err error) {
 	h.sv.coord.RequestStop(err)
 }
 
-// watch looks at the lock until ctx is done: a run that saves seldom is to learn
-// early that it has lost its logdir.
+// watch checks the lock until ctx is done, so that a run that saves seldom learns early that it has
+// lost its logdir.
 func (h *logdirWatch) watch(ctx context.Context) error {
 	for coord.Sleep(ctx, lockEvery) {
 		h.dir() // it asks for the stop itself

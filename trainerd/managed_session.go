@@ -31,8 +31,8 @@ func manage(s session.Session, steps *stepTracker, points *points) session.Sessi
 	return m
 }
 
-// Unwrap returns the session that NewSession made. A type assertion on it gives
-// access to what a certain runtime offers beyond [session.Session]; see [StepContext].
+// Unwrap returns the session that NewSession made. A type assertion on it gives access to what a
+// particular runtime offers beyond [session.Session]; see [StepContext].
 func (m managedSession) Unwrap() session.Session { return m.Session }
 
 // Run runs a step that a stop does not interrupt.

@@ -13,12 +13,12 @@ import (
 type metrics struct {
 	mu     sync.Mutex
 	values checkpoint.Measurements
-	// reported are the values of ReportMetric in the step that is under way.
+	// reported are the values of ReportMetric in the step in progress.
 	reported map[string]float64
 }
 
-// set notes a value. That of an evaluation is not replaced by a batch's of the
-// same step. The caller holds m.mu.
+// set records a value. A batch's value does not replace an evaluation's of the same step. The
+// caller holds m.mu.
 func (m *metrics) set(name string, v checkpoint.Measurement) {
 	if old := m.values[name]; old.Source == manifest.SourceEval && v.Source == manifest.SourceTrain && old.Step == v.Step {
 		return
@@ -26,7 +26,7 @@ func (m *metrics) set(name string, v checkpoint.Measurement) {
 	m.values = m.values.With(name, v)
 }
 
-// take notes the scalars of a summary of a step.
+// take records the scalars in a summary of a step.
 func (m *metrics) take(s *tfpb.Summary, step int64, source string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,7 +37,7 @@ func (m *metrics) take(s *tfpb.Summary, step int64, source string) {
 	}
 }
 
-// report notes a value of the step that is under way.
+// report records a value of the step in progress.
 func (m *metrics) report(name string, v float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,7 +47,7 @@ func (m *metrics) report(name string, v float64) {
 	m.reported[name] = v
 }
 
-// stepDone gives what was reported its step.
+// stepDone assigns the reported values to their step.
 func (m *metrics) stepDone(step int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,8 +61,8 @@ func (m *metrics) settle(step int64) {
 	clear(m.reported)
 }
 
-// enter adds to a cut what is known of its model. Of other steps it has what the
-// program has reported, marked as such, and nothing else.
+// enter adds to a cut what is known of its model. From other steps it adds only what the program
+// has reported, marked as such.
 func (m *metrics) enter(cut *checkpoint.Snapshot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/variables"
 )
 
-// What a training's own code names often has its plain name here. Package
-// session holds the whole contract, for those who make a kind of session.
+// Types that a training's own code names often have aliases here. Package session holds the whole
+// contract, for new kinds of sessions.
 
 // Session runs parts of a model.
 type Session = session.Session

@@ -74,7 +74,7 @@ func (o Op) String() string {
 	return "default"
 }
 
-// orDefault returns o, or the default where o is the zero Op.
+// orDefault returns o, or the default if o is the zero Op.
 func (o Op) orDefault(f func() Op) Op {
 	if o.IsDefault() {
 		return f()
@@ -82,7 +82,7 @@ func (o Op) orDefault(f func() Op) Op {
 	return o
 }
 
-// run runs o and returns what its fetched outputs gave.
+// run runs o and returns the values of its fetched outputs.
 func (o Op) run(ctx context.Context, s session.Session, feeds map[string]*ckptfmt.Tensor) ([]*ckptfmt.Tensor, error) {
 	if o.fn != nil {
 		return o.fn(ctx, s)

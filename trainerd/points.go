@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// pointsGrace is how long a save waits for the points of its step: longer than it takes to
-// write them, but somebody may have asked the training for something else first.
+// pointsGrace is how long a save waits for the points of its step: longer than it takes to write
+// them, because the training may have another request to serve first.
 const pointsGrace = 10 * time.Second
 
-// points says for which steps the training has written the summaries. Those of a step come
-// after it, and a run that continues from a checkpoint does not make them again.
+// points says for which steps the training has written the summaries. The summaries of a step come
+// after it, and a run that resumes from a checkpoint of that step does not make them again.
 type points struct {
 	silent  atomic.Bool  // nobody says so by StepDone, as far as is known
 	upTo    atomic.Int64 // the step of its last call, with its hooks
@@ -19,15 +19,15 @@ type points struct {
 	waiting atomic.Pointer[chan struct{}]
 }
 
-// written notes that the hooks of a step have returned.
+// written records that the hooks of a step have returned.
 func (p *points) written(step int64) {
 	p.upTo.Store(step)
 	p.silent.Store(false)
 	p.over()
 }
 
-// begin notes that the training begins something after what it has written. A nil points
-// notes nothing.
+// begin records that the training begins something else after writing. A nil points records
+// nothing.
 func (p *points) begin() {
 	if p != nil {
 		p.begun.Add(1)
@@ -35,13 +35,13 @@ func (p *points) begin() {
 	}
 }
 
-// end notes that the training writes nothing any more.
+// end records that the training writes nothing any more.
 func (p *points) end() {
 	p.silent.Store(true)
 	p.over()
 }
 
-// over ends a waiting.
+// over ends the waiting.
 func (p *points) over() {
 	if p.waiting.Load() == nil {
 		return // the common case costs next to nothing
@@ -51,9 +51,9 @@ func (p *points) over() {
 	}
 }
 
-// await returns when the summaries of a step are written, as far as that is known: where the
-// training begins something else, which may wait for the caller, it has had its time. since
-// is what begun was before.
+// await returns when the summaries of a step are written, as far as that is known. It also returns
+// when the training begins something else, which may wait for the caller. since is the value of
+// begun before.
 func (p *points) await(ctx context.Context, step, since int64) {
 	ch := make(chan struct{})
 	p.waiting.Store(&ch)

@@ -26,8 +26,8 @@ type QueueRunner struct {
 	Name string
 	// Enqueue are the ops that fill the queue. Each is run repeatedly.
 	Enqueue []Op
-	// Close runs when the input of the last op has ended: the elements in the
-	// queue are still handed out.
+	// Close runs when the input of the last op has ended. The elements in the queue can still be
+	// dequeued.
 	Close Op
 	// Cancel runs when the training stops. It also ends calls that wait for
 	// room in the queue.
@@ -100,11 +100,10 @@ func (q *QueueRunner) fill(ctx context.Context, s session.Session, op Op) error 
 		_, err = op.run(filling, s, nil)
 	}
 	closed := err != nil && q.inputEnded(err)
-	// After a stop, what looks like the end of the input may be that of another
-	// queue, which the stop has closed: a checkpoint must not say that the input
-	// has ended.
+	// After a stop, the apparent end of the input may come from another queue that the stop has
+	// closed: then a checkpoint must not say that the input has ended.
 	if last := q.ended(s); closed && last && ctx.Err() == nil {
-		// That the queue is closed already is not a failure, as in TensorFlow.
+		// As in TensorFlow, it is not a failure if the queue is closed already.
 		q.Close.run(ctx, s, nil)
 	}
 	if closed {
@@ -151,7 +150,7 @@ func (q *QueueRunner) cancelOnStop(ctx context.Context, s session.Session) error
 	return nil
 }
 
-// queueRunners returns those of the graph.
+// queueRunners returns the graph's queue runners.
 func queueRunners(g graph.Collections) ([]*QueueRunner, error) {
 	var runners []*QueueRunner
 	for i, b := range g.Meta.GetCollectionDef()[graph.QueueRunnersKey].GetBytesList().GetValue() {

@@ -12,8 +12,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// storeReady is the default readiness predicate where no graph lists variables:
-// all of a session that knows its variables have values.
+// storeReady is the default readiness predicate if no graph lists variables: every variable of a
+// session that knows its variables has a value.
 func storeReady(ctx context.Context, s session.Session) error {
 	store, ok := s.(session.VariableStore)
 	if !ok {
@@ -40,9 +40,8 @@ func initialized(ctx context.Context, store session.VariableStore, wanted func(n
 	return &NotReadyError{Missing: missing}
 }
 
-// readiness is the default readiness predicate where there is a graph: its
-// global and local variables have values, as TensorFlow's
-// report_uninitialized_variables has it.
+// readiness is the default readiness predicate of a graph: its global and local variables have
+// values, as TensorFlow's report_uninitialized_variables checks.
 type readiness struct {
 	graph *tfpb.GraphDef
 	vars  []*tfpb.VariableDef
@@ -103,8 +102,8 @@ func (r *readiness) find() {
 	}
 }
 
-// ask adds an op for each variable that says whether it has a value, unless the
-// session has them, and runs them.
+// ask runs an op for each variable that says whether it has a value; it adds these ops if the
+// session lacks them.
 func (r *readiness) ask(ctx context.Context, s session.Session, extender graphExtender) error {
 	if r.extended != s {
 		ops, asked := r.questions()
@@ -150,8 +149,8 @@ func (r *readiness) questions() (ops *tfpb.GraphDef, asked []string) {
 	return ops, asked
 }
 
-// tryReading reads the variables, of a session that gives no other way to find
-// out: one after the other, since each may be large.
+// tryReading reads the variables, one after the other since each may be large, for a session that
+// offers no other way to find out.
 func (r *readiness) tryReading(ctx context.Context, s session.Session) error {
 	for _, v := range r.vars {
 		name := graph.NodeName(v.GetVariableName())
@@ -189,7 +188,7 @@ func (e *NotReadyError) Unwrap() error { return e.Err }
 func (e *NotReadyError) Is(target error) bool { return target == session.ErrFailedPrecondition }
 
 // ready evaluates o as a readiness predicate. It returns nil when the model is
-// ready, a *NotReadyError when it is not, and any other error as it came.
+// ready, a *NotReadyError when it is not, and any other error unchanged.
 //
 // The predicate gives a vector of names that are not ready. No value at all, an
 // int32 and a vector without elements all mean that the model is ready.

@@ -24,7 +24,7 @@ type Rewind struct {
 	Count      int    // of rewinds in a row, from 1
 }
 
-// rewinder remembers how far a run went back.
+// rewinder remembers how far a run has gone back.
 type rewinder struct {
 	count   int   // in a row
 	further int   // checkpoints to skip
@@ -47,7 +47,7 @@ func (sv *Supervisor) rewind(ctx context.Context, b *rewinder, err error) bool {
 	}
 	b.failed = nan.Step
 	if sv.hanging != nil {
-		sv.clearStop() // of the session that has failed, so that another one ends the waiting
+		sv.clearStop() // the failed session's, which another one replaces to end the waiting
 		if err := sv.await("a save that hangs in the logdir", func() error { return sv.awaitHanging(ctx) }); err != nil {
 			return false
 		}
@@ -68,9 +68,8 @@ func (sv *Supervisor) rewind(ctx context.Context, b *rewinder, err error) bool {
 	return true
 }
 
-// settleRewind forgets the last rewind once a checkpoint holds what came of it.
-// Until then every session of the run is prepared for it: one that is lost takes
-// along what OnRewind has changed.
+// settleRewind forgets the last rewind once a later checkpoint exists. Until then OnRewind is
+// called in every session of the run, because a lost session loses what OnRewind has changed.
 func (sv *Supervisor) settleRewind() {
 	if saved, ok := sv.LastSave(); ok && sv.rewoundIn == sv.current() && sv.rewound != nil && saved.Step > sv.rewound.Step {
 		sv.rewound = nil
@@ -95,8 +94,8 @@ func (sv *Supervisor) afterRewind(ctx context.Context, r *run) error {
 	return nil
 }
 
-// adoption returns what is asked whether a model that is alive is this run's. The
-// model that was rewound is not: it is the one whose loss is NaN.
+// adoption returns the function that decides whether a live model belongs to this run. After a
+// rewind it does not: it is the model whose loss is NaN.
 func (sv *Supervisor) adoption() func(context.Context, session.Session) (bool, error) {
 	if sv.rewound != nil {
 		return nil
@@ -104,8 +103,8 @@ func (sv *Supervisor) adoption() func(context.Context, session.Session) (bool, e
 	return sv.Adopt
 }
 
-// checkpointsOf returns the checkpoints of the run that are there, in the reverse order of
-// that in which a restart tries them: those that rotate, and those that stay without that.
+// checkpointsOf returns the existing checkpoints of the run, in the reverse of the order in which a
+// restart tries them: those in the rotation, and those kept outside it.
 func (sv *Supervisor) checkpointsOf(r *run) (all []string) {
 	found, err := r.plan.saver.Find(sv.Logdir, filepath.Base(sv.SavePath()))
 	if err != nil {
@@ -124,9 +123,9 @@ func (sv *Supervisor) checkpointsOf(r *run) (all []string) {
 	return all
 }
 
-// olderThan returns the checkpoint before a step that has so many more of them
-// after it, or the oldest one, or "" if there is none. Each is before the step of the one
-// saved after it: others are of a training that was given up by a rewind.
+// olderThan skips as many of the newest checkpoints before a step as further says, and returns the
+// next older one, or the oldest, or "" if there is none. It ignores checkpoints whose step is not
+// below that of the next one saved: a rewind has abandoned their training.
 func olderThan(oldestFirst []string, step int64, further int) string {
 	to := ""
 	for i := len(oldestFirst) - 1; i >= 0; i-- {
@@ -150,10 +149,10 @@ func (sv *Supervisor) goBack(r *run, prefix string) error {
 	return r.plan.saver.MakeCurrent(sv.Logdir, prefix)
 }
 
-// quarantine moves damaged checkpoints out of the way of the run, into a
-// directory of their own below the logdir. They are never deleted: somebody
-// may want to rescue what is in them, or a newer version can read them. One that merely could not be read, for
-// lack of rights for example, stays where it is.
+// quarantine moves damaged checkpoints out of the way of the run, into a directory of their own
+// below the logdir. They are never deleted: somebody may want to salvage their contents, or a newer
+// version can read them. One that merely could not be read, for example for lack of permission,
+// stays where it is.
 func (sv *Supervisor) quarantine(r *run) error {
 	var errs []error
 	for _, bad := range r.prepared.Damaged {

@@ -19,11 +19,10 @@ import (
 // that has begun until the grace period has ended; see [StepContext].
 //
 // Run returns nil when train returned nil, [session.ErrOutOfRange] or [session.ErrCompleted], and
-// when ctx asked for the stop: train may also return why ctx is done, whether it was cancelled
-// or is past its deadline, or the cause that was given for that. Otherwise it returns the first
-// error of train or a service, with later ones after it. If train failed or anything panicked, no
-// final checkpoint is written: the previous one stays current. See MaxRestarts for sessions that
-// are lost.
+// when ctx requested the stop: then train may also return ctx's error (cancelled, or past its
+// deadline) or its cause. Otherwise it returns the first error of train or a service, with later
+// ones after it. If train failed or anything panicked, no final checkpoint is written: the previous
+// one stays current. See MaxRestarts for sessions that are lost.
 func (sv *Supervisor) Run(ctx context.Context, train func(ctx context.Context, s session.Session) error) error {
 	if train == nil {
 		return errors.New("Supervisor.Run needs a function that trains")
@@ -71,8 +70,8 @@ func (sv *Supervisor) runSessions(ctx context.Context, train func(ctx context.Co
 	}
 }
 
-// stopped returns the error of a run that is stopped. A worker whose session was lost by
-// then has nothing that it should have saved.
+// stopped returns the error of a run that is stopped. A worker whose session was lost by then has
+// nothing to save.
 func (sv *Supervisor) stopped(err error) error {
 	if sv.NonChief && isLost(err) {
 		return nil
@@ -80,9 +79,9 @@ func (sv *Supervisor) stopped(err error) error {
 	return err
 }
 
-// progressed reports whether the session that has ended brought the training
-// further: it saved a checkpoint, or made steps beyond all before, in a model
-// that this process is not there to save or that outlives its sessions.
+// progressed reports whether the session that has ended advanced the training: it saved a
+// checkpoint, or it made more steps than all before, in a model that another process saves or that
+// outlives its sessions.
 func (sv *Supervisor) progressed(furthest *int64) bool {
 	if _, saved := sv.LastSave(); saved {
 		return true
@@ -115,8 +114,8 @@ const (
 	maxRestart   = time.Minute
 )
 
-// isLost reports whether an error means that the session is gone, not that
-// something is wrong with the training, nor that waiting for one was given up.
+// isLost reports whether an error means that the session is gone, and not that the training has
+// failed or that waiting for a session was given up.
 func isLost(err error) bool {
 	if errors.Is(err, session.ErrDeadlineExceeded) {
 		return false
@@ -166,8 +165,8 @@ func (sv *Supervisor) runOnce(ctx context.Context, train func(ctx context.Contex
 	return sv.Stop()
 }
 
-// trainWithHooks calls the hooks around the training. End is called also when a
-// stop was requested, so its context is that of the steps.
+// trainWithHooks calls the hooks around the training. End is called even after a stop request, so
+// its context is that of the steps.
 func (sv *Supervisor) trainWithHooks(ctx context.Context, r *run, s session.Session, train func(ctx context.Context, s session.Session) error) error {
 	if err := sv.afterRewind(ctx, r); err != nil {
 		return err

@@ -66,8 +66,8 @@ type SavedCheckpoint struct {
 	Took   time.Duration // from the copy of the variables to the last sync
 }
 
-// errRunEnded is what methods return that would write to a logdir that may be
-// another's by now.
+// errRunEnded is returned by methods that would write to a logdir which may belong to another run
+// by now.
 var errRunEnded = errors.New("the run has ended; nothing is saved any more")
 
 // SaveFailedError says that the run was ended because too many saves failed in

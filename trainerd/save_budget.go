@@ -2,10 +2,9 @@ package trainerd
 
 import "time"
 
-// SaveBudget limits the time spent saving and the time that a crash may cost.
-// If it cannot meet both limits, the second wins: a save is made. But before a
-// save by the clock the training has had at least as long for its steps as they
-// had to wait for the last save.
+// SaveBudget limits the time spent saving and the time that a crash may cost. If it cannot meet
+// both limits, the second wins: a save is made. But before a timed save the training gets at least
+// as much time for its steps as they had to wait for the last save.
 type SaveBudget struct {
 	// MaxShare is the largest share of the time that may be spent writing
 	// checkpoints, such as 0.05 for a twentieth. Zero means no limit.
@@ -34,7 +33,7 @@ func (b SaveBudget) Pause(every, took time.Duration) time.Duration {
 	return pause
 }
 
-// spacing returns how far apart saves have to be for MaxShare.
+// spacing returns the time between saves that MaxShare requires.
 func (b SaveBudget) spacing(took time.Duration) time.Duration {
 	if b.MaxShare <= 0 {
 		return 0
@@ -48,8 +47,8 @@ func (b SaveBudget) Allows(since, took time.Duration) bool {
 	return since >= b.spacing(took) || b.MaxRisk > 0 && since >= b.MaxRisk-took
 }
 
-// LeastRisk returns the smallest MaxRisk that can be kept if a save takes took, and
-// steps have to wait for held of that. It reports whether b's can.
+// LeastRisk returns the smallest MaxRisk that can be kept if a save takes took, and steps have to
+// wait for held of that. It reports whether b's MaxRisk can be kept.
 func (b SaveBudget) LeastRisk(took, held time.Duration) (least time.Duration, kept bool) {
 	least = 2*took - held // from a save to the end of the next, which begins as soon as it may
 	return least, b.MaxRisk <= 0 || b.MaxRisk >= least

@@ -88,7 +88,7 @@ func (sv *Supervisor) startSummaryOp(r *run, every time.Duration) {
 	sv.Loop("summary service", every, s.tick)
 }
 
-// summaryService writes what the summary op gives.
+// summaryService writes the results of the summary op.
 type summaryService struct {
 	run    *run
 	last   int64              // step of the last summary
@@ -101,9 +101,9 @@ func (s *summaryService) tick(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("summary op %v: %w", s.run.plan.summary, err)
 	}
-	// Where nothing has happened, a second point at the step says nothing. After
-	// a restart the restored step has its point from the run before. A step that
-	// was set back is another one.
+	// If nothing has happened, a second point at the step is useless. After a restart the previous
+	// run has written the point of the restored step. A step that was set back counts as another
+	// one.
 	if s.run.plan.globalStep != "" && step == s.last && s.values.Compare(ctx) != checkpoint.Changed {
 		return nil
 	}
@@ -115,8 +115,8 @@ func (s *summaryService) tick(ctx context.Context) error {
 	return s.run.addSummary(ctx, summary, step)
 }
 
-// compute runs the summary op. With nodes it also reads the step in the same
-// step of the session, if a run can give it.
+// compute runs the summary op. With nodes it also fetches the global step in the same call of the
+// session, if possible.
 func (s *summaryService) compute(ctx context.Context) (out []*ckptfmt.Tensor, step int64, err error) {
 	p := s.run.plan
 	if p.summary.fn == nil && p.stepTensor != "" {

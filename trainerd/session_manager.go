@@ -99,7 +99,7 @@ type SessionManager struct {
 	Logger *slog.Logger
 }
 
-// Prepared says how a session was prepared.
+// Prepared describes how a session was prepared.
 type Prepared struct {
 	// Restored is the prefix of the checkpoint that the model was restored
 	// from, or "" if it was initialised.

@@ -46,8 +46,8 @@ func (m *SessionManager) restoreOrInit(ctx context.Context, sess session.Session
 	return prepared, m.init(ctx, sess)
 }
 
-// takeOver makes the Saver look after the checkpoints of an adopted model, and returns the
-// newest, "" for none.
+// takeOver makes the Saver manage the checkpoints of an adopted model, and returns the newest, or
+// "" if there is none.
 func (m *SessionManager) takeOver() (newest string, err error) {
 	if m.Saver == nil || m.CheckpointDir == "" {
 		return "", nil
@@ -64,10 +64,9 @@ func (m *SessionManager) takeOver() (newest string, err error) {
 	return newest, nil
 }
 
-// adopt reports whether the model that the session has is to be kept, and makes
-// it ready. What a process has for itself may be gone, with the server that
-// held it, while the model is alive on others: it is made again before the
-// model is judged.
+// adopt reports whether the session's model is to be kept, and makes it ready. This process's own
+// state may be gone with the server that held it, while the model is alive on others, so it is
+// initialised again before the model is judged.
 func (m *SessionManager) adopt(ctx context.Context, sess session.Session) (bool, error) {
 	if m.Adopt == nil {
 		return false, nil
@@ -118,8 +117,8 @@ func (m *SessionManager) restore(ctx context.Context, sess session.Session) (*Pr
 	return m.restoreFound(ctx, sess, found)
 }
 
-// find looks for checkpoints. Where the file that names the current one cannot be
-// read, none is taken for it.
+// find looks for checkpoints. If the file that names the current one cannot be read, it fails, and
+// does not choose another.
 func (m *SessionManager) find() (*checkpoint.Found, error) {
 	found, err := m.Saver.Find(m.CheckpointDir, m.checkpointBasename())
 	if err != nil && ckptdir.IsUnreadable(err) {
@@ -146,9 +145,9 @@ func (m *SessionManager) awaitCheckpoint(ctx context.Context) (*checkpoint.Found
 	}
 }
 
-// restoreFound tries the checkpoints in order. One that is damaged or missing
-// is skipped; one of a different model is not, for the older ones are of
-// that model too, nor is one that cannot be read, for it may be intact.
+// restoreFound tries the checkpoints in order. It skips one that is damaged or missing, but not one
+// of a different model, because the older ones are of that model too, nor one that cannot be read,
+// because it may be intact.
 func (m *SessionManager) restoreFound(ctx context.Context, sess session.Session, found *checkpoint.Found) (*Prepared, error) {
 	prepared := new(Prepared)
 	log := logging.OrDiscard(m.Logger)
@@ -176,9 +175,8 @@ func (m *SessionManager) restoreFound(ctx context.Context, sess session.Session,
 	return nil, &checkpoint.NoIntactError{Dir: m.CheckpointDir, Tried: prepared.Damaged, Newer: found.Newer, State: found.State}
 }
 
-// restoreOne restores a checkpoint. One that is neither damaged nor missing is
-// given a second chance: the reason may have been a disk that was late, or too
-// many open files.
+// restoreOne restores a checkpoint. If that fails although it is neither damaged nor missing, it is
+// tried again: the reason may have been a slow disk, or too many open files.
 func (m *SessionManager) restoreOne(ctx context.Context, sess session.Session, prefix string) error {
 	err := m.load(ctx, sess, prefix)
 	var bad *checkpoint.Error

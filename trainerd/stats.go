@@ -110,7 +110,7 @@ func (l *runStats) preparing() {
 	l.enter(&l.a.preparing)
 }
 
-// prepared describes what a session begins with.
+// prepared records how a session begins.
 func (l *runStats) prepared(p *Prepared, step int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,12 +146,12 @@ func (l *runStats) rewinding() {
 	l.begin(&l.a.replaced)
 }
 
-// stopped notes who has asked for the end of the training.
+// stopped records who requested the end of the training.
 func (l *runStats) stopped(by string) {
 	l.update(func(a *runCounts) { a.outcome, a.stoppedBy = report.Stopped, by })
 }
 
-// closed notes how a session came to its end.
+// closed records how a session ended.
 func (l *runStats) closed(err error) {
 	l.update(func(a *runCounts) {
 		switch {
@@ -163,7 +163,7 @@ func (l *runStats) closed(err error) {
 	})
 }
 
-// ended notes how far a session came.
+// ended records which step a session reached.
 func (l *runStats) ended(step int64) {
 	l.update(func(a *runCounts) {
 		if step > a.lastStep {

@@ -14,17 +14,17 @@ import (
 // counts several steps, including a multiple of SaveModelSteps, the checkpoint
 // is taken at that call.
 //
-// A training whose session counts its steps need not call it: if there are
-// hooks, or SaveModelSteps is set, a call of the session that has changed the
-// step does so; the first one is counted at the next call. For that the step is
-// read after each call, until the training first calls StepDone itself.
+// A training whose session counts its steps need not call it: if there are hooks, or SaveModelSteps
+// is set, each call of the session that changes the step does so; the first step is counted at the
+// next call. For that the step is read after each call, until the training first calls StepDone
+// itself.
 //
 // If the previous checkpoint is still being written, StepDone waits for it.
 //
-// Summaries of a step belong before its StepDone: a save by the clock of that step waits
-// until its hooks have returned, for a run that continues from there does not make them
-// again. It waits no longer than 10 s, nor when the training calls its session
-// again, or StepContext.
+// Write the summaries of a step before its StepDone: a run that resumes from a checkpoint of that
+// step does not make them again, so a timed save of the step waits until its hooks have returned.
+// It waits no longer than 10 s, and only until the training calls its session, or StepContext,
+// again.
 //
 // The training should return its error, which may come from a hook. A step at
 // which a hook fails is not saved.
@@ -73,9 +73,9 @@ type stepScope struct {
 
 type stepScopeKey struct{}
 
-// trainContext returns the context of the training: it has the values of ctx
-// and is done once a stop is asked for. A step that is under way by then may
-// still take the grace period. Each that begins is noted in p.
+// trainContext returns the context of the training: it has the values of ctx and is done once a
+// stop is requested. A step in progress by then may still take the grace period. The beginning of
+// each step is recorded in p.
 func trainContext(ctx context.Context, c *coord.Coordinator, grace time.Duration, p *points) (context.Context, context.CancelFunc) {
 	scope := &stepScope{points: p}
 	steps, cancelSteps := context.WithCancel(context.WithoutCancel(ctx))
@@ -93,11 +93,10 @@ func trainContext(ctx context.Context, c *coord.Coordinator, grace time.Duration
 	}
 }
 
-// StepContext returns the context for one step of a training, made from the
-// context that the training got, or from one derived from it. A stop requested
-// during the step does not interrupt it: half a step would leave the model in
-// a state that no undisturbed run ever has. It ends with the grace
-// period, or when ctx ends for another reason.
+// StepContext returns the context for one step of a training, derived from the context that the
+// training got. A stop requested during the step does not interrupt it: half a step would leave the
+// model in a state that no undisturbed run ever has. It ends with the grace period, or when ctx
+// ends for another reason.
 //
 // The session passed to a training already applies StepContext. cancel must be
 // called when the step has ended.
@@ -108,7 +107,8 @@ func StepContext(ctx context.Context) (step context.Context, cancel context.Canc
 	return stepContext(ctx)
 }
 
-// stepContext is StepContext for a call that may be that of a hook, which belongs to the step before.
+// stepContext is StepContext for a call that may come from a hook, and then belongs to the previous
+// step.
 func stepContext(ctx context.Context) (step context.Context, cancel context.CancelFunc) {
 	scope, ok := ctx.Value(stepScopeKey{}).(*stepScope)
 	switch {
@@ -120,7 +120,7 @@ func stepContext(ctx context.Context) (step context.Context, cancel context.Canc
 	return scope.shield(ctx)
 }
 
-// shield makes a step's context from one that is derived from the training's.
+// shield makes a step's context from a context derived from the training's.
 func (sc *stepScope) shield(ctx context.Context) (context.Context, context.CancelFunc) {
 	step, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	cancelDeadline := func() {}

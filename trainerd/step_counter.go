@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// stepCounter writes how many steps the training makes a second.
+// stepCounter writes how many steps the training makes per second.
 type stepCounter struct {
 	log    *slog.Logger
 	run    *run
@@ -22,9 +22,9 @@ type stepCounter struct {
 	suspected *checkpoint.Values // of the variables when they had changed and step had not
 }
 
-// suspect warns of a step that is not raised. Variables that have changed since
-// it was may do so in the middle of the next one; if they change once more, it
-// should have come. done is the step that the training had reported before step was read.
+// suspect warns if the global step does not increase. Variables that have changed since it last did
+// may have changed in the middle of the next step; if they change once more, the step should have
+// increased. done is the step that the training had reported before step was read.
 func (c *stepCounter) suspect(ctx context.Context, step, done int64, values *checkpoint.Values) {
 	switch {
 	case step < done, c.suspected != nil && c.suspected.Compare(ctx) == checkpoint.Changed:
@@ -34,9 +34,9 @@ func (c *stepCounter) suspect(ctx context.Context, step, done int64, values *che
 	}
 }
 
-// tick writes the rate since the last point. The first tick only looks at the
-// clock: TensorFlow writes a point there that says nothing. While no step ends
-// there is no point either, and the next one covers the whole time.
+// tick writes the rate since the last point. The first tick only reads the clock, where TensorFlow
+// writes a meaningless point. While no step ends there is no point either, and the next point
+// covers the whole time.
 func (c *stepCounter) tick(ctx context.Context) error {
 	values, made, done := c.run.values(ctx), c.run.stepsMade.Load(), c.run.stepsDone.Load()
 	step, err := session.ReadStep(ctx, c.run.sess, c.run.plan.globalStep)
@@ -61,8 +61,8 @@ func (c *stepCounter) tick(ctx context.Context) error {
 	return c.run.events.AddScalar(ctx, c.run.plan.globalStep+"/sec", float64(steps)/elapsed.Seconds(), step)
 }
 
-// staleStep warns, once in a run, that the training does not raise its global
-// step. All its checkpoints then have one name, and its summaries one step.
+// staleStep warns, once in a run, that the training does not increase its global step, so that all
+// its checkpoints have one name, and all its summaries one step.
 type staleStep struct{ once sync.Once }
 
 func (s *staleStep) warn(log *slog.Logger, step int64) {

@@ -28,7 +28,7 @@ func (sv *Supervisor) RequestStop(cause error) {
 	sv.endFor(cause)
 }
 
-// endFor is RequestStop for what the run itself finds out.
+// endFor is RequestStop for causes within the run itself.
 func (sv *Supervisor) endFor(cause error) {
 	if r := sv.current(); r != nil && cause != nil && !sv.coord.EndsCleanly(cause) {
 		r.failed.Store(true)
@@ -136,8 +136,8 @@ func (sv *Supervisor) end(r *run) error {
 	return errors.Join(errs...)
 }
 
-// lastStep returns the step that the model has come to: the session's, or what
-// StepDone reported where that cannot be read any more.
+// lastStep returns the step that the model has reached: the session's, or the last one reported by
+// StepDone if the session can no longer be read.
 func (r *run) lastStep() int64 {
 	if r.prepared == nil || r.plan.globalStep == "" {
 		return session.NoStep
@@ -150,13 +150,13 @@ func (r *run) lastStep() int64 {
 	return r.stepsDone.Load()
 }
 
-// await calls f, and the log says what it waits for while that takes long.
+// await calls f, and logs what it waits for if that takes long.
 func (sv *Supervisor) await(what string, f func() error) error {
 	return logging.Await(sv.log().Warn, what, f)
 }
 
-// awaitTraining has the log say, once a stop is requested, that the training has not
-// returned yet, until end is called.
+// awaitTraining logs, from the stop request until end is called, that the training has not returned
+// yet.
 func (sv *Supervisor) awaitTraining() (end func()) {
 	waiting := make(chan func(), 1)
 	unlink := context.AfterFunc(sv.coord.Context(), func() {
@@ -172,7 +172,7 @@ func (sv *Supervisor) awaitTraining() (end func()) {
 // finalAttempts is how often the final save is tried: there is no later tick.
 const finalAttempts = 3
 
-// lastWord is how long a final save that was asked to give up may take to do so.
+// lastWord is how long a cancelled final save may take to return.
 const lastWord = time.Second
 
 // saveGrace returns how long a save may take once a stop was requested, and
@@ -184,8 +184,8 @@ func (sv *Supervisor) saveGrace() (time.Duration, bool) {
 	return max(sv.stopGrace(), 10*sv.stats.longestSave()), true
 }
 
-// awaitSave waits for a save under way, and reports whether there is none any
-// more. The error says that it waits for the session.
+// awaitSave waits for the save in progress, and reports whether it has ended. The error says that
+// it waits for the session.
 func (sv *Supervisor) awaitSave(c *checkpointer) (idle bool, err error) {
 	if c == nil {
 		return true, nil
@@ -205,8 +205,8 @@ func (sv *Supervisor) awaitSave(c *checkpointer) (idle bool, err error) {
 	return true, save.Wait()
 }
 
-// endsWithin waits for a save for a grace period, which begins once more when the session
-// has answered: only then the disk has its turn.
+// endsWithin waits for a save for a grace period, which starts over when the session has answered,
+// because only then the writing to the disk begins.
 func (c *checkpointer) endsWithin(grace time.Duration, save *coord.Detached) bool {
 	if save.DoneWithin(grace) {
 		return true
@@ -246,7 +246,7 @@ func (sv *Supervisor) finalSave(r *run, cause error) error {
 	return nil
 }
 
-// late is why a save is given up after a grace period.
+// late is the error of a save that is given up after a grace period.
 func (c *checkpointer) late(grace time.Duration) error {
 	if err := c.unanswered(grace); err != nil {
 		return err
@@ -266,9 +266,9 @@ func (c *checkpointer) unanswered(grace time.Duration) error {
 	return &session.OpError{Code: tfpb.Code_UNAVAILABLE, Message: fmt.Sprintf("the session has not answered for %v", grace)}
 }
 
-// lastFiles closes the events file and writes the report of a run that ends
-// with cause. A disk that hangs does not keep the run from ending here either;
-// where a save hangs already, there is little to wait for.
+// lastFiles closes the events file and writes the report of a run that ends with cause. A disk that
+// hangs does not keep the run from ending here either; if a save already hangs, it waits only
+// briefly.
 func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
 	defer logging.Waiting(sv.log().Warn, "the events file and the report")()
 	files := coord.Detach("events file and report", func() error {

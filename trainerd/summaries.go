@@ -15,10 +15,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// SummaryComputed writes a summary made by the training, at any step: a
-// *tfpb.Summary, or the result of fetching a summary op, which is an encoded one
-// as a *ckptfmt.Tensor, string or []byte; several tensors are one summary.
-// [session.NoStep] means the current global step, or 0 if there is none.
+// SummaryComputed writes a summary made by the training, at any step: a *tfpb.Summary, or an
+// encoded one as a *ckptfmt.Tensor (the result of fetching a summary op), string or []byte; several
+// tensors are one summary. [session.NoStep] means the current global step, or 0 if there is none.
 //
 // A full disk is not an error here, because it must not end the training. The
 // summary is dropped, and the log says so.
@@ -76,7 +75,7 @@ func (sv *Supervisor) Writer() *tfevents.FileWriter {
 	return r.writer
 }
 
-// summaryOf returns a summary in any of the forms that SummaryComputed takes.
+// summaryOf returns the summary from any of the forms that SummaryComputed accepts.
 func summaryOf(v any) (*tfpb.Summary, error) {
 	switch v := v.(type) {
 	case *tfpb.Summary:
@@ -93,7 +92,7 @@ func summaryOf(v any) (*tfpb.Summary, error) {
 	return nil, fmt.Errorf("SummaryComputed: %T is not a summary; want a *tfpb.Summary, or an encoded one as *ckptfmt.Tensor, string or []byte", v)
 }
 
-// parseSummaries merges the serialised Summary messages that an op gave.
+// parseSummaries merges the serialised Summary messages that an op returned.
 func parseSummaries(out []*ckptfmt.Tensor) (*tfpb.Summary, error) {
 	merged := new(tfpb.Summary)
 	for _, t := range out {

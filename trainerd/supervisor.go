@@ -45,8 +45,8 @@ const (
 // The methods are safe for concurrent use. A Supervisor may be used for several
 // runs, one after another.
 type Supervisor struct {
-	// MetaGraph is the graph to train, with the collections that defaults are
-	// taken from. Nil for a program without a graph.
+	// MetaGraph is the graph to train, whose collections provide defaults. Nil for a program without
+	// a graph.
 	MetaGraph *tfpb.MetaGraphDef
 	// Open makes the session that runs MetaGraph at Master, usually target.Open.
 	// If the graph lacks a saver, init op, local init op, ready op or summary op,
@@ -62,9 +62,9 @@ type Supervisor struct {
 
 	// Logdir is where checkpoints and events go. Without it, none are written.
 	Logdir string
-	// NonChief makes this process a worker: it waits until the chief has made
-	// the model ready, and writes nothing. Its session must be one that it shares with
-	// the chief, as on a server: [variables.Variables] are those of one process.
+	// NonChief makes this process a worker: it waits until the chief has made the model ready, and
+	// writes nothing. It must share its session with the chief, as on a server;
+	// [variables.Variables] belong to one process.
 	NonChief bool
 
 	// InitOp initialises a model for which there is no checkpoint, fed with
@@ -121,13 +121,13 @@ type Supervisor struct {
 	// OnSave, if not nil, is called after each checkpoint is durable, within the
 	// save: it must not call Save.
 	OnSave func(SavedCheckpoint)
-	// OnRelock, if not nil, is called when the lock file was deleted during the run, as a
-	// rule with all else in the logdir, and the logdir has been locked again: for files
-	// that the program keeps in it. It may be called within a save.
+	// OnRelock, if not nil, is called when the lock file was deleted during the run, usually with
+	// everything else in the logdir, and the logdir has been locked again. It can restore files that
+	// the program keeps there. It may be called within a save.
 	OnRelock func()
-	// FlushSummaries, if not nil, has the session write the points that it keeps: of the
-	// graph's own summary writers. It is called when the variables of a checkpoint are
-	// copied, before that is durable, so that a run that continues there lacks no point.
+	// FlushSummaries, if not nil, makes the session write the points that the graph's own summary
+	// writers still hold. It is called when the variables of a checkpoint are copied, before the
+	// checkpoint is durable, so that a run that resumes there lacks no point.
 	FlushSummaries func(ctx context.Context, s session.Session)
 	// Listeners are called before and after each save, and may end the run.
 	Listeners []CheckpointListener
@@ -203,9 +203,8 @@ type Supervisor struct {
 
 	busy atomic.Bool         // from the preparation to the end of all sessions of a run
 	run  atomic.Pointer[run] // the current run, nil before the first
-	// stopAsked says that RequestStop asked for a clean end, which may have been
-	// when a session that was lost had stopped the coordinator already. Then
-	// there is to be no other session.
+	// stopAsked says that RequestStop requested a clean end, possibly after a lost session had
+	// already stopped the coordinator. Then there must be no other session.
 	stopAsked atomic.Bool
 	riskTold  atomic.Bool          // the log has that SaveBudget.MaxRisk cannot be kept
 	mu        sync.Mutex           // guards SaveModelEvery once a run has begun
@@ -271,7 +270,7 @@ func (sv *Supervisor) check() error {
 	)
 }
 
-// errNoRun is what methods return that need a session, before one is prepared.
+// errNoRun is returned by methods that need a session, before one is prepared.
 var errNoRun = errors.New("the supervisor has no session; call Run or PrepareOrWaitForSession first")
 
 // Settings are the options of a [Supervisor] with the defaults filled in, like

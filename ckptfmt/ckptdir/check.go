@@ -99,8 +99,8 @@ func (c *candidate) problems(all map[string]*candidate, name string) []Problem {
 	return found
 }
 
-// orphans returns the files of a checkpoint that is not one. The MetaGraph of a
-// sharded V1 checkpoint has a name of its own.
+// orphans returns the files of an incomplete checkpoint. The MetaGraph of a sharded V1 checkpoint
+// has a separate name.
 func (c *candidate) orphans(all map[string]*candidate, name string) []Problem {
 	for other, o := range all {
 		if base, _, sharded := strings.Cut(other, layout.ShardMark); sharded && o.main && base == name {
@@ -116,8 +116,8 @@ func (c *candidate) orphans(all map[string]*candidate, name string) []Problem {
 	return found
 }
 
-// stateProblems returns what is wrong with the state file of a directory. That
-// there is none is not.
+// stateProblems returns what is wrong with the state file of a directory. A missing file is not a
+// problem.
 func stateProblems(dir string) []Problem {
 	file := statePath(dir, "")
 	s, err := ReadState(dir, nil)

@@ -202,8 +202,8 @@ func (c *candidate) add(file string, info fs.FileInfo, main bool) {
 	c.main = true
 }
 
-// setTime sets when the checkpoint was saved; the zero time is not known from the
-// state file. What the file system says changes with every copy.
+// setTime sets when the checkpoint was saved; a zero stamp means that the state file does not say.
+// The file system's time changes with every copy.
 func (c *candidate) setTime(stamp time.Time) {
 	if stamp.IsZero() && slices.Contains(c.Files, manifest.Name(c.Prefix)) {
 		if m, err := manifest.Read(c.Prefix); err == nil {

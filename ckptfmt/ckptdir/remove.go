@@ -56,7 +56,7 @@ func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// namesCurrent reports whether one of the prefixes is that of the current checkpoint.
+// namesCurrent reports whether one of the prefixes is the current checkpoint's.
 func namesCurrent(dir string, prefixes []string) bool {
 	s, err := rawState(dir)
 	if err != nil {
@@ -102,8 +102,8 @@ func Forget(prefix string, o *ckptfmt.FileOptions) error {
 	return forget(filepath.Dir(prefix), []string{prefix}, atomicfile.OrOS(o.FileSystem()))
 }
 
-// forget takes checkpoints out of the state file of their directory. The other
-// paths stay as they are written there.
+// forget removes checkpoints from the state file of their directory. The other paths stay as they
+// are written there.
 func forget(dir string, prefixes []string, fsys ckptfmt.FS) error {
 	s, err := rawState(dir)
 	if IsNoState(err) {
@@ -129,8 +129,8 @@ func forget(dir string, prefixes []string, fsys ckptfmt.FS) error {
 	return atomicfile.WriteFile(fsys, statePath(dir, ""), FormatState(s))
 }
 
-// samePaths returns a function that reports whether a path in the state file of dir is
-// that of one of prefixes.
+// samePaths returns a function that reports whether a path in the state file of dir is the same as
+// one of prefixes.
 func samePaths(dir string, prefixes ...string) (func(string) bool, error) {
 	wanted := make(map[string]bool, len(prefixes))
 	for _, prefix := range prefixes {
@@ -146,8 +146,8 @@ func samePaths(dir string, prefixes ...string) (func(string) bool, error) {
 	}, nil
 }
 
-// dropPaths removes paths with their timestamps, and puts the last of the
-// others the current one where that is needed.
+// dropPaths removes paths with their timestamps, and makes the last of the others the current one
+// if that is needed.
 func dropPaths(s *tfpb.CheckpointState, gone func(string) bool) {
 	stamps := s.AllModelCheckpointTimestamps
 	stamped := len(stamps) == len(s.AllModelCheckpointPaths)

@@ -14,8 +14,8 @@ var simpleEscapes = map[byte]byte{
 	'\\': '\\', '\'': '\'', '"': '"',
 }
 
-// appendUnescaped appends the bytes that the inside of a string encodes. An
-// escape that means nothing is kept as it is written.
+// appendUnescaped appends the bytes that the inside of a string encodes. An unknown escape is kept
+// as it is written.
 func appendUnescaped(b []byte, s string) ([]byte, error) {
 	for {
 		i := strings.IndexByte(s, '\\')

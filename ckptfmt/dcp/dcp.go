@@ -7,7 +7,7 @@
 //	__0_0.distcp    pieces that rank 0 wrote, one after the other
 //	__1_0.distcp    pieces of rank 1
 //
-// The pickle holds an object of class Metadata, with dicts for attributes:
+// The pickle holds an object of class Metadata, whose attributes are dicts:
 //
 //	state_dict_metadata   name -> TensorStorageMetadata(properties.dtype, size,
 //	                              chunks [(offsets, sizes), ...])
@@ -70,11 +70,12 @@ type item struct {
 	piece piece
 }
 
-// piece is where a tensor, or a part of it, is.
+// piece is the location of a tensor, or of a part of it.
 type piece struct {
 	file         string // in the folder
 	offset, size int64
 	transformed  bool
+	lost         error // where its file is gone, or too short
 }
 
 // Open reads the metadata of a folder.
@@ -158,6 +159,9 @@ func Verify(ctx context.Context, dir string) (checks string, err error) {
 
 // openPiece opens the archive that a piece is. The file is for the caller to close.
 func (r *Reader) openPiece(p piece) (*torch.Reader, *openfile.File, error) {
+	if p.lost != nil {
+		return nil, nil, p.lost
+	}
 	name := filepath.Join(r.dir, p.file)
 	if p.transformed {
 		return nil, nil, fmt.Errorf("%w: %s: the piece at %d is compressed or otherwise transformed", ckptfmt.ErrType, name, p.offset)
@@ -182,8 +186,8 @@ func (r *Reader) item(i item) (map[string]string, error) {
 	return t.Metadata(), f.Close()
 }
 
-// readItems makes metadata of what is not a tensor. What cannot be read is left to
-// Verify.
+// readItems puts items that are not tensors into the metadata. Those that cannot be read are left
+// to Verify.
 func (r *Reader) readItems() {
 	for _, i := range r.items[:min(len(r.items), maxItems)] {
 		values, _ := r.item(i) // none of what cannot be read

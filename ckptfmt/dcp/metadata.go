@@ -35,8 +35,8 @@ var made = map[string]bool{
 	classes + "TensorProperties": true, classes + "StorageMeta": true,
 }
 
-// called are what it calls. All but torch.Size say nothing of tensors: a layout, an
-// order in memory, a path.
+// called are the globals that it calls. All except torch.Size say nothing about tensors: a layout,
+// a memory format, a path.
 var called = map[string]bool{
 	torchSize: true, "torch.serialization._get_layout": true, classes + "_MEM_FORMAT_ENCODING": true,
 	"pathlib.PosixPath": true, "pathlib.PurePosixPath": true, "pathlib.WindowsPath": true,
@@ -69,7 +69,7 @@ var rules = pickle.Rules{
 	},
 }
 
-// chunk is a part of a tensor, and where it is.
+// chunk is a part of a tensor, with its location.
 type chunk struct {
 	offsets, sizes []int64
 	piece          piece
@@ -164,7 +164,7 @@ func stateOf(v any, class string) *pickle.Dict {
 	return d
 }
 
-// field returns an attribute, nil where there is none.
+// field returns an attribute, or nil if there is none.
 func field(d *pickle.Dict, name string) any {
 	if d == nil {
 		return nil
@@ -212,13 +212,14 @@ func (p *parser) readPieces(v any) error {
 			}
 			at = fmt.Sprint(offsets)
 		}
-		if err := p.checkPlace(name, file, offset, size); err != nil {
+		lost, err := p.checkPlace(name, file, offset, size)
+		if err != nil {
 			return err
 		}
 		if p.pieces[name] == nil {
 			p.pieces[name] = make(map[string]piece)
 		}
-		p.pieces[name][at] = piece{file, offset, size, field(info, "transform_descriptors") != nil}
+		p.pieces[name][at] = piece{file, offset, size, field(info, "transform_descriptors") != nil, lost}
 	}
 	return nil
 }
@@ -226,10 +227,11 @@ func (p *parser) readPieces(v any) error {
 // gone is the size of a file that is missing.
 const gone = -1
 
-// checkPlace insists that a piece is within a file of the folder, unless that is missing.
-func (p *parser) checkPlace(name, file string, offset, size int64) error {
+// checkPlace insists that a piece is in a file of the folder. Where that is missing or too short, the piece
+// is lost, and hinders no other.
+func (p *parser) checkPlace(name, file string, offset, size int64) (lost, err error) {
 	if !filepath.IsLocal(file) || strings.ContainsAny(file, `/\`) || file == "." {
-		return p.corrupt(name, fmt.Errorf("%q is not a file of the folder", file))
+		return nil, p.corrupt(name, fmt.Errorf("%q is not a file of the folder", file))
 	}
 	have, ok := p.sizes[file]
 	if !ok {
@@ -240,17 +242,17 @@ func (p *parser) checkPlace(name, file string, offset, size int64) error {
 		case errors.Is(err, fs.ErrNotExist):
 			have = gone
 		default:
-			return fmt.Errorf("%s: tensor %q: %w", p.name, name, err)
+			return nil, fmt.Errorf("%s: tensor %q: %w", p.name, name, err)
 		}
 		p.sizes[file] = have
 	}
-	if have == gone {
-		return nil // what is in other files is there
+	switch {
+	case have == gone:
+		return &ckptfmt.CorruptError{Name: filepath.Join(p.r.dir, file), Part: "file", Err: fs.ErrNotExist}, nil
+	case size > have || offset > have-size:
+		return p.corrupt(name, fmt.Errorf("it has %d bytes at %d of %s, which has %d", size, offset, file, have)), nil
 	}
-	if size > have || offset > have-size {
-		return p.corrupt(name, fmt.Errorf("it has %d bytes at %d of %s, which has %d", size, offset, file, have))
-	}
-	return nil
+	return nil, nil
 }
 
 // entry reads a tensor, or something else that was saved.
@@ -276,8 +278,8 @@ func (p *parser) entry(name string, v any) error {
 	}
 	list := make([]ckptfmt.Part, len(t.chunks))
 	for i, c := range t.chunks {
-		if p.sizes[c.piece.file] == gone {
-			p.r.parts = append(p.r.parts, t.whole(&ckptfmt.CorruptError{Name: filepath.Join(p.r.dir, c.piece.file), Part: "file", Err: fs.ErrNotExist}))
+		if c.piece.lost != nil {
+			p.r.parts = append(p.r.parts, t.whole(c.piece.lost))
 			return nil
 		}
 		list[i] = p.r.slice(t, c)

@@ -86,7 +86,7 @@ func Tensors(ctx context.Context, r ckptfmt.Reader, take func(name string) bool)
 	}
 }
 
-// result is what a worker makes; done is closed when it has.
+// result is the result of a worker; done is closed when it is there.
 type result struct {
 	tensor Tensor
 	err    error

@@ -207,7 +207,7 @@ func (r *Reader) Files() []string {
 	return []string{r.Path}
 }
 
-// Notes say what is odd about the files, and no damage.
+// Notes returns what is odd about the files without being damage.
 func (r *Reader) Notes() []string {
 	if s, ok := r.tensors.(*sharded); ok {
 		return s.notes()
@@ -224,7 +224,7 @@ func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 	return nil, nil
 }
 
-// Keras returns what has read a file of Keras, nil for any other.
+// Keras returns the reader of a Keras file, or nil for any other.
 func (r *Reader) Keras() *keras.Reader {
 	k, _ := r.tensors.(*keras.Reader)
 	return k
@@ -260,7 +260,7 @@ var openers = map[Kind]func(name string) (ckptfmt.TensorFile, error){
 	DCP:         opener(dcp.Open),
 
 	TorchSharded: opener(openTorchShards), KerasSharded: opener(keras.OpenSharded),
-	// The package distinguishes the layouts by what is in the file.
+	// The package distinguishes the layouts by the file's contents.
 	HDF5: opener(keras.Open), Keras: opener(keras.Open), KerasWeights: opener(keras.Open), KerasLegacy: opener(keras.Open),
 }
 

@@ -29,7 +29,8 @@ type sharded struct {
 	totalSize int64 // as the index has it, -1 where it does not
 }
 
-// place is where a tensor is: in a list of a file, or of those of files that are gone.
+// place is where a tensor is: in the list of a file, or in the list of tensors whose files are
+// missing.
 type place struct {
 	list ckptfmt.PartList
 	at   int
@@ -63,8 +64,8 @@ func openShards(name string, lists bool, open func(name string) (ckptfmt.TensorF
 	return s, nil
 }
 
-// openFiles opens the files in the order of their names. The tensors of one that is gone
-// say so, and hinder no other; a tensor that the index leaves out is there all the same.
+// openFiles opens the files in the order of their names. The tensors of one that is gone or
+// damaged say so, and hinder no other; a tensor that the index leaves out is there all the same.
 func (s *sharded) openFiles(index *shardindex.Index, open func(name string) (ckptfmt.TensorFile, error)) error {
 	var found []place
 	var files []string // of each
@@ -73,6 +74,10 @@ func (s *sharded) openFiles(index *shardindex.Index, open func(name string) (ckp
 		r, err := open(index.Path(file))
 		if errors.Is(err, fs.ErrNotExist) {
 			gone[file] = index.Corrupt(err)
+			continue
+		}
+		if errors.As(err, new(*ckptfmt.CorruptError)) {
+			gone[file] = err
 			continue
 		}
 		if err != nil {
@@ -121,8 +126,8 @@ func (s *sharded) choose(index *shardindex.Index, found []place, files []string,
 		case isThere:
 		case len(index.Files[i]) > 0 && gone[index.Files[i][0]] != nil:
 			lost = append(lost, unreadable(name, gone[index.Files[i][0]]))
-		default:
-			return index.Missing(i)
+		default: // the file is that of another save
+			lost = append(lost, unreadable(name, index.Missing(i)))
 		}
 	}
 	for _, i := range ours {

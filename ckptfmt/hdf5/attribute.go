@@ -29,7 +29,7 @@ type owner struct {
 	list []attribute
 }
 
-// attributes reads those of an object.
+// attributes reads the attributes of an object.
 func (t *tree) attributes(list []message) ([]attribute, error) {
 	if !slices.ContainsFunc(list, func(m message) bool { return m.kind == msgAttribute || m.kind == msgAttrInfo }) {
 		return nil, nil
@@ -289,9 +289,9 @@ func (h heap) object(index int) []byte {
 	return h[at].b
 }
 
-// globalHeap reads a collection into room and objects, if these are large enough, and returns
-// its bytes, which the objects are parts of. Its head, and that of each object, takes up a
-// multiple of 8 bytes, also where lengths have fewer.
+// globalHeap reads a collection into room and objects, if these are large enough, and returns its
+// bytes, which the objects are parts of. Its head, and the head of each object, takes a multiple of
+// 8 bytes, even if lengths have fewer.
 func (s *store) globalHeap(addr int64, objects heap, room []byte) (heap, []byte, error) {
 	const headSize = 16
 	head := s.cursor(addr, int64(8+s.lengths))

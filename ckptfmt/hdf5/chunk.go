@@ -61,8 +61,8 @@ func (s *store) newGrid(d *detail) (*grid, error) {
 	return g, err
 }
 
-// arrange finds how an array counts the chunks: in row-major order, but for a
-// dimension without a limit, which is the slowest.
+// arrange finds how an array counts the chunks: in row-major order, except that a dimension without
+// a limit is the slowest.
 func (g *grid) arrange() error {
 	for i, n := range g.d.most {
 		g.order = append(g.order, i)
@@ -125,7 +125,7 @@ func (s *store) chunksInRow(g *grid) error {
 	return nil
 }
 
-// put notes a chunk by its number, of those that the shape has, in row-major order.
+// put enters a chunk under its number, in row-major order among the chunks that the shape has.
 func (g *grid) put(number int64, c chunk) error {
 	if _, twice := g.chunks[number]; twice {
 		return fmt.Errorf("chunk %d is there twice", number)

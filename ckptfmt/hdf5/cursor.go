@@ -14,7 +14,7 @@ const nowhere = -1
 
 var errShort = errors.New("it ends early")
 
-// cursor decodes a block. Its first error stays, and what is read afterwards is 0.
+// cursor decodes a block. Its first error stays, and everything read afterwards is 0.
 type cursor struct {
 	b       []byte
 	at      int
@@ -29,7 +29,7 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
-// refuse is fail of what is intact, but not supported.
+// refuse is fail for something intact that is not supported.
 func (c *cursor) refuse(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%w: %w", ckptfmt.ErrType, fmt.Errorf(format, args...))

@@ -56,8 +56,8 @@ func (r *Reader) detail(d *dataset) (*detail, error) {
 	return x, nil
 }
 
-// parse takes a dataset from its messages. Damage is a located error; what is
-// only not supported is one matching ckptfmt.ErrType.
+// parse takes a dataset from its messages. Damage is a located error; for a merely unsupported
+// dataset the error matches ckptfmt.ErrType.
 func (d *detail) parse(s *store, list []message) error {
 	var unsupported error
 	for i := range list {
@@ -95,7 +95,7 @@ func (d *detail) parse(s *store, list []message) error {
 	return d.check(s)
 }
 
-// check insists that what the messages say agrees.
+// check checks that the messages agree with each other.
 func (d *detail) check(s *store) error {
 	damaged := func(format string, args ...any) error { return s.corrupt(d.at, "dataset", fmt.Errorf(format, args...)) }
 	n, err := dtype.NumElements(d.shape)

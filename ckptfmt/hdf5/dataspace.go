@@ -75,7 +75,7 @@ func (c *cursor) most() int64 {
 	return unlimited
 }
 
-// filter is a step of what was done to a chunk when it was written.
+// filter is one of the transformations of a chunk when it was written.
 type filter struct {
 	id   int
 	name string
@@ -139,7 +139,7 @@ type layout struct {
 	mask   uint32  // of a single chunk
 }
 
-// layout decodes the message of that name. What is not supported matches ckptfmt.ErrType.
+// layout decodes the layout message. The error for an unsupported one matches ckptfmt.ErrType.
 func (c *cursor) layout() layout {
 	var l layout
 	version := c.version("a layout", 3, 5)

@@ -57,7 +57,7 @@ func (t *datatype) foreign() string {
 	return names[t.class]
 }
 
-// noType is that of what is not a dataset of this file.
+// noType is the type of objects that are not datasets of this file.
 var noType = new(datatype)
 
 // datatype decodes a type, or returns the one that was decoded of the same bytes.
@@ -225,8 +225,7 @@ func (t *datatype) complex(c *cursor, version, n, depth int) {
 	}
 }
 
-// enum takes an enumeration for its numbers, but for the bools of h5py: FALSE is
-// 0, TRUE is 1.
+// enum treats an enumeration as its numbers, except h5py's bools: FALSE is 0, TRUE is 1.
 func (t *datatype) enum(c *cursor, version, n, depth int) {
 	base := c.datatype(depth + 1)
 	var names []string

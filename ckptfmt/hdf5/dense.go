@@ -331,7 +331,7 @@ func (h *fractalHeap) childrenOf(at int64, rows int) ([]int64, error) {
 	return list, nil
 }
 
-// rowsFor returns the rows of an indirect block that has so many bytes under it.
+// rowsFor returns the number of rows of an indirect block with the given number of bytes below it.
 func (h *fractalHeap) rowsFor(size int64) int {
 	return bits.Len64(uint64(size)) - bits.Len64(uint64(h.start*int64(h.width))) + 1
 }

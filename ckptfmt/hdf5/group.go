@@ -18,7 +18,7 @@ type link struct {
 	external bool   // it is in another file
 }
 
-// members is where the links of a group are. Those of a large one are read in parts, by
+// members is where the links of a group are. The links of a large group are read in parts, by
 // several goroutines.
 type members struct {
 	links []link  // in its header
@@ -29,7 +29,7 @@ type members struct {
 	heap  *fractalHeap // for these
 }
 
-// members finds the links of an object, and returns false for what is not a group.
+// members finds the links of an object, and returns false if it is not a group.
 func (t *tree) members(list []message) (g members, isGroup bool, err error) {
 	if m, ok := find(list, msgSymbolTable); ok {
 		g, err = t.oldGroup(m)
@@ -211,7 +211,7 @@ const symbolScratch = 16
 // softLink is the kind of an entry that is a name for a path.
 const softLink = 2
 
-// oldGroup finds those of a group of the old kind: a tree of names, which are in a heap.
+// oldGroup finds the links of a group of the old kind: a tree of names, which are in a heap.
 func (t *tree) oldGroup(m *message) (g members, err error) {
 	s := t.s
 	c := s.over(m.body)
@@ -267,8 +267,8 @@ func (s *store) localHeap(addr int64) ([]byte, error) {
 	return b, nil // the names are parts of it
 }
 
-// names reads the bytes of a heap. Those of a large group are left in a mapped file: few links
-// are looked at a second time.
+// names reads the bytes of a heap. Those of a large group stay in a mapped file, because few links
+// are used a second time.
 func (s *store) names(at, size int64) ([]byte, error) {
 	if err := s.claim(at, size); err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ type message struct {
 	body   []byte
 }
 
-// walked is header of the object that is walked to: the messages are those of the one
-// before it no longer, and those of a dataset are valid until the next read.
+// walked is header for the object that the walk has reached: it invalidates the previous object's
+// messages, and a dataset's are valid until the next read.
 func (s *store) walked(addr int64) ([]message, error) {
 	list, err := s.headerInto(s.messages[:0], addr)
 	s.messages = list
@@ -281,8 +281,7 @@ func (s *store) superblock2(c *cursor) int64 {
 	return root
 }
 
-// relocate takes the address from which all others count. It may be that of the
-// superblock, or 0.
+// relocate sets the address from which all others count. It may be the superblock's, or 0.
 func (s *store) relocate(c *cursor, base int64) {
 	if base != s.base && base != 0 {
 		c.fail("addresses count from %d, the superblock is at %d", base, s.base)

@@ -23,7 +23,7 @@ type pager struct {
 	touched byte  // which keeps touch from being left out
 }
 
-// Sizes of pages: larger ones while what is asked for is in the order of the file.
+// Sizes of pages: larger ones while requests follow the order of the file.
 const (
 	leastPage = 4 << 10
 	pageSize  = 64 << 10
@@ -34,7 +34,7 @@ type page struct {
 	b  []byte
 }
 
-// from returns what a page has from an offset on, nil if that is not in it.
+// from returns the bytes of a page from an offset on, or nil if that is not in it.
 func (p *page) from(at int64) []byte {
 	if at < p.at || at-p.at >= int64(len(p.b)) {
 		return nil
@@ -71,9 +71,9 @@ func (p *pager) window(at int64) []byte {
 	return b
 }
 
-// touch has a part of a mapped file brought into the caches of the processor, all of it at once:
-// what is decoded of it is all over it, and waiting for one line after the other takes longer than
-// a copy would.
+// touch brings a part of a mapped file into the processor's caches, all of it at once: decoding
+// reads bytes all over it, and waiting for one cache line after the other takes longer than a copy
+// would.
 func (p *pager) touch(b []byte) {
 	const line = 64 // bytes, of a cache
 	sum := byte(0)

@@ -96,8 +96,8 @@ func (t *tree) toFront(i int) {
 	t.patterns[0] = p
 }
 
-// addLike adds the dataset at an address if its header is like one that was read, and
-// reports whether it is. What is damaged is not.
+// addLike adds the dataset at an address if its header is like one that was read before, and
+// reports whether it is. A damaged one is not.
 func (t *tree) addLike(at int64) bool {
 	s := t.s
 	if len(t.patterns) == 0 || s.claim(at, 1) != nil {

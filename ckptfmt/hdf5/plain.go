@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// A file of h5py may have a hundred thousand groups of the old kind, all of one form: a header
-// with one message, a tree of one node, a heap of names, a node of entries. What is here reads
-// that form where its bytes are in a page; of any other it says so, and leaves it, as it does
-// what is damaged, to the readers of all forms.
+// A file of h5py may have a hundred thousand groups of the old kind, all of one form: a header with
+// one message, a tree of one node, a heap of names, a node of entries. The functions here read that
+// form if its bytes are in a page; they report any other form, and leave it, like a damaged one, to
+// the general readers.
 
 // Wire format of blocks in a file with addresses and lengths of 8 bytes.
 const (
@@ -84,7 +84,7 @@ func (t *tree) plainLeaf(at int64) bool {
 	return child != nowhere
 }
 
-// plainSymbol appends the entry of a node that has one.
+// plainSymbol appends the entry of a node with a single entry.
 func (s *store) plainSymbol(out []link, at int64, names []byte) ([]link, bool) {
 	b := s.seen(at, 8+plainSymbol)
 	if b == nil || string(b[:len(sigSymbols)]) != sigSymbols || binary.LittleEndian.Uint16(b[plainCount:]) != 1 || binary.LittleEndian.Uint32(b[24:]) == softLink {

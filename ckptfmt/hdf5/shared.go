@@ -7,7 +7,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-// errShared says that a message is kept in a place of its own.
+// errShared says that a message is stored separately.
 var errShared = errors.New("messages that several objects share in a heap are not supported")
 
 // shared replaces messages that are kept in the header of another object, as

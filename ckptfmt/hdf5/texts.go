@@ -31,8 +31,8 @@ func (r *Reader) Texts() *Texts {
 	return &Texts{r: r, s: s}
 }
 
-// Find returns the text in an attribute of an object, until the next call; nil where there is
-// none that can be read, or several.
+// Find returns the text in an attribute of an object, valid until the next call, or nil if there is
+// no readable one, or several.
 func (t *Texts) Find(path, name string) []byte {
 	at, ok := t.r.ownerOf(path, t.at)
 	if !ok {
@@ -89,7 +89,7 @@ func newOwnerIndex(owners []owner) *ownerIndex {
 	return x
 }
 
-// find returns the slot of a path, or the free one where it would be. The index is never full.
+// find returns the slot of a path, or the free slot for it. The index is never full.
 func (x *ownerIndex) find(path string) *uint32 {
 	last := uint64(len(x.slots) - 1)
 	for h := maphash.String(x.seed, path); ; h++ {

@@ -12,7 +12,7 @@ import (
 	slabs "github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
-// tree is what a walk of a file has found.
+// tree is the result of a walk through a file.
 type tree struct {
 	s        *store
 	workers  int // 1: it is not to be divided
@@ -85,7 +85,7 @@ func (t *tree) walk(at int64, above []int64) error {
 	return t.walkGroup(&g, append(above, at))
 }
 
-// forget gives back the memory of what is left of an object.
+// forget frees the memory that an object has left.
 func (t *tree) forget(links, nodes, ids int, room []byte) {
 	t.links, t.nodes, t.ids, t.s.room = t.links[:links], t.nodes[:nodes], t.ids[:ids], room
 }
@@ -125,7 +125,7 @@ func (t *tree) walkLinks(links []link, above []int64) error {
 	return nil
 }
 
-// walkGroup walks what a group has.
+// walkGroup walks the members of a group.
 func (t *tree) walkGroup(g *members, above []int64) error {
 	if len(g.links) > 0 {
 		if err := t.walkLinks(g.links, above); err != nil {
@@ -167,8 +167,8 @@ func (t *tree) walkApart(g members, above []int64, n int) error {
 	return nil
 }
 
-// helper returns a tree for what another goroutine finds in the group that is walked to. It
-// knows what it has read of the groups before.
+// helper returns a tree for what another goroutine finds in the group that the walk has reached. It
+// keeps what it has read in earlier groups.
 func (t *tree) helper(i int) *tree {
 	if i == len(t.helpers) {
 		t.helpers = append(t.helpers, newTree(t.s, 1))
@@ -182,7 +182,7 @@ func (t *tree) helper(i int) *tree {
 // workers is how many goroutines a walk has at most.
 func workers() int { return min(runtime.GOMAXPROCS(0), 8) }
 
-// add adds a dataset. A named datatype is not a dataset; what is neither is damaged, and not left out.
+// add adds a dataset. It ignores a named datatype; anything else is damage.
 func (t *tree) add(at int64, list []message) error {
 	if _, ok := find(list, msgLayout); !ok {
 		_, isType := find(list, msgDatatype)

@@ -11,8 +11,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Attrs are attributes that are strings: by the path of a group or dataset, then by
-// name. A path without any is that of a group that may be empty.
+// Attrs are string attributes, by the path of a group or dataset, then by name. A path without
+// attributes names a group that may be empty.
 type Attrs map[string]map[string]string
 
 // Check returns an error that says why a file cannot hold a tensor, or nil if
@@ -237,7 +237,7 @@ func (f *writer) attributes(path string, messages []byte) ([]byte, int) {
 	return messages, len(names)
 }
 
-// writeGroup writes what is in a group, then the group, and returns its entry.
+// writeGroup writes the members of a group, then the group, and returns its entry.
 func (f *writer) writeGroup(path string, g *group) symbol {
 	names := make([]string, 0, len(g.groups)+len(g.data))
 	for name := range g.groups {

@@ -55,12 +55,11 @@ type DiffOptions struct {
 	Cosine bool
 }
 
-// Diff yields the tensors that differ between two checkpoints, ordered by name. The
-// object graph is compared if both have one: it is about keys, which other formats lack.
-// An error with a name concerns only that tensor; one without ends the
-// iteration. Tensors of numbers are compared a piece at a time. Those of different
-// types have no distance: bring one to the type of the other first, as with Source.Cast of
-// package rewrite. o may be nil.
+// Diff yields the tensors that differ between two checkpoints, ordered by name. The object graph is
+// compared if both have one: it is about keys, which other formats lack. An error with a name
+// concerns only that tensor; one without ends the iteration. Tensors of numbers are compared a
+// piece at a time. Tensors of different types have no distance: convert one to the type of the
+// other first, for example with Source.Cast of package rewrite. o may be nil.
 func Diff(ctx context.Context, a, b ckptfmt.Reader, o *DiffOptions) iter.Seq2[Difference, error] {
 	if o == nil {
 		o = &DiffOptions{}
@@ -102,8 +101,7 @@ func Diff(ctx context.Context, a, b ckptfmt.Reader, o *DiffOptions) iter.Seq2[Di
 	}
 }
 
-// allTensors returns what a checkpoint holds, and what is wrong with single
-// tensors of it, by name.
+// allTensors returns the tensors of a checkpoint, and the errors of single tensors, by name.
 func allTensors(r ckptfmt.Reader) (list []ckptfmt.TensorInfo, damaged map[string]error, err error) {
 	damaged = make(map[string]error)
 	for info, err := range r.Tensors() {
@@ -244,7 +242,7 @@ const pieceSize = 256 << 10
 
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// readPiece fills b from a tensor, but for the end of that: 0 is after it.
+// readPiece fills b from a tensor, or with the rest of it; it returns 0 after the end.
 func readPiece(t *ckptfmt.TensorReader, b []byte) (int, error) {
 	n, err := io.ReadFull(t, b)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -303,8 +301,8 @@ func (d *Difference) finish(n int64) {
 	}
 }
 
-// differ notes how far apart two elements are, and reports whether they are; part is
-// where the numbers that are farthest apart begin, of complex ones the second may be.
+// differ records the distance of two elements, and reports whether they differ; part is the offset
+// of the numbers that are farthest apart, which may be the imaginary parts of complex ones.
 func (n *numberDiff) differ(d *Difference, a, b []byte) (part int, differ bool) {
 	most := 0.0
 	for at := 0; at < n.whole; at += n.number {
@@ -335,7 +333,7 @@ func (n *numberDiff) distance(x, y []byte) float64 {
 	return math.Abs(n.get(x) - n.get(y))
 }
 
-// add notes the distance of two numbers, and reports whether they differ.
+// add records the distance of two numbers, and reports whether they differ.
 func (d *Difference) add(x, y, abs float64) bool {
 	if abs == 0 || x == y && math.IsInf(x, 0) || math.IsNaN(x) && math.IsNaN(y) {
 		return false // 0 and -0, the same infinity, or two kinds of NaN

@@ -16,8 +16,8 @@ import (
 type Stats struct {
 	Count, Zeros, NaN, Inf int
 	Min, Max, Mean, Norm   float64
-	// Least and Most are Min and Max of integers of 64 bits in all their digits, which a
-	// float64 may lack; "" of other types, and where there are none.
+	// Least and Most are Min and Max of 64-bit integers with all digits, which a float64 may lack;
+	// "" for other types, and if there are no elements.
 	Least, Most string
 }
 

@@ -20,7 +20,7 @@ import (
 // Old versions write no parameters.
 const boosted = "tree\nversion="
 
-// checkBoosted looks whether a model of LightGBM has the ends of what it begins.
+// checkBoosted checks that a LightGBM model has the ends of all sections that it begins.
 func checkBoosted(r io.Reader) error {
 	lines, open := bufio.NewReader(r), []byte("end of trees")
 	for {

@@ -15,9 +15,9 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/torch"
 )
 
-// signed are extensions of files that begin with a signature of their format,
-// and never with zeros. Those of unsigned may also be of numbers alone, such as the embeddings of a
-// program whose first row is that of padding: as what a power cut leaves they are all zeros.
+// signed are extensions of files that begin with a signature of their format, and never with zeros.
+// Files with those of unsigned may also consist of plain numbers, such as embeddings whose first
+// row is padding: only if they are all zeros, they look like what a power cut leaves.
 var (
 	signed   = []string{".pt", ".pth", ".pkl", ".pickle", ".npz", ".npy", ".zip", ".distcp", ".msgpack", ".ocdbt"}
 	unsigned = []string{".ckpt", ".bin", ".model"}
@@ -101,7 +101,7 @@ func checkZip(f io.ReaderAt, size int64) error {
 	return nil
 }
 
-// entryPiece is read at once: io.Discard by itself takes 8 KiB.
+// entryPiece is read at once: io.Discard takes only 8 KiB at a time.
 const entryPiece = 128 << 10
 
 // onlyWriter hides the ReadFrom of io.Discard, with which io.CopyBuffer would do without its buffer.
@@ -140,8 +140,8 @@ func checkShard(f io.ReaderAt, size int64, head []byte) error {
 	return nil
 }
 
-// zipHead begins an entry of a zip archive, and zipEnd its end, which one without entries begins with,
-// such as that of an optimizer without a state.
+// zipHead begins an entry of a zip archive, and zipEnd its end record, with which an archive
+// without entries begins, such as that of an optimizer without state.
 const (
 	zipHead = "PK\x03\x04"
 	zipEnd  = "PK\x05\x06"
@@ -162,9 +162,9 @@ func checkLegacy(f io.ReaderAt, size int64) error {
 	return err
 }
 
-// isPickle reports whether a file is a pickle and nothing more. Those of PyTorch before version 1.6
-// begin with one, of protocol 2 unless its user said otherwise: what is too short to be recognised may
-// be one.
+// isPickle reports whether a file is a pickle and nothing more. Files of PyTorch before version 1.6
+// begin with one, of protocol 2 unless the user chose another: a file that is too short to be
+// recognised may be one of them.
 func isPickle(ext string, head []byte) bool {
 	switch ext {
 	case ".pkl", ".pickle", ".joblib", ".metadata":
@@ -208,8 +208,8 @@ func checkArray(head []byte, size int64) error {
 	return checkShape(head[start:], size-start-n)
 }
 
-// checkJSON reads a text to its end, and looks whether what it opens is closed:
-// Python writes NaN and Infinity, which are no JSON.
+// checkJSON reads a text to its end, and checks only that all brackets are closed: Python writes
+// NaN and Infinity, which are not JSON.
 func checkJSON(r io.Reader) error {
 	depth, quoted, escaped := 0, false, false
 	buf := make([]byte, 32<<10)

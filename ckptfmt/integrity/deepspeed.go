@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
-// checkLatest looks for what the file "latest" of DeepSpeed names.
+// checkLatest checks that what DeepSpeed's file "latest" names exists.
 func (x *checker) checkLatest(dir string, own, all []string) error {
 	if !slices.Contains(own, "latest") {
 		return nil

@@ -13,9 +13,10 @@ import (
 	"strings"
 )
 
-// OwnSums returns sums of those of some files, by name, that have checksums of their own for each byte that
-// matters, which [Check] verifies: archives, such as torch.save writes, and the data of bundles, whose checksums
-// are in the index. A sum says which content a file has. Files with fewer than least bytes are left out.
+// OwnSums returns a sum, by name, for each of the files whose own checksums cover every byte that
+// matters and are verified by [Check]: archives, such as torch.save writes, and the data of
+// bundles, whose checksums are in the index. A sum identifies the content of a file. Files with
+// fewer than least bytes are left out.
 func OwnSums(root *os.Root, files []string, least int64) map[string]string {
 	sums, x := map[string]string{}, &checker{root: root}
 	for _, name := range files {
@@ -30,8 +31,8 @@ func OwnSums(root *os.Root, files []string, least int64) map[string]string {
 	return sums
 }
 
-// ownSum returns the sum of one of some files. Its name says, as for [Check], what it is: an archive may be
-// a row of them in a file of torch.distributed.checkpoint.
+// ownSum returns the sum of one of the files. As for [Check], the name says what the file is: in a
+// file of torch.distributed.checkpoint there may be a row of archives.
 func (x *checker) ownSum(name string, files []string, size int64) (sum string, ok bool) {
 	switch isOfBundle := bundleFile().MatchString(name); {
 	case strings.EqualFold(path.Ext(name), ".distcp"):
@@ -60,10 +61,10 @@ func (x *checker) sumOfData(name string, files []string, size int64) (sum string
 	return hex.EncodeToString(h.Sum(nil)), true
 }
 
-// sumOfArchive returns a sum of the checksums that an archive has of its entries, such as a file that torch.save
-// writes. It is not ok for other files, nor for archives with an entry that has none, nor for a row of archives,
-// since only the last would be read. Where it is ok, [Check] reads each byte that matters, and the sum says
-// which content it is.
+// sumOfArchive returns a sum of the checksums that an archive has of its entries, such as a file
+// that torch.save writes. It is not ok for other files, nor for archives with an entry that has
+// none, nor for a row of archives, since only the last would be read. If it is ok, [Check] reads
+// each byte that matters, and the sum identifies the content.
 func (x *checker) sumOfArchive(name string, size int64) (sum string, ok bool) {
 	f, err := x.root.Open(name)
 	if err != nil {

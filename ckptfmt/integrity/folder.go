@@ -30,8 +30,8 @@ func (x *checker) checkFolder(dir string, files []string) error {
 	return nil
 }
 
-// unmarshal reads JSON as far as it is of the form of v: a program may have a
-// file of that name for something else, which is not damage.
+// unmarshal reads JSON as far as it has the form of v: a program may use a file of that name for
+// something else, which is not damage.
 func unmarshal(b []byte, v any) error {
 	err := json.Unmarshal(b, v)
 	if _, other := errors.AsType[*json.UnmarshalTypeError](err); other {

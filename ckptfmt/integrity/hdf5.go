@@ -46,8 +46,8 @@ func endOfHDF5(b []byte) uint64 {
 	return 0
 }
 
-// checkObjects reads the headers of all groups and datasets, as any reader does first. What is
-// only not supported is not damage.
+// checkObjects reads the headers of all groups and datasets, as any reader does first. Unsupported
+// objects are not damage.
 func checkObjects(f io.ReaderAt, size int64) error {
 	_, err := hdf5.NewReader(f, size, "its tree")
 	if errors.Is(err, ckptfmt.ErrType) {

@@ -63,8 +63,8 @@ func Check(ctx context.Context, root *os.Root, names, markers []string) error {
 	return CheckThrough(ctx, root, names, markers, nil)
 }
 
-// CheckThrough is Check that reads files through what a function returns, so that others see their
-// bytes, too: all but those of bundles, and of torch.distributed.checkpoint.
+// CheckThrough is Check, but reads files through the reader that a function returns, so that it
+// sees their bytes, too: all files except those of bundles, and of torch.distributed.checkpoint.
 func CheckThrough(ctx context.Context, root *os.Root, names, markers []string, through func(name string, f *os.File) io.ReaderAt) error {
 	files, err := Files(root, names)
 	if err != nil {
@@ -137,9 +137,8 @@ func Folders(names, files []string) (dirs []string) {
 // bundleFile matches the end of the name of a file of a bundle.
 var bundleFile = lazyregexp.New(`\.(?:index|meta|data-\d{5}-of-\d{5})$`)
 
-// checkBundles verifies bundles of TensorFlow, with all their checksums. Files
-// named as those of a bundle without an index, which is written last, are
-// damage.
+// checkBundles verifies bundles of TensorFlow, with all their checksums. Files named like those of
+// a bundle but without an index, which is written last, are damage.
 func (x *checker) checkBundles(files []string) error {
 	whole := map[string]bool{}
 	for _, name := range files {

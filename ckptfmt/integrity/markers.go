@@ -19,8 +19,8 @@ var digits = lazyregexp.New(`\d+`)
 // passing are extensions of files that come and go.
 var passing = []string{".log", ".out", ".err", ".lock", ".pid"}
 
-// rankHead ends what comes before the number of a process: each of several writes a
-// file of its own, and a checkpoint has those of all.
+// rankHead matches the end of the text before a process number: each of several processes writes
+// its own file, and a checkpoint has the files of all.
 var rankHead = lazyregexp.New(`(?i)(?:rank|worker|shard|proc(?:ess)?|gpu|device|node)[-_=.]?$`)
 
 // General makes file names of different steps equal: it replaces numbers, except process

@@ -13,9 +13,8 @@ var (
 	arrayShape = lazyregexp.New(`'shape': *\(([0-9, ]*)\)`)
 )
 
-// checkShape holds the bytes after the header of a .npy file against its type
-// and shape. A header that is longer than what was read, or of a type that has
-// no plain size, says nothing.
+// checkShape compares the number of bytes after the header of a .npy file with its type and shape.
+// It accepts a header that is longer than what was read, or has a type without a fixed size.
 func checkShape(header []byte, size int64) error {
 	kind, shape := arrayType().FindSubmatch(header), arrayShape().FindSubmatch(header)
 	if kind == nil || shape == nil {

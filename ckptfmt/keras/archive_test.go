@@ -281,8 +281,20 @@ func TestGroupInTwoShards(t *testing.T) {
 		t.Error("a file is still open")
 	}
 	delete(files, "b.h5")
-	if _, err := sharded(t, strings.Replace(index, "c.h5", "a.h5", 1), files); err == nil || !strings.Contains(err.Error(), "layers/gone/vars") {
-		t.Errorf("a group that is in none of its files: %v", err)
+	files["c.h5"] = files["a.h5"][:60]
+	for from, want := range map[string]string{"a.h5": "index: a.h5 lacks what it has in the index", "c.h5": "c.h5: offset "} {
+		r, err := sharded(t, strings.Replace(index, "c.h5", from, 1), files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := make(map[string]error)
+		for _, p := range r.Parts() {
+			names[p.Name] = p.Err
+		}
+		if err := names["layers/gone/vars"]; err == nil || !strings.Contains(err.Error(), want) || names["head/kernel"] != nil {
+			t.Errorf("a group that is in none of its files: %v", names)
+		}
+		r.Close()
 	}
 }
 

@@ -78,8 +78,8 @@ func (c *called) place(p *ckptfmt.Part) (at *ckptfmt.Part, known bool) {
 	return cmp.Or(c.m.byName[name], byPath), true
 }
 
-// areComplete reports whether the names of the model's variables are those of the tensors, all
-// of the same shapes, and whether any of these is at another path.
+// areComplete reports whether the model's variables and the tensors have the same names, with the
+// same shapes, and whether any of the tensors is at another path.
 func (c *called) areComplete(parts []ckptfmt.Part) (complete, moved bool) {
 	if c.m.like.isUnnamed {
 		return false, false
@@ -115,16 +115,16 @@ func isOfLayer(p *ckptfmt.Part) bool {
 	return !isOfOptimizer(pathOf(p)) && !strings.HasPrefix(pathOf(p), "metrics/")
 }
 
-// HasClass reports whether the name of a tensor has a layer that is called as Keras calls those of
-// one of its classes, dense_1/kernel: in a file that is [Reader.IsUnnamed] another layer may be
-// called so.
+// HasClass reports whether the name of a tensor has a layer name as Keras generates it for one of
+// its classes, such as dense_1/kernel: in a file that is [Reader.IsUnnamed], another layer may have
+// that name.
 func HasClass(tensor string) bool {
 	segments := strings.Split(tensor, "/")
 	return slices.ContainsFunc(segments[:len(segments)-1], func(s string) bool { return s != "cell" && IsClass(numbered.Base(s)) })
 }
 
-// byShape matches the variables of a file that has no names of layers but numbers those of each
-// class: where one class has one variable of a name and a shape.
+// byShape matches the variables of a file that does not name its layers but numbers those of each
+// class, if a class has only one variable with a name and a shape.
 func (m *matcher) byShape(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
 	key := func(p *ckptfmt.Part) string {
 		segments := strings.Split(p.Name, "/")
@@ -146,7 +146,7 @@ func (m *matcher) byShape(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
 // IsClass reports whether Keras calls layers of one of its classes so, before it numbers them.
 func IsClass(name string) bool { return classes[name] != nil || slices.Contains(holders, name) }
 
-// holders are classes whose variables are those of what is in them.
+// holders are classes whose variables belong to the layers in them.
 var holders = []string{
 	"sequential", "functional", "model", "lstm", "gru", "simple_rnn", "rnn", "conv_lstm1d", "conv_lstm2d", "conv_lstm3d",
 	"bidirectional", "time_distributed", "multi_head_attention", "group_query_attention",

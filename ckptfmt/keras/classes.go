@@ -77,9 +77,9 @@ func withKernelBias(more ...string) []variable {
 	return list
 }
 
-// variablesOf returns the names of those of a class's variables that a file has, of
-// these types: those that config has not switched off. nil is for a class that is not
-// known, and where several lists would do.
+// variablesOf returns the names of a class's variables that a file has, given their types: those
+// that config has not switched off. It returns nil for an unknown class, and if several lists are
+// possible.
 func variablesOf(class string, config map[string]any, types []tfpb.DataType) []string {
 	var found []string
 	for _, s := range specs(class) {
@@ -138,14 +138,14 @@ func fits(mode string, types []tfpb.DataType) bool {
 	return true
 }
 
-// mayBe reports whether a variable may be the first one in a mode that no configuration tells. The
-// packed kernels of gptq and awq have no sign, and those of int4 have one.
+// mayBe reports whether a variable may be the first one in a mode that the configuration does not
+// show. The packed kernels of gptq and awq are unsigned, those of int4 signed.
 func mayBe(mode string, first tfpb.DataType) bool {
 	return mode != "gptq" && mode != "awq" || first != tfpb.DataType_DT_INT8
 }
 
-// choices returns the lists of n names that are left of a class's when some are
-// switched off, as config says, or in any way where it does not say.
+// choices returns the lists of n names that remain of a class's when some are switched off: as
+// config says, or in every possible way if it does not say.
 func choices(list []variable, config map[string]any, n int) [][]string {
 	if n < 0 || n > len(list) {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-// FitOptions are the choices of [Reader.Fit]. The zero value wants exactly the variables of the
-// model, but those of the optimizer may be missing as a whole.
+// FitOptions are the choices of [Reader.Fit]. The zero value requires exactly the variables of the
+// model, but the optimizer's may be missing as a whole.
 type FitOptions struct {
 	DropRest    bool // leave out tensors that have no place in the file
 	KeepMissing bool // take the file's own values of variables that no tensor is
@@ -21,8 +21,8 @@ type Fit struct {
 	Dropped []string       // names of tensors that have no place
 }
 
-// Fit gives tensors the paths of the variables of a file of the same model, by the names or the
-// paths of these. Where they do not make up the model the error matches [ErrModel].
+// Fit gives tensors the paths of the variables in a file of the same model, by the names or the
+// paths of these. If the tensors do not make up the model, the error matches [ErrModel].
 func (r *Reader) Fit(parts []ckptfmt.Part, o FitOptions) (*Fit, error) {
 	m := newMatcher(r)
 	placed, unknown, err := m.match(parts)

@@ -15,8 +15,8 @@
 //	  optimizer/vars/2
 //	assets/...          vocabularies and such
 //
-// With max_shard_size there are several such HDF5 files, NAME_00000.weights.h5 and so
-// on, and an index, NAME.weights.json, that says which group is in which of them:
+// With max_shard_size there are several such HDF5 files, NAME_00000.weights.h5 and so on, and an
+// index, NAME.weights.json, that maps each group to its files:
 //
 //	{"metadata": {"total_size": 1000},
 //	 "weight_map": {"/layers/dense/vars": "m_00000.weights.h5",
@@ -105,8 +105,8 @@ type Reader struct {
 	order    []int32 // of the tensors by name, nil if they are in it
 	byPath   func() map[string]int
 	metadata map[string]string
-	// isUnnamed is set in files with no names of layers: those of the tensors are made of the
-	// classes of the layers and their numbers among all of a class.
+	// isUnnamed is set for files that do not name their layers: then the tensors' names are made of
+	// the layers' classes and their numbers within a class.
 	isUnnamed bool
 	isOrdered bool        // the names are known to differ, and their order
 	archive   *zip.Reader // nil for HDF5 alone
@@ -147,24 +147,14 @@ func NewReader(from io.ReaderAt, size int64, name string) (*Reader, error) {
 	return r, nil
 }
 
-// openShards opens the .weights.h5 files that Keras makes of one model with
-// max_shard_size, at least one. They have one tree of groups: the name of a layer may
-// be in another file than its variables.
-func openShards(files []string) (*Reader, error) {
-	r := newReader(files[0])
-	for i, file := range files {
-		h, err := hdf5.Open(file)
-		if err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-		if i == 0 {
-			r.weights, r.file = h, h
-		} else {
-			r.rest = append(r.rest, h)
-		}
-	}
+// ofShards is a model in the .weights.h5 files that Keras makes with max_shard_size, at least
+// one; name is that of the first. They have one tree of groups: the name of a layer may be in
+// another file than its variables.
+func ofShards(opened []*hdf5.Reader, name string) *Reader {
+	r := newReader(name)
+	r.weights, r.file, r.rest = opened[0], opened[0], opened[1:]
 	r.nameParts(nil)
-	return r, nil
+	return r
 }
 
 // openArchive opens a .keras file.
@@ -291,8 +281,7 @@ func (r *Reader) Close() error {
 // until the reader is closed.
 func (r *Reader) Parts() []ckptfmt.Part { return r.parts() }
 
-// Metadata returns the version of Keras, and anything else it notes about a
-// file.
+// Metadata returns the version of Keras, and anything else that Keras records about a file.
 func (r *Reader) Metadata() map[string]string { return r.metadata }
 
 // Layout returns how the variables are arranged.
@@ -327,8 +316,8 @@ func (r *Reader) Verify(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// members are those of the archive other than the weights, which reading the tensors
-// verifies, or unpacking them if they are compressed.
+// members returns the archive's members other than the weights, which are verified by reading the
+// tensors, or by unpacking if they are compressed.
 func (r *Reader) members() []*zip.File {
 	if r.archive == nil {
 		return nil

@@ -46,7 +46,8 @@ func (r *Reader) List() ckptfmt.PartList {
 // orderedList is a list whose order by name is known.
 type orderedList struct{ tensorList }
 
-// ByName returns the places of the tensors by name, nil where they are in that order.
+// ByName returns the indexes of the tensors in the order of their names, or nil if they are in that
+// order.
 func (l orderedList) ByName() []int32 { return l.r.order }
 
 // Len implements [ckptfmt.PartList].
@@ -98,7 +99,7 @@ func (l tensorList) Stored(path string) (int, bool) {
 	return i, ok
 }
 
-// paths are those of the tensors that have other names.
+// paths returns the paths of the tensors that have other names.
 func (r *Reader) paths() map[string]int {
 	paths := make(map[string]int, len(r.tensors))
 	for i := range r.tensors {

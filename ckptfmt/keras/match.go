@@ -31,7 +31,7 @@ func newMatcher(like *Reader) *matcher {
 	for i := range like.Parts() {
 		p := &like.Parts()[i]
 		m.missing[p.Name] = true
-		// Where the class of a layer is not known its variables have numbers.
+		// If the class of a layer is not known, its variables have numbers.
 		layer, _, _ := cutLast(p.Name)
 		_, number, _ := cutLast(pathOf(p))
 		if alias := layer + "/" + number; m.byName[alias] == nil {
@@ -171,8 +171,8 @@ func (m *matcher) vacant() []*ckptfmt.Part {
 	return list
 }
 
-// byOptimizer matches the variables of the optimizer of a file of Keras 2, which are
-// in the order of those of Keras 3, if there are as many, of the same shapes.
+// byOptimizer matches the optimizer's variables in a Keras 2 file, which are in Keras 3's order, if
+// their number and shapes are the same.
 func (m *matcher) byOptimizer(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
 	places := make(map[int]*ckptfmt.Part)
 	for _, p := range m.vacant() {
@@ -202,9 +202,9 @@ func (m *matcher) byOptimizer(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
 // mostSegments is how much of the ends of two names is compared.
 const mostSegments = 6
 
-// byTail matches by the last n segments of the names; two are those of the
-// layer and of the variable, where there is one of each: files of Keras 2 do not have
-// what a layer is in, and Keras may have put a model into another one.
+// byTail matches by the last n segments of the names, if these are unique. Two segments are the
+// layer and the variable: Keras 2 files do not have the scopes of a layer, and Keras may have put a
+// model into another one.
 func (m *matcher) byTail(rest []ckptfmt.Part, n int) map[string]*ckptfmt.Part {
 	places, tensors := make(map[string][]*ckptfmt.Part), make(map[string][]string)
 	for _, p := range m.vacant() {
@@ -220,8 +220,8 @@ func (m *matcher) byTail(rest []ckptfmt.Part, n int) map[string]*ckptfmt.Part {
 	return onlyPairs(places, tensors)
 }
 
-// byWords matches names that differ in slashes and underscores, or in what is before
-// them: a checkpoint may not tell which layers in a list of layers are in which other.
+// byWords matches names that differ in slashes and underscores, or in what precedes them: a
+// checkpoint may not show how layers in a list of layers are nested.
 func (m *matcher) byWords(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
 	words := func(name string) string { return strings.ReplaceAll(name, "/", "_") }
 	places, tensors := make(map[string][]*ckptfmt.Part), make(map[string][]string)
@@ -238,7 +238,8 @@ func (m *matcher) byWords(rest []ckptfmt.Part) map[string]*ckptfmt.Part {
 	return onlyPairs(places, tensors)
 }
 
-// onlyPairs returns the places of tensors where one of each has a key.
+// onlyPairs returns the places of tensors for the keys that only one place and only one tensor
+// have.
 func onlyPairs(places map[string][]*ckptfmt.Part, tensors map[string][]string) map[string]*ckptfmt.Part {
 	found := make(map[string]*ckptfmt.Part)
 	for key, list := range places {
@@ -249,7 +250,7 @@ func onlyPairs(places map[string][]*ckptfmt.Part, tensors map[string][]string) m
 	return found
 }
 
-// tail is the end of a name, "" where it has fewer segments.
+// tail returns the last n segments of a name, or "" if it has fewer.
 func tail(name string, n int) string {
 	segments := strings.Split(name, "/")
 	if len(segments) < n {

@@ -109,11 +109,12 @@ func (r *Reader) hasNames() bool {
 	return false
 }
 
-// IsUnnamed reports whether a file of Keras 3 has no names of layers, as those of Keras 2.13 and
-// later 2: in it dense_1 is the second layer of the class Dense, whatever the program called it.
+// IsUnnamed reports whether a file in the form of Keras 3 does not name its layers, as written by
+// Keras 2.13 and later versions of Keras 2: in it dense_1 is the second layer of the class Dense,
+// whatever the program called it.
 func (r *Reader) IsUnnamed() bool { return r.isUnnamed }
 
-// isWeight reports whether a path is that of a variable of Keras 3.
+// isWeight reports whether a path is a variable of Keras 3.
 func isWeight(path string) bool {
 	return strings.HasPrefix(path, vars+"/") || strings.Contains(path, "/"+vars+"/")
 }
@@ -189,8 +190,8 @@ func (n *names) of(at int) string {
 	return n.texts.Keep(n.room)
 }
 
-// group returns what the names of the variables at a path are made of. One of them is at a place
-// of the list.
+// group returns what the names of the variables at a path are made of; at is the index of one of
+// them in the list.
 func (n *names) group(path string, at int) group {
 	object, last, _ := cutLast(path) // vars, too, is one, of the model itself
 	if last != vars {
@@ -207,8 +208,8 @@ func cutLast(path string) (before, last string, ok bool) {
 	return path[:at], path[at+1:], true
 }
 
-// object returns the name of the object at a path: those of the layers that it is
-// in, and its own. The groups "layers" are left out.
+// object returns the name of the object at a path: the names of the layers that it is in, and its
+// own, without the groups "layers".
 func (n *names) object(path string) string {
 	if path == "" || path == optimizer { // the name of an optimizer is its class, or has a number after it
 		return path
@@ -282,7 +283,7 @@ func (n *names) given(path string) string {
 
 func givenIn(h *hdf5.Reader, path string) string { return textIn(h, path, nameKey) }
 
-// textIn returns an attribute that is one text, "" where there is none.
+// textIn returns an attribute that is a single text, or "" if there is none.
 func textIn(h *hdf5.Reader, path, name string) string {
 	if list, err := h.Attr(path, name); err == nil && len(list) == 1 {
 		return list[0]
@@ -307,8 +308,8 @@ func (n *names) layer(path string) *layer {
 	return l
 }
 
-// variables returns the names of the variables that an object has, of such types; nil where
-// they are uncertain.
+// variables returns the names of an object's variables, given their types, or nil if they are
+// uncertain.
 func (n *names) variables(object string, types []tfpb.DataType) []string {
 	_, segment, _ := cutLast(object)
 	if l := n.layer(object); l != nil && object != "" {
@@ -394,8 +395,8 @@ func IsOptimizer(p *ckptfmt.Part) bool {
 	return strings.HasPrefix(path, optimizer+"/") || strings.HasPrefix(path, legacyOptimizer+"/")
 }
 
-// sortOptimizer gives the variables of an optimizer the order of its list, which is
-// that of their numbers in files of Keras 3.
+// sortOptimizer puts the variables of an optimizer into the order of its list, which is the order
+// of their numbers in Keras 3 files.
 func (r *Reader) sortOptimizer(paths []string) {
 	at := make(map[string]int, len(paths))
 	for i, path := range paths {
@@ -404,8 +405,8 @@ func (r *Reader) sortOptimizer(paths []string) {
 	slices.SortStableFunc(r.tensors, func(a, b tensor) int { return cmp.Compare(at[a.path()], at[b.path()]) })
 }
 
-// legacyNames names variables by the attributes of their layers, and has the paths of
-// those of the optimizer, in order.
+// legacyNames names variables by the attributes of their layers, and also returns the paths of the
+// optimizer's variables, in order.
 func (r *Reader) legacyNames() (names map[string]string, ofOptimizer []string) {
 	names = make(map[string]string)
 	for group := range r.weights.Paths() {

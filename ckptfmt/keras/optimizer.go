@@ -44,9 +44,9 @@ func (r *Reader) OptimizerNames() (byVariable, byNumber map[string]string) {
 	return byVariable, byNumber
 }
 
-// optimizerParts returns the names of the variables of the optimizer, in the order of
-// its list, and those of the model by what Keras makes of them in a slot's name: of the
-// path in the file, which begins with more scopes than the name has, and of the name.
+// optimizerParts returns the names of the optimizer's variables, in the order of its list, and the
+// names of the model's variables by the form that they have in a slot's name: the form of the path
+// in the file, which begins with more scopes than the name, and that of the name.
 func (r *Reader) optimizerParts() (slots []string, trained map[string]string) {
 	trained = make(map[string]string)
 	for i := range r.Parts() {
@@ -61,8 +61,8 @@ func (r *Reader) optimizerParts() (slots []string, trained map[string]string) {
 	return slots, trained
 }
 
-// noteEnds notes a variable under what Keras makes of the ends of a path in a slot's name,
-// which wrappers of layers, and groups of the file, are not in.
+// noteEnds enters a variable under the forms that the ends of a path have in a slot's name, which
+// does not include wrappers of layers, or groups of the file.
 func noteEnds(trained map[string]string, path, variable string) {
 	const groups = 2
 	for range groups + mostSegments {

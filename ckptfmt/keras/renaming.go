@@ -8,8 +8,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/internal/distinct"
 )
 
-// nameWeights gives the variables of Keras 3 their names, without lists of layers where that
-// tells one from all others.
+// nameWeights gives the variables of Keras 3 their names, without lists of layers if they are
+// unique without them.
 func (r *Reader) nameWeights(config map[string]any) {
 	n := r.newNames(config)
 	list, plain := n.all()
@@ -35,7 +35,7 @@ func (r *Reader) nameWeights(config map[string]any) {
 }
 
 // all returns the names of the tensors, which it makes by a goroutine for each processor; these
-// have ended when it returns. They are plain if each has one, and none is like a path.
+// have ended when it returns. They are plain if each tensor has one, and none looks like a path.
 func (n *names) all() (list []string, plain bool) {
 	list = make([]string, len(n.r.tensors))
 	const leastApart = 1 << 10
@@ -57,9 +57,9 @@ func (n *names) all() (list []string, plain bool) {
 	return list, !slices.Contains(odd, true)
 }
 
-// rename gives each tensor its name, unless another would have the same one, or has it for a
-// path. The paths of variables are looked at only where a name is like one: there are very many.
-// differ says that no two names are equal.
+// rename gives each tensor its name, unless another would have the same one, or has it as its path.
+// Paths are compared only if a name looks like one, because there are very many. differ says that
+// no two names are equal.
 func (r *Reader) rename(names []string, differ bool) {
 	all := slices.ContainsFunc(names, isWeight)
 	var paths []string
@@ -79,7 +79,7 @@ func (r *Reader) rename(names []string, differ bool) {
 	}
 }
 
-// twice returns those of two lists that are in them more than once.
+// twice returns the names that occur more than once in two lists together.
 func twice(list, more []string) map[string]bool {
 	found := make(map[string]bool)
 	once := make([]string, 0, len(list)+len(more))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ import (
 const IndexSuffix = ".weights.json"
 
 // OpenSharded opens the index of that name, and the .weights.h5 files that it names. Of one
-// that is gone, the groups say so, and hinder no other.
+// that is gone or damaged, the groups say so, and hinder no other.
 func OpenSharded(name string) (*Reader, error) {
 	index, err := shardindex.Read(name, true)
 	if err != nil {
@@ -31,32 +30,40 @@ func OpenSharded(name string) (*Reader, error) {
 	if len(all) == 0 {
 		return nil, index.Corrupt(errors.New("it names no file"))
 	}
-	var files []string
-	gone := make(map[string]error)
+	var opened []*hdf5.Reader
+	files, gone := []string{name}, make(map[string]error)
 	for _, file := range all {
-		if _, err := os.Stat(index.Path(file)); errors.Is(err, fs.ErrNotExist) {
+		h, err := hdf5.Open(index.Path(file))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			gone[file] = index.Corrupt(err)
-		} else {
-			files = append(files, index.Path(file))
+		case errors.As(err, new(*ckptfmt.CorruptError)):
+			gone[file] = err
+		case err != nil:
+			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), closeAll(opened))
+		default:
+			opened, files = append(opened, h), append(files, index.Path(file))
 		}
 	}
-	if len(files) == 0 {
+	if len(opened) == 0 {
 		return nil, gone[all[0]]
 	}
-	r, err := openShards(files)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if err := r.checkGroups(index, gone); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	r.files = append([]string{name}, files...)
+	r := ofShards(opened, files[1])
+	r.checkGroups(index, gone)
+	r.files = files
 	return r, nil
 }
 
-// checkGroups insists on the groups that an index has, and adds a tensor for each that was in
-// a file that is gone.
-func (r *Reader) checkGroups(index *shardindex.Index, gone map[string]error) error {
+func closeAll(opened []*hdf5.Reader) (err error) {
+	for _, h := range opened {
+		err = errors.Join(err, h.Close())
+	}
+	return err
+}
+
+// checkGroups adds a tensor for each group that an index has and no file: it was in one that is gone, or the file is
+// that of another save.
+func (r *Reader) checkGroups(index *shardindex.Index, gone map[string]error) {
 	groups := make(map[string]bool)
 	for i := range r.List().Len() {
 		p := r.List().Part(i)
@@ -68,14 +75,13 @@ func (r *Reader) checkGroups(index *shardindex.Index, gone map[string]error) err
 			lost = cmp.Or(lost, gone[file])
 		}
 		if lost == nil && !groups[name] {
-			return index.Missing(i)
+			lost = index.Missing(i)
 		}
 		if lost != nil {
 			r.isOrdered = false
 			r.tensors = append(r.tensors, tensor{name: strings.TrimPrefix(name, "/"), lost: lost})
 		}
 	}
-	return nil
 }
 
 // Files returns the names of the files that hold the tensors, an index first.
@@ -122,8 +128,7 @@ func Split(parts []ckptfmt.Part, like *Reader, partial bool, size int64) (*Shard
 	return s, nil
 }
 
-// inOrder sorts variables as a model of Keras has them, so that those of one group
-// share a file.
+// inOrder sorts variables in the order of a Keras model, so that those of one group share a file.
 func inOrder(placed []ckptfmt.Part, like *Reader) []ckptfmt.Part {
 	if like == nil {
 		slices.SortFunc(placed, func(a, b ckptfmt.Part) int { return cmp.Compare(a.Name, b.Name) })

@@ -10,9 +10,9 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 )
 
-// Two models in a model may have layers of the same names. A checkpoint then has no names for
-// their variables but their paths, 1/2/kernel, with numbers for the layers of a model; a file of
-// Keras numbers those of each class, functional_1/dense/vars/0. Both are in the order of the layers.
+// Two models in a model may have layers of the same names. Then a checkpoint names their variables
+// only by their paths, 1/2/kernel, with numbers for the layers of a model; a Keras file numbers the
+// layers of each class, functional_1/dense/vars/0. Both are in the order of the layers.
 
 // node is an object of a model, or a variable.
 type node struct {
@@ -66,8 +66,8 @@ func (t *tree) object(path []string) *node {
 	return at
 }
 
-// label notes the names of the objects on a path, which are those before the last one of a
-// variable's name, if there are as many.
+// label records the names of the objects on a path: the segments of a variable's name before the
+// last, if their number matches.
 func (t *tree) label(path, names []string) {
 	if len(names) != len(path)+1 || len(path) > mostObjects {
 		return
@@ -105,7 +105,7 @@ func (t *tree) sort(n *node) {
 	})
 }
 
-// cutNumber cuts the number off the end of a name, -1 where there is none.
+// cutNumber cuts the number off the end of a name; it is -1 if there is none.
 func cutNumber(name string) (base string, number int) {
 	base = strings.TrimRight(name, "0123456789")
 	number, err := strconv.Atoi(name[len(base):])
@@ -158,7 +158,7 @@ func (n *node) alike(form int, list []*node) []*node {
 	return list
 }
 
-// pair notes the places of the tensors below a node of the same form.
+// pair records the places of the tensors below a node of the same form.
 func (n *node) pair(tensors *node, pairs map[string]string) {
 	if n.variable != "" {
 		pairs[tensors.variable] = n.variable // and nothing is below it
@@ -180,8 +180,8 @@ func byForm(list []*node) map[int][]*node {
 	return groups
 }
 
-// orderedAs returns places in the order of the tensors that are alike, nil where it is not known:
-// by their names, by the directions of two layers in one, or by numbers on both sides.
+// orderedAs returns places in the order of equal tensors, or nil if that is not known: by their
+// names, by the directions of the two layers of a bidirectional one, or by numbers on both sides.
 func orderedAs(places, tensors []*node) []*node {
 	if len(places) == 1 {
 		if !places[0].mayBe(tensors[0]) {

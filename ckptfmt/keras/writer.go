@@ -19,12 +19,11 @@ var ErrModel = errors.New("keras: the tensors do not make up the model")
 // namesShown is how many names an error has of a list.
 const namesShown = 5
 
-// WriteWeights writes tensors to w as a .weights.h5 file, which load_weights reads.
-// like, a file of the same model, says where each goes, by the name or the path of a
-// variable. The tensors must be exactly its variables; some may be missing only if
-// partial is set, but those of the optimizer may be missing as a whole. Otherwise
-// the error matches [ErrModel]. If like is nil, each tensor goes where it comes
-// from, or to the path that is its name.
+// WriteWeights writes tensors to w as a .weights.h5 file, which load_weights reads. like, a file of
+// the same model, says where each goes, by the name or the path of a variable. The tensors must be
+// exactly its variables; some may be missing only if partial is set, but the optimizer's may be
+// missing as a whole. Otherwise the error matches [ErrModel]. If like is nil, each tensor goes
+// where it comes from, or to the path that is its name.
 func WriteWeights(ctx context.Context, w io.Writer, parts []ckptfmt.Part, like *Reader, partial bool) error {
 	placed, attrs, err := place(parts, like, partial)
 	if err != nil {
@@ -137,8 +136,8 @@ func placeByPath(parts []ckptfmt.Part) ([]ckptfmt.Part, error) {
 	return placed, nil
 }
 
-// nameAttrs are the names of the layers, next to their variables. Keras 2 insists on a group for
-// those of the model itself, also if it has none.
+// nameAttrs are the names of the layers, next to their variables. Keras 2 requires a group for the
+// model's own variables, even if it has none.
 func (r *Reader) nameAttrs() hdf5.Attrs {
 	attrs := hdf5.Attrs{vars: nil}
 	for path := range r.weights.Paths() {

@@ -49,8 +49,8 @@ func MetaName(prefix string) string {
 // written, as TensorFlow has it.
 const tempMark = ".tempstate"
 
-// TempName returns a new name for a file that is being written. It is not too long where the file's
-// own name is not.
+// TempName returns a new name for a file that is being written. It is not too long unless the
+// file's own name is.
 func TempName(name string) string {
 	temp := name + tempMark + strconv.FormatUint(rand.Uint64(), 10)
 	if len(filepath.Base(temp)) > atomicfile.LongestName {

@@ -108,7 +108,7 @@ const (
 	maxSize = 64 << 20 // a file for each of the most shards there can be
 )
 
-// stored is a manifest as its file has it.
+// stored is a manifest in the form of its file.
 type stored struct {
 	Version int `json:"version"`
 	Manifest
@@ -306,7 +306,7 @@ func Verify(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	}
 }
 
-// compare returns what is wrong with a file that was found, or not.
+// compare returns what is wrong with a file that was found, or is missing.
 func (f *File) compare(name string, got File, err error) error {
 	switch {
 	case err != nil:

@@ -23,8 +23,8 @@ func NextSums(began time.Time, took time.Duration) time.Time {
 	return began.Add(time.Duration(float64(took) / sumsShare / float64(runtime.GOMAXPROCS(0))))
 }
 
-// NextSumsUnmeasured is NextSums for checksums of so many bytes whose time is not known, such
-// as those of a process before this one.
+// NextSumsUnmeasured is NextSums for checksums of the given number of bytes whose duration is not
+// known, for example because an earlier process computed them.
 func NextSumsUnmeasured(now time.Time, bytes int64) time.Time {
 	return NextSums(now, time.Duration(float64(bytes)/sumsRate*float64(time.Second)))
 }

@@ -92,7 +92,8 @@ type RecordFile struct {
 	Name     string    `json:"name"`
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
-	// Changed is when the kernel had noted the last change when the file was read, zero where that is not known.
+	// Changed is the time of the file's last change, according to the kernel, when it was read; zero
+	// if that is not known.
 	Changed time.Time `json:"changed,omitzero"`
 	SHA256  string    `json:"sha256,omitempty"` // "" where Entries alone were taken
 	// Entries is the sum of the checksums that an archive has of its entries, "" for other files.
@@ -124,8 +125,8 @@ func (r *Record) Manifest() *Manifest {
 	return &Manifest{Step: r.Step, WallTime: r.WallTime, Metrics: r.Metrics, Measured: r.Measured}
 }
 
-// RecordName returns the name of a record's file within a logdir. Where the name of the checkpoint would make
-// it too long, as a path with letters of three bytes does, it has a checksum.
+// RecordName returns the name of a record's file within a logdir. If the name of the checkpoint
+// would make it too long, as a path with three-byte characters may, it has a checksum instead.
 func RecordName(name string, step int64) string {
 	key := strconv.FormatInt(step, 10)
 	if step < 0 {

@@ -46,10 +46,10 @@ type SumFinder struct {
 	bad     []error
 }
 
-// Find returns the sums recorded for files: in trainerd's records in a folder above
-// them, in a list of sums next to them, or in the Hugging Face hub's notes on its
-// downloads. It returns at most one for each file, in that order of preference. bad
-// has what cannot be read, and no earlier call has told.
+// Find returns the sums recorded for files: in trainerd's records in a folder above them, in a list
+// of sums next to them, or in the Hugging Face hub's notes on its downloads. It returns at most one
+// for each file, in that order of preference. bad has the files that cannot be read and that no
+// earlier call has reported.
 func (x *SumFinder) Find(files []string) (sums []Sum, bad []error) {
 	if x.records == nil {
 		x.records, x.lists = make(map[string][]*Record), make(map[string]map[string]Sum)
@@ -103,7 +103,7 @@ func (x *SumFinder) inRecords(full string) (Sum, bool) {
 	return Sum{}, false
 }
 
-// sumIn returns what the newest record says of a file.
+// sumIn returns the sum of a file in its newest record.
 func sumIn(all []*Record, logdir, name string) (found Sum, ok bool) {
 	for _, r := range all {
 		for _, f := range r.Files {
@@ -176,10 +176,10 @@ func readSums(name string) (map[string]Sum, error) {
 
 var sumAlone = lazyregexp.New(`^[0-9a-f]{64}$`)
 
-// ofHub returns what the Hugging Face hub says of a large file: in its cache the
-// file is a link to one that has its sum for a name, in a folder of one's own the
-// sum is in the second line of .cache/huggingface/download/NAME.metadata, after the
-// revision and before the time of the download.
+// ofHub returns the sum that the Hugging Face hub records for a large file: in its cache the file
+// is a link to one whose name is the sum; in any other folder the sum is in the second line of
+// .cache/huggingface/download/NAME.metadata, after the revision and before the time of the
+// download.
 func ofHub(full string) (Sum, bool) {
 	if target, _ := filepath.EvalSymlinks(full); target != full {
 		if base := filepath.Base(target); sumAlone().MatchString(base) && filepath.Base(filepath.Dir(target)) == "blobs" {

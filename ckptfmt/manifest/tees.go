@@ -47,8 +47,8 @@ func (t *Tees) Reader(name string, f *os.File) io.ReaderAt {
 	return b
 }
 
-// Leave notes a file below the root whose sum is not taken, since something else vouches for it. Describe gives it
-// none, unless the file was changed since.
+// Leave registers a file below the root whose sum is not computed, because something else vouches
+// for its content. Describe gives it none, unless the file has changed since.
 func (t *Tees) Leave(root *os.Root, name string) {
 	if info, err := root.Lstat(filepath.FromSlash(name)); err == nil {
 		t.note(name, &tee{info: info, changed: stampOf(info)})
@@ -77,7 +77,7 @@ func (t *tee) ReadAt(p []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// fill takes what was not read.
+// fill reads the bytes that were skipped.
 func (t *tee) fill(gap int64) {
 	between := make([]byte, gap)
 	if _, err := t.f.ReadAt(between, t.next); err == nil { // else the file ends before

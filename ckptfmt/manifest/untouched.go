@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// untouchedFor is how long what the kernel says is taken for what a look would show: bytes also change on
-	// a disk that nobody writes to.
+	// untouchedFor is how long the kernel's word replaces reading a file: bytes can also change on a
+	// disk that nobody writes to.
 	untouchedFor = time.Hour
 	// tick is longer than a tick of the clock with which the kernel dates changes: it gives two changes within
 	// one tick the same time.
@@ -33,8 +33,9 @@ func (r *Record) IsUntouched(root *os.Root) bool {
 	})
 }
 
-// stampOf returns when a file was changed last, zero where it may change again without another stamp: it has just
-// been changed, or its file system dates no changes, as some that are programs do not.
+// stampOf returns when a file was last changed, or zero if it may change again without a new stamp:
+// because it has just been changed, or because its file system does not date changes, as some FUSE
+// file systems do not.
 func stampOf(info fs.FileInfo) time.Time {
 	at, least := changedAt(info), tick
 	if at.Nanosecond() == 0 {

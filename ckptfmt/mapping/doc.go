@@ -12,11 +12,10 @@
 //	to   = '$1/weight'
 //	perm = [1, 0]            # the dimensions in their new order
 //
-// A rule takes one tensor, or joins several: the first item of a list in from is an
-// expression, the others are names in which $1 is what it matched. It changes
-// elements by reorder, perm and shape, in this order, or by steps, each a table
-// with one of them, in the order given; then it may split the result. The fields of
-// a rule are those of [Rule].
+// A rule takes one tensor, or joins several: then from is a list, whose first item is an expression
+// and the others names in which $1 is what the first one matched. A rule changes elements by
+// reorder, perm and shape, in this order, or by steps, a list of tables with one of these each, in
+// the given order; then it may split the result. [Rule] describes its fields.
 //
 // [Map.Plan] applies the rules to the types and shapes of tensors and finds all
 // errors without reading any; [Output.Make] computes one result from the

@@ -160,7 +160,7 @@ func (m *Map) checkNames(r *Result) error {
 	return nil
 }
 
-// apply returns what a rule makes of a tensor, and of those that it joins.
+// apply returns the results of a rule for a tensor, and the tensors that it joins.
 func (m *Map) apply(c *compiled, t *Tensor, all map[string]*Tensor) ([]Output, error) {
 	inputs := c.inputs(t.Name)
 	shapes := make([][]int64, len(inputs))

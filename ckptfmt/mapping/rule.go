@@ -167,7 +167,7 @@ func (c *compiled) template(text string) (string, error) {
 // castTypes are those that a rule may give its results.
 var castTypes = []tfpb.DataType{tfpb.DataType_DT_DOUBLE, tfpb.DataType_DT_FLOAT, tfpb.DataType_DT_HALF, tfpb.DataType_DT_BFLOAT16}
 
-// allSteps returns the single change and those of the list as one.
+// allSteps returns the single change and the changes in the list as one list.
 func (c *compiled) allSteps() []Step {
 	var steps []Step
 	for _, s := range []Step{{Reorder: c.Reorder}, {Perm: c.Perm}, {Shape: c.Shape}} {
@@ -230,7 +230,7 @@ func isPermutation(p []int) bool {
 	return len(p) > 0
 }
 
-// expand puts what a name matched into the place of $1 and the like.
+// expand replaces $1 and the like by what a name matched.
 func (c *compiled) expand(template, name string) string {
 	return string(c.pattern.ExpandString(nil, template, name, c.pattern.FindStringSubmatchIndex(name)))
 }
@@ -270,7 +270,7 @@ func (c *compiled) inputs(name string) []string {
 	return list
 }
 
-// results returns the names of what the rule makes.
+// results returns the names of the rule's results.
 func (c *compiled) results(names Names, of string, separator []string) []string {
 	var list []string
 	for _, template := range names {

@@ -44,9 +44,9 @@ func ReadSaved(name string) (*tfpb.MetaGraphDef, error) {
 	return read(name, ReadSavedMessage, tfproto.UnmarshalMetaGraph)
 }
 
-// ReadShared is Read for a graph whose attributes nobody changes: equal ones may be one
-// message, which takes a third of the time and of the memory. What is to be changed is
-// copied before, by proto.Clone.
+// ReadShared is Read for a graph whose attributes nobody changes: equal ones may share one message,
+// which takes a third of the time and of the memory. Copy a part with proto.Clone before changing
+// it.
 func ReadShared(name string) (*tfpb.MetaGraphDef, error) {
 	return read(name, ReadMessage, tfproto.UnmarshalSharedMetaGraph)
 }

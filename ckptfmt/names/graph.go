@@ -65,7 +65,7 @@ func (g *graph) isOptimizer(i int) bool {
 	return has("_iterations") && has("_variables") || has("iter") && has("learning_rate") && has("decay")
 }
 
-// walk orders the nodes. What is met without an optimizer comes first.
+// walk orders the nodes. Those that are reached without an optimizer come first.
 func (g *graph) walk() {
 	seen := make([]bool, len(g.nodes))
 	var found []int // optimizers
@@ -89,8 +89,8 @@ func (g *graph) walk() {
 	}
 }
 
-// walkFrom visits depth-first what is not seen yet, and notes the optimizers
-// that it meets instead of entering them.
+// walkFrom visits unseen nodes depth-first, and records the optimizers that it meets instead of
+// entering them.
 func (g *graph) walkFrom(root int, seen []bool, owner int, found *[]int) {
 	stack := []int{root}
 	for len(stack) > 0 {
@@ -147,7 +147,7 @@ func (g *graph) values(stored map[string]bool) []value {
 // names together.
 const maxPath = 4 << 10
 
-// path returns the names on the way to a node, "" where they are too long.
+// path returns the names on the way to a node, or "" if they are too long.
 func (g *graph) path(i int) []string {
 	var names []string
 	size := 0

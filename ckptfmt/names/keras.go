@@ -166,8 +166,8 @@ func (n *namer) slotOf(full string) (of, name string) {
 	return "", own
 }
 
-// optimizerPath is an optimizer's name where it has one of its own: several
-// objects may refer to it. Else it is its path.
+// optimizerPath returns an optimizer's own name if it has one, because several objects may refer to
+// it, or else its path.
 func (g *graph) optimizerPath(i int) string {
 	name := g.local[i]
 	if parent := g.parents[i]; parent >= 0 && g.optimizers[parent] { // in a LossScaleOptimizer
@@ -278,8 +278,8 @@ func (g *graph) numberedSlots(stored map[string]bool) map[string]string {
 	return dropShared(named)
 }
 
-// slotName is what Keras 3 puts after the variable's name; where that is
-// another, the name of the list.
+// slotName returns what Keras 3 puts after the variable's name, or the name of the list if the
+// variable's name is another.
 func (g *graph) slotName(at, of int, list string) string {
 	full := g.nodes[at].GetAttributes()[0].GetFullName()
 	if a := g.nodes[of].GetAttributes(); len(a) == 1 {

@@ -8,12 +8,11 @@
 //	Variable  net/d1/kernel
 //	Keras     d1/kernel
 //
-// Object names are the stored keys, and the only names in other checkpoints.
-// Variable names are the full names in the object graph, if they are unique.
-// Keras names are meant for people, one for each tensor: the variable's name
-// without the scope of a model that has all variables, or the object path if
-// several share a name; a value that an optimizer keeps for a variable is below
-// the optimizer and includes the variable's name, as in
+// Object names are the stored keys, and the only names in other checkpoints. Variable names are the
+// full names in the object graph, if they are unique. Keras names are meant for people, one for
+// each tensor: the variable's name without the scope of the model if one model has all variables,
+// or the object path if several variables share a name; a value that an optimizer keeps for a
+// variable is below the optimizer and includes the variable's name, as in
 // optimizer/d1/kernel/momentum.
 //
 // The object graph and its fields are described in TensorFlow's
@@ -44,7 +43,7 @@ const (
 	// KerasFile is Keras, but the optimizer's values are numbered, as in
 	// optimizer/7: files of Keras 3 have no other names for them.
 	KerasFile Kind = "keras file"
-	// Path is Object without what is the same in the keys of all variables:
+	// Path is Object without the part that the keys of all variables share:
 	// net/layer/kernel.
 	Path Kind = "path"
 )
@@ -273,8 +272,8 @@ func (t *Table) Aliases(key string) []string {
 	return list
 }
 
-// Numbered returns the name of kind [KerasFile] of what an optimizer keeps, optimizer/7, "" where a
-// key has none.
+// Numbered returns the name of kind [KerasFile] of an optimizer's value, such as optimizer/7, or ""
+// if a key has none.
 func (t *Table) Numbered(key string) string { return t.numbered[key] }
 
 // InFile returns the name that a file of Keras 3 has for a variable of a layer whose

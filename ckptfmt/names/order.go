@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// mangle is what Keras makes of a variable's name in those of its slots.
+// mangle returns the form that a variable's name has in the names of its slots.
 func mangle(full string) string { return strings.ReplaceAll(full, "/", "_") }
 
 // withScopes returns values under the names that Keras 3 has for them where their full

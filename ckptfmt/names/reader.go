@@ -102,7 +102,7 @@ func keysOf(r ckptfmt.Reader) (map[string]bool, error) {
 	return keys, nil
 }
 
-// tableOrNone is Of where a damaged graph of objects has no names.
+// tableOrNone is Of, but a damaged object graph gives no names.
 func tableOrNone(r ckptfmt.Reader) *Table {
 	t, err := Of(r)
 	if err != nil {

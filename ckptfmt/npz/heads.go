@@ -11,7 +11,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// head is what the header of an array says.
+// head is the content of an array's header.
 type head struct {
 	dtype   tfpb.DataType
 	shape   []int64
@@ -48,8 +48,8 @@ func newHeads(archive *zipdir.Archive, ahead *readahead.Reader) *heads {
 	return &heads{archive: archive, ahead: ahead, known: make(map[string]*head)}
 }
 
-// of returns the header of an array, or nil where reading the array as any other
-// says what it is, or what is wrong.
+// of returns the header of an array, or nil if the array has to be read in the general way to find
+// out what it is, or what is wrong.
 func (h *heads) of(m *zipdir.Member) *head {
 	if m.Method != zipdir.Stored || m.Packed != m.Size || m.Comment != "" {
 		return nil

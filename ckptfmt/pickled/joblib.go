@@ -65,7 +65,7 @@ func readObjects(o *pickle.Object, rest string, depth int) (n int, err error) {
 	return n, err
 }
 
-// hasObjects reports whether a type is that of objects.
+// hasObjects reports whether a type is object.
 func hasObjects(typ *pickle.Object) bool {
 	return strings.Contains(typeOf(typ), "O")
 }

@@ -224,8 +224,8 @@ func typeOf(v any) string {
 	return code
 }
 
-// printed prints a value, or the few in a tuple such as a shape, but not what is in those: that may
-// be very much.
+// printed prints a value, or the few values in a tuple such as a shape, but not what these contain,
+// which may be very much.
 func printed(v any) string {
 	t, ok := v.(pickle.Tuple)
 	if !ok || len(t) > maxDims {

@@ -46,8 +46,8 @@ type Item struct {
 	Reason string              // "type", "shape", "damaged" or "unsupported" of a mismatch
 }
 
-// Of returns the tensors of a checkpoint as variables. Of a damaged one, such as that of a
-// file that is gone, no more is known than the name.
+// Of returns the tensors of a checkpoint as variables. For a damaged tensor, for example in a
+// missing file, only the name is known.
 func Of(r ckptfmt.Reader) ([]Variable, error) {
 	unreadable, err := unreadableIn(r)
 	if err != nil {

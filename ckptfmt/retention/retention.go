@@ -59,8 +59,8 @@ func Reasons(policies []Policy, all []Checkpoint) [][]string {
 	return why
 }
 
-// Each is a [Policy] that judges each checkpoint by itself: it returns a short reason why
-// one is kept, or "".
+// Each is a [Policy] that judges each checkpoint separately: it returns a short reason why one is
+// kept, or "".
 type Each func(c Checkpoint) (why string)
 
 // Keep implements [Policy].

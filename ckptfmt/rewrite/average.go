@@ -14,13 +14,12 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Average returns the mean of several sources, which must hold the same
-// tensors with the same types and shapes. Real and complex floating-point
-// numbers are averaged in float64 and rounded to their type; all other tensors
-// (integers such as the step, bools, strings, the object graph) are those of
-// the last source, which also determines the layout. Of types that TensorFlow lacks
-// they must be the same in all. The mean of equal numbers
-// is exactly that number. The sources must stay open, and must not be changed.
+// Average returns the mean of several sources, which must hold the same tensors with the same types
+// and shapes. Real and complex floating-point numbers are averaged in float64 and rounded to their
+// type; all other tensors (integers such as the step, bools, strings, the object graph) are those
+// of the last source, which also determines the layout. Tensors of types that TensorFlow lacks must
+// be the same in all. The mean of equal numbers is exactly that number. The sources must stay open,
+// and must not be changed.
 //
 // With weights, one for each source, it is the weighted mean. Their sum must not
 // be 0.
@@ -167,8 +166,8 @@ func sameTensors(a, b *Source) error {
 	return nil
 }
 
-// like returns what s holds of the slice that p is. It is loaded when it is opened where
-// s has it in other slices.
+// like returns the slice that p is, as s has it. If s has it in other slices, it is loaded when it
+// is opened.
 func (s *Source) like(p *ckptfmt.Part) (ckptfmt.Part, error) {
 	for q := range s.named(p.Name) {
 		if slices.Equal(q.Slice.Start, p.Slice.Start) && slices.Equal(q.Slice.Length, p.Slice.Length) || q.Slice.String() == p.Slice.String() {
@@ -191,8 +190,8 @@ func (s *Source) like(p *ckptfmt.Part) (ckptfmt.Part, error) {
 	return q, nil
 }
 
-// alike returns what each source holds of the slice that p is; zeros where a source does not
-// have the tensor. Of very many tensors it is not kept.
+// alike returns the slice that p is in each source, or zeros if a source does not have the tensor.
+// With very many tensors it is not kept.
 func alike(sources []*Source, p *ckptfmt.Part) ([]ckptfmt.Part, error) {
 	list := make([]ckptfmt.Part, len(sources))
 	for i, s := range sources {
@@ -233,7 +232,7 @@ func opener(sources []*Source, p *ckptfmt.Part, encode func([]byte, float64) []b
 	}
 }
 
-// openCombined returns a reader of what a combination makes of parts of one shape.
+// openCombined returns a reader of the results of a combination of parts with one shape.
 func openCombined(parts []ckptfmt.Part, encode func([]byte, float64) []byte, at combination) (io.ReadCloser, error) {
 	m := &combined{encode: encode, at: at}
 	for _, p := range parts {

@@ -98,7 +98,7 @@ func isDebias(name string, averages map[string]bool) bool {
 	return false
 }
 
-// averages returns the names of the averages by those of their variables.
+// averages returns the names of the averages by the names of their variables.
 func (s *Source) averages(name string) (map[string]string, error) {
 	found := make(map[string]string)
 	for _, p := range s.parts {
@@ -146,8 +146,8 @@ func valuesByName(g *tfpb.TrackableObjectGraph, list int) map[string]string {
 	return keys
 }
 
-// checkAverages insists that an average has the type and shape of its
-// variable, where that is in the checkpoint too.
+// checkAverages checks that an average has the type and shape of its variable, if that is in the
+// checkpoint too.
 func (s *Source) checkAverages(averages map[string]string) error {
 	byName := make(map[string]ckptfmt.Part, len(s.parts))
 	for _, p := range s.parts {

@@ -86,8 +86,7 @@ func inAll(sources []*Source, name string) bool {
 	return !slices.ContainsFunc(sources, func(s *Source) bool { return s.first(name) == nil })
 }
 
-// lackingNames returns the tensors that not all sources have, but for the graph of
-// objects.
+// lackingNames returns the tensors that not all sources have, except the object graph.
 func lackingNames(sources []*Source) []string {
 	var list []string
 	for i, s := range sources {

@@ -19,7 +19,7 @@ type Expression struct {
 	root *term
 }
 
-// term is a part of an expression: a number, a name, or an operator and what it is of.
+// term is a part of an expression: a number, a name, or an operator with its operands.
 type term struct {
 	op          byte // 'n': the number, 'v': the value of a name, 'm': minus left, or one of + - * /
 	number      float64

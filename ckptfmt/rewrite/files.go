@@ -94,7 +94,7 @@ func (s *Source) writeFormat(ctx context.Context, f Format, to string, parts []c
 	if f == Keras {
 		return file(func(w io.Writer) error { return keras.WriteModel(ctx, w, stored, like) })
 	}
-	// What was left out of a file of Keras was left out on purpose.
+	// Tensors that were left out of a Keras file were left out on purpose.
 	partial := o.Like == ""
 	if f == KerasSharded {
 		return writeKerasShards(ctx, to, stored, like, partial, o)
@@ -120,8 +120,8 @@ func (s *Source) FitKeras(name string, o keras.FitOptions) (result *LikeResult, 
 	return &LikeResult{Used: len(fit.Parts) - len(fit.Kept), Kept: fit.Kept, Left: fit.Dropped}, done, nil
 }
 
-// template returns the file of Keras that says where the tensors go: the one of that name, or
-// the source itself, if it is one, else nil. done closes what the source does not.
+// template returns the Keras file that says where the tensors go: the one with that name, or the
+// source itself if it is one, or else nil. done closes it if the source does not.
 func (s *Source) template(name string) (file *keras.Reader, done func() error, err error) {
 	if name == "" {
 		file, err = s.ownFile()
@@ -148,7 +148,7 @@ func isKeras3(k formats.Kind) bool {
 	return k == formats.Keras || k == formats.KerasWeights || k == formats.KerasSharded
 }
 
-// ownFile returns the file of Keras 3 that the source is, nil where it is not one.
+// ownFile returns the source's Keras 3 file, or nil if it is not one.
 func (s *Source) ownFile() (*keras.Reader, error) {
 	r, ok := s.opened.(*formats.Reader)
 	if !ok || !isKeras3(r.Kind) {
@@ -248,8 +248,8 @@ type model struct {
 	index func(files []string) ([]byte, error) // of their names in the folder
 }
 
-// write writes the files, and then their index, and removes those of the model that was there. If
-// it fails, those that are new are removed.
+// write writes the files, then their index, and removes the files of the previous model. If it
+// fails, it removes the new files.
 func (m *model) write(to string, o *Options) (err error) {
 	written := 0
 	defer func() {

@@ -15,13 +15,13 @@ type finder struct {
 	own, wanted *names.Table
 	have        map[string]ckptfmt.Part
 	others      map[string]string
-	// same says what names of layers of the template are in the source, nil where a program chose
-	// the names of the source.
+	// same says which layer names of the template correspond to which in the source; nil if a
+	// program chose the names of the source.
 	same *numbered.Names
 	// isUnnamed is set for a source that knows the classes of layers instead of their names.
 	isUnnamed bool
-	// sameNumbers is set where the optimizers of the source have the numbers of the template's, of the
-	// same shapes: a file of Keras has those of an optimizer within another twice.
+	// sameNumbers is set if the optimizers of the source have the same numbers as the template's,
+	// with the same shapes: a Keras file has the variables of a wrapped optimizer twice.
 	sameNumbers bool
 }
 
@@ -59,9 +59,8 @@ func (s *Source) namesOfLayers() []string {
 	return list
 }
 
-// DoubtfulNames returns those of a model's names that the tensors of other layers may have in a
-// source: Keras numbers the layers of a class over all models of a program, and the numbers of both
-// differ.
+// DoubtfulNames returns the names of a model that may belong to other layers in a source: Keras
+// numbers the layers of a class over all models of a program, and here the numbers differ.
 func (s *Source) DoubtfulNames(model []string) []string {
 	same := numbered.Compare(model, s.namesOfLayers(), keras.IsClass)
 	var doubtful []string
@@ -103,8 +102,8 @@ func isNumber(name string) bool {
 	return isOptimizer && numbered.IsNumber(name)
 }
 
-// find returns the name of the tensor whose name is one of those that the template has for a key,
-// or else whose other names are; "" where there is none.
+// find returns the name of the tensor whose name, or else one of whose other names, is one that the
+// template has for a key; "" if there is none.
 func (f *finder) find(key string) string {
 	aliases := f.wanted.Aliases(key)
 	for _, alias := range aliases {
@@ -122,8 +121,8 @@ func (f *finder) find(key string) string {
 	return ""
 }
 
-// here returns what a name of the template is in the source, and whether that is known. Keys are
-// paths of objects.
+// here returns the source's form of a name of the template, and whether that is known. Keys are
+// object paths.
 func (f *finder) here(alias string) (name string, known bool) {
 	switch {
 	case f.same == nil || strings.Contains(alias, attributes):

@@ -2,6 +2,8 @@ package rewrite
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -30,9 +32,8 @@ func (s *Source) DropGraph() {
 	s.graphDropped = true
 }
 
-// objectGraph returns the graph of objects that the source had when it was
-// opened, nil when there was none. Damage is not an error where the graph is left
-// out.
+// objectGraph returns the object graph that the source had when it was opened, or nil if it had
+// none. Damage is not an error if the graph is left out.
 func (s *Source) objectGraph() (*tfpb.TrackableObjectGraph, error) {
 	if s.graph == nil || s.graph.Strings == nil {
 		return nil, nil
@@ -64,8 +65,7 @@ func parseGraph(name string, list [][]byte) (*tfpb.TrackableObjectGraph, error) 
 	return g, nil
 }
 
-// written returns the parts as they are to be written: with the graph of
-// objects following what happened to the names.
+// written returns the parts as they will be written: the object graph follows the changes of names.
 func (s *Source) written() []ckptfmt.Part {
 	if len(s.keys) == 0 {
 		return s.parts
@@ -135,4 +135,28 @@ func (s *Source) follow(g *tfpb.TrackableObjectGraph) bool {
 		n.SlotVariables = slots
 	}
 	return changed
+}
+
+// What TensorFlow keeps next to the variables of a model: how often tf.train.Checkpoint has saved it, and the list in
+// which Keras' export has all variables once more.
+const (
+	saveCounter    = "save_counter/.ATTRIBUTES/VARIABLE_VALUE"
+	variables      = "variables/"
+	variablesAgain = "_all_variables/"
+)
+
+// ofModel leaves out what is no variable of a model, or the same one again.
+func ofModel(parts []ckptfmt.Part) []ckptfmt.Part {
+	count := func(prefix string) (n int) {
+		for _, p := range parts {
+			if strings.HasPrefix(p.Name, prefix) {
+				n++
+			}
+		}
+		return n
+	}
+	again := count(variablesAgain) <= count(variables) // those that its functions use
+	return slices.DeleteFunc(slices.Clone(parts), func(p ckptfmt.Part) bool {
+		return p.Name == saveCounter || again && strings.HasPrefix(p.Name, variablesAgain)
+	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/names"
 )
 
-// wantedNames returns the names of a source's tensors by those of a template's that they are
-// the values for, and what their paths are wrapped in. have are the tensors of the source.
+// wantedNames returns, by the names of the template's tensors, the names of the source's tensors
+// that provide their values, and what the paths are wrapped in. have are the tensors of the source.
 func (s *Source) wantedNames(template *Source, have map[string]ckptfmt.Part) (map[string]string, wrapper, error) {
 	finder := s.newFinder(template, have)
 	wanted := make(map[string]string)
@@ -67,9 +67,9 @@ func (s *Source) paths() (byPath, byName map[string]string) {
 	return byPath, byName
 }
 
-// otherNames returns the tensors of a source by the names that it has for them, where that is
-// one tensor, unless they were renamed. The numbers of an optimizer's variables do not count as
-// names: those of another optimizer have them too.
+// otherNames returns the tensors of a source by their other names, if these are unique and the
+// tensors were not renamed. The numbers of an optimizer's variables do not count as names: another
+// optimizer's have them too.
 func (s *Source) otherNames() map[string]string {
 	others := make(map[string]string)
 	if s.renamed {

@@ -174,12 +174,11 @@ type LikeResult struct {
 	Left   []string // tensors of the source that the template does not have
 }
 
-// Like gives a source the form of another checkpoint, the template: its keys,
-// types and object graph, so that the program that saved the template can
-// restore the values. A tensor is found under the template's key, or any other
-// name that the template has for it, else under another name of its own, and where
-// one of the programs saved the model within another object by the rest of its path. Numbers
-// are converted if both types are floating-point. The template must stay open.
+// Like gives a source the form of another checkpoint, the template: its keys, types and object
+// graph, so that the program that saved the template can restore the values. A tensor is found
+// under the template's key, or any other name that the template has for it, or under another of its
+// own names, or, if one of the programs saved the model within another object, by the rest of its
+// path. Numbers are converted if both types are floating-point. The template must stay open.
 func (s *Source) Like(template *Source, o LikeOptions) (*LikeResult, error) {
 	if err := errors.Join(s.firstDamage(), template.firstDamage()); err != nil {
 		return nil, err

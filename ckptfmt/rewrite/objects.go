@@ -75,7 +75,7 @@ func (b *objectBuilder) variable(name string) (string, error) {
 	return key, nil
 }
 
-// keyOf returns a name as it is in keys.
+// keyOf returns the form of a name in keys.
 func keyOf(local string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(local, ".", ".."), "/", ".S")
 }

@@ -61,7 +61,7 @@ func (s *Source) OptimizerNames() ([]string, error) {
 // second optimizer's with a number.
 var betaPower = lazyregexp.New(`(?:^|/)beta[12]_power(?:_[0-9]+)?$`)
 
-// hyper are what Keras' optimizers call what they keep for themselves.
+// hyper are the names of values that Keras' optimizers keep for themselves.
 var hyper = map[string]bool{
 	"iter": true, "iteration": true, "iterations": true, "_iterations": true,
 	"learning_rate": true, "_learning_rate": true, "_current_learning_rate": true, "lr": true,
@@ -133,7 +133,8 @@ func optimizerKeys(g *tfpb.TrackableObjectGraph) []string {
 			nodes[slot.GetSlotVariableNodeId()] = true
 		}
 	}
-	// What the model has too, or an optimizer only lists as trained by it, stays.
+	// Values that belong to the model too, or that an optimizer only lists as trained by it,
+	// stay.
 	others := make(map[int32]bool)
 	if len(g.GetNodes()) > 0 && !optimizers[0] {
 		reach(g, 0, others, optimizers)

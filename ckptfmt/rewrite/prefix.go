@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// wrappers are what the names of all tensors begin with where a program saved a model within
-// something: DistributedDataParallel, torch.compile, Lightning, and dicts that people save.
+// wrappers are prefixes of all names if a program saved a model within something else:
+// DistributedDataParallel, torch.compile, Lightning, and common dicts.
 var wrappers = []string{"module", "_orig_mod", "model", "state_dict", "model_state_dict"}
 
-// TakeOffPrefix takes off what the names of a source begin with and the wanted ones do not, as in
-// module.fc.weight for fc.weight, or what a map makes of these, and returns it, "" where nothing
-// was done. There must be only one such prefix, no tensor of a wanted name, and of the source all
-// tensors must have it, or it must be one of the usual ones: an optimizer next to the model has
-// none.
+// TakeOffPrefix removes a prefix that the names of a source have and the wanted ones lack, as in
+// module.fc.weight for fc.weight, or for what a map makes of these, and returns it, or "" if
+// nothing was done. There must be only one such prefix, and no tensor with a wanted name; and all
+// tensors of the source must have it, unless it is one of the usual ones: an optimizer next to the
+// model does not have it.
 func (s *Source) TakeOffPrefix(wanted []string) (string, error) {
 	if s.graph != nil || s.renamed && !s.mapped {
 		return "", nil
@@ -66,7 +66,7 @@ func (s *Source) separators() string {
 	return "."
 }
 
-// longestPrefix bounds what is taken apart: hostile names may have as many dots as bytes.
+// longestPrefix bounds the names that are split: hostile names may have as many dots as bytes.
 const longestPrefix = 1 << 10
 
 // isPrefix reports whether a prefix is a usual one or that of all tensors, and whether no tensor

@@ -17,9 +17,9 @@ func (s *Source) keepDamaged(keep func(name string) bool) {
 	s.damaged = slices.DeleteFunc(s.damaged, func(d ckptfmt.DamagedTensor) bool { return !keep(d.Name) })
 }
 
-// apart moves the parts that are known to be damaged, such as those of a file that is
-// gone, to the damaged tensors: neither type nor shape of these may be compared. What is
-// only not supported stays.
+// apart moves the parts that are known to be damaged, such as those of a missing file, to the
+// damaged tensors, because their types and shapes cannot be compared. Parts that are merely
+// unsupported stay.
 func apart(parts []ckptfmt.Part, damaged []ckptfmt.DamagedTensor) ([]ckptfmt.Part, []ckptfmt.DamagedTensor) {
 	isLost := func(p ckptfmt.Part) bool { return p.Err != nil && isDamage(p.Err) }
 	for _, p := range parts {
@@ -83,8 +83,8 @@ func (s *Source) Salvage(ctx context.Context) ([]ckptfmt.DamagedTensor, error) {
 	return list, nil
 }
 
-// isDamage reports whether an error says that bytes are not what was saved, or
-// are gone. Anything else may be temporary, or can be fixed.
+// isDamage reports whether an error means that saved bytes have changed, or are gone. Anything else
+// may be temporary, or can be fixed.
 func isDamage(err error) bool {
 	var corrupt *ckptfmt.CorruptError
 	return errors.As(err, &corrupt) || errors.Is(err, ckptfmt.ErrSlices) || errors.Is(err, fs.ErrNotExist)

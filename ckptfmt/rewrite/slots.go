@@ -5,11 +5,10 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// DropSlots leaves out what optimizers keep for each variable, such as
-// momentums: the slots of TensorFlow's optimizers, recognized by their names and
-// by the MetaGraph next to the checkpoint, and of Keras' optimizers also what the graph
-// of objects says. The step and the
-// learning rate of an optimizer stay.
+// DropSlots leaves out the values that optimizers keep for each variable, such as momentums: the
+// slots of TensorFlow's optimizers are recognised by their names and by the MetaGraph next to the
+// checkpoint, those of Keras' optimizers also by the object graph. The step and the learning rate
+// of an optimizer stay.
 func (s *Source) DropSlots() error {
 	isSlot := inspect.SlotsAmong(s.names)
 	g, err := s.objectGraph()

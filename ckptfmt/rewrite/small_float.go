@@ -19,9 +19,10 @@ type smallFloat struct {
 	zeroes   bool // there is a -0
 }
 
-// byteCodes returns what encodes a number in such a type as TensorFlow and torch do:
-// the nearest, of two equally near the one with the even code. What is too large is
-// infinite, NaN where the type has no infinity, and the largest number where it has neither.
+// byteCodes returns a function that encodes numbers in such a type as TensorFlow and torch do: to
+// the nearest value, and of two equally near ones to that with the even code. Numbers that are too
+// large become infinite, or NaN if the type has no infinity, or the largest number if it has
+// neither.
 func byteCodes(d tfpb.DataType) (func([]byte, float64) []byte, error) {
 	n := 1 << 7
 	if d == tfpb.DataType_DT_FLOAT4_E2M1FN {

@@ -49,8 +49,8 @@ type Source struct {
 	byName   *placesByName
 	// damaged are the tensors that should be among the parts and cannot be.
 	damaged []ckptfmt.DamagedTensor
-	// names are those of all tensors when the source was opened, and graph is
-	// the graph of objects that it had then.
+	// names are the names of all tensors when the source was opened, and graph is the object graph
+	// that it had then.
 	names        []string
 	graph        *ckptfmt.Part
 	graphDropped bool
@@ -107,7 +107,7 @@ func FromTensors(tensors []ckptfmt.NamedTensor) (*Source, error) {
 	return newSource(s), nil
 }
 
-// newSource notes what a source held when it was opened.
+// newSource records what a source held when it was opened.
 func newSource(s *Source) *Source {
 	s.names = make([]string, 0, len(s.parts)+len(s.damaged))
 	for i := range s.parts {
@@ -149,9 +149,13 @@ func (s *Source) Names() *names.Table {
 
 // UseNames gives the tensors that were not renamed their names of a kind in
 // [Source.Names], and leaves out the object graph if any name changes:
-// tf.train.Checkpoint finds values only under their keys.
+// tf.train.Checkpoint finds values only under their keys. For a file of Keras it also leaves out
+// what is no variable of the model.
 func (s *Source) UseNames(kind names.Kind) error {
 	table := s.Names()
+	if kind == names.KerasFile {
+		s.parts = ofModel(s.parts)
+	}
 	kind = table.Resolve(kind)
 	if kind == names.Object || kind == names.Path { // Path is for showing: a copy keeps its graph
 		return nil

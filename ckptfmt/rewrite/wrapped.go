@@ -7,14 +7,14 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/names"
 )
 
-// wrapper is what the paths of objects begin with in one of two checkpoints: one program saved
-// tf.train.Checkpoint(model), the other one tf.train.Checkpoint(model=model).
+// wrapper is a prefix of the object paths in one of two checkpoints: one program saved
+// tf.train.Checkpoint(model), the other tf.train.Checkpoint(model=model).
 type wrapper struct {
 	own, wanted string // in the source or in the template, model/; the other one is empty
 }
 
-// findWrapped finds the keys of a template that were not found by the paths of objects, where all
-// that are agree on what is before these. It returns what that is.
+// findWrapped finds missing keys of a template by the object paths, if all matches agree on a
+// prefix of these paths. It returns the prefix.
 func findWrapped(s, template *Source, found map[string]string) wrapper {
 	if s.graph == nil || template.graph == nil {
 		return wrapper{}
@@ -49,8 +49,8 @@ func findWrapped(s, template *Source, found map[string]string) wrapper {
 	return by
 }
 
-// pathsOf returns names of tensors by the paths of their objects, and those of what an optimizer
-// keeps by its Keras names: the list that it is in has only numbers.
+// pathsOf returns the names of tensors by their object paths, and those of an optimizer's values by
+// their Keras names, because the list that they are in has only numbers.
 func pathsOf(s *Source) (paths, slots map[string]string) {
 	table := s.Names()
 	paths, slots = make(map[string]string), make(map[string]string)
@@ -80,8 +80,8 @@ func unwrapped(slots map[string]string, prefix string) map[string]string {
 	return short
 }
 
-// pairsOf returns the tensors of a source by the keys that have the same paths but for a wrapper,
-// none where there are several wrappers.
+// pairsOf returns the tensors of a source by the keys whose paths are the same except for a
+// wrapper; none if there are several wrappers.
 func pairsOf(own, wanted map[string]string) (pairs map[string]string, by wrapper) {
 	pairs = make(map[string]string)
 	add := func(key, name string, w wrapper) bool {

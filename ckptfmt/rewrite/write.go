@@ -68,8 +68,8 @@ func write(ctx context.Context, s *Source, to string, o *Options) error {
 	return writeShard(ctx, parts, to, o)
 }
 
-// watched returns parts whose readers fail when ctx ends, also within a tensor,
-// and tell progress, which may be nil, what they read.
+// watched returns parts whose readers fail when ctx ends, even within a tensor, and report what
+// they read to progress, which may be nil.
 func watched(ctx context.Context, parts []ckptfmt.Part, progress func(n int)) []ckptfmt.Part {
 	out := slices.Clone(parts)
 	for i := range out {

@@ -245,7 +245,7 @@ func numbers(list []json.Number) ([]int64, error) {
 	return out, nil
 }
 
-// check insists that the offsets are those of as many elements as the shape has.
+// check checks that the offsets enclose as many elements as the shape has.
 func (t *tensor) check() error {
 	n, err := dtype.NumElements(t.shape)
 	if err != nil {

@@ -118,7 +118,7 @@ func typeOf(name string) *elementType {
 	return nil
 }
 
-// isTypeName reports whether a name is like those of the format's types.
+// isTypeName reports whether a name looks like one of the format's types.
 func isTypeName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -129,7 +129,7 @@ func isTypeName(name string) bool {
 	return len(name) > 0 && len(name) <= longestType
 }
 
-// typeName returns the name of a part's type in a header, "" where it has none.
+// typeName returns the name of a part's type in a header, or "" if it has none.
 func typeName(p *ckptfmt.Part) string {
 	if i := rank(p); i >= 0 {
 		return dtypes[i].name

@@ -11,10 +11,10 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/internal/slab"
 )
 
-// scanner reads the JSON of a header in one pass: models have up to a hundred
-// thousand tensors, and encoding/json takes most of a second for these. What it
-// accepts means the same to that; what it does not, that reads again. After the first
-// thing that it does not accept it is bad, and all that it returns is empty.
+// scanner reads the JSON of a header in one pass: models have up to a hundred thousand tensors, and
+// encoding/json takes most of a second for these. Whatever it accepts, encoding/json decodes to the
+// same values; anything else is read again by encoding/json. After the first thing that it does not
+// accept it is bad, and returns only empty values.
 type scanner struct {
 	jsonscan.Scanner
 	shapes []int64 // memory for the next
@@ -103,8 +103,8 @@ func newScanner(text []byte, stop int) *scanner {
 	return &scanner{Scanner: jsonscan.Scanner{Text: text}, stop: stop}
 }
 
-// entries reads entries up to the end of the header, or to where it is to stop, which may
-// not be the end of one. If it is bad, it has ended, and is not at the end of the text.
+// entries reads entries up to the end of the header, or to where it has to stop, which may be
+// within an entry. If it is bad, it has stopped before the end of the text.
 func (s *scanner) entries() error {
 	if s.tensors == nil {
 		s.tensors = make([]tensor, 0, entriesIn(s.Text[s.At:s.stop]))
@@ -170,8 +170,8 @@ func (s *scanner) metadata() map[string]string {
 	return to
 }
 
-// usual reads an entry in the form that the library writes. What has another form it
-// leaves to be read member by member.
+// usual reads an entry in the form that the library writes. An entry in another form is left to be
+// read member by member.
 func (s *scanner) usual(t *tensor) bool {
 	begin := s.At
 	ok := s.Skip(`{"dtype":"`) && s.typeName(t) && s.Skip(`","shape":`)

@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Check reads the whole table and returns the first damage, also what affects
-// only searches, those of [Reader.Get] and TensorFlow: keys out of order, a
-// restart that does not point to a whole key, or a key of the index that does not
-// separate two blocks.
+// Check reads the whole table and returns the first damage, including damage that affects only the
+// searches of [Reader.Get] and TensorFlow: keys out of order, a restart that does not point to a
+// whole key, or a key of the index that does not separate two blocks.
 func (t *Reader) Check() error {
 	c := t.cursor()
 	c.index = t.index.iter()

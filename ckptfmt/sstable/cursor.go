@@ -66,8 +66,7 @@ func (c *cursor) nextBlock() (bool, error) {
 	}
 }
 
-// open reads the block that the index is at, and checks that searches find what
-// is in it.
+// open reads the block at the index's position, and checks that searches find its entries.
 func (c *cursor) open() error {
 	h, _, err := parseHandle(c.index.value)
 	if err != nil {

@@ -114,12 +114,11 @@ func (t *Reader) find(key []byte) (*blockIter, error) {
 	return nil, ErrNotFound
 }
 
-// All returns all entries in the order of the file, which is that of their keys.
-// The iterator may be used many times.
+// All returns all entries in the order of the file, which is the order of their keys. The iterator
+// may be used many times.
 //
-// An error with an entry concerns that entry alone, which no search finds
-// because keys are out of order or a key is there twice. An error without an
-// entry, whose key is nil, ends the iteration.
+// An error with an entry concerns only that entry, which no search finds because keys are out of
+// order or a key occurs twice. An error without an entry, whose key is nil, ends the iteration.
 func (t *Reader) All() iter.Seq2[Entry, error] { return t.From(nil) }
 
 // From returns the entries that All does, starting with the first whose key is
@@ -228,8 +227,8 @@ func (t *Reader) readAt(b []byte, off int64) error {
 	return err
 }
 
-// locate makes damage of a file that became shorter, and leaves an error of
-// the device what it is.
+// locate turns the early end of a file that became shorter into damage, and leaves other errors
+// unchanged.
 func (t *Reader) locate(err error, off int64, part string) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return t.corrupt(off, part, err)

@@ -81,8 +81,7 @@ func (r *Reader) flattenItems(name string, list []any, depth int) error {
 	return nil
 }
 
-// flattenObject names what is in an array of NumPy, and in the attributes of an
-// object.
+// flattenObject names the contents of a NumPy array, and of an object's attributes.
 func (r *Reader) flattenObject(name string, o *pickle.Object, depth int) error {
 	if text := word(o); text != nil {
 		r.metadata[name] = r.textOf(o, text)
@@ -122,8 +121,8 @@ func nameOf(name string) string {
 	return name
 }
 
-// nameApart gives numbers to the second tensor of a name and those after it, such as that
-// of {"a": {"b": t}, "a.b": u}.
+// nameApart numbers the second and later tensors with the same name, as in {"a": {"b": t}, "a.b":
+// u}.
 func (r *Reader) nameApart() {
 	var twice int
 	if r.byName, twice = distinct.Order(r.Len(), r.Name); twice < 0 {

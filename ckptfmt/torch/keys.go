@@ -19,7 +19,8 @@ func keyName(key any) string {
 	return string(appendKey(nil, key))
 }
 
-// appendKey appends a key, or what is in one. Others may have that too, and so be very long.
+// appendKey appends a key, or an element of one. Several keys may share an element, and so be very
+// long.
 func appendKey(b []byte, key any) []byte {
 	if len(b) > maxKey {
 		return append(b[:maxKey], "..."...)
@@ -50,8 +51,8 @@ func appendKeys(b []byte, t pickle.Tuple) []byte {
 	return append(b, ')')
 }
 
-// appendObject appends a word or a whole number of NumPy, or the class of any other object and what it
-// was made of, as an enumeration is of its value.
+// appendObject appends a NumPy word or integer, or the class of any other object and the arguments
+// that it was made from, such as the value of an enumeration.
 func appendObject(b []byte, o *pickle.Object) []byte {
 	if text := word(o); text != nil {
 		return append(b, text()...)

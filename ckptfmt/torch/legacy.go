@@ -15,7 +15,7 @@ import (
 // its pickle. Before it is the version of the pickle protocol.
 const legacyMagic = "\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 
-// legacyVersion is that of the format; there was never another.
+// legacyVersion is the version of the format; there was never another.
 const legacyVersion = 1001
 
 // legacyHead is how much there may be before the end of the magic number.
@@ -64,8 +64,8 @@ func (r *Reader) loadLegacy() error {
 	return r.nameAll(saved)
 }
 
-// findLegacy reads so many bytes of the pickles at most, finds out where the storages are,
-// and returns what was saved.
+// findLegacy reads at most the given number of bytes of the pickles, finds the storages, and
+// returns what was saved.
 func (r *Reader) findLegacy(most int64) (saved any, err error) {
 	values, end, sizes, err := r.legacyPickles(most)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 // storageFolder begins the names of the members that are storages.
 const storageFolder = "data/"
 
-// members finds those of an archive by their names within its folder. Storages have
-// numbers for names, from 0 on: a list finds them, where a map of a hundred thousand
-// would take longer than all the rest.
+// members finds the members of an archive by their names within its folder. Storages are named by
+// numbers from 0 on, so a list finds them; a map of a hundred thousand would take longer than all
+// the rest.
 type members struct {
 	folder   string
 	numbered []numbered // storages that are stored
@@ -38,7 +38,7 @@ func readMembers(archive *zipdir.Archive, folder string) (members, error) {
 	return m, err
 }
 
-// add notes a member, whose name it does not keep.
+// add adds a member, but does not keep its name.
 func (m *members) add(member *zipdir.Member) {
 	name, ok := strings.CutPrefix(member.Name, m.folder)
 	if isPickle(member.Name) && (!ok || name != pickleName) && m.pickle == nil {
@@ -62,7 +62,7 @@ func (m *members) add(member *zipdir.Member) {
 	m.numbered[n] = numbered{member.Header, member.Size, member.CRC32, true}
 }
 
-// at returns the member with a number, or with a name; nil where there is none.
+// at returns the member with a number, or with a name, or nil if there is none.
 func (m *members) at(n int, name string) *zipdir.Member {
 	if n < 0 || n >= len(m.numbered) || !m.numbered[n].isThere {
 		return m.byName[name]
@@ -110,7 +110,7 @@ func (m *members) bytes(key string) int64 {
 	return m.numbered[n].bytes
 }
 
-// number returns the number of a storage by its name, -1 of what has none.
+// number returns the number of a storage by its name, or -1 if it has none.
 func (m *members) number(name string) int {
 	key, ok := strings.CutPrefix(name, storageFolder)
 	if !ok {

@@ -46,7 +46,7 @@ var otherNumPyTypes = map[string]tfpb.DataType{
 	"ml_dtypes.float8_e5m2fnuz": tfpb.DataType_DT_FLOAT8_E5M2FNUZ, "ml_dtypes.float8_e4m3b11fnuz": tfpb.DataType_DT_FLOAT8_E4M3B11FNUZ,
 }
 
-// storedArray is an array of NumPy, or a number of it, as a pickle has it:
+// storedArray is a NumPy array, or a NumPy number, as stored in a pickle:
 //
 //	_reconstruct(ndarray, (0,), b"b"), state (1, shape, dtype, fortran, elements)
 //	scalar(dtype, elements)

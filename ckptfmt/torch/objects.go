@@ -55,7 +55,7 @@ func isKnown(name string) bool {
 	return refused || storage || dtype || isInert(name) || isNumPy(name) || otherType().MatchString(name)
 }
 
-// rules are those of state dicts. What is made has the memory of one maker.
+// rules returns the rules for state dicts. Everything that they make has the memory of one maker.
 func rules() pickle.Rules {
 	return new(maker).rules()
 }
@@ -64,7 +64,7 @@ func (m *maker) rules() pickle.Rules {
 	return pickle.Rules{Allowed: allowed, Call: m.call, New: newObject, Persistent: m.storageOf, Short: m.short, Alike: m.alike}
 }
 
-// maker makes what a pickle has very many of, with the memory of many together.
+// maker makes the objects that a pickle has very many of, and allocates their memory together.
 type maker struct {
 	tensors  []tensor
 	storages []storageRef
@@ -93,7 +93,7 @@ func next[T any](slab *[]T) *T {
 	return v
 }
 
-// form returns a form that is not changed: most tensors have that of another one.
+// form returns a form that must not be changed: most tensors share the form of another one.
 func (m *maker) form(in content, of *element, offset int64, shape, stride []int64) *form {
 	h := uint64(len(shape)) ^ uint64(offset)
 	for _, dims := range [2][]int64{shape, stride} {
@@ -216,8 +216,7 @@ func (m *maker) alike(like any, key string) any {
 	return to
 }
 
-// call returns what calling an allowed global would make. Only what is here is
-// ever made.
+// call returns what calling an allowed global would make. Nothing else is ever made.
 func (m *maker) call(name string, args pickle.Tuple) (any, error) {
 	switch { // what a pickle has most of comes first
 	case name == orderedDict && len(args) == 0:

@@ -30,7 +30,7 @@ var ofPython = setOf(`
 	weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo
 `)
 
-// objectOf returns an object of a class of a program, or of a library. What is Python's own is refused.
+// objectOf returns an object of a program's or a library's class. Python's own classes are refused.
 func objectOf(class string, args pickle.Tuple) (any, error) {
 	module, _, _ := strings.Cut(class, ".")
 	if ofPython[module] || strings.HasPrefix(module, "_") && module != "__main__" {
@@ -39,7 +39,7 @@ func objectOf(class string, args pickle.Tuple) (any, error) {
 	return &pickle.Object{Class: pickle.Global(class), Args: args}, nil
 }
 
-// ofFunction comes before what a function was called with, which only that knows the meaning of.
+// ofFunction marks the arguments of a function, whose meaning only that function knows.
 type ofFunction struct{}
 
 // madeBy returns what represents what calling a class or a function would make. Programs begin the
@@ -64,12 +64,13 @@ func madeOf(o *pickle.Object) pickle.Tuple {
 	return o.Args
 }
 
-// Object is the kind of what is listed as not supported because a function would have to make it.
+// Object is the kind of values that are listed as unsupported because a function would have to make
+// them.
 const Object = "object"
 
-// flattenMade names what is in an object of a program's class: what it was made of, such as the
-// fields of a named tuple or the value of an enumeration, its items, as those of a dict of one's own,
-// and its attributes.
+// flattenMade names the contents of an object of a program's class: the arguments that it was made
+// from, such as the fields of a named tuple or the value of an enumeration, its items if it is
+// derived from dict, and its attributes.
 func (r *Reader) flattenMade(name string, o *pickle.Object, depth int) error {
 	if o.Items == nil && madeByFunction(o) {
 		if isOfTensors(string(o.Class)) || r.hasTensors(o.Args, maxNested) || r.hasTensors(o.State, maxNested) {
@@ -97,8 +98,8 @@ func isOfTensors(name string) bool {
 	return strings.HasPrefix(name, "torch.") || strings.HasPrefix(name, "numpy.")
 }
 
-// maxNested is how deep in what a function was called with tensors are looked for, such as those of a
-// table of pandas.
+// maxNested is how deep tensors are searched for in the arguments of a function, such as those of a
+// pandas table.
 const maxNested = 6
 
 // hasTensors reports whether there is a tensor or an array in a value.
@@ -125,7 +126,8 @@ func (r *Reader) hasTensors(value any, nested int) bool {
 	return slices.ContainsFunc(items, func(v any) bool { return r.hasTensors(v, nested-1) })
 }
 
-// flattenState names what is in the state of an object. That of one with slots is a pair of dicts.
+// flattenState names the contents of an object's state. The state of an object with slots is a pair
+// of dicts.
 func (r *Reader) flattenState(name string, state any, depth int) error {
 	if t, ok := state.(pickle.Tuple); ok && isSlots(t) {
 		for _, v := range t {
@@ -141,8 +143,8 @@ func (r *Reader) flattenState(name string, state any, depth int) error {
 	return r.flatten(name, state, depth)
 }
 
-// isSlots reports whether a state is that of an object with slots: its attributes, if it has
-// others, and those.
+// isSlots reports whether a state belongs to an object with slots: its other attributes, if any,
+// and the slots.
 func isSlots(t pickle.Tuple) bool {
 	if len(t) != 2 {
 		return false
@@ -152,8 +154,8 @@ func isSlots(t pickle.Tuple) bool {
 	return hasSlots && (isDict || t[0] == nil)
 }
 
-// flattenModule names the tensors in a module as its state_dict() does, and its other attributes, but
-// for those that are torch's own.
+// flattenModule names the tensors in a module as its state_dict() does, and its other attributes,
+// except torch's own.
 func (r *Reader) flattenModule(name string, attributes *pickle.Dict, depth int) error {
 	for i, key := range attributes.Keys {
 		var err error
@@ -172,7 +174,7 @@ func (r *Reader) flattenModule(name string, attributes *pickle.Dict, depth int) 
 	return nil
 }
 
-// flattenBuffers names the buffers of a module, but for those that it does not save.
+// flattenBuffers names the buffers of a module, except those that it does not save.
 func (r *Reader) flattenBuffers(name string, buffers, unsaved any, depth int) error {
 	d, _ := buffers.(*pickle.Dict)
 	if d == nil {

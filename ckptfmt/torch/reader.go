@@ -120,7 +120,7 @@ func isPickle(name string) bool {
 	return ok && (folder == "" || strings.HasSuffix(folder, "/"))
 }
 
-// readMembers reads the directory, and what it has besides the pickle and the storages.
+// readMembers reads the directory, and the members other than the pickle and the storages.
 func (r *Reader) readMembers() error {
 	folder, err := r.folder()
 	if err != nil {
@@ -214,8 +214,8 @@ func (r *Reader) load(m *zipdir.Member) (value any, err error) {
 	return value, nil
 }
 
-// read returns a whole stored member, whose sum is not checked, and where it begins. It is
-// only there until the reader is made.
+// read returns a whole stored member, without verifying its checksum, and its offset. The bytes are
+// valid only until the reader is made.
 func (r *Reader) read(m *zipdir.Member, name string, limit int64) (string, int64, error) {
 	if _, err := r.stored(m, "", name); err != nil {
 		return "", 0, err

@@ -21,8 +21,8 @@ func (r *Reader) elements(s *storage, t *tensor) (io.Reader, error) {
 	return from, err
 }
 
-// isTurned reports whether the elements of a tensor are big-endian. In files of the old kind
-// only storages without a type are as they were in memory.
+// isTurned reports whether the elements of a tensor are big-endian. In files of the old kind only
+// storages without a type are stored as they were in memory.
 func (r *Reader) isTurned(t *tensor) bool {
 	return r.isBig && (r.archive != nil || t.storage.of != t.of)
 }

@@ -32,12 +32,13 @@
 //
 // # What is understood
 //
-// The opcodes that state dicts need, and what makes dicts, lists, sets, tuples, numbers, texts,
-// storages, tensors and parameters, and arrays of NumPy. An object of a program's own class is what
-// was saved with it. What the function of a program would make of tensors is listed, with the function,
-// and cannot be read. A call of anything that is Python's own, but for classes of plain data such as
-// argparse.Namespace, is a [*RefusedError] with its offset, as any other opcode is. Nothing in the
-// pickle is ever called: to this package, all names are only words.
+// The opcodes that state dicts need, and the calls that make dicts, lists, sets, tuples, numbers,
+// texts, storages, tensors, parameters and NumPy arrays. An object of a program's own class is read
+// as the state that was saved with it. The result of a program's own function of tensors is listed,
+// with the function's name, but cannot be read. A call of anything in Python's own library, except
+// classes of plain data such as argparse.Namespace, is a [*RefusedError] with its offset, and so is
+// any other opcode. Nothing in the pickle is ever called: this package takes all names as mere
+// text.
 //
 // Nested dicts become names with dots: {"model": {"w": t}} has "model.w";
 // elements of lists have their index. A tensor saved alone is named "tensor". The tensors of a whole
@@ -58,7 +59,7 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Limits of what a file may ask for.
+// Limits of what a file may request.
 const (
 	maxPickle   = 64 << 20 // bytes of data.pkl, and so many more for each storage
 	morePickle  = 512
@@ -151,8 +152,8 @@ var dtypes = func() map[string]*element {
 	return all
 }()
 
-// otherType matches types that this package does not know, such as those of later
-// versions of torch: a tensor of one is listed, and is not read.
+// otherType matches types that this package does not know, such as those of later versions of
+// torch: a tensor of such a type is listed, but not read.
 var otherType = lazyregexp.New(`^torch\.q?(?:u?int|float|bfloat|complex|bits)[0-9][0-9a-z_]*$`)
 
 // DType returns the type of elements with that name in a pickle, such as "torch.float32",

@@ -22,7 +22,7 @@ const (
 	alignment = 64
 )
 
-// typeName is the name of a type in torch, "" where it has none.
+// typeName returns the name of a type in torch, or "" if it has none.
 func typeName(p *ckptfmt.Part) string {
 	for name, of := range dtypes {
 		if of.dtype == p.DType && of.foreign == p.Foreign {
@@ -32,8 +32,8 @@ func typeName(p *ckptfmt.Part) string {
 	return ""
 }
 
-// storageName is the storage of a type in torch, "" where it has none: then the
-// storage is of bytes, and the type follows.
+// storageName returns the storage of a type in torch, or "" if it has none: then the storage is one
+// of bytes, and the type is stored separately.
 func storageName(typeName string) string {
 	for storage, of := range storageTypes {
 		if of == "torch."+typeName && storage != untypedStorage && !strings.HasPrefix(storage, quantised) {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
@@ -16,6 +15,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
@@ -25,7 +25,7 @@ func args(c *cli.Context, names ...string) ([]string, error) {
 	if len(got) != len(names) {
 		return nil, usagef("%s takes %s", c.Command.Name, strings.Join(names, " "))
 	}
-	return got, nonEmpty(c, got)
+	return checked(c, got, names[len(names)-1])
 }
 
 // dirArg returns the only argument of a command, a directory of checkpoints.
@@ -46,13 +46,33 @@ func manyArgs(c *cli.Context, least int, names string) ([]string, error) {
 	if len(got) < least {
 		return nil, usagef("%s takes %s", c.Command.Name, names)
 	}
-	return got, nonEmpty(c, got)
+	return checked(c, got, names)
 }
 
-// nonEmpty refuses what a variable without a value leaves in a script.
-func nonEmpty(c *cli.Context, args []string) error {
-	if slices.Contains(args, "") {
-		return usagef("%s: an argument is empty", c.Command.Name)
+// checked returns arguments, of URLs of files their paths. It refuses what a variable without a
+// value leaves in a script, and names that no new checkpoint can have.
+func checked(c *cli.Context, args []string, names string) ([]string, error) {
+	for i, arg := range args {
+		if arg == "" {
+			return nil, usagef("%s: an argument is empty", c.Command.Name)
+		}
+		if path, ok := strings.CutPrefix(arg, "file://"); ok && filepath.IsAbs(path) {
+			args[i] = path // as TensorFlow reads it
+		}
+	}
+	if last := args[len(args)-1]; strings.Contains(names, "NEWPREFIX") {
+		return args, checkNew(c, last)
+	}
+	return args, nil
+}
+
+// checkNew refuses directories: a checkpoint with such a prefix has hidden files that nothing finds.
+func checkNew(c *cli.Context, name string) error {
+	switch {
+	case name == "-":
+		return usagef("%s writes files, not the standard output; a file called - is ./-", c.Command.Name)
+	case isDir(name), os.IsPathSeparator(name[len(name)-1]):
+		return usagef("%s is a directory; give the name of what to write in it, such as %s", name, filepath.Join(name, "model.ckpt"))
 	}
 	return nil
 }
@@ -145,6 +165,8 @@ func openFormat(f formats.File) (*formats.Reader, error) {
 		return nil, fmt.Errorf("checkpoint %s cannot be read, and may be intact: %w", f.Path, err)
 	case errors.Is(err, ckptfmt.ErrVersion):
 		return nil, fmt.Errorf("%w; install a newer release of ckpt", err)
+	case errors.Is(err, atomicfile.ErrNotRegular):
+		return nil, err
 	case f.Kind.IsCheckpoint() && !isFooterOf(err, f.Path):
 		return nil, fmt.Errorf("%w; `ckpt ls %s` lists older checkpoints", err, dir)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/ckptdir"
 	"github.com/trainerd/trainerd/ckptfmt/formats"
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
 func mergeCommand() *cli.Command {
@@ -55,7 +56,7 @@ func mvCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if isDir(a[0]) || isDir(a[1]) {
+			if isDir(a[0]) {
 				return usagef("mv takes the names of checkpoints, not directories")
 			}
 			from, err := filesOf(c, a[0])
@@ -66,6 +67,9 @@ func mvCommand() *cli.Command {
 				if err := sparesTraining(c, filepath.Dir(from), []ckptdir.Checkpoint{found}); err != nil {
 					return err
 				}
+			}
+			if err := atomicfile.MkdirSync(atomicfile.OrOS(nil), filepath.Dir(a[1])); err != nil {
+				return err
 			}
 			if err := ckptdir.Move(from, a[1]); err != nil {
 				return fmt.Errorf("%w; `ckpt ls %s` shows what is there", err, filepath.Dir(from))

@@ -22,8 +22,9 @@ CONFIG, or to a file named like the data, and checks it. An existing file is not
 changed. DATA is a table (CSV in any dialect, JSON lines or Parquet; compressed or
 not) or TFRecord files of tf.Example messages, each also in several files that a
 pattern in quotes names, IDX files such as MNIST's, an array of NumPy with an
-example in each row (.npy), or a folder with a folder of images for each class, or
-with images whose labels are in the table that --label names.
+example in each row (.npy, or in an .npz with its labels), or a folder with a folder
+of images for each class, or with images whose labels are in the table that --label
+names.
 
 Without --label the column to predict is the one called target, label, survived,
 y, outcome, diagnosis, species or class, else the last one; in a table without a
@@ -31,7 +32,8 @@ header the first one, if it alone has classes. It is a class if it has words, or
 different whole numbers; else a number.
 
 Next to a table called like train.csv, a test.csv with the same columns is the test
-part; so are files of IDX and NumPy data, and folders, with such names.
+part; so are files of IDX and NumPy data, arrays of an .npz, and folders, with such
+names.
 
 Columns that say nothing are left out: those that count or identify the rows, are
 different in every row, have a single word, or tell the label in other words. The
@@ -46,6 +48,7 @@ EXAMPLES:
    trainerd init trips.csv --label minutes --drop fare --drop tip
    trainerd init train-images-idx3-ubyte.gz mnist.toml
    trainerd init X_train.npy
+   trainerd init mnist.npz
    trainerd init 'train-*.tfrecord' --label image/class/label flowers.toml
    trainerd init photos/
    trainerd init --label breeds.csv dogs/` + initProgramHelp
@@ -60,7 +63,7 @@ func initCommand() *cli.Command {
 		UsageText:   "trainerd init [--label COLUMN] [--task TASK] DATA [CONFIG] | [CONFIG] -- PROGRAM ARGS...",
 		Description: initHelp,
 		Flags: append(initProgramFlags(),
-			&cli.StringSliceFlag{Name: "label", Usage: "name or number, from 0, of the `COLUMN` to predict; -1 is the last; of IDX or .npy data, and of images in one folder, the file with the labels"},
+			&cli.StringSliceFlag{Name: "label", Usage: "name or number, from 0, of the `COLUMN` to predict; -1 is the last; of IDX or NumPy data, and of images in one folder, the file with the labels, or the array of an .npz"},
 			&cli.StringFlag{Name: "weight", Usage: "the `COLUMN` of a table with the weight of each row"},
 			&cli.StringFlag{Name: "group", Usage: "the `COLUMN` of a table that says which rows belong together, as those of one patient; \"\" for none"},
 			&cli.StringSliceFlag{Name: "drop", Usage: "leave out the `COLUMN`, as one that is known only when the label is; may be repeated"},

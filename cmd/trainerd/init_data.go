@@ -182,8 +182,11 @@ func printPlan(c *cli.Context, p *config.Template, file, why, test string) error
 		return err
 	}
 	what := fmt.Sprintf("a class, one of %d", s.Columns[p.Plan.Label].Distinct)
-	if p.Plan.Numbers {
+	switch {
+	case p.Plan.Numbers:
 		what = "a number"
+	case p.Plan.MaybeNumbers:
+		what += "; --task regression predicts it as a number"
 	}
 	fmt.Fprintf(w, "\nlabel: %s, chosen %s; it has %s\n", shown(s.Columns[p.Plan.Label].Name), why, what)
 	fmt.Fprint(w, test)

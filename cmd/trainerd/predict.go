@@ -22,8 +22,8 @@ import (
 const predictHelp = `Answers the rows of DATA with the trained model of a logdir (its best checkpoint
 by evaluation, else the newest intact one) or a SavedModel that trainerd export
 wrote. DATA is what the model was trained with: a table (CSV, JSON lines,
-Parquet), TFRecord, IDX or .npy files, an image or a folder of images; "-" is a table
-on stdin. Columns are found by the names in the header, whatever their order;
+Parquet), TFRecord, IDX, .npy or .npz files, an image or a folder of images; "-" is
+a table on stdin. Columns are found by the names in the header, whatever their order;
 the label may be there or not, other columns are left out. A table without a
 header needs the columns of the training file, with or without the label.
 

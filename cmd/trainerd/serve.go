@@ -58,7 +58,7 @@ func serveCommand(stderr io.Writer) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8501", Usage: "answer at `ADDR`; port 0 is any free one"},
 			&cli.StringFlag{Name: "name", Usage: "call the model `NAME` (default: that of the folder)"},
-			&cli.StringFlag{Name: "signature", Usage: "run the signature `KEY`", Value: "serving_default"},
+			&cli.StringFlag{Name: "signature", Usage: "run the signature `KEY`, unless a request has a signature_name", Value: "serving_default"},
 			&cli.DurationFlag{Name: "poll", Value: 2 * time.Second, Usage: "look for a better model every `TIME`; 0 for never"},
 			maxMemoryFlag(),
 			&cli.Int64Flag{Name: "max-body", DefaultText: "64, or 1/128 of the memory", Usage: "refuse requests of more than `MIB` MiB"},

@@ -35,18 +35,18 @@ type DirectWriter interface {
 	End(size int64) error
 }
 
-// Direct lets a large file be written past the page cache where that is possible, all but
-// its first and last DirectPiece bytes. That takes a fraction of the processor time of a
-// copy into new pages of the cache, none while the disk is at work, and leaves to other
-// programs what they have there; but the next one to read the file reads it from the disk.
-// It is called before the first Write.
+// Direct makes the writes of a large file bypass the page cache if possible, except for its first
+// and last DirectPiece bytes. That takes a fraction of the processor time of a copy into new pages
+// of the cache, none while the disk works, and leaves other programs' pages in the cache; but the
+// next reader of the file reads it from the disk. It must be called before the first Write.
 func (p *Pending) Direct() {
 	if file, ok := p.file.(DirectFile); ok {
 		p.direct = &directWrites{file: file}
 	}
 }
 
-// directWrites are those of a Pending. Small files have none, and no memory for them.
+// directWrites is the state of a Pending's direct writes. Small files have none, and no memory for
+// it.
 type directWrites struct {
 	file   DirectFile
 	disk   DirectWriter // nil until the file is large
@@ -132,7 +132,7 @@ func (p *Pending) awaitPiece() error {
 	return err
 }
 
-// endDirect writes through the page cache from now on: first a rest, and what is collected.
+// endDirect writes through the page cache from now on: first rest, and what is collected.
 func (p *Pending) endDirect(rest []byte) error {
 	d := p.direct
 	p.direct = nil

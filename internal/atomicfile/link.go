@@ -11,9 +11,9 @@ type Linker interface {
 	Link(oldname, newname string) error
 }
 
-// Link gives a file a second name, which must not exist. Where the file system
-// has no links it makes a copy, which is whole or absent. The name is durable
-// after the directory is synced, which is left to the caller.
+// Link gives a file a second name, which must not exist. If the file system has no links it makes a
+// copy, which is whole or absent. The name is durable after the directory is synced, which is left
+// to the caller.
 func Link(fsys FS, oldname, newname string) error {
 	if l, ok := OrOS(fsys).(Linker); ok && l.Link(oldname, newname) == nil {
 		return nil

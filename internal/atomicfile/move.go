@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// Move renames a file or a folder to a name that is free. On overlayfs, as containers have it, a
-// folder of a lower layer cannot be renamed, though what is in it can: it is moved into a new folder
-// then, so that a crash may leave a part in each. If something in it cannot be moved, as to another
-// disk, nothing is.
+// Move renames a file or a folder to a name that is free. On overlayfs, as in containers, a folder
+// of a lower layer cannot be renamed, but its contents can: then they are moved into a new folder,
+// so that a crash may leave a part in each. If something in it cannot be moved, for example to
+// another disk, nothing is.
 func Move(fsys FS, from, to string) error {
 	fsys = OrOS(fsys)
 	err := fsys.Rename(from, to)
@@ -29,7 +29,7 @@ func Move(fsys FS, from, to string) error {
 	return moveEntries(fsys, from, to, entries)
 }
 
-// moveEntries moves what is in a folder into a new one, and back if any of that fails.
+// moveEntries moves the contents of a folder into a new one, and back if anything fails.
 func moveEntries(fsys FS, from, to string, entries []fs.DirEntry) error {
 	if err := fsys.Mkdir(to); err != nil {
 		return err

@@ -25,8 +25,8 @@ type ReadFile interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// Open opens a file for reading, through fsys where that is an [Opener]. What is not a file in the
-// operating system's is an error that matches [ErrNotRegular].
+// Open opens a file for reading, through fsys if that is an [Opener]. If the operating system's
+// file is not a regular one, the error matches [ErrNotRegular].
 func Open(fsys FS, name string) (ReadFile, error) {
 	if o, ok := fsys.(Opener); ok {
 		return o.Open(name)

@@ -21,8 +21,7 @@ func syncDir(name string) error {
 	return shutDown(d)
 }
 
-// sameDevice reports whether two directories are in one file system. What is
-// mounted somewhere is there as long as it is mounted.
+// sameDevice reports whether two directories are in one file system.
 func sameDevice(a, b string) bool {
 	var x, y syscall.Stat_t
 	return syscall.Stat(a, &x) == nil && syscall.Stat(b, &y) == nil && x.Dev == y.Dev

@@ -38,7 +38,7 @@ func InRoot(root *os.Root) FS { return rootFS{root} }
 
 type rootFS struct{ root *os.Root }
 
-// below returns a name as the root has it.
+// below returns a name relative to the root.
 func (r rootFS) below(name string) (string, error) {
 	rel, err := filepath.Rel(r.root.Name(), name)
 	if err != nil || !filepath.IsLocal(rel) {

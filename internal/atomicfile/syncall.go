@@ -13,9 +13,8 @@ import (
 // programs have written, too.
 const fewFiles = 8
 
-// SyncAll makes the bytes of files durable that were written and closed. Many of them
-// take little longer than one: where that is as safe, their file system is synced as
-// a whole.
+// SyncAll makes the bytes of files durable that were written and closed. Many of them take little
+// longer than one: if that is as safe, their file system is synced as a whole.
 func SyncAll(names []string) error {
 	if len(names) > fewFiles {
 		rest, err := syncFileSystem(names)

@@ -3,8 +3,7 @@ package atomicfile
 // writebackPiece is how much is written before the disk is set to work on it.
 const writebackPiece = 8 << 20
 
-// writebacker is a File that lets the disk begin with what was written, which
-// is no sync.
+// writebacker is a File that can start writing to the disk early, which is not a sync.
 type writebacker interface {
 	beginWriteback(offset, size int64)
 }
@@ -16,7 +15,7 @@ type earlyWriteback struct {
 	written, begun int64
 }
 
-// wrote takes note that n more bytes have been written.
+// wrote records that n more bytes have been written.
 func (e *earlyWriteback) wrote(n int) {
 	e.written += int64(n)
 	if e.disk == nil || e.written-e.begun < writebackPiece {
@@ -26,7 +25,7 @@ func (e *earlyWriteback) wrote(n int) {
 	e.begun = e.written
 }
 
-// skip takes note that n more bytes are on the disk.
+// skip records that n more bytes are on the disk.
 func (e *earlyWriteback) skip(n int) {
 	e.written += int64(n)
 	e.begun = e.written

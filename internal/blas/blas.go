@@ -5,9 +5,8 @@
 //	blas32.Use(blas.Implementation{})
 //	blas64.Use(blas.Implementation{})
 //
-// Sgemm and Dgemm are its own; the rest is gonum's. On amd64 without AVX2 and
-// FMA, on processors other than amd64 and arm64, and with the build tag noasm,
-// everything is.
+// Sgemm and Dgemm are its own; the rest is gonum's. On amd64 without AVX2 and FMA, on processors
+// other than amd64 and arm64, and with the build tag noasm, everything is gonum's.
 //
 // # How a product is computed
 //
@@ -23,8 +22,8 @@
 //	panel of a        kc columns of 6 elements     a[0,0] a[1,0] .. a[5,0] a[0,1] ..
 //	panel of b        kc rows of 16 elements       b[0,0] b[0,1] .. b[0,15] b[1,0] ..
 //
-// Copying also transposes, so a transposed factor costs the same. Where copies
-// would not pay, tiles read the factors where they are.
+// Copying also transposes, so a transposed factor costs the same. If a copy would cost more than it
+// saves, tiles read the factors in place.
 //
 // Large products are split over the processors. Each element of the product is
 // summed in the same order however the work is split, so the number of

@@ -1,4 +1,4 @@
-// Package fileerr words the errors of files.
+// Package fileerr words the errors of file operations.
 package fileerr
 
 import (

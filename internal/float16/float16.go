@@ -1,6 +1,6 @@
-// Package float16 converts single numbers between float32 and the two types of 16 bits: half,
-// as IEEE 754 has it, and bfloat16, the upper half of a float32. Rounding is to nearest, ties
-// to even; NaN stays NaN.
+// Package float16 converts single numbers between float32 and the two 16-bit types: half, as IEEE
+// 754 defines it, and bfloat16, the upper half of a float32. Rounding is to nearest, ties to even;
+// NaN stays NaN.
 package float16
 
 import "math"

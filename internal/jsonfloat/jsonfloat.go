@@ -1,4 +1,5 @@
-// Package jsonfloat writes floating-point numbers as JSON from which every reader gets them back.
+// Package jsonfloat writes floating-point numbers as JSON that every reader decodes to the same
+// values.
 package jsonfloat
 
 import (

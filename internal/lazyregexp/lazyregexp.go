@@ -1,6 +1,6 @@
-// Package lazyregexp compiles regular expressions when they are first used. The
-// commands have some hundred, and a run uses a few of them; compiling all was
-// nearly a third of the start of trainerd.
+// Package lazyregexp compiles regular expressions when they are first used. The commands have some
+// hundred, but a run uses only a few; compiling all of them took nearly a third of the start of
+// trainerd.
 package lazyregexp
 
 import (

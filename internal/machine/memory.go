@@ -1,4 +1,4 @@
-// Package machine says what the machine has.
+// Package machine reports the resources of the machine.
 package machine
 
 import (

@@ -1,6 +1,5 @@
-// Package membound lets tests find out that a parser allocates more than its
-// input warrants, as one does that believes a length before it has seen as many
-// bytes.
+// Package membound lets tests detect a parser that allocates more than its input warrants, because
+// it trusts a length before it has seen as many bytes.
 package membound
 
 import (

@@ -1,4 +1,4 @@
-// Package nobody lets a test have the rights of the user nobody.
+// Package nobody lets a test run with the rights of the user nobody.
 package nobody
 
 import (

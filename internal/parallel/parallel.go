@@ -5,17 +5,16 @@
 // processor except the first, so that programs that run many steps at once do
 // not pay for more.
 //
-// A helper is started by the call that needs it, which also waits for its part,
-// or does it itself if the helper has not got a processor by then. The helper
-// then spins for about 20 microseconds, waiting for the next call, because waking
-// a processor takes longer than many parts, and ends. Where calls come soon after
-// it has ended, again and again, it spins longer, up to some 200 microseconds: one
-// that is woken each time comes too late each time. It spins with the
-// processor's pause instruction, and only now and then asks the scheduler whether
-// another goroutine is ready to run, because that takes a lock that all share. A
-// hand-off to a spinning helper takes less than a microsecond.
+// A helper is started by the call that needs it. That call also waits for the helper's part, or
+// does the part itself if the helper has not got a processor by then. The helper then spins for
+// about 20 microseconds, waiting for the next call, because waking a processor takes longer than
+// many parts do, and ends. If calls keep coming soon after it has ended, it spins longer, up to
+// some 200 microseconds, because a helper that has to be woken comes too late each time. It spins
+// with the processor's pause instruction, and only now and then asks the scheduler whether another
+// goroutine is ready to run, because that takes a lock that all share. A hand-off to a spinning
+// helper takes less than a microsecond.
 //
-// A panic in a part is one of the caller, after all other parts are done.
+// A panic in a part is raised in the caller, after all other parts are done.
 package parallel
 
 import (

@@ -1,5 +1,5 @@
-// Package picture decodes JPEG, PNG, GIF and BMP files to the pixels that TensorFlow's
-// ops give, and encodes PNG files.
+// Package picture decodes JPEG, PNG, GIF and BMP files to the same pixels as TensorFlow's ops, and
+// encodes PNG files.
 //
 // The layouts of JPEG files are in package jpeg. The others have little-endian numbers,
 // PNG files big-endian ones:
@@ -25,12 +25,11 @@
 //	      28  bits of a pixel: 8, 24 or 32
 //	          lines of blue, green, red and perhaps alpha, each filled up to 4 bytes
 //
-// TensorFlow reads GIF and BMP files in a simple way, which is followed here: the canvas
-// of a GIF file is as large as its largest frame, frames lie on the ones before them
-// whatever they say on disposal, and those after the first damaged one are left out; a
-// BMP file with 8 bits is gray, without its table of colours, and must end after its
-// pixels. PNG files are read as libpng does, which leaves out what it does not need and
-// finds damaged.
+// TensorFlow reads GIF and BMP files in a simple way, which is followed here: the canvas of a GIF
+// file is as large as its largest frame, frames lie on the ones before them whatever they say on
+// disposal, and those after the first damaged one are left out; a BMP file with 8 bits is gray,
+// without its table of colours, and must end after its pixels. PNG files are read as libpng does,
+// which ignores damage in chunks that it does not need.
 //
 // A declared size is compared with the length of the data, and with the caller's limit,
 // before memory is allocated. Functions may be called by several goroutines at once.

@@ -1,4 +1,4 @@
-// Package shell writes words as a POSIX shell reads them.
+// Package shell quotes words for a POSIX shell.
 package shell
 
 import "strings"

@@ -1,4 +1,4 @@
-// Package turn has a lock that is waited for no longer than a context lasts.
+// Package turn has a lock whose waiters give up when their context ends.
 package turn
 
 import (

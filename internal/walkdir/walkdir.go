@@ -1,4 +1,4 @@
-// Package walkdir walks folders that people name, which may be links.
+// Package walkdir walks folders named by users, which may be symbolic links.
 package walkdir
 
 import (

@@ -6,9 +6,9 @@
 //	         (2 bytes more if the length is 18)
 //	"data" | length of samples | samples
 //
-// Other chunks may come before and after "data"; unlike in files of other programs no
-// byte follows one of odd length, as TensorFlow expects none. A sample s is the value
-// s/32768.
+// Other chunks may come before and after "data"; unlike in other programs' files, a chunk of odd
+// length is not followed by a padding byte, because TensorFlow expects none. A sample s is the
+// value s/32768.
 //
 // Functions may be called by several goroutines at once. Facts are from the description
 // of the format by IBM and Microsoft; tests compare with TensorFlow.

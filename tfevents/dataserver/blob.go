@@ -30,7 +30,8 @@ type blobKey struct {
 	wall                 uint64 // bits of the time of the point, if there are several at the step, else 0
 }
 
-// String returns the key as TensorBoard's own data server has it, and the time if there is one.
+// String returns the key as TensorBoard's own data server formats it, followed by the time if there
+// is one.
 func (k blobKey) String() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -90,8 +91,8 @@ func (s *Server) readBlob(req *tbdata.ReadBlobRequest, stream grpc.ServerStream)
 	return err
 }
 
-// sendBlob sends a blob in parts. The turn of a large one ends when the last of them is on the
-// wire; it waits for those before.
+// sendBlob sends a blob in parts. The turn of a large blob ends when its last part, which follows
+// all others, is on the wire.
 func sendBlob(stream grpc.ServerStream, blob []byte, t *turn) error {
 	for {
 		n := min(len(blob), blobChunk)
@@ -123,7 +124,7 @@ func (s *Server) findBlob(key blobKey, room *room) (blob []byte, err error) {
 	return blob, err
 }
 
-// blobsAt reads the blobs that a key names, the last ones if there are several.
+// blobsAt reads the blobs that a key names, those of the last point if several match.
 func blobsAt(x *tfevents.RunData, series *tfevents.Series, key blobKey, room *room) (blobs [][]byte, err error) {
 	var at []tfevents.Point
 	for p := range series.Points() {

@@ -12,8 +12,8 @@ type largeAnswer struct {
 	t *turn
 }
 
-// codec encodes messages as gRPC does, and large answers in memory that is given back by the
-// transport when it needs it no longer.
+// codec encodes messages as gRPC does, and large answers into memory that the transport gives back
+// when it no longer needs it.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
@@ -32,10 +32,10 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&b, memory{a.t})}, nil
 }
 
-// notPooled is more than the size of what the transport takes for too small to be given back.
+// notPooled is above the size below which the transport does not give buffers back.
 const notPooled = 4 << 10
 
-// memory is a pool of one buffer, that of a large answer.
+// memory is a pool of one buffer, for a large answer.
 type memory struct{ of *turn }
 
 // Get is part of mem.BufferPool.
@@ -44,5 +44,5 @@ func (m memory) Get(length int) *[]byte {
 	return &b
 }
 
-// Put is called when the transport needs the buffer no longer.
+// Put is called when the transport no longer needs the buffer.
 func (m memory) Put(*[]byte) { m.of.end() }

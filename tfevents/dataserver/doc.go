@@ -17,14 +17,13 @@
 //
 // # What is shown
 //
-// All points that [tfevents.PurgeExact] keeps: the points of a resumed training
-// replace those that it repeats as soon as its SessionLog START is in the file.
-// Every point is kept as long as all fit into Options.MaxMemory; beyond that the
-// longest series lose every other point, except extremes. A response has at most
-// as many points as requested, including the first, the last and the extremes.
-// Scalars may be of any numeric type. The record checksums are verified; reading
-// continues after damage, and waits at an incomplete record. Runs below a
-// directory with a file named .hide are not shown.
+// All points that [tfevents.PurgeExact] keeps: as soon as the SessionLog START of a resumed
+// training is in the file, its points replace those that it repeats. Every point is kept as long as
+// all fit into Options.MaxMemory; beyond that the longest series lose every other point, except
+// extremes. A response has at most as many points as requested, including the first, the last and
+// the extremes. Scalars may be of any numeric type. The record checksums are verified; reading
+// continues after damage, and waits at an incomplete record. Runs below a directory with a file
+// named .hide are not shown.
 //
 // # What is read, and when
 //
@@ -44,10 +43,9 @@
 //
 // # Security
 //
-// A client can read the contents of the log directory's events files, and no other
-// file. There is no password: listen on the loopback interface. Connections,
-// calls and the size of requests are bounded. Of answers above 1 MiB, four at a
-// time are made and sent, the others wait in turn; a client that does not read
-// such an answer within half a minute, and a second for each MiB, loses its
-// connection as soon as another answer waits.
+// A client can read the contents of the log directory's events files, and no other file. There is
+// no password: listen on the loopback interface. Connections, calls and the size of requests are
+// bounded. At most four answers above 1 MiB are made and sent at a time; the others wait in turn. A
+// client that does not read such an answer within half a minute, plus a second for each MiB, loses
+// its connection as soon as another answer waits.
 package dataserver

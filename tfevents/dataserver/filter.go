@@ -12,7 +12,7 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 )
 
-// selection is what a request picks.
+// selection is what a request selects.
 type selection struct {
 	plugin string
 	class  tfpb.DataClass
@@ -53,7 +53,7 @@ func picks(names map[string]struct{}, name string) bool {
 	return ok || names == nil
 }
 
-// takes reports whether the series is one of the plugin and class.
+// takes reports whether the series is of the selected plugin and class.
 func (s *selection) takes(x *tfevents.Series) bool {
 	return x.Metadata.GetDataClass() == s.class && x.Plugin() == s.plugin && picks(s.tags, x.Tag)
 }
@@ -83,8 +83,8 @@ func (s *store) each(ctx context.Context, sel *selection, room *room, f func(run
 	return nil
 }
 
-// metadata returns that of a series as the data server of TensorBoard has it: a
-// name to display only where the writer gave one.
+// metadata returns the metadata of a series as TensorBoard's data server does: with a display name
+// only if the writer gave one.
 func metadata(x *tfevents.Series) *tfpb.SummaryMetadata {
 	m := x.Metadata
 	if !x.Unnamed() || m.GetDisplayName() == "" {

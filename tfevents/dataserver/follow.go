@@ -16,13 +16,13 @@ import (
 const (
 	// settle is how long changes are collected before they are read.
 	settle = 200 * time.Millisecond
-	// latePause is how long a run waits that was read as a whole just now.
+	// latePause is how long a run waits that was just read as a whole.
 	latePause = time.Second
-	// scanShare bounds the time spent looking through directories that report
-	// their changes anyway: one part in so many.
+	// scanShare bounds the share of time spent scanning directories that report their changes
+	// anyway: one part in so many.
 	scanShare = 1000
-	// maxScanPause is the longest time until a change is found that the system
-	// has not reported.
+	// maxScanPause is the longest time until a scan finds a change that the system has not
+	// reported.
 	maxScanPause = 5 * time.Minute
 )
 
@@ -57,8 +57,8 @@ type follower struct {
 	rescan bool                // a file or directory appeared or is gone
 }
 
-// watch asks the system for changes of the directories. Without success the
-// directories are looked through instead.
+// watch asks the system to report changes of the directories. If that fails, they are scanned
+// instead.
 func (f *follower) watch() {
 	if !reportsChanges(f.s.o.Logdir) {
 		return
@@ -72,7 +72,7 @@ func (f *follower) watch() {
 	f.watchAll()
 }
 
-// watchAll watches all directories there are by now.
+// watchAll watches all directories that exist so far.
 func (f *follower) watchAll() {
 	f.dirs = make(map[string]struct{})
 	err := filepath.WalkDir(f.s.o.Logdir, func(path string, d fs.DirEntry, err error) error {
@@ -92,8 +92,8 @@ func (f *follower) watchAll() {
 	}
 }
 
-// watchDir asks for the changes of one directory. One that cannot be watched because it
-// is gone, or may not be read, is not a loss: its parent reports when that changes.
+// watchDir asks for the changes of one directory. If it cannot be watched because it is gone, or
+// may not be read, nothing is lost: its parent reports when that changes.
 func (f *follower) watchDir(path string) error {
 	err := f.watcher.Add(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +106,8 @@ func (f *follower) watchDir(path string) error {
 	return err
 }
 
-// mayLeadToRuns reports whether a symbolic link concerns the runs that there are: one
-// to a checkpoint, as trainings keep it for their latest, does not.
+// mayLeadToRuns reports whether a symbolic link may lead to runs: a link to the latest checkpoint,
+// as trainings keep it, does not.
 func mayLeadToRuns(link string) bool {
 	info, err := os.Stat(link)
 	return err != nil || info.IsDir() || tfevents.IsEventsFile(link)
@@ -162,12 +162,11 @@ func (f *follower) loop(ctx context.Context) {
 	}
 }
 
-// blind reports whether the log directory is gone, so that nothing will say when there
-// is another one.
+// blind reports whether the log directory is gone, so that nothing would report a new one.
 func (f *follower) blind() bool { return f.watcher != nil && len(f.dirs) == 0 }
 
-// note takes note of a change and reports whether it matters: a training writes
-// other files to its log directory, too.
+// note records a change and reports whether it matters: a training writes other files to its log
+// directory, too.
 func (f *follower) note(e fsnotify.Event) bool {
 	switch {
 	case e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename):
@@ -193,8 +192,7 @@ func (f *follower) note(e fsnotify.Event) bool {
 	return true
 }
 
-// concerns reports whether a file that appeared or is gone may change what runs
-// there are.
+// concerns reports whether a file that appeared or is gone may change the set of runs.
 func (f *follower) concerns(name string) bool {
 	if tfevents.IsEventsFile(name) || filepath.Base(name) == hideName {
 		return true
@@ -225,7 +223,7 @@ func (f *follower) apply(ctx context.Context) (late bool) {
 	return f.dirty != nil
 }
 
-// scan looks through all directories and returns when to do so again.
+// scan scans all directories and returns when to do so again.
 func (f *follower) scan(ctx context.Context) time.Duration {
 	began := time.Now()
 	f.rescan = false

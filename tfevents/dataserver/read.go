@@ -40,7 +40,8 @@ func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest
 	return answer, err
 }
 
-// scalars returns the points of a series, at most so many, or some of them after the end of ctx.
+// scalars returns the points of a series, at most the given number, or only some of them once ctx
+// has ended.
 func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.ScalarData {
 	n := series.Len()
 	data := &tbdata.ScalarData{Step: make([]int64, 0, n), WallTime: make([]float64, 0, n), Value: make([]float32, 0, n)}
@@ -108,7 +109,7 @@ func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest
 	return answer, err
 }
 
-// tensors reads the values of a series, at most so many.
+// tensors reads the values of a series, at most the given number.
 func (s *Server) tensors(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.TensorData, error) {
 	steps, err := pointsOf(series, most, room)
 	if err != nil {
@@ -153,7 +154,7 @@ func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequ
 	return answer, err
 }
 
-// blobs names the blobs of a series, of at most so many points.
+// blobs names the blobs of a series, of at most the given number of points.
 func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.BlobSequenceData, error) {
 	steps, err := pointsOf(series, most, room)
 	if err != nil {
@@ -185,16 +186,16 @@ func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunDa
 	return data, err
 }
 
-// scalarSize is what a point of a scalar takes in an answer: its value and time, and a byte of
-// its step at least.
+// scalarSize is what a scalar point takes in an answer: its value and time, and at least a byte of
+// its step.
 const scalarSize = 4 + 8 + 1
 
-// What a point of a series takes while an answer is made: of a scalar, its value, time and
-// step, of others what their values are read by.
+// What a point takes while an answer is made: a scalar its value, time and step, any other what is
+// needed to read its value.
 const (
 	heldScalar = 4 + 8 + 8
 	heldPoint  = 96 + 24
 )
 
-// entrySize is what the name of something and a few numbers take in an answer.
+// entrySize is what a name and a few numbers take in an answer.
 const entrySize = 32

@@ -10,8 +10,8 @@ const (
 	beegfs = 0x19830326
 )
 
-// reportsChanges reports whether all changes of a directory's file system are
-// made on this machine, so that its watcher hears of them.
+// reportsChanges reports whether all changes of a directory's file system are made on this machine,
+// so that a watcher sees them.
 func reportsChanges(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

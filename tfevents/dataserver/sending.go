@@ -15,8 +15,8 @@ import (
 	"github.com/trainerd/trainerd/internal/grpcmethod"
 )
 
-// sending bounds the memory of answers, from when they begin to be made until their clients
-// have read them. The number of calls bounds that of small ones; large ones take turns.
+// sending bounds the memory of answers, from the beginning of their making until their clients have
+// read them. The number of calls bounds the memory of small answers; large ones take turns.
 type sending struct {
 	small    int           // bytes that an answer may have without a turn
 	turns    chan struct{} // one for each large answer
@@ -27,8 +27,8 @@ type sending struct {
 const (
 	smallAnswer  = 1 << 20
 	largeAnswers = 4
-	// slowPatience is more than a client takes that is stopped for a moment, and slowest, in
-	// bytes a second, what a slow line transfers.
+	// slowPatience is longer than the delay of a client that was stopped for a moment; slowest is
+	// the rate of a slow line, in bytes a second.
 	slowPatience = 30 * time.Second
 	slowest      = 1 << 20
 )
@@ -52,8 +52,8 @@ func answers[Req any, PReq grpcmethod.Message[Req], Resp proto.Message](name str
 // errLarge says that an answer is large, and has no turn.
 var errLarge = errors.New("the answer is large")
 
-// answer makes an answer. One that turns out to be large is made again from the beginning when
-// it is its turn: nobody waits with a part of it, or with the lock of a run.
+// answer makes an answer. One that turns out to be large is made again from the beginning when its
+// turn comes, so that no call waits while it holds a part of the answer, or the lock of a run.
 func (s *sending) answer(ctx context.Context, from func(*room) (proto.Message, error)) (any, error) {
 	m, err := from(&room{left: s.small, small: true})
 	if !errors.Is(err, errLarge) {
@@ -98,7 +98,7 @@ type turn struct {
 	late  *time.Timer // nil while the answer is made
 }
 
-// sent says that so many bytes of the answer are ready for the client.
+// sent records that the given number of bytes of the answer are ready for the client.
 func (t *turn) sent(bytes int) {
 	t.mu.Lock()
 	if t.late == nil && !t.ended {
@@ -110,8 +110,8 @@ func (t *turn) sent(bytes int) {
 	}
 }
 
-// hangUp closes the connection of a client that has not read its answer, if others wait. gRPC
-// has no other way to take back what is on its way.
+// hangUp closes the connection of a client that has not read its answer, if others wait. gRPC has
+// no other way to withdraw an answer that is being sent.
 func (t *turn) hangUp() {
 	t.mu.Lock()
 	patient := t.of.waiting.Load() == 0
@@ -140,14 +140,14 @@ func (t *turn) end() {
 	<-t.of.turns
 }
 
-// room is how much an answer may still take. One that is too large to be sent, or that nobody
-// waits for any more, ends with the values that show it.
+// room is how much an answer may still take. The making of an answer that is too large to be sent,
+// or whose call has ended, stops at the value that exceeds it.
 type room struct {
 	left  int
 	small bool // more needs a turn
 }
 
-// take is called before so many bytes are added to the answer.
+// take is called before the given number of bytes is added to the answer.
 func (r *room) take(ctx context.Context, bytes int) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
@@ -161,7 +161,7 @@ func (r *room) take(ctx context.Context, bytes int) error {
 	return nil
 }
 
-// need is called before so many bytes are held while the answer is made.
+// need is called before the given number of bytes is allocated to make the answer.
 func (r *room) need(bytes int) error {
 	if r.small && bytes > r.left {
 		return errLarge

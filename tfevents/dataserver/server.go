@@ -109,9 +109,9 @@ const (
 	maxAnswer = 256 << 20
 	// maxRequest has room for the names of a hundred thousand runs.
 	maxRequest = 16 << 20
-	// maxConns bounds the connections: a TensorBoard has one, more wait.
+	// maxConns bounds the connections; more wait. A TensorBoard has one.
 	maxConns = 32
-	// maxCalls bounds the calls of a connection at one time; more wait.
+	// maxCalls bounds the concurrent calls of a connection; more wait.
 	maxCalls = 32
 	// greeting is how long a client may take to begin to speak HTTP/2.
 	greeting = 10 * time.Second

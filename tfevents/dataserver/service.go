@@ -10,7 +10,7 @@ import (
 // ServiceName is the name of the service on the wire.
 const ServiceName = "tensorboard.data.TensorBoardDataProvider"
 
-// service lists the methods; each decodes its request and hands it over.
+// service lists the methods; each decodes its request and passes it on.
 var service = grpc.ServiceDesc{ServiceName: ServiceName, HandlerType: (*any)(nil),
 	Methods: []grpc.MethodDesc{
 		grpcmethod.New("GetExperiment", (*Server).getExperiment),

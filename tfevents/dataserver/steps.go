@@ -5,10 +5,10 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 )
 
-// pointsOf returns the points of a series, at most so many steps of it. Of several points of one
-// writer in a row at one step the last is shown, as in TensorBoard's data server, unless it is of
-// another kind: programs write a histogram and the mean of its values under one tag. So
-// they stay together.
+// pointsOf returns the points of a series at no more than the given number of steps, grouped by
+// step. Of several points in a row from one writer at one step, the last is shown, as in
+// TensorBoard's data server, unless it is of another kind: programs write a histogram and the mean
+// of its values under one tag.
 func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point, error) {
 	if err := room.need(series.Len() * heldPoint); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point
 	return steps, nil
 }
 
-// repeatedSteps returns the steps at which a series has several points that are shown.
+// repeatedSteps returns the steps at which several points of a series are shown.
 func repeatedSteps(series *tfevents.Series) map[int64]bool {
 	several := make(map[int64]bool) // false once it was seen
 	var before *tfevents.Point

@@ -33,7 +33,7 @@ type run struct {
 	mu    sync.RWMutex
 	index *tfevents.RunData // nil until the files were read once
 
-	// Of who holds Server.loading.
+	// Guarded by Server.loading.
 	files     []string
 	damage    int       // how much of it was reported
 	rebuildAt time.Time // when the run may be read as a whole again
@@ -41,8 +41,8 @@ type run struct {
 	shut      bool      // its directory cannot be read: what was read of it stays
 }
 
-// newStore returns a store without runs, whose points take so many bytes at most; a
-// negative number is no bound.
+// newStore returns a store without runs, whose points take at most maxBytes; a negative number
+// means no limit.
 func newStore(fsys fs.FS, maxBytes int64, log *slog.Logger) *store {
 	s := &store{fsys: fsys, log: log, readers: runtime.GOMAXPROCS(0), runs: make(map[string]*run)}
 	if maxBytes >= 0 {
@@ -51,8 +51,8 @@ func newStore(fsys fs.FS, maxBytes int64, log *slog.Logger) *store {
 	return s
 }
 
-// thin thins out the runs that are not being read: a run that is does so itself. It is
-// called while one is.
+// thin thins out all runs except those being read, which do so themselves. It is called while a run
+// is being read.
 func (s *store) thin() {
 	s.log.Info("memory is short: thinning out the longest series", "max_points", s.limit.MaxPoints())
 	s.mu.RLock()
@@ -68,7 +68,7 @@ func (s *store) thin() {
 	}
 }
 
-// sorted returns the names of the runs that can be shown, in their order.
+// sorted returns the names of the runs that can be shown, in order.
 func (s *store) sorted() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -91,8 +91,8 @@ func (s *store) view(name string, f func(*tfevents.RunData)) {
 	}
 }
 
-// scan finds the runs there are and brings all up to date, as many at a time as
-// there are processors. It ends early with ctx.
+// scan finds the existing runs and updates all, as many at a time as there are processors. It ends
+// early with ctx.
 func (s *store) scan(ctx context.Context) {
 	found, err := tfevents.FindRuns(s.fsys, ".")
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *store) hidden(dir string, known map[string]bool) bool {
 	return is
 }
 
-// take makes the found runs those of the store, and returns all.
+// take makes the found runs the runs of the store, and returns them.
 func (s *store) take(found []tfevents.Run) map[string]*run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,8 +145,8 @@ func (s *store) take(found []tfevents.Run) map[string]*run {
 	return now
 }
 
-// isShut reports whether the directory of a run that was not found is there, but cannot
-// be read: a lack of rights, or a disk of another machine, may be over soon.
+// isShut reports whether the directory of a run that was not found exists, but cannot be read:
+// missing permissions, or a network disk that is out of reach, may be temporary.
 func (s *store) isShut(r *run) bool {
 	_, err := fs.ReadDir(s.fsys, path.Dir(r.files[0]))
 	return err != nil && !errors.Is(err, fs.ErrNotExist)
@@ -165,7 +165,7 @@ func (s *store) late() (names map[string]struct{}) {
 	return names
 }
 
-// updateNamed brings runs up to date whose files have changed.
+// updateNamed updates the named runs, whose files have changed.
 func (s *store) updateNamed(ctx context.Context, names map[string]struct{}) {
 	changed := make(map[string]*run)
 	s.mu.RLock()
@@ -183,8 +183,8 @@ func (s *store) updateAll(ctx context.Context, runs map[string]*run) {
 	parallel.EachOf(ctx, s.readers, len(names), func(i int) { s.update(names[i], runs[names[i]]) })
 }
 
-// rebuildShare bounds the time in which a run is read as a whole again and
-// again, because several writers add to its files: one part in so many.
+// rebuildShare bounds the share of time spent on reading a run as a whole again and again, because
+// several writers add to its files: one part in so many.
 const rebuildShare = 10
 
 // update brings one run up to date.
@@ -220,8 +220,8 @@ func (s *store) update(name string, r *run) {
 	s.report(name, r)
 }
 
-// cannotRead reports whether nothing was read of files that are there: that says nothing
-// about what they hold.
+// cannotRead reports whether nothing could be read of existing files, so that their content is
+// unknown.
 func cannotRead(x *tfevents.RunData) bool {
 	return x.Events == 0 && slices.ContainsFunc(x.Damage, func(err error) bool {
 		var failed *fs.PathError
@@ -229,7 +229,7 @@ func cannotRead(x *tfevents.RunData) bool {
 	})
 }
 
-// report logs the damage of a run that is new.
+// report logs the new damage of a run.
 func (s *store) report(name string, r *run) {
 	for _, err := range r.index.Damage[min(r.damage, len(r.index.Damage)):] {
 		s.log.Info("damaged events file", "run", name, "error", err)

@@ -7,9 +7,9 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// tensorOf returns a value of a series of tensors: as it is, or a histogram of
-// TensorFlow 1 as rows of left end, right end and count. Metadata alone, as
-// hyperparameters have it, counts as a tensor without elements.
+// tensorOf returns a value of a series of tensors: as it is, or, for a histogram of TensorFlow 1,
+// as rows of left end, right end and count. A value with metadata alone, such as hyperparameters,
+// counts as a tensor without elements.
 func tensorOf(v *tfpb.Summary_Value) (*tfpb.TensorProto, bool) {
 	switch x := v.GetValue().(type) {
 	case *tfpb.Summary_Value_Tensor:

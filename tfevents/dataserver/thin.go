@@ -6,8 +6,8 @@ import (
 	"github.com/trainerd/trainerd/proto/tbdata"
 )
 
-// thin returns at most so many of the points, the first and the last among them,
-// at equal distances.
+// thin returns at most the given number of points at equal distances, including the first and the
+// last.
 func thin[T any](points []T, most int) []T {
 	if len(points) <= most {
 		return points
@@ -19,8 +19,8 @@ func thin[T any](points []T, most int) []T {
 	return kept
 }
 
-// spread returns the place of the i-th of k points that are spread over n, of
-// which the last one is always one.
+// spread returns the index of the i-th of k points that are spread over n; the last of the n is
+// always included.
 func spread(i, k, n int) int {
 	if k == 1 {
 		return n - 1
@@ -28,9 +28,9 @@ func spread(i, k, n int) int {
 	return i * (n - 1) / (k - 1)
 }
 
-// thinScalars leaves at most so many of the points: the first, the last and,
-// of as many stretches between them as there is room for, the lowest and the
-// highest, so that no peak of a curve is lost.
+// thinScalars leaves at most the given number of points: the first, the last, and the lowest and
+// the highest of each of as many stretches between them as there is room for, so that no peak of a
+// curve is lost.
 func thinScalars(d *tbdata.ScalarData, most int) {
 	n := len(d.Step)
 	if n <= most {
@@ -56,9 +56,8 @@ func thinScalars(d *tbdata.ScalarData, most int) {
 	d.Step, d.WallTime, d.Value = d.Step[:len(kept)], d.WallTime[:len(kept)], d.Value[:len(kept)]
 }
 
-// appendExtremes appends the places of the lowest and the highest value, in
-// their order; the first value is at from. Something that is not a number is
-// an extreme of its own.
+// appendExtremes appends the indexes of the lowest and the highest value, in order; the first value
+// has the index from. A NaN counts as an extreme.
 func appendExtremes(kept []int, values []float32, from int) []int {
 	low, high := 0, 0
 	if nan := slices.IndexFunc(values, func(v float32) bool { return v != v }); nan >= 0 {

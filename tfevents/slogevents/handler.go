@@ -41,8 +41,8 @@ type taggedAttr struct {
 // Enabled reports true: numbers are reported whatever the level of their record.
 func (h *Handler) Enabled(context.Context, slog.Level) bool { return true }
 
-// Handle adds the record's numbers, and passes the record to Next if that is
-// enabled for its level. The error is from either of the two.
+// Handle adds the record's numbers, and passes the record to Next if that is enabled for its level.
+// The error may come from either.
 func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	c := scalarCollector{stepKey: h.StepKey}
 	if c.stepKey == "" {

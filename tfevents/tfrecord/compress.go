@@ -131,8 +131,8 @@ func NewCompressedReader(r io.Reader, c Compression) (*Reader, error) {
 	return nil, fmt.Errorf("tfrecord: %w", unknownCompression(c))
 }
 
-// decompressor opens the stream with the first Read, so that its errors come
-// out of the reader as all others do.
+// decompressor opens the stream at the first Read, so that the reader returns its errors like all
+// others.
 type decompressor struct {
 	src  *bufio.Reader
 	kind Compression
@@ -171,7 +171,7 @@ func (d *decompressor) open() error {
 	return d.wrap(err)
 }
 
-// end looks beyond the end of the stream.
+// end checks what follows the end of the stream.
 func (d *decompressor) end() error {
 	if _, err := d.src.Peek(1); err != nil {
 		return err

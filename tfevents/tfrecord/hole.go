@@ -5,9 +5,9 @@ import (
 	"os"
 )
 
-// skipHole moves past a hole of the file, which a file system that was cut short or
-// a copy of a sparse file leaves: all of it is zeros, and reading them takes as long
-// as reading data. The buffer holds zeros alone. It reports whether it has moved.
+// skipHole moves past a hole of the file, as a crash or a copy of a sparse file leaves it: a hole
+// reads as zeros, and reading them takes as long as reading data. The buffer must hold only zeros.
+// It reports whether it has moved.
 func (r *Reader) skipHole() bool {
 	f, ok := r.r.(*os.File)
 	if !ok {

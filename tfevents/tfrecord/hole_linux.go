@@ -9,8 +9,8 @@ import (
 
 const seekData = 3 // SEEK_DATA of lseek(2)
 
-// nextData returns the offset from which the file has data, the end if it has none
-// after at. File systems that know of no holes say at.
+// nextData returns the offset at or after at from which the file has data, or the end if it has
+// none. On file systems without holes it returns at.
 func nextData(f *os.File, at int64) (int64, error) {
 	data, err := f.Seek(at, seekData)
 	if errors.Is(err, syscall.ENXIO) {

@@ -23,9 +23,9 @@ func Inflate(r io.Reader) (io.Reader, Compression) {
 	return &decompressor{src: src, kind: kind}, kind
 }
 
-// detect finds out how a stream is compressed by its first bytes. Neither format
-// can be known for certain: what looks like zlib may be a record with a
-// damaged header, but not if the upper half of its length is zero.
+// detect finds out how a stream is compressed by its first bytes. Neither format can be detected
+// with certainty: what looks like zlib may be a record with a damaged header, but not if the upper
+// half of its length is zero.
 func detect(head []byte) Compression {
 	if len(head) < HeaderSize {
 		return detectEmpty(head)
@@ -45,9 +45,8 @@ func detect(head []byte) Compression {
 // deflate is the method of both formats.
 const deflate = 8
 
-// detectEmpty finds out how a stream is compressed that is shorter than the header
-// of a record: only zlib holds nothing in so little, and ends with the checksum
-// of that.
+// detectEmpty finds out how a stream shorter than a record's header is compressed: only an empty
+// zlib stream is so short, and it ends with the checksum of nothing.
 func detectEmpty(stream []byte) Compression {
 	const shortest = 8
 	if len(stream) >= shortest && beginsAsZlib(stream) && bytes.HasSuffix(stream, []byte{0, 0, 0, 1}) {

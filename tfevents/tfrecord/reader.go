@@ -36,8 +36,8 @@ type Reader struct {
 	shared *[readBufferSize]byte // what buf began as, if it is to be given back
 }
 
-// buffers keeps what readers have given back: an index of many short files would
-// allocate a buffer for each of them.
+// buffers keeps the buffers that readers have given back: an index of many short files would
+// otherwise allocate one for each.
 var buffers = sync.Pool{New: func() any { return new([readBufferSize]byte) }}
 
 // NewReader returns a Reader that reads from r. It reads ahead.
@@ -157,10 +157,10 @@ func (r *Reader) damagedLength(err error) error {
 	return damage
 }
 
-// resync moves to where the next record begins after the front of the buffer, or
-// to the end. Checksums of length and data must both be right, for in a large
-// file the one alone is met by chance. Only a record that the end of the stream
-// cuts off is believed by its length.
+// resync moves to the beginning of the next record after the front of the buffer, or to the end.
+// The checksums of length and data must both be right, because in a large file one alone matches by
+// chance. Only for a record that the end of the stream cuts off, the checksum of the length is
+// enough.
 func (r *Reader) resync() error {
 	for {
 		r.skip(1)
@@ -192,9 +192,9 @@ func (r *Reader) resync() error {
 	}
 }
 
-// beforeHeader returns how many bytes at the front of b cannot begin a header:
-// the length would be beyond the limit, or all of it zeros, which no checksum
-// is. It decides on as many as b shows whole headers of.
+// beforeHeader returns how many bytes at the front of b cannot begin a header, because its length
+// would exceed the limit, or because all of it would be zeros, whose checksum is not zero. It
+// judges only offsets whose whole header is in b.
 func beforeHeader(b []byte, limit uint64) int {
 	i := 0
 	for i+HeaderSize <= len(b) {
@@ -233,8 +233,7 @@ func (r *Reader) shortRead(err error, part string) error {
 	return r.corrupt(part, io.ErrUnexpectedEOF)
 }
 
-// fill reads until n bytes lie in the buffer. Whatever it read stays there
-// when it fails.
+// fill reads until n bytes are in the buffer. What it has read stays there if it fails.
 func (r *Reader) fill(n int) error {
 	for empty := 0; r.end-r.pos < n; {
 		r.makeRoom(n)
@@ -258,7 +257,7 @@ func (r *Reader) fill(n int) error {
 	return nil
 }
 
-// makeRoom leaves room to read at least one byte towards n in the buffer.
+// makeRoom makes room in the buffer to read at least one byte, on the way to n.
 func (r *Reader) makeRoom(n int) {
 	have := r.end - r.pos
 	if r.pos > 0 && (have == 0 || len(r.buf)-r.pos < n) {
@@ -268,8 +267,8 @@ func (r *Reader) makeRoom(n int) {
 	if r.end < len(r.buf) {
 		return
 	}
-	// A length without data after it costs no more than twice the data there is.
-	// Smaller steps would save little: all buffers together would be larger.
+	// A length that no data follows costs no more than twice the data that exists. Smaller steps
+	// would save little: all buffers together would be larger.
 	size := max(r.buffer(), min(n, have+max(have, readBufferSize)))
 	if r.offset+int64(n) <= r.size {
 		size = max(r.buffer(), n) // which is really there

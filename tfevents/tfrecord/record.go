@@ -65,8 +65,8 @@ func lengthCRC(n uint64, b []byte) uint32 {
 	return crc32c.Masked(b)
 }
 
-// shortLengthCRC holds the checksums of the lengths that most events have: a
-// quarter of the work of framing a scalar.
+// shortLengthCRC holds the checksums of the lengths of most events, which saves a quarter of the
+// work of framing a scalar.
 var shortLengthCRC = func() (table [256]uint32) {
 	var b [lengthSize]byte
 	for n := range table {
@@ -76,8 +76,8 @@ var shortLengthCRC = func() (table [256]uint32) {
 	return table
 }()
 
-// wholeWriteLimit is the largest record that is copied in order to be written
-// at once. A reader that follows the file sees a larger one grow.
+// wholeWriteLimit is the size of the largest record that is copied so that one call writes it. A
+// reader that follows the file sees a larger one grow.
 const wholeWriteLimit = 1 << 20
 
 // Writer writes a TFRecord stream. It is not safe for concurrent use and

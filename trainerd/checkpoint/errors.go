@@ -40,9 +40,8 @@ func (e *UnreadableError) Error() string {
 
 func (e *UnreadableError) Unwrap() error { return e.Checkpoint }
 
-// NoIntactError says that a directory has checkpoints but none that can be
-// used. The model is not initialised then: training from scratch would end up
-// deleting what might still be rescued.
+// NoIntactError says that a directory has checkpoints but none that can be used. Then the model is
+// not initialised: training from scratch would end up deleting what might still be salvaged.
 type NoIntactError struct {
 	Dir   string
 	State string // the `checkpoint` file

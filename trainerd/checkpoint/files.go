@@ -53,8 +53,8 @@ func v2(prefix string) bool {
 	return err == nil
 }
 
-// mayBeV1 reports whether it is worth to look at all files of the directory for
-// a V1 checkpoint. A logdir may have the events of thousands of runs.
+// mayBeV1 reports whether it is worth scanning the directory for the files of a V1 checkpoint. A
+// logdir may have the events of thousands of runs.
 func mayBeV1(prefix string) bool {
 	if unsharded(prefix) != prefix {
 		return true

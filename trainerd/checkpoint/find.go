@@ -20,8 +20,8 @@ import (
 type Found struct {
 	// State is the path of the `checkpoint` file, which need not exist.
 	State string
-	// StateErr says why the `checkpoint` file, if there is one, cannot be
-	// understood. The order is then that of the files in the directory.
+	// StateErr says why the `checkpoint` file, if there is one, cannot be parsed. Then only the
+	// steps of the files in the directory decide the order.
 	StateErr error
 	// Prefixes are the checkpoints to try, best first.
 	Prefixes []string
@@ -80,7 +80,7 @@ func findCheckpoints(fsys ckptfmt.FS, dir, latestFilename, basename string) (*Fo
 	return found, nil
 }
 
-// order puts what the state file names before what else is in the directory.
+// order puts the checkpoints that the state file names before the others in the directory.
 func (c *Found) order(onDisk []scanned) {
 	current := c.state.GetModelCheckpointPath()
 	c.Prefixes = []string{current}
@@ -118,9 +118,9 @@ func setOf(prefixes []string) map[string]bool {
 	return set
 }
 
-// merge puts checkpoints that the state file does not list, which come by step, the highest
-// first, before those of smaller steps, but for the current one. The listed ones keep their
-// order, that of time: a Saver that keeps all lists few.
+// merge inserts the checkpoints that the state file does not list, given by step, highest first,
+// before the listed ones of smaller steps, but after the current one. The listed ones keep their
+// order, which is by time: a Saver that keeps all checkpoints lists few.
 func (c *Found) merge(unlisted []scanned) {
 	merged, rest := c.Prefixes[:1:1], c.Prefixes[1:]
 	for _, s := range unlisted {
@@ -141,8 +141,8 @@ func isBefore(prefix string, step int64) bool {
 	return of != session.NoStep && of < step
 }
 
-// withPrevious puts after each checkpoint the one that was there before under
-// the same name, if a crash has left it.
+// withPrevious inserts after each checkpoint the previous one under the same name, if a crash has
+// left it.
 func (c *Found) withPrevious() {
 	var all []string
 	for _, prefix := range c.Prefixes {

@@ -49,8 +49,8 @@ func (s *Saver) shardPattern(prefix string, cut *Snapshot) string {
 	return prefix
 }
 
-// format returns the format, which the graph's own saver may ask for: not for a
-// Saver of the program's that has merely inherited it.
+// format returns the format. The graph's own saver may request one, but not for a program's Saver
+// that has merely inherited it.
 func (s *Saver) format() Format {
 	if s.Format == FormatV2 && s.Def != s.inherited.def && s.Def.GetVersion() == tfpb.SaverDef_V1 {
 		return FormatV1

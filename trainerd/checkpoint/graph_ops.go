@@ -17,7 +17,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// saverDef returns the nodes by which a session saves itself.
+// saverDef returns the nodes by which a session saves its own variables.
 func (s *Saver) saverDef() (*tfpb.SaverDef, error) {
 	def := s.Def
 	if def == nil {
@@ -33,8 +33,8 @@ func (s *Saver) saverDef() (*tfpb.SaverDef, error) {
 	return def, nil
 }
 
-// checkByOps refuses Variables where the ops of the graph decide what is saved:
-// they would save and restore others.
+// checkByOps refuses Variables if the ops of the graph decide what is saved, because they would
+// save and restore others.
 func (s *Saver) checkByOps() error {
 	if s.Variables == nil || s.Def != nil && s.Def != s.inherited.def {
 		return nil
@@ -47,7 +47,7 @@ func filenameFeed(def *tfpb.SaverDef, prefix string) map[string]*ckptfmt.Tensor 
 	return map[string]*ckptfmt.Tensor{def.GetFilenameTensorName(): ckptfmt.Scalar(prefix)}
 }
 
-// saveItself has the session run its save op.
+// saveItself makes the session run its save op.
 func (c *Snapshot) saveItself(ctx context.Context, def *tfpb.SaverDef, prefix string) error {
 	if c.Asking != nil {
 		defer c.Asking()()
@@ -101,8 +101,8 @@ func (s *Saver) receive(dir *os.File, prefix string) error {
 	return atomicfile.OrOS(s.FS).SyncDir(dir.Name())
 }
 
-// isAt reports whether an open directory still has a name: it may have been deleted, and
-// another made in its place. While it is open, no other gets its number.
+// isAt reports whether an open directory still has a name: it may have been deleted, and another
+// made in its place. While it is open, no other directory gets its inode number.
 func isAt(dir *os.File, name string) bool {
 	was, err := dir.Stat()
 	if err != nil {
@@ -112,9 +112,9 @@ func isAt(dir *os.File, name string) bool {
 	return err == nil && os.SameFile(was, is)
 }
 
-// makeWay keeps the checkpoint that the session is about to overwrite, if it is visible
-// from this machine. Its index goes, since TensorFlow would write the new one into the
-// same file, and with it into the one that is kept.
+// makeWay keeps the checkpoint that the session is about to overwrite, if it is visible from this
+// machine. Its index is removed from the old name, because TensorFlow would write the new index
+// into the same file, and so into the kept one.
 func (s *Saver) makeWay(prefix string) error {
 	if err := s.keepPrevious(prefix); err != nil {
 		return err
@@ -157,8 +157,8 @@ func (s *Saver) restoreByOps(ctx context.Context, sess session.Session, prefix s
 	return nil
 }
 
-// verifyCheckpoint checks every checksum of a checkpoint. It has no opinion on
-// one that is not there: that may be on the disk of another machine.
+// verifyCheckpoint checks every checksum of a checkpoint. It returns nil for one that is not there:
+// that may be on the disk of another machine.
 func verifyCheckpoint(ctx context.Context, prefix string) error {
 	r, err := ckptfmt.Open(prefix, nil)
 	if errors.Is(err, fs.ErrNotExist) {

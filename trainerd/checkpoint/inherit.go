@@ -8,8 +8,8 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// inherited is what a Saver has from the Supervisor that uses it, as opposed to
-// what the program has set.
+// inherited is what a Saver has got from the Supervisor that uses it, as opposed to what the
+// program has set.
 type inherited struct {
 	meta   *tfpb.MetaGraphDef
 	def    *tfpb.SaverDef
@@ -27,7 +27,8 @@ func (s *Saver) Inherit(from *Saver) {
 	inheritField(&s.Logger, &s.inherited.logger, from.Logger)
 }
 
-// inheritField does not write what is there already: somebody may read it.
+// inheritField does not write a value that is there already, because another goroutine may be
+// reading it.
 func inheritField[T any](field, before **T, value *T) {
 	if *field != nil && *field != *before || *field == value {
 		return

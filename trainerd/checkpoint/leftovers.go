@@ -34,7 +34,7 @@ func (s *Saver) RemoveLeftovers(dir, basename string) error {
 	prefixes := make(map[string]bool)
 	for _, e := range entries {
 		if !strings.Contains(e.Name(), "-of-") || !e.Type().IsRegular() {
-			continue // as the events of thousands of runs, which need no closer look
+			continue // such as the events of thousands of runs, which need no closer look
 		}
 		if m := dataFilePattern().FindStringSubmatch(e.Name()); m != nil {
 			prefixes[filepath.Join(abs, m[1])] = true
@@ -64,13 +64,13 @@ func (s *Saver) isLeftover(prefix, basename string) bool {
 	if baseOf(original) != basename || s.looksAfter(prefix) || IsPinned(prefix) {
 		return false
 	}
-	if previous { // where that is pinned and not whole, it is all that is left of it
+	if previous { // if that is pinned and not whole, this is all that is left of it
 		return whole(original) || !s.looksAfter(original) && !IsPinned(original)
 	}
 	return !whole(prefix)
 }
 
-// whole reports whether the file that is published last is there.
+// whole reports whether the file that is published last exists.
 func whole(prefix string) bool {
 	if unsharded(prefix) != prefix {
 		return missingShard(prefix) == nil
@@ -78,7 +78,7 @@ func whole(prefix string) bool {
 	return v2(prefix)
 }
 
-// present reports whether the file by which readers find a checkpoint is there.
+// present reports whether the file by which readers find a checkpoint exists.
 func present(prefix string) bool {
 	return whole(prefix) || unsharded(prefix) == prefix && layout.Exists(prefix)
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
-// writeManifest puts next to a checkpoint what is known of it: its step, time and
-// metrics, and the one before it. A V1 checkpoint has none, and neither has one that
-// another machine wrote: then m is nil.
+// writeManifest writes the manifest of a checkpoint: its step, time and metrics, and its
+// predecessor. A V1 checkpoint has none, nor has one that another machine wrote: then m is nil.
 func (s *Saver) writeManifest(ctx context.Context, cut *Snapshot, newest stored) (m *manifest.Manifest, err error) {
 	if s.NoManifest || !v2(newest.prefix) {
 		return nil, nil
@@ -32,9 +31,9 @@ func (s *Saver) writeManifest(ctx context.Context, cut *Snapshot, newest stored)
 	return m, manifest.WriteAs(newest.prefix, m, o)
 }
 
-// addSums adds the checksums of the files to a manifest that lacks them, if that is due.
-// For that it reads them, so it is done when the checkpoint is current already: what a kill
-// may lose by then is a list. The caller has the turn of writing.
+// addSums adds the checksums of the files to a manifest that lacks them, if that is due. It has to
+// read the files, so it is called when the checkpoint is already current: then a kill can lose no
+// more than these checksums. The caller has the turn of writing.
 func (s *Saver) addSums(ctx context.Context, prefix string, m *manifest.Manifest) {
 	began := time.Now()
 	if m == nil || m.Files != nil || began.Before(s.sumsDue) {
@@ -66,8 +65,7 @@ func (s *Saver) AddSums(ctx context.Context, prefix string) {
 	s.addSums(ctx, prefix, m)
 }
 
-// parent returns the name of the checkpoint that the run has restored or saved
-// last, "" for none.
+// parent returns the name of the checkpoint that the run has last restored or saved, "" for none.
 func (s *Saver) parent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +75,8 @@ func (s *Saver) parent() string {
 	return filepath.Base(s.last)
 }
 
-// storedMetrics returns the step and the metrics in a checkpoint's manifest, or
-// the step in its name where there is none.
+// storedMetrics returns the step and the metrics in a checkpoint's manifest, or the step in its
+// name if there is none.
 func storedMetrics(prefix string) (step int64, metrics Measurements) {
 	m, err := manifest.Read(prefix)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MoveTo changes the folder of the checkpoints that the Saver manages. Those
-// that are not there are forgotten; all of them if it is "".
+// MoveTo changes the folder of the checkpoints that the Saver manages. Those that do not exist
+// there are forgotten, and all of them if to is "".
 func (s *Saver) MoveTo(from, to string) {
 	s.mu.Lock()
 	var prefixes []string

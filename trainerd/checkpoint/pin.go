@@ -40,7 +40,7 @@ func (s *Saver) Pin(prefix string) error {
 	return Pin(s.FS, name)
 }
 
-// endPin notes the end of a call of Pin.
+// endPin records the end of a call of Pin.
 func (s *Saver) endPin(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Saver) endPin(name string) {
 // like [Saver.Pin].
 func Pin(fsys ckptfmt.FS, name string) error { return atomicfile.WriteFile(fsys, name+pinSuffix, nil) }
 
-// What keeps a checkpoint from being deleted for now.
+// Reasons why a checkpoint cannot be deleted at the moment.
 var (
 	errPinning   = errors.New("it is being pinned")
 	errContinues = errors.New("the training continues from it")
@@ -71,8 +71,8 @@ func (s *Saver) removeUnpinned(prefix string) (pinned bool, err error) {
 	return false, removeCheckpoint(s.FS, prefix)
 }
 
-// beginDelete keeps a checkpoint from being pinned from now on, unless something keeps it from
-// being deleted.
+// beginDelete prevents a checkpoint from being pinned from now on, unless something prevents its
+// deletion.
 func (s *Saver) beginDelete(prefix string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func pinNames(prefix string) []string {
 func IsPin(name string) bool { return strings.HasSuffix(name, pinSuffix) }
 
 // IsPinned reports whether a checkpoint, named by its prefix, file or folder, is pinned; see
-// [Saver.Pin]. It errs on the side of keeping: only a file that is not there for certain is
+// [Saver.Pin]. It errs on the side of keeping: only if the file certainly does not exist, there is
 // no pin.
 func IsPinned(prefix string) bool {
 	return slices.ContainsFunc(pinNames(prefix), func(name string) bool {

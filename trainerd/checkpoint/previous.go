@@ -20,8 +20,8 @@ import (
 // mixed, and a crash then would leave neither.
 const previousSuffix = layout.PreviousSuffix
 
-// previousName returns the prefix of the checkpoint that prefix was given to
-// before. The shards of a V1 checkpoint stay in it.
+// previousName returns the prefix for the checkpoint that had the given prefix before. It keeps the
+// shard pattern of a V1 checkpoint.
 func previousName(prefix string) string {
 	name := unsharded(prefix)
 	return name + previousSuffix + strings.TrimPrefix(prefix, name)
@@ -34,9 +34,8 @@ func cutPrevious(prefix string) (original string, previous bool) {
 	return original + strings.TrimPrefix(prefix, name), previous
 }
 
-// keepPrevious gives the files of the checkpoint that will be overwritten a
-// second name. It does nothing when there is no whole checkpoint: the index
-// comes last when one is published, and goes first.
+// keepPrevious gives the files of the checkpoint that will be overwritten a second name. It does
+// nothing unless the checkpoint is whole: the index is published last, and removed first.
 func (s *Saver) keepPrevious(prefix string) error {
 	if _, err := os.Stat(prefix + indexSuffix); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -59,17 +58,17 @@ func (s *Saver) keepPrevious(prefix string) error {
 			return err
 		}
 	}
-	// A manifest is true as long as it is there, so that of the old files goes
-	// before them.
+	// An existing manifest must be true, so the old manifest is removed before the files that it
+	// describes.
 	if err := atomicfile.RemoveIfExists(s.FS, manifest.Name(prefix)); err != nil {
 		return err
 	}
 	return atomicfile.OrOS(s.FS).SyncDir(filepath.Dir(prefix))
 }
 
-// removePrevious removes what a crash has left under the second name, after the
-// checkpoint was whole. The names of that one are made durable before: a process
-// that was killed may have had no time for it.
+// removePrevious removes what a crash has left under the second name after the new checkpoint was
+// whole. The names of the new one are made durable first: a killed process may have had no time for
+// that.
 func (s *Saver) removePrevious(prefix string) error {
 	names, err := layout.Files(prefix + previousSuffix)
 	if err != nil || len(names) == 0 {

@@ -25,8 +25,8 @@ func missingShard(pattern string) error {
 	return nil
 }
 
-// keepPreviousShards is keepPrevious for a V1 checkpoint of several shards. It
-// has no index: the first shard is the last to be published, and goes first.
+// keepPreviousShards is keepPrevious for a V1 checkpoint of several shards. It has no index: the
+// first shard is published last, and removed first.
 func (s *Saver) keepPreviousShards(prefix string, shards int) error {
 	pattern := fmt.Sprintf("%s%s%05d", prefix, layout.ShardMark, shards)
 	fsys, dir := atomicfile.OrOS(s.FS), filepath.Dir(prefix)
@@ -49,7 +49,7 @@ func (s *Saver) keepPreviousShards(prefix string, shards int) error {
 	if err := atomicfile.RemoveIfExists(fsys, layout.V1ShardName(prefix, 0, shards)); err != nil {
 		return err
 	}
-	return fsys.SyncDir(dir) // also when it was gone: a process that was killed may have had no time for it
+	return fsys.SyncDir(dir) // even if it was gone: a killed process may have had no time for it
 }
 
 // removePreviousShards is removePrevious for a V1 checkpoint of several shards.

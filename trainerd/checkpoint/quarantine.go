@@ -32,8 +32,8 @@ func Quarantine(fsys ckptfmt.FS, prefix string, now time.Time) (dir string, err 
 	return MoveAside(fsys, from, filepath.Base(unsharded(prefix)), names, now)
 }
 
-// filesOf returns the names of a checkpoint's files within their directory, also of
-// a V1 checkpoint in several files, whose prefix is a pattern.
+// filesOf returns the names of a checkpoint's files within their directory, even of a V1 checkpoint
+// in several files, whose prefix is a pattern.
 func filesOf(prefix string) ([]string, error) {
 	if unsharded(prefix) == prefix {
 		return layout.Files(prefix)
@@ -49,11 +49,11 @@ func filesOf(prefix string) ([]string, error) {
 	return names, err
 }
 
-// MoveAside moves the files and folders of a damaged checkpoint of any source into
-// a new directory in the folder [DamagedDir] of a logdir. They are never deleted:
-// somebody may want to rescue their contents. The files are moved in the given
-// order, and back if one of them cannot be. If they are on another disk, which is mounted
-// below the logdir, the folder is next to the first of them.
+// MoveAside moves the files and folders of a damaged checkpoint of any source into a new directory
+// in the folder [DamagedDir] of a logdir. They are never deleted: somebody may want to salvage
+// their contents. The files are moved in the given order, and back if one of them cannot be. If
+// they are on another disk, which is mounted below the logdir, the folder is next to the first of
+// them.
 func MoveAside(fsys ckptfmt.FS, logdir, name string, files []string, now time.Time) (dir string, err error) {
 	fsys = atomicfile.OrOS(fsys)
 	dir, err = moveTo(fsys, filepath.Join(logdir, DamagedDir), name, files, now)
@@ -79,7 +79,7 @@ func MoveBack(fsys ckptfmt.FS, dir string, files []string) error {
 	return errors.Join(syncFolders(fsys, files), syncFolders(fsys, from))
 }
 
-// folderOf returns the folder of a file, which may have a second name in a temporary one there.
+// folderOf returns the folder of a file, which may have a second name in a temporary folder there.
 func folderOf(file string) string {
 	if dir := filepath.Dir(file); !atomicfile.IsTemp(filepath.Base(dir)) {
 		return dir
@@ -112,12 +112,12 @@ func moveTo(fsys ckptfmt.FS, parent, name string, files []string, now time.Time)
 		}
 		return dir, err
 	}
-	// The new names first: a power cut between the two leaves both.
+	// The new names first, so that a power cut between the two leaves both.
 	return dir, errors.Join(syncFolders(fsys, places), syncFolders(fsys, files))
 }
 
-// placesIn returns where files are moved to in a directory. Those of one name, from two
-// folders, are in folders of their own.
+// placesIn returns where files are moved to in a directory. Files of the same name from two folders
+// get separate folders.
 func placesIn(dir string, files []string) []string {
 	places, taken := make([]string, len(files)), map[string]bool{}
 	for i, file := range files {
@@ -131,7 +131,7 @@ func placesIn(dir string, files []string) []string {
 	return places
 }
 
-// renameAll renames all files, or where one cannot be, none.
+// renameAll renames all files, or none if one of them cannot be renamed.
 func renameAll(fsys ckptfmt.FS, from, to []string) error {
 	for i := range from {
 		err := atomicfile.Move(fsys, from[i], to[i])

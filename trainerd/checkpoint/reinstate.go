@@ -37,9 +37,8 @@ func (s *Saver) Reinstate(prefix string) string {
 	return original
 }
 
-// reinstate links the files of a checkpoint to their own names. The one that
-// makes it a checkpoint is the first to go and the last to come, and comes when
-// the others are durable.
+// reinstate links the files of a checkpoint to their own names. The file that makes it a checkpoint
+// is removed first, and linked last, once the others are durable.
 func (s *Saver) reinstate(previous, original string) error {
 	last, names, err := previousFiles(previous)
 	if err != nil {
@@ -69,8 +68,8 @@ func (s *Saver) reinstate(previous, original string) error {
 	return fsys.SyncDir(dir)
 }
 
-// previousFiles returns the names of the files of a checkpoint, and by itself
-// that of the one which is published last.
+// previousFiles returns the names of the files of a checkpoint, and separately the one that is
+// published last.
 func previousFiles(previous string) (last string, others []string, err error) {
 	if unsharded(previous) == previous {
 		names, err := layout.Files(previous)
@@ -87,7 +86,7 @@ func previousFiles(previous string) (last string, others []string, err error) {
 	return others[0], others[1:], nil
 }
 
-// lookAfter makes the Saver look after a checkpoint, which has its own name again, as its newest.
+// lookAfter makes the Saver manage a checkpoint, which has its own name again, as its newest.
 func (s *Saver) lookAfter(prefix string) {
 	abs, err := filepath.Abs(prefix)
 	if err != nil {

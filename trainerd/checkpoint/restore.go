@@ -165,7 +165,7 @@ func (s *Saver) compare(r ckptfmt.Reader, prefix string, vars []boundVariable) (
 	return stateKeys, nil
 }
 
-// differences says in what a checkpoint and a model differ, if in anything.
+// differences returns how a checkpoint and a model differ, or nil if they do not.
 func (s *Saver) differences(r ckptfmt.Reader, prefix string, vars []boundVariable) (stateKeys []string, _ *MismatchError, err error) {
 	stored := make(map[string]ckptfmt.TensorInfo)
 	for t, err := range r.Tensors() {
@@ -201,8 +201,8 @@ func (s *Saver) differences(r ckptfmt.Reader, prefix string, vars []boundVariabl
 	return stateKeys, mismatch, nil
 }
 
-// compare says what the model has and what the checkpoint. Of a partitioned
-// tensor the whole counts, for it may be stored in other parts.
+// compare compares a variable of the model with the checkpoint. A partitioned tensor is compared as
+// a whole, because it may be stored in other parts.
 func (v *boundVariable) compare(stored map[string]ckptfmt.TensorInfo) Difference {
 	d := Difference{Key: v.Key, Variable: v.info.Name, ModelDType: v.info.DType, ModelShape: v.info.Shape}
 	if v.Part != nil {
@@ -260,8 +260,8 @@ func openCheckpoint(fsys ckptfmt.FS, prefix string) (ckptfmt.Reader, error) {
 	return r, nil
 }
 
-// damaged makes the error for a checkpoint that cannot be read, naming the
-// file that is to blame.
+// damaged makes the error for a checkpoint that cannot be read, and names the file that is the
+// cause.
 func damaged(prefix string, err error) error {
 	e := &Error{Prefix: prefix, File: prefix + indexSuffix, Err: err}
 	var corrupt *ckptfmt.CorruptError
@@ -290,8 +290,8 @@ func (s *Saver) Recover(found *Found, damaged []*Error, restored string) {
 	s.recoverTimes(found)
 }
 
-// recoverTimes takes over the times from a state file that has them, and the
-// point that the keep-every periods had reached.
+// recoverTimes takes over the times from a state file that has them, and the point in time that the
+// keep-every periods had reached.
 func (s *Saver) recoverTimes(found *Found) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

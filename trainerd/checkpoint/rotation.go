@@ -8,9 +8,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
 
-// rotation is the list of checkpoints that a Saver looks after, oldest first.
-// What falls out of the list is deleted, or preserved permanently. The zero
-// rotation is empty.
+// rotation is the list of checkpoints that a Saver manages, oldest first. Those that drop out of
+// the list are deleted, or preserved permanently. The zero rotation is empty.
 type rotation struct {
 	kept []stored
 	// lastPreserved is the point of the keep-every grid that has passed: the
@@ -44,19 +43,19 @@ func storedOf(all []stored) []retention.Checkpoint {
 	return stored
 }
 
-// put puts a checkpoint in the newest place, also if it was in the list.
+// put puts a checkpoint in the newest place, even if it was in the list.
 func (r *rotation) put(c stored) {
 	r.kept = slices.DeleteFunc(r.kept, func(k stored) bool { return k.prefix == c.prefix })
 	r.kept = append(r.kept, c)
 	r.outside = withoutPrefix(r.outside, c.prefix)
 }
 
-// keepForever notes that a checkpoint stays without being in the list.
+// keepForever records that a checkpoint stays without being in the list.
 func (r *rotation) keepForever(c stored, why string) {
 	r.outside = append(withoutPrefix(r.outside, c.prefix), Kept{c.stored(), []string{why}})
 }
 
-// withoutPrefix takes a checkpoint out of a list.
+// withoutPrefix returns a list without a checkpoint.
 func withoutPrefix(all []Kept, prefix string) []Kept {
 	return slices.DeleteFunc(all, func(k Kept) bool { return k.Prefix == prefix })
 }
@@ -78,9 +77,9 @@ func (r *rotation) retain(c stored, policies []retention.Policy) (evicted []stor
 	return evicted
 }
 
-// add puts a checkpoint in the newest place, also if it was in the list, and
-// returns those that fell out: all that are too many, so that a smaller limit
-// takes effect at once. Max below zero means no limit and keeps no list.
+// add puts a checkpoint in the newest place, even if it was in the list, and returns those that
+// drop out: all that exceed the limit, so that a smaller limit takes effect at once. A limit below
+// zero means no limit, and keeps no list.
 func (r *rotation) add(c stored, limit int, every time.Duration) (evicted []stored) {
 	if limit < 0 {
 		r.keepForever(c, "all are kept")
@@ -100,9 +99,9 @@ func (r *rotation) add(c stored, limit int, every time.Duration) (evicted []stor
 	return evicted
 }
 
-// agree sets times back that are later than now, for the clock was set back since.
-// Without that nothing would be preserved until the clock is there again. What is
-// known of the past are the distances between saves, which stay as they are.
+// agree corrects times that are later than now because the clock was set back since. Otherwise
+// nothing would be preserved until the clock reaches them again. The distances between past saves
+// are kept.
 func (r *rotation) agree(now time.Time) {
 	bound, shift := now, time.Duration(0)
 	if !r.lastPreserved.After(now) && !slices.ContainsFunc(r.kept, func(k stored) bool { return k.saved.After(now) }) {
@@ -122,8 +121,8 @@ func (r *rotation) agree(now time.Time) {
 	}
 }
 
-// preserve reports whether a checkpoint that fell out of the list is one of
-// those kept every so often, and if so moves on to the next point of the grid.
+// preserve reports whether a checkpoint that dropped out of the list is preserved by the keep-every
+// grid, and if so moves on to the grid's next point.
 func (r *rotation) preserve(c stored, every time.Duration) bool {
 	if every <= 0 || !c.saved.After(r.lastPreserved.Add(every)) {
 		return false
@@ -135,9 +134,9 @@ func (r *rotation) preserve(c stored, every time.Duration) bool {
 	return true
 }
 
-// listed returns what the `checkpoint` file lists: the list, with the current one in its place by
-// time, as a restart tries those before it next. The file ends with it, as TensorFlow's does, even if
-// it is in the list already.
+// listed returns what the `checkpoint` file lists: the rotation, with the current checkpoint in its
+// place by time, because a restart tries those before it next. The file ends with the current one,
+// as TensorFlow's does, even if it is in the list already.
 func (r *rotation) listed(current stored) []stored {
 	all := slices.Clone(r.kept)
 	if !slices.ContainsFunc(all, func(k stored) bool { return k.prefix == current.prefix }) {

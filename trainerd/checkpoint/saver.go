@@ -45,20 +45,17 @@ const (
 
 // Saver writes checkpoints and restores them, and deletes old ones.
 //
-// The zero Saver saves all variables of a session, keeps five checkpoints, and
-// names them in the file `checkpoint`, relative to its directory. When its run
-// begins, a [trainerd.Supervisor] sets MetaGraph, Def and Logger of the Saver that
-// it is given to its own, where they are nil.
+// The zero Saver saves all variables of a session, keeps five checkpoints, and names them in the
+// file `checkpoint`, relative to its directory. When its run begins, a [trainerd.Supervisor] sets
+// the MetaGraph, Def and Logger of its Saver, if they are nil, to its own.
 //
 // The fields must not change after first use. A Saver is safe for concurrent
 // use; saves happen one after another.
 type Saver struct {
-	// Variables maps keys in the checkpoint to names of variables; see
-	// [VariableList] for keys that are the names. Nil means what the saver of
-	// MetaGraph saves, or else the graph's global variables, or without a graph
-	// all variables of the session. A session that is not a
-	// [session.VariableStore] saves what Def says, so it needs that of a saver of
-	// these variables.
+	// Variables maps keys in the checkpoint to names of variables; see [VariableList] for keys that
+	// are the names. Nil means what the saver of MetaGraph saves, or else the graph's global
+	// variables, or without a graph all variables of the session. A session that is not a
+	// [session.VariableStore] saves what Def says, so Def must belong to a saver of these variables.
 	Variables map[string]string
 	// AllowEmpty allows a Saver with nothing to save.
 	AllowEmpty bool
@@ -114,7 +111,7 @@ type Saver struct {
 	encoded encodedMeta
 	durable string    // directory whose name was synced; guarded by writing
 	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing
-	visible bool      // what a session saved last was visible from this machine; guarded by writing
+	visible bool      // the last checkpoint of a session was visible from this machine; guarded by writing
 	tight   bool      // the disk was full, and did not say so before; guarded by writing
 	mu      sync.Mutex
 	rotation
@@ -174,8 +171,8 @@ func (s *Saver) Check(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// variablesOf returns the variables to save or restore, or a nil store when the
-// session has to do that itself.
+// variablesOf returns the variables to save or restore, or a nil store if the session has to do
+// that itself.
 func (s *Saver) variablesOf(ctx context.Context, sess session.Session) (session.VariableStore, []boundVariable, error) {
 	store, ok := sess.(session.VariableStore)
 	if !ok {

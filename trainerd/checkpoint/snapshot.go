@@ -25,11 +25,11 @@ type Snapshot struct {
 	// metric without an entry is of the checkpoint's step, and reported by the
 	// program.
 	Measured map[string]manifest.Measurement
-	// DirExists says that the directory of the checkpoint is there: one that is
-	// deleted is not made again. The caller may set it.
+	// DirExists says that the directory of the checkpoint exists: if it is deleted, it is not made
+	// again. The caller may set it.
 	DirExists bool
-	// Asking, if not nil, is called before the session is asked to save itself, and what
-	// it returns when that has answered. The caller may set it.
+	// Asking, if not nil, is called before the session is asked to save its variables, and the
+	// function that it returns when the session has answered. The caller may set it.
 	Asking func() (answered func())
 
 	sess    session.Session
@@ -41,8 +41,7 @@ type Snapshot struct {
 	release func()        // ends the holding of steps; nil for none
 }
 
-// BySession reports whether the session saves itself, in its state when the
-// snapshot is written.
+// BySession reports whether the session writes the checkpoint itself, in its state at that moment.
 func (c *Snapshot) BySession() bool { return c.tensors == nil }
 
 // HoldsSteps reports whether the session makes no steps until the snapshot is written;
@@ -118,7 +117,7 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 	return cut, nil
 }
 
-// hold keeps the session as it is, as far as it can, until it has saved itself.
+// hold prevents steps of the session, if possible, until it has saved its variables.
 func (c *Snapshot) hold(ctx context.Context, stepName string) (err error) {
 	reader := c.sess
 	if holder, ok := c.sess.(session.StepHolder); ok {
@@ -133,7 +132,7 @@ func (c *Snapshot) hold(ctx context.Context, stepName string) (err error) {
 	return err
 }
 
-// take copies the variables, or lets the session hold them.
+// take copies the variables, or makes the session freeze them.
 func (c *Snapshot) take(ctx context.Context, store session.VariableStore, vars []boundVariable, names []string) error {
 	snapshot := new(session.Snapshot)
 	var step *ckptfmt.Tensor

@@ -44,9 +44,8 @@ const (
 	spaceForRest   = 64 << 10
 )
 
-// makeRoom sees to it that a checkpoint fits on the disk before any of it is
-// written. If need be, what retention would remove after the save is removed
-// before it, but never the newest checkpoint.
+// makeRoom ensures that a checkpoint fits on the disk before any of it is written. If necessary, it
+// first removes what retention would remove after the save, but never the newest checkpoint.
 func (s *Saver) makeRoom(cut *Snapshot, prefix string) error {
 	if cut.tensors == nil {
 		return nil // the session writes, to a disk of its own
@@ -66,8 +65,8 @@ func (s *Saver) makeRoom(cut *Snapshot, prefix string) error {
 	return &NoSpaceError{Dir: dir, Need: need, Free: free}
 }
 
-// noteFull takes the error of a save. Where the disk was full though it had the bytes, as when it
-// has no inodes left or a quota is used up, it is not to be trusted any more: from then on room is
+// noteFull handles the error of a save. If the disk was full although it had free bytes, because
+// the inodes or a quota are used up, its free space is not trusted any more: from then on room is
 // made before each save.
 func (s *Saver) noteFull(cut *Snapshot, dir string, err error) error {
 	var forecast *NoSpaceError
@@ -93,10 +92,11 @@ func (s *Saver) need(cut *Snapshot) int64 {
 	return need
 }
 
-// evictAhead deletes what the coming checkpoint will push out, but for the newest, and what
-// the training continues from, which may be an earlier one. The state file names that before:
-// where the last save could not write it, it still names one of those that go. If even that
-// finds no room, the one that it names goes later.
+// evictAhead deletes the checkpoints that the coming one will rotate out, except the newest, and
+// the one that the training continues from, which may be an earlier one. Before that the state file
+// is made to name the latter: if the last save could not write the state file, it still names one
+// of those to be deleted. If even that finds no room, the checkpoint that it names is deleted
+// later.
 func (s *Saver) evictAhead(coming string) error {
 	dir := filepath.Dir(coming)
 	s.mu.Lock()
@@ -132,8 +132,8 @@ func (s *Saver) evictAhead(coming string) error {
 	return s.updateState(dir, state)
 }
 
-// apartFromNamed divides checkpoints into the one that the state file names, or all if that is
-// not known, and the others.
+// apartFromNamed separates the checkpoint that the state file names, or all if that is not known,
+// from the others.
 func (s *Saver) apartFromNamed(dir string, all []stored) (named, others []stored) {
 	prefix, err := ckptdir.LatestCheckpoint(dir, &ckptdir.StateOptions{Name: s.latestFilename()})
 	if err != nil {
@@ -149,8 +149,8 @@ func (s *Saver) apartFromNamed(dir string, all []stored) (named, others []stored
 	return named, others
 }
 
-// currentOr returns what was restored or saved last, if it is there, else the newest. The
-// caller holds s.mu.
+// currentOr returns the checkpoint that was last restored or saved, if it exists, otherwise the
+// newest. The caller holds s.mu.
 func (s *Saver) currentOr(newest stored) stored {
 	if s.last == "" {
 		return newest
@@ -172,7 +172,7 @@ func FreeSpace(fsys ckptfmt.FS, dir string) (int64, error) {
 	return logdir.FreeSpace(dir)
 }
 
-// bytes returns about what a tensor takes.
+// bytes returns about how many bytes a tensor takes.
 func (t *snapshotTensor) bytes() int64 {
 	if t.tensor == nil {
 		return t.size

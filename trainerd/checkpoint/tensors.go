@@ -90,9 +90,9 @@ func (s *Saver) split(cut *Snapshot) [][]snapshotTensor {
 	return append(parts, cut.tensors[first:])
 }
 
-// writeShards writes a bundle for each part and merges them into one, which
-// moves the files. What a crash leaves of the parts is swept away by the next
-// run; after an error they go at once, for the disk may be full.
+// writeShards writes a bundle for each part and merges them into one, which moves the files. The
+// next run removes what a crash leaves of the parts; after an error they are removed at once,
+// because the disk may be full.
 func (s *Saver) writeShards(ctx context.Context, cut *Snapshot, prefix string, parts [][]snapshotTensor) error {
 	dir := prefix + "_temp"
 	err := s.writeParts(ctx, cut, prefix, dir, parts)

@@ -24,10 +24,9 @@ type Values struct {
 	hash    uint64 // if hashed
 }
 
-// valuesOf begins to remember the present values of the named variables. It is
-// called before they are copied: a change that comes between the two then counts
-// as one that the copy does not have, and is saved once too often, never too
-// seldom.
+// valuesOf begins to remember the present values of the named variables. It is called before they
+// are copied, so that a change in between counts as one that the copy lacks: it may be saved twice,
+// but is never lost.
 func valuesOf(store session.VariableStore, names []string) *Values {
 	v := &Values{store: store, names: names}
 	if tracker, ok := store.(session.ChangeTracker); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// boundVariable is a saved variable as a session has it.
+// boundVariable is a saved variable, bound to a session.
 type boundVariable struct {
 	graph.SavedVariable
 	info session.VariableInfo
@@ -62,7 +62,7 @@ func (s *Saver) bind(ctx context.Context, store session.VariableStore) ([]boundV
 	return vars, nil
 }
 
-// savedVariables returns what the options say; else what the saver of the graph
+// savedVariables returns the variables that the options name; else those that the graph's saver
 // saves; else the graph's global variables; else all variables.
 func (s *Saver) savedVariables(infos map[string]session.VariableInfo) ([]graph.SavedVariable, error) {
 	var saved []graph.SavedVariable
@@ -81,7 +81,7 @@ func (s *Saver) savedVariables(infos map[string]session.VariableInfo) ([]graph.S
 	return saved, nil
 }
 
-// graphVariableList remembers what the meta graph of a Saver says is saved.
+// graphVariableList remembers which variables are saved according to the MetaGraph of a Saver.
 type graphVariableList struct {
 	mu   sync.Mutex
 	meta *tfpb.MetaGraphDef

@@ -43,11 +43,11 @@ type WarmStart struct {
 	// Averages takes the moving averages of variables that have them, found by the
 	// names of tf.train.ExponentialMovingAverage and through the object graph.
 	Averages bool
-	// Saver, if not nil, has the variables and their keys. Otherwise all
-	// variables of the session are used, by their names.
+	// Saver, if not nil, defines the variables and their keys. Otherwise all variables of the
+	// session are used, by their names.
 	Saver *Saver
-	// Take, if not nil, says which variables are to get a value, by their keys.
-	// Those in Names always are.
+	// Take, if not nil, says which variables get a value, by their keys. Those in Names always
+	// do.
 	Take func(key string) bool
 	// Reshape accepts a tensor of another shape with the same number of elements.
 	Reshape bool
@@ -57,10 +57,10 @@ type WarmStart struct {
 
 // WarmStartReport says what happened to each variable.
 type WarmStartReport struct {
-	Prefix    string       // taken off the names of the checkpoint, which the model has without: "module."
+	Prefix    string       // dropped from the checkpoint's names, because the model's names lack it: "module."
 	Restored  []string     // variables that got a value from the checkpoint
 	Reshaped  []string     // those of them whose shape differed
-	Doubtful  []string     // those of them that may have got the value of another layer of their Keras class
+	Doubtful  []string     // those of them that may have the value of another layer of their Keras class
 	Different []Difference // not in the checkpoint, or with another type or shape
 	Left      []string     // variables that were not to get a value
 	Unused    []string     // keys of the checkpoint that no variable used
@@ -161,8 +161,7 @@ func (w *WarmStart) run(ctx context.Context, s session.Session, apply bool) (_ *
 	return report, store.Restore(ctx, values)
 }
 
-// bind returns the variables that are to have a value, with their keys, and the
-// names of the others.
+// bind returns the variables that should get a value, with their keys, and the names of the others.
 func (w *WarmStart) bind(ctx context.Context, store session.VariableStore) (vars []boundVariable, left []string, err error) {
 	keyOf := make(map[string]string)
 	for key, name := range w.Names {
@@ -215,7 +214,8 @@ type warmSource struct {
 	path   string
 	names  *names.Table // by which its tensors are found
 	prefix string       // of all of them, which was taken off
-	// doubtful are variables whose names other layers may have in it.
+	// doubtful are variables whose names may belong to other layers in the
+	// checkpoint.
 	doubtful map[string]bool
 }
 
@@ -232,9 +232,8 @@ func (w *WarmStart) open() (*warmSource, error) {
 	return &warmSource{Source: source, path: w.Checkpoint, names: source.Names()}, nil
 }
 
-// missing makes the error for a checkpoint that is not there, or not all of it.
-// What is not there at all may have been meant as any format, so the error names no
-// file that one of them has.
+// missing makes the error for a checkpoint that is missing, or lacks files. If it is missing
+// entirely, it may have been meant in any format, so the error names no file of a particular one.
 func (w *WarmStart) missing(err error) error {
 	if _, found := formats.Find(w.Checkpoint); !errors.Is(found, fs.ErrNotExist) {
 		return err // it names the file
@@ -245,7 +244,7 @@ func (w *WarmStart) missing(err error) error {
 	return &Error{Prefix: w.Checkpoint, File: w.Checkpoint, Err: fs.ErrNotExist}
 }
 
-// prepare returns what the checkpoint has once it is changed as w says.
+// prepare returns the tensors of the checkpoint after the changes that w requests.
 func (s *warmSource) prepare(w *WarmStart, vars []boundVariable) (ckptfmt.Reader, error) {
 	if w.Averages {
 		if _, err := s.UseAverages(rewrite.AverageName, false); err != nil {
@@ -278,8 +277,8 @@ func (s *warmSource) prepare(w *WarmStart, vars []boundVariable) (ckptfmt.Reader
 	return r, nil
 }
 
-// doubtfulVariables returns those of the variables that are found by names of layers which Keras
-// made, where these are numbered otherwise in the checkpoint, and no map says what they are.
+// doubtfulVariables returns the variables that are found by layer names which Keras has generated,
+// if the checkpoint numbers these differently and no map says what they are.
 func (s *warmSource) doubtfulVariables(w *WarmStart, vars []boundVariable) map[string]bool {
 	if w.Map != nil {
 		return nil
@@ -297,8 +296,8 @@ func (s *warmSource) doubtfulVariables(w *WarmStart, vars []boundVariable) map[s
 	return doubtful
 }
 
-// checkNames refuses the names of a file of Keras that has none of layers but numbers those of each
-// class, unless a map says what they are: another layer of the model may be called so.
+// checkNames refuses the names in a Keras file that does not name its layers but numbers those of
+// each class, unless a map says what they are: another layer of the model may have such a name.
 func (s *warmSource) checkNames(r ckptfmt.Reader, vars []boundVariable) error {
 	if !s.IsUnnamed() {
 		return nil
@@ -319,13 +318,13 @@ func keysOf(vars []boundVariable) []string {
 	return keys
 }
 
-// match is a variable, and what it is to be filled with.
+// match is a variable and the tensor that it gets.
 type match struct {
 	boundVariable
 	reshape bool
 }
 
-// intactTensors lists the intact tensors of a checkpoint, and notes what is wrong with
+// intactTensors lists the intact tensors of a checkpoint, and records what is wrong with the
 // others.
 type intactTensors struct {
 	ckptfmt.Reader
@@ -344,9 +343,8 @@ func (r *intactTensors) Tensors() iter.Seq2[ckptfmt.TensorInfo, error] {
 	}
 }
 
-// compare says what fits. Damage to tensors that no variable is to get does no harm; but a
-// variable that has no value may be in a part that is lost, which is no reason to
-// initialise it.
+// compare says which tensors fit. Damage to tensors that no variable needs is harmless; but if a
+// variable finds no value, that may be in a part that is lost, which is no reason to initialise it.
 func (w *WarmStart) compare(r ckptfmt.Reader, vars []boundVariable) (*WarmStartReport, []match, error) {
 	saver, intact := &Saver{Reshape: w.Reshape}, &intactTensors{Reader: r}
 	_, found, err := saver.differences(intact, w.Checkpoint, vars)

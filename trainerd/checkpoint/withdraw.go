@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
-// lineup is what a Saver looks after: the rotation, what is to be deleted, and what the
+// lineup is what a Saver manages: the rotation, the checkpoints to be deleted, and the one that the
 // training continues from.
 type lineup struct {
 	rotation
@@ -18,7 +18,7 @@ type lineup struct {
 	last          string
 }
 
-// lineup returns a copy of it as it is.
+// lineup returns a copy of the present lineup.
 func (s *Saver) lineup() lineup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +28,7 @@ func (s *Saver) lineup() lineup {
 	return l
 }
 
-// dropMissing leaves out the checkpoints that are not there.
+// dropMissing removes the checkpoints that do not exist.
 func (l *lineup) dropMissing() {
 	missing := func(k stored) bool { return !present(k.prefix) }
 	l.kept = slices.DeleteFunc(l.kept, missing)
@@ -47,7 +47,7 @@ func (l *lineup) newest() (stored, bool) {
 	return stored{prefix: l.last}, l.last != ""
 }
 
-// errDeleted says that the files of a checkpoint are gone before it counts as saved.
+// errDeleted says that the files of a checkpoint were deleted before it counted as saved.
 var errDeleted = fmt.Errorf("its files were deleted meanwhile: %w", fs.ErrNotExist)
 
 // checkPublished fails if the files of a checkpoint that was just published have been deleted
@@ -63,8 +63,8 @@ func (s *Saver) checkPublished(prefix string, visible bool, before lineup) error
 	return fmt.Errorf("saving %s: %w", prefix, errDeleted)
 }
 
-// withdraw goes back to what there was before, without what has been deleted with it. If that
-// is all, the state file goes too.
+// withdraw restores the previous lineup, without the checkpoints that were deleted together with
+// the new one. If none is left, the state file is removed too.
 func (s *Saver) withdraw(dir string, before lineup) error {
 	before.dropMissing()
 	newest, some := before.newest()

@@ -31,10 +31,10 @@ import (
 // renamed into place before the next; then, for a large checkpoint, the manifest with the
 // checksums of the files, which have to be read for that; deletions come last.
 //
-// A save that would not fit on the disk is not started: first, old checkpoints
-// that would be deleted after it are deleted, and if there is still too little
-// room, the error is a [*NoSpaceError]. Where the disk does not tell, as when there are too many
-// files, or a quota is used up, the save fails, and those after it make room in the same way.
+// A save that would not fit on the disk is not started: first, old checkpoints that would be
+// deleted after it are deleted, and if there is still too little room, the error is a
+// [*NoSpaceError]. If the disk does not report the lack of room, because the inodes or a quota are
+// used up, the save fails, and the following ones make room in the same way.
 func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int64) (string, error) {
 	defer cut.Close()
 	if err := s.writing.Take(ctx); err != nil {
@@ -45,7 +45,7 @@ func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int6
 	return prefix, s.noteFull(cut, filepath.Dir(path), err)
 }
 
-// write is Write for one that has its turn.
+// write is Write for a caller that has the turn of writing.
 func (s *Saver) write(ctx context.Context, cut *Snapshot, path string, step int64) (string, error) {
 	if err := s.CheckPath(path, step); err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (s *Saver) write(ctx context.Context, cut *Snapshot, path string, step int6
 	return prefix, s.publish(ctx, newest, m, !cut.BySession() || s.visible)
 }
 
-// encodedMeta is a MetaGraph in the bytes that are written.
+// encodedMeta is a MetaGraph as the bytes that are written.
 type encodedMeta struct {
 	mu    sync.Mutex
 	of    *tfpb.MetaGraphDef
@@ -103,8 +103,8 @@ func (s *Saver) EncodedMetaGraph() []byte {
 	return s.encoded.bytes
 }
 
-// makeDir makes the directory of a checkpoint, unless it exists. Then a process
-// that was killed may have made it, and not made that durable.
+// makeDir makes the directory of a checkpoint durably. If it exists, a killed process may have made
+// it without making it durable.
 func (s *Saver) makeDir(fsys ckptfmt.FS, dir string) error {
 	if err := atomicfile.MkdirSync(fsys, dir); err != nil || s.durable == dir {
 		return err
@@ -124,8 +124,8 @@ func (s *Saver) fs(cut *Snapshot, prefix string) ckptfmt.FS {
 	return atomicfile.WithoutMaking(s.FS, filepath.Dir(prefix))
 }
 
-// CheckPath refuses a name that would make the state file and a checkpoint the
-// same file, and a folder in the place of the state file.
+// CheckPath refuses a name by which the state file and a checkpoint would be the same file, and a
+// folder in the place of the state file.
 func (s *Saver) CheckPath(path string, step int64) error {
 	latest := s.latestFilename()
 	if filepath.Base(latest) != latest || latest == "." || latest == ".." {
@@ -144,12 +144,12 @@ func (s *Saver) CheckPath(path string, step int64) error {
 	return nil
 }
 
-// errStateIsFolder says that no save can be published. Programs of other kinds keep
-// their checkpoints in a folder of this name.
+// errStateIsFolder says that no save can be published. Some other programs keep their checkpoints
+// in a folder of this name.
 var errStateIsFolder = errors.New("it is a folder, and each save writes a file of this name; move it away")
 
-// discardPartial removes what there is of a checkpoint that is not whole, for
-// nothing else would before the next run.
+// discardPartial removes the parts of an incomplete checkpoint, because nothing else would before
+// the next run.
 func (s *Saver) discardPartial(prefix string) {
 	if s.format() == FormatV1 {
 		if unsharded(prefix) == prefix || missingShard(prefix) == nil {
@@ -163,26 +163,26 @@ func (s *Saver) discardPartial(prefix string) {
 	}
 }
 
-// deleteLater lets a checkpoint that was written but not published go after the next
-// save.
+// deleteLater lets the next save delete a checkpoint that was written but not published.
 func (s *Saver) deleteLater(prefix string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pendingDelete = append(s.pendingDelete, stored{prefix: prefix, saved: time.Now()})
 }
 
-// publish makes a written checkpoint current, completes its manifest, and deletes those
-// that are too many. The state file names those until they are gone, so that a run that
-// is killed here leaves none that the next run does not know of.
+// publish makes a written checkpoint current, completes its manifest, and deletes surplus ones. The
+// state file names these until they are gone, so that a run that is killed here leaves none that
+// the next run does not know about.
 //
-// Files that are visible from here it looks for before it deletes others, and at the end: the
-// logdir may have been deleted meanwhile, and made again by its run.
+// If the files are visible from this machine, publish checks that they exist before it deletes
+// others, and again at the end: the logdir may have been deleted meanwhile, and made again by its
+// run.
 func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest, visible bool) error {
 	prefix, before := newest.prefix, s.lineup()
 	pending, state := s.insert(newest)
 	if err := s.updateState(filepath.Dir(prefix), state); err != nil {
-		// The checkpoint is whole and stays in the rotation; what fell out of
-		// that goes when a state file with the new one is durable.
+		// The checkpoint is whole and stays in the rotation; those that dropped out are deleted when
+		// a state file with the new one is durable.
 		return fmt.Errorf("saving %s: %w", prefix, err)
 	}
 	if err := s.checkPublished(prefix, visible, before); err != nil {
@@ -193,7 +193,7 @@ func (s *Saver) publish(ctx context.Context, newest stored, m *manifest.Manifest
 	return s.checkPublished(prefix, visible, before)
 }
 
-// retire deletes checkpoints that are out of the rotation, and what newest has replaced.
+// retire deletes checkpoints that are out of the rotation, and the one that newest has replaced.
 func (s *Saver) retire(pending []stored, newest stored) {
 	dir := filepath.Dir(newest.prefix)
 	gone := slices.Clip(pending)
@@ -212,13 +212,13 @@ func (s *Saver) retire(pending []stored, newest stored) {
 		return // the state file names them all
 	}
 	if err := s.updateState(dir, state); err != nil {
-		// The new checkpoint is the current one all the same.
+		// The new checkpoint is still the current one.
 		logging.OrDiscard(s.Logger).Warn("state file still names deleted checkpoints", "err", err)
 	}
 }
 
-// insert puts a written checkpoint into the rotation. It returns what is to be
-// deleted, and the content of the state file until it is.
+// insert puts a written checkpoint into the rotation. It returns the checkpoints to be deleted, and
+// the content of the state file until they are.
 func (s *Saver) insert(newest stored) (pending []stored, state *tfpb.CheckpointState) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // also where a policy panics
@@ -253,10 +253,10 @@ func (s *Saver) MakeCurrent(dir, prefix string) error {
 	return s.updateState(dir, state)
 }
 
-// stateFor makes the content of the state file: the rotation, with what is still to be
-// deleted in its place, as a restart prefers the later. Timestamps go in only when retention
-// uses them after a restart; TensorFlow's Saver writes none, its CheckpointManager does. The
-// caller holds s.mu.
+// stateFor makes the content of the state file: the rotation, in which those still to be deleted
+// keep their places, because a restart prefers later ones. It includes timestamps only if retention
+// uses them after a restart; TensorFlow's Saver writes none, its CheckpointManager does. The caller
+// holds s.mu.
 func (s *Saver) stateFor(newest stored) *tfpb.CheckpointState {
 	state := &tfpb.CheckpointState{ModelCheckpointPath: newest.prefix}
 	all := s.listed(newest)
@@ -276,10 +276,9 @@ func (s *Saver) stateFor(newest stored) *tfpb.CheckpointState {
 	return state
 }
 
-// removeAll deletes checkpoints that fell out of the rotation. What lies in
-// another directory than the one written to is left alone: a state file that
-// was copied may name files of another run. Those that could not be deleted are
-// returned, and those that are pinned, which may be unpinned later.
+// removeAll deletes checkpoints that dropped out of the rotation, but none outside the directory
+// that is written to: a copied state file may name files of another run. It returns those that
+// could not be deleted, and those that are pinned, which may be unpinned later.
 func (s *Saver) removeAll(evicted []stored, dir string) (left []stored) {
 	log := logging.OrDiscard(s.Logger)
 	for _, k := range evicted {

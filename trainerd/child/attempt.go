@@ -49,7 +49,7 @@ type attempt struct {
 // isRunning reports whether the program runs on this node.
 func (a *attempt) isRunning() bool { return a.process != nil && !a.over }
 
-// once starts the program and goes with it until it has ended.
+// once starts the program and serves it until it has ended.
 func (r *run) once(ctx context.Context) (Exit, error) {
 	r.await("the checkpoint to start from", func() { r.begin(ctx) })
 	if ctx.Err() != nil || r.lost != nil { // a program that is stopped at once may save what it has not loaded yet
@@ -95,7 +95,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	return r.ended(a.exit, stopped)
 }
 
-// notStarted takes a start that could not be made, and may be made later.
+// notStarted handles a start that failed but may succeed later.
 func (r *run) notStarted(ctx context.Context, err error) Exit {
 	r.log.Error("the program cannot be started", "err", err)
 	r.publish(nodeEnded, "")
@@ -105,7 +105,7 @@ func (r *run) notStarted(ctx context.Context, err error) Exit {
 	return e
 }
 
-// listenAndLaunch makes what a start needs, and starts the program.
+// listenAndLaunch prepares a start, and starts the program.
 func (r *run) listenAndLaunch(ctx context.Context) (*process, error) {
 	ln, err := r.system().Listen()
 	if errors.Is(err, system.ErrNoSockets) {
@@ -131,8 +131,7 @@ func (r *run) sayNoSocket(err error) {
 	r.log.Warn("the program is started without TRAINERD_SOCKET; what it reports is read from its outputs alone", "err", err)
 }
 
-// launch starts the program, which inherits the lock of its group. ln is nil where there is no
-// socket.
+// launch starts the program, which inherits the lock of its group. ln is nil if there is no socket.
 func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) {
 	lock, err := r.holdGroup(ctx)
 	if err != nil {
@@ -151,7 +150,7 @@ func (r *run) launch(ctx context.Context, ln system.Listener) (*process, error) 
 	return a, nil
 }
 
-// ended takes the end of a start, and comes to its cause.
+// ended handles the end of a start, and determines its cause.
 func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	e.Step = r.attempt.step
 	e.Cause = r.causeOnNodes(&e, causeOf(&e, stopped, r.attempt.hung))
@@ -189,7 +188,8 @@ func (r *run) ended(e Exit, stopped bool) (Exit, error) {
 	return e, nil
 }
 
-// addSums gives the last checkpoint of the job the checksums that saves in quick succession leave out.
+// addSums adds the checksums to the record of the job's last checkpoint, which saves in quick
+// succession leave out.
 func (r *run) addSums() {
 	r.await("the checksums of the last checkpoint", func() {
 		if err := r.store.AddSums(r.ectx); err != nil {
@@ -201,7 +201,7 @@ func (r *run) addSums() {
 // hasTrained reports whether the program has reported or saved anything since its start.
 func (r *run) hasTrained() bool { return r.attempt.step >= 0 || r.attempt.saves }
 
-// unsaved returns what a stop loses that comes between two starts.
+// unsaved returns the error for what a stop between two starts loses.
 func (r *run) unsaved() error {
 	if r.lost != nil {
 		return nil
@@ -209,8 +209,8 @@ func (r *run) unsaved() error {
 	return r.attempt.unsaved
 }
 
-// endAttrs are the attributes of the line about the end of a start. Without a report, how
-// far the program has come is known from what it has saved, if it has saved anything.
+// endAttrs returns the attributes of the log line about the end of a start. Without reports, only
+// what the program has saved shows how far it has come.
 func (r *run) endAttrs(e *Exit) []any {
 	attrs := []any{"cause", e.Cause}
 	step := e.Step
@@ -223,7 +223,7 @@ func (r *run) endAttrs(e *Exit) []any {
 	return append(attrs, "step", step)
 }
 
-// begin prepares the accounts of a start.
+// begin resets the state that is kept for a start.
 func (r *run) begin(ctx context.Context) {
 	if r.attempts++; r.attempts > 1 {
 		r.bringBackGone(ctx)
@@ -246,7 +246,7 @@ func (r *run) begin(ctx context.Context) {
 	r.publish(nodeRunning, "")
 }
 
-// choose takes the newest intact checkpoint for a start.
+// choose chooses the newest intact checkpoint for a start.
 func (r *run) choose(ctx context.Context) {
 	c, ok := r.newest(ctx)
 	if ok {
@@ -257,7 +257,7 @@ func (r *run) choose(ctx context.Context) {
 	}
 }
 
-// lineReader returns what understands the lines of a start, nil for nobody.
+// lineReader returns the reader of a start's lines, or nil if there is none.
 func (r *run) lineReader() LineReader {
 	switch {
 	case r.Lines == nil:
@@ -275,8 +275,7 @@ func (r *run) givenPath() string {
 	return r.attempt.given.Path
 }
 
-// loop handles what comes while the program runs, and reports whether it was
-// asked to stop.
+// loop handles all events while the program runs, and reports whether it was asked to stop.
 func (r *run) loop(ctx context.Context) (stopped bool) {
 	defer r.sayStalls()()
 	look := time.NewTicker(r.lookEvery())
@@ -331,8 +330,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 	}
 }
 
-// takeReports takes what the program has said up to now, and reports whether it may
-// say more.
+// takeReports handles the reports that have arrived so far, and returns whether more may come.
 func (r *run) takeReports() bool {
 	if !r.takeOwnReports() {
 		return false
@@ -357,14 +355,14 @@ func (r *run) takeOwnReports() bool {
 	return true
 }
 
-// checkSignal logs what should not go wrong.
+// checkSignal logs an error of a signal, which is not expected.
 func (r *run) checkSignal(err error) {
 	if err != nil {
 		r.log.Error("cannot signal the program", "err", err)
 	}
 }
 
-// hangs reports whether the program makes no steps any more.
+// hangs reports whether the program has stopped making steps.
 func (r *run) hangs() bool {
 	if r.hangAfter <= 0 || r.attempt.paused || r.attempt.hung || time.Since(r.attempt.lastProgress) < r.hangAfter {
 		return false
@@ -374,9 +372,9 @@ func (r *run) hangs() bool {
 	return true
 }
 
-// onExit counts starts that failed before they reported or saved anything. The checkpoint
-// that they began with may be why, but not of a SIGKILL: that came from elsewhere, nor of a
-// full disk.
+// onExit counts starts that failed before they reported or saved anything. The checkpoint that they
+// began with may be the cause, but not of a SIGKILL, which came from elsewhere, nor of a failure on
+// a full disk.
 func (r *run) onExit(e Exit) {
 	trained := r.hasTrained()
 	switch {
@@ -414,8 +412,7 @@ func (r *run) onExit(e Exit) {
 	}
 }
 
-// newTicker is time.NewTicker, and for an interval that switches off a ticker
-// that never ticks.
+// newTicker is time.NewTicker, but returns a ticker that never ticks if the interval means off.
 func newTicker(d time.Duration) *time.Ticker {
 	if d > 0 {
 		return time.NewTicker(d)

@@ -7,9 +7,9 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
-// awaitParts waits for the other nodes, which may be writing their parts of the last
-// checkpoint of a start that has ended here. The next start comes once they have ended it. A
-// stop that comes meanwhile is one of theirs, too.
+// awaitParts waits for the other nodes, which may still be writing their parts of the last
+// checkpoint of a start that has ended here. The next start comes once they have ended this one. A
+// stop meanwhile applies to them, too.
 func (r *run) awaitParts(ctx context.Context) {
 	if ctx.Err() == nil {
 		r.awaitNodes(ctx, r.start(), r.endTime(), false, r.takeForwarded)
@@ -26,9 +26,9 @@ func (r *run) awaitParts(ctx context.Context) {
 	}
 }
 
-// awaitEarlier waits for the nodes on which the program of an earlier chief runs, and takes
-// what it has reported and saved there: that chief may have had no time for it. After a stop,
-// what comes later is left to the next chief.
+// awaitEarlier waits for the nodes on which an earlier chief's program runs, and takes over what it
+// has reported and saved there, for which that chief may have had no time. After a stop, the rest
+// is left to the next chief.
 func (r *run) awaitEarlier(ctx context.Context) {
 	if r.nodes == nil {
 		return
@@ -50,16 +50,16 @@ func (r *run) awaitEarlier(ctx context.Context) {
 	}
 }
 
-// endTime is how long it may take until all nodes have ended a start: they learn that they
-// are to, give the program the grace, and kill what is left of it.
+// endTime is how long it may take until all nodes have ended a start: they learn of the end, give
+// the program its grace period, and kill what is left of it.
 func (r *run) endTime() time.Duration { return r.grace() + newsTime + leftoverGrace }
 
 // othersEnd is what a chief waits for between two starts.
 const othersEnd = "the program to end on the other nodes"
 
-// awaitNodes waits until the program of a start has ended on the nodes that had begun
-// it. The limit counts from when they know that it is to end: the disk may not have taken
-// that yet. take takes what it reports there meanwhile.
+// awaitNodes waits until the program of a start has ended on the nodes that had begun it. The limit
+// counts from when they can know of the end, which may not be on the disk yet. take handles what
+// the program reports there meanwhile.
 func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know bool, take func(last bool)) {
 	if r.nodes == nil {
 		return
@@ -95,8 +95,8 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know
 	}
 }
 
-// endedWellOnNodes reports whether the program was not in the middle of something on
-// another node.
+// endedWellOnNodes reports whether the end of the program has interrupted nothing on any other
+// node.
 func (r *run) endedWellOnNodes() bool {
 	if r.nodes == nil {
 		return true
@@ -119,8 +119,8 @@ func (r *run) busyNode(s start) int {
 	return -1
 }
 
-// lookAtNodes ends the program if it has ended on another node, or is to: its
-// parts cannot continue without each other.
+// lookAtNodes ends the program if it has ended on another node, or is about to: its ranks cannot
+// continue without each other.
 func (r *run) lookAtNodes() {
 	if r.nodes == nil || r.lost != nil {
 		return
@@ -145,8 +145,8 @@ func (r *run) lookAtNodes() {
 	}
 }
 
-// causeOnNodes returns why a start has ended, given why it has here: it may have
-// been because of another node.
+// causeOnNodes returns why a start has ended on all nodes, given the cause on this one, which may
+// be another node's end.
 func (r *run) causeOnNodes(e *Exit, here Cause) Cause {
 	b := r.attempt.broken
 	switch {

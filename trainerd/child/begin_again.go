@@ -9,12 +9,12 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// A program may begin its training again within a start: torchrun starts failed workers again, a
-// loop in a shell its command. Its reports go back to its checkpoint then, as those of another
-// start do, and so the same is due: without a START the curves would step back, and what counts
-// from the highest step would wait for that.
+// A program may restart its training within a start: torchrun restarts failed workers, a shell loop
+// its command. Its reports then go back to its checkpoint, as after another start, and must be
+// handled in the same way: without a START the curves would step back, and everything that counts
+// from the highest step would wait until that is reached again.
 
-// told is what a start has reported of a curve.
+// told is what a start has reported about a curve.
 type told struct {
 	step   int64 // the highest
 	bits   uint64
@@ -22,11 +22,11 @@ type told struct {
 	double int // how often one came that was not further, but for the same value once more
 }
 
-// isShared reports whether several processes report the curve, as the ranks of a launcher may:
-// their steps alternate, and nobody goes back.
+// isShared reports whether several processes report the curve, as the ranks of a launcher may: then
+// steps alternate although no process goes back.
 func (t *told) isShared() bool { return 2*t.double >= t.steps }
 
-// noteTold notes what is reported of curves.
+// noteTold records which steps of its curves a report has.
 func (a *attempt) noteTold(report *Report) {
 	if a.told == nil {
 		a.told, a.firstTold = map[string]*told{}, report.Step
@@ -55,9 +55,9 @@ func (a *attempt) highestTold() (step int64) {
 // mostHeld bounds the reports of one step that wait for the next.
 const mostHeld = 64
 
-// onReport takes what the program has said at a time. A report that goes back waits for the
-// next: if that is of a step which was made before, too, the program has begun again. Else it
-// was late, or of another process that looks at an earlier checkpoint.
+// onReport handles a report that arrived at a time. A report that goes back waits for the next one:
+// if that is also of a step made before, the program has begun again. Otherwise the first one was
+// late, or came from another process that evaluates an earlier checkpoint.
 func (r *run) onReport(report *Report, at time.Time) {
 	said := queued{report, at}
 	if held := r.attempt.held; len(held) > 0 {
@@ -78,7 +78,7 @@ func (r *run) onReport(report *Report, at time.Time) {
 	r.takeReport(report, at)
 }
 
-// release takes the reports that have waited.
+// release handles the reports that have waited.
 func (r *run) release() {
 	held := r.attempt.held
 	r.attempt.held = nil
@@ -90,8 +90,8 @@ func (r *run) release() {
 // few is how many steps of a curve show whether several processes report it.
 const few = 3
 
-// goesBack reports whether a report may be the first since the program has begun again: it is of
-// a curve that was further, and of a step that may come after the checkpoint.
+// goesBack reports whether a report may be the first since the program has begun again: its curve
+// had a higher step before, and its step may follow the checkpoint.
 func (r *run) goesBack(report *Report) bool {
 	if report.Step >= r.attempt.step || r.attempt.ending != nil {
 		return false
@@ -117,7 +117,7 @@ func (r *run) goesBack(report *Report) bool {
 	return false
 }
 
-// beginAgain notes that the program has begun again within its start, with a report.
+// beginAgain handles a program that has begun again within its start; first is its first report.
 func (r *run) beginAgain(first queued) {
 	step := first.report.Step
 	r.log.Warn("the program has begun again without having ended; its curves continue from there", "step", r.attempt.step, "first", step)
@@ -136,8 +136,9 @@ func (r *run) beginAgain(first queued) {
 	r.observer.Started(r.attempts, r.attempt.given)
 }
 
-// continueFromNewest takes the newest checkpoint from before a time, when the program last got further, for what
-// it has loaded, as a start would have: that the loss was finite once says nothing of what was saved since.
+// continueFromNewest assumes that the program has loaded the newest checkpoint from before a time,
+// when it last got further, as a start would have. A loss that was finite once does not vouch for
+// what was saved since.
 func (r *run) continueFromNewest(since time.Time) {
 	r.attempt.given = newestUpTo(since, r.store.Known())
 	r.rewinds.begin(r.attempt.given)
@@ -158,8 +159,8 @@ func newestUpTo(at time.Time, known []Checkpoint) *Checkpoint {
 	return &newest
 }
 
-// askAgain asks the program once more for what somebody waits for: it was asked before it began again with
-// a step.
+// askAgain repeats a request to save that somebody waits for: the program got it before it began
+// again with a step.
 func (r *run) askAgain(step int64) {
 	for i := range r.savers {
 		r.savers[i].step = min(r.savers[i].step, step)
@@ -169,8 +170,8 @@ func (r *run) askAgain(step int64) {
 	}
 }
 
-// loadedBefore returns the checkpoint that the program has loaded which has begun again with a step,
-// nil if that is not known.
+// loadedBefore returns the checkpoint that a program which has begun again with a step has loaded,
+// or nil if that is not known.
 func (r *run) loadedBefore(step int64) *Checkpoint {
 	if c := r.attempt.given; c != nil && c.At() == step-1 {
 		return c
@@ -178,8 +179,8 @@ func (r *run) loadedBefore(step int64) *Checkpoint {
 	return nil
 }
 
-// eventFilesBefore returns the program's newest events files that were begun up to a time. One
-// from after it is of the program that has begun again.
+// eventFilesBefore returns the program's newest events files that were begun up to a time. Later
+// ones belong to the program after it has begun again.
 func (r *run) eventFilesBefore(at time.Time) *eventFiles {
 	files := r.findEvents()
 	for dir := range files.newest {

@@ -9,20 +9,20 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// How long to wait before a disk that does not take a copy is tried again.
+// How long to wait before a copy that the disk has refused is tried again.
 const (
 	firstBringBack = time.Second
 	lastBringBack  = 20 * time.Second
 )
 
-// bringBack puts the copy of a checkpoint that the program overwrites in its place. It waits for a
-// disk that does not take it: the program would train from the beginning, and finally overwrite what
-// the copy is of. Meanwhile the run handles requests, as between two starts.
+// bringBack puts the copy of a checkpoint that the program overwrites in its place. If the disk
+// refuses it, it waits: otherwise the program would train from the beginning, and finally replace
+// the checkpoint. Meanwhile the run handles requests, as between two starts.
 func (r *run) bringBack(ctx context.Context, c Checkpoint) {
 	r.awaitDisk(ctx, func() bool { return r.tryBringBack(ctx, c) })
 }
 
-// awaitDisk tries something until the disk takes it, or the run is to end.
+// awaitDisk tries something until the disk accepts it, or the run has to end.
 func (r *run) awaitDisk(ctx context.Context, try func() bool) {
 	for pause := firstBringBack; !try(); pause = min(2*pause, lastBringBack) {
 		if r.wait(ctx, pause); ctx.Err() != nil || r.lost != nil {
@@ -54,16 +54,16 @@ func (r *run) bringBackGone(ctx context.Context) {
 	}
 }
 
-// bringBackLost puts the copy of the program's only checkpoint in its place if the disk has not
-// taken what it was overwritten with.
+// bringBackLost puts the copy of the program's only checkpoint in its place if the disk has failed
+// to store what overwrote it.
 func (r *run) bringBackLost(ctx context.Context) {
 	for _, c := range r.store.Lost() {
 		r.bringBack(ctx, c)
 	}
 }
 
-// quarantineDamaged moves damaged checkpoints aside before a start. A disk that has failed once
-// is asked again: a program that picks its newest checkpoint would begin with the damaged one.
+// quarantineDamaged moves damaged checkpoints aside before a start. It tries again if the disk
+// fails: a program that picks its newest checkpoint would begin with the damaged one.
 func (r *run) quarantineDamaged(ctx context.Context) {
 	if !r.moveDamaged(ctx) {
 		r.wait(ctx, firstBringBack)
@@ -77,7 +77,7 @@ func (r *run) quarantineDamaged(ctx context.Context) {
 	}
 }
 
-// moveDamaged reports whether the disk has taken all.
+// moveDamaged reports whether all were moved.
 func (r *run) moveDamaged(ctx context.Context) (all bool) {
 	all = true
 	for _, c := range r.store.NewestDamaged() {

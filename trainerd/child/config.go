@@ -10,8 +10,8 @@ import (
 // its own config.toml there.
 const ConfigName = "trainerd.config.toml"
 
-// keepConfig writes the config into the logdir, for those who look at the run later.
-// The program is started even if that fails.
+// keepConfig writes the config into the logdir, for later readers of the run. The program is
+// started even if that fails.
 func (r *run) keepConfig() {
 	if r.Config == nil {
 		return

@@ -52,7 +52,7 @@ func (r *run) hasForeignEvents() bool {
 	})
 }
 
-// openEvents begins the events of this run, where they are not in the way.
+// openEvents begins the events of this run, in a folder where they do not disturb the program's.
 func (r *run) openEvents() (*events, error) {
 	dir := r.logdir
 	info, err := r.root.Lstat(ownRun)
@@ -63,8 +63,7 @@ func (r *run) openEvents() (*events, error) {
 	return r.newEvents(dir)
 }
 
-// makeWay moves trainerd's events to a run of their own once the program writes
-// events into the logdir.
+// makeWay moves trainerd's events to a separate run once the program writes events into the logdir.
 func (r *run) makeWay() {
 	if r.events.Dir() != r.logdir || !r.hasForeignEvents() || !r.events.Ready(r.ectx) {
 		return // what waits for a file would not come along
@@ -108,11 +107,10 @@ func (r *run) moveEvents() (err error) {
 	return err
 }
 
-// purgeFrom has TensorBoard drop what the program's own events files have from a
-// step on, which the program is about to do again: a file of ours after the newest of
-// each folder that was there before this start, with a START at that step. The
-// program's files stay as they are. after is the checkpoint that it continues from, nil where that
-// is not known.
+// purgeFrom makes TensorBoard drop the points in the program's own events files from a step on,
+// because the program is about to repeat these steps: it adds a file with a START at that step
+// after the newest file of each folder that existed before this start. The program's files stay
+// unchanged. after is the checkpoint that the program continues from, or nil if that is not known.
 func (r *run) purgeFrom(step int64, after *Checkpoint) {
 	left := int64(mostOwnEventBytes)
 	for _, dir := range slices.Sorted(maps.Keys(r.attempt.eventFiles.newest)) {
@@ -145,10 +143,9 @@ func (r *run) mark(file string, step int64) {
 	r.log.Debug("marked a restart among the program's events", "file", name, "step", step)
 }
 
-// withdrawMarks removes those of marks whose file the program has written to since. One
-// that begins its file again under the same name, as CatBoost does, repeats what came
-// before, and a loader that reads the mark after that would drop it. It returns the
-// others.
+// withdrawMarks removes the marks whose file the program has written to since, and returns the
+// others. A program that begins its file again under the same name, as CatBoost does, repeats the
+// earlier points, and a loader that reads the mark after them would drop them.
 func (r *run) withdrawMarks(marks []string) (left []string) {
 	for _, mark := range marks {
 		file, _, _ := strings.Cut(mark, purgeInfix)
@@ -173,8 +170,8 @@ func (r *run) removeMark(mark string) (removed bool) {
 	return err == nil
 }
 
-// isCopied reports whether a mark has another time than its name says: then the times in
-// its folder do not say what came first.
+// isCopied reports whether a mark's file time differs from the one in its name: then the file times
+// in its folder do not show what came first.
 func isCopied(mark string, at time.Time) bool {
 	_, rest, _ := strings.Cut(path.Base(mark), purgeInfix)
 	nanos, _ := strconv.ParseInt(strings.TrimSuffix(rest, eventlog.OwnSuffix), 10, 64) // 0 if it says none
@@ -222,11 +219,11 @@ func (r *run) purgeBefore(ctx context.Context) {
 // maxSkew is how far the clocks of hosts that start a program one after another may differ.
 const maxSkew = 10 * time.Second
 
-// untilAfter returns how long it takes until a new events file sorts after one that is there.
+// untilAfter returns how long it takes until a new events file sorts after an existing one.
 func untilAfter(name string) time.Duration { return time.Until(time.Unix(secondOf(name)+1, 0)) }
 
-// dropAhead removes those of marks that would drop what the program writes next, as the
-// clock was set back since, and returns the others.
+// dropAhead removes the marks that would drop what the program writes next, because the clock was
+// set back since, and returns the others.
 func (r *run) dropAhead(marks []string) (left []string) {
 	for _, mark := range marks {
 		if untilAfter(path.Base(mark)) <= maxSkew {
@@ -238,11 +235,10 @@ func (r *run) dropAhead(marks []string) (left []string) {
 	return left
 }
 
-// notPurged is purgedFrom of a start that has no marks.
+// notPurged is the value of purgedFrom for a start without marks.
 const notPurged = int64(math.MaxInt64)
 
-// purgeAt takes the first report of a start, which says where the program
-// really continues.
+// purgeAt handles the first report of a start, which shows where the program really continues.
 func (r *run) purgeAt(step int64) {
 	again := r.attempts > 1 || r.attempt.given != nil
 	if again && step < r.attempt.purgedFrom-1 {

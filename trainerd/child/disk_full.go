@@ -1,8 +1,8 @@
 package child
 
-// isDiskFull reports whether the disk has less room than a checkpoint takes. A program fails
-// then when it saves, and will not once somebody has made room. For one that has trained it is
-// two checkpoints: room for one may have come after it had failed, from one that was deleted.
+// isDiskFull reports whether the disk has less room than a checkpoint takes. Then a program fails
+// when it saves, until somebody makes room. For a program that has trained the limit is two
+// checkpoints: the room for one may come from a checkpoint that was deleted after it had failed.
 func (r *run) isDiskFull(e *Exit) bool {
 	takes := true
 	r.await("a look whether the disk takes files", func() { takes = r.lost != nil || r.store.TakesFile() })
@@ -13,7 +13,7 @@ func (r *run) isDiskFull(e *Exit) bool {
 	return r.lacksRoom(e)
 }
 
-// lacksRoom goes by the bytes that are free.
+// lacksRoom is isDiskFull by the free bytes alone.
 func (r *run) lacksRoom(e *Exit) bool {
 	known := r.store.Known()
 	if len(known) == 0 {
@@ -31,8 +31,8 @@ func (r *run) lacksRoom(e *Exit) bool {
 	return true
 }
 
-// makeRoom deletes what the next checkpoint would push out, where the program has failed on a full
-// disk: it would fail again in that save.
+// makeRoom deletes the checkpoints that the next one would rotate out, if the program has failed on
+// a full disk: otherwise it would fail again in that save.
 func (r *run) makeRoom() {
 	if r.lost != nil || r.attempt.nan != nil || r.hasUntakenReports() {
 		return // the logdir is another's, or older ones may be needed

@@ -2,9 +2,9 @@
 // starts the program, turns its reports into an events file that TensorBoard
 // shows, manages the checkpoints that it writes, and restarts it when it fails.
 //
-// # What the program is given
+// # The program's environment
 //
-// The environment has, besides that of this process and [Supervisor.Env]:
+// In addition to the environment of this process and [Supervisor.Env], the program gets:
 //
 //	TRAINERD_LOGDIR      the logdir, an absolute path; checkpoints belong there
 //	TRAINERD_ATTEMPT     1 for the first start, 2 for the second, and so on
@@ -38,10 +38,10 @@
 // time of their arrival. Strings, booleans, lists and null are ignored, as are
 // words without "=" around pairs. Values in quotes are strings.
 //
-// The socket and the output are read concurrently: a program should use one of the
-// two for curves that belong together. Lines in the program's own format can be
-// read by [Supervisor.Patterns], or by [Supervisor.Lines], for which package recipe
-// knows those of the frameworks. Standard error is read only by these two.
+// The socket and the output are read concurrently: a program should use one of the two for curves
+// that belong together. [Supervisor.Patterns] or [Supervisor.Lines] can read lines in the program's
+// own format; package recipe provides Lines for the common frameworks. Only these two read standard
+// error.
 //
 // Lines from the socket that are not reports are dropped. A line of the outputs that is not
 // a report is passed to [Supervisor.Stdout] or [Supervisor.Stderr], and so is a report with
@@ -49,38 +49,36 @@
 // bars do, each text may be a report, and the last is passed on. Lines longer than MaxLine
 // are passed on in pieces, and are not reports.
 //
-// # What the events file has
+// # The events file
 //
-// The points, global_step/sec, SessionLog START before the first point of each
-// start of the program, at the step of that point, CHECKPOINT for each
-// checkpoint, STOP, and [Supervisor.HParams]. A restarted program goes back to its checkpoint
-// and repeats some steps; START makes TensorBoard drop their earlier points, so that each
-// curve continues as if nothing had happened.
-// The same is done where the program begins again within a start, as a launcher does that
-// restarts its workers: two reports in a row are then of steps that were made before, and
-// not of ones before the newest checkpoint.
+// The points, global_step/sec, SessionLog START before the first point of each start of the
+// program, at the step of that point, CHECKPOINT for each checkpoint, STOP, and
+// [Supervisor.HParams]. A restarted program goes back to its checkpoint and repeats some steps;
+// START makes TensorBoard drop their earlier points, so that each curve continues as if nothing had
+// happened. The same is done if the program restarts its training itself, as a launcher restarts
+// its workers. That is recognised by two reports in a row of steps that were made before, but not
+// before the newest checkpoint.
 //
-// If the program writes its own events files into the logdir, those of this
-// package are in the folder "trainerd" below it, a separate run. Before each
-// start from a checkpoint, every folder below the logdir with events of the
-// program gets one more file, which sorts right after the newest and drops
-// earlier points from the first repeated step on, so that the program's curves do
-// not step back either. Its own files do not change. Without a checkpoint the
-// first report of the start gives the step.
+// If the program writes its own events files into the logdir, those of this package are in the
+// folder "trainerd" below it, a separate run. Before each start from a checkpoint, every folder
+// below the logdir with events of the program gets one more file, which sorts right after the
+// newest and drops earlier points from the first repeated step on, so that the program's curves do
+// not step back either. The program's own files do not change. At a start without a checkpoint, its
+// first report gives that step.
 //
 // # Checkpoints
 //
-// Package found finds the checkpoints that match [Supervisor.Checkpoints], verifies them,
-// deletes those that [Supervisor.Retention] does not keep, and moves damaged ones out of
-// the way before a start. Only a checkpoint that is verified and durable is logged as
-// "saved", and survives a crash at any later moment.
-// A program that has failed is started again once what it has saved is read and found intact: that is made
-// durable, and counts, while the program runs. Only where something is damaged, or may be, the start waits.
+// Package found finds the checkpoints that match [Supervisor.Checkpoints], verifies them, deletes
+// those that [Supervisor.Retention] does not keep, and moves damaged ones out of the way before a
+// start. Only a checkpoint that is verified and durable is logged as "saved", and survives a crash
+// at any later moment. A program that has failed is started again as soon as its last checkpoint
+// has been read and found intact; it is made durable, and counts, while the program runs. The start
+// waits only if something is damaged, or may be.
 //
-// For a program that saves on a signal, [Supervisor.SaveSignal], this package can
-// decide when: see [Supervisor.SaveEvery], SaveSteps and SaveBudget. The program
-// must handle the signal before its first report. On Linux, one that does not handle
-// it, such as torchrun, does not get it: the nearest processes below it that do get it.
+// For a program that saves on a signal, [Supervisor.SaveSignal], this package can decide when: see
+// [Supervisor.SaveEvery], SaveSteps and SaveBudget. The program must handle the signal before its
+// first report. On Linux, a program that does not handle it, such as torchrun, does not get it; its
+// nearest descendants that handle it do.
 //
 // If the program fails twice in a row before it has reported or saved anything, both times
 // starting from the same checkpoint, it is given the previous one. If it has done nothing
@@ -91,38 +89,34 @@
 // [Supervisor.Config] is kept in the file [ConfigName] of the logdir: from it and
 // the records `ckpt ls` says why each checkpoint is kept.
 //
-// # How it ends
+// # How a program ends
 //
-// Exit code 0 is the end of the job. SIGTERM from elsewhere, and exit code 75
-// (EX_TEMPFAIL), are preemptions: the program is restarted and nothing is
-// counted. The codes 64, 65, 78, 126 and 127, and 2 before the very first
-// report, mean that another start would fail too. Everything else is a failure,
-// and so is a program that reports no step for [Supervisor.HangAfter]: it is
-// restarted, at once if it got further than all earlier starts, otherwise some
-// time after its last start, which doubles until one does (a SIGKILL from
-// elsewhere does not double it), as often as
-// [Supervisor.Restarts] allows.
+// Exit code 0 is the end of the job. SIGTERM from elsewhere, and exit code 75 (EX_TEMPFAIL), are
+// preemptions: the program is restarted and nothing is counted. The codes 64, 65, 78, 126 and 127,
+// and 2 before the very first report, mean that another start would fail too. Everything else is a
+// failure, and so is a program that reports no step for [Supervisor.HangAfter]: it is restarted as
+// often as [Supervisor.Restarts] allows: at once if it got further than all earlier starts,
+// otherwise after a pause, counted from its last start, that doubles until a start gets further (a
+// SIGKILL from elsewhere does not double it).
 //
 // When the context of [Supervisor.Run] ends, a program that saves on a signal gets
-// [Supervisor.SaveSignal], if it has done steps since its last checkpoint, and up
-// to half of [Supervisor.Grace] to write one. Then it alone gets SIGTERM, because a
-// launcher ends its own workers. They get SIGTERM once the program has ended, or
-// after half of the remaining Grace, and all get SIGKILL when Grace is over. If no
-// checkpoint then has the last steps, the error is a [*SaveLostError]. On Linux the
-// program is also killed when this process dies. Processes that it had started may
-// survive that, or a kill of the program itself: before it starts the program, Run
-// ends all processes with TRAINERD_GROUP of the logdir in their environment, so that
-// there is one writer. Those that have changed their environment are recognised by
-// the lock that they inherit, see [logdir.HoldGroup]: if an invisible process holds
-// it, Run fails with a [*logdir.GroupError]. As the first process of a container,
-// this one reaps orphans.
+// [Supervisor.SaveSignal], if it has done steps since its last checkpoint, and up to half of
+// [Supervisor.Grace] to write one. Then it alone gets SIGTERM, because a launcher ends its own
+// workers. These get SIGTERM once the program has ended, or after half of the remaining Grace, and
+// all get SIGKILL when Grace is over. If no checkpoint then has the last steps, the error is a
+// [*SaveLostError]. On Linux the program is also killed when this process dies. Processes that it
+// had started may survive that, or a kill of the program itself: before it starts the program, Run
+// ends all processes with TRAINERD_GROUP of the logdir in their environment, so that there is one
+// writer. Those that have changed their environment are recognised by the lock that they inherit,
+// see [logdir.HoldGroup]: if an invisible process holds it, Run fails with a [*logdir.GroupError].
+// As the first process of a container, this one reaps orphans.
 //
 // # Several nodes
 //
-// With [Supervisor.Nodes] there is a Supervisor on each node, and all have the same
-// logdir. The one that has its lock is the chief: only it manages checkpoints,
-// events and reports. The others are workers. They find each other through small
-// files in the folder trainerd.nodes. job.json and state.json are replaced atomically:
+// With [Supervisor.Nodes] there is a Supervisor on each node, and all have the same logdir. The one
+// that holds its lock is the chief: only it manages checkpoints, events and reports. The others are
+// workers. They find each other through small files in the folder trainerd.nodes. job.json and
+// state.json are replaced atomically:
 //
 //	job.json            by the chief: its life and attempt, the checkpoint of that attempt,
 //	                    whether it is running, paused, ending, ended, or the job has
@@ -131,18 +125,16 @@
 //	nodeN/state.json    by the worker N: the attempt that it runs or has run, and its exit
 //	nodeN-*.reportsM    by the worker N: what its program reports
 //
-// The reports of the chief's program count if they have numbers. Otherwise those of the
-// first node that has reported two steps do, for the whole attempt.
+// The reports of the chief's program are used if they have numbers. Otherwise those of the first
+// node that has reported two steps are used, for the whole attempt.
 //
-// A worker starts the program when the chief does, pauses it, and ends it when the chief
-// does. It sends SaveSignal at the time that the chief has published, as the chief itself
-// does then.
-// When the program ends on a worker, or the worker is asked to stop, the chief ends it
-// too and restarts it on all nodes; the pauses and the number of such starts are those
-// of [Supervisor.Restarts]. At each end the chief waits until the program has ended
-// on all nodes that had started it, for Grace and the time that it takes to kill it there.
-// When nobody has the lock any more, the workers end the program and try to become the
-// chief. Each node checks every LookEvery.
+// A worker starts, pauses and ends the program when the chief does. Both send SaveSignal at the
+// time that the chief has published. When the program ends on a worker, or the worker is asked to
+// stop, the chief ends it too and restarts it on all nodes; the pauses and the number of such
+// starts are those of [Supervisor.Restarts]. At each end the chief waits until the program has
+// ended on all nodes that had started it, for Grace and the time that it takes to kill it there.
+// When nobody has the lock any more, the workers end the program and try to become the chief. Each
+// node checks every LookEvery.
 //
 // # Goroutines
 //

@@ -6,7 +6,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// warnElsewhere logs what the program is not given, though it is in the logdir, or seems to be.
+// warnElsewhere logs checkpoints that are in the logdir, or seem to be, but are not given to the
+// program.
 func (r *run) warnElsewhere() {
 	if c, ok := r.store.Elsewhere(); ok {
 		r.log.Warn("the newest checkpoint of this logdir has a name that child.checkpoints does not mean; the program is not given it", "checkpoint", c.Path, "checkpoints", r.Checkpoints)
@@ -18,11 +19,12 @@ func (r *run) warnElsewhere() {
 	r.noteReused()
 }
 
-// copying is how much later than others of the same folder a copy of a checkpoint may seem to be written.
+// copying is how much later than others in its folder a copied checkpoint may seem to have been
+// written.
 const copying = time.Minute
 
-// warnOrder logs that a checkpoint was written after the newest by its number: that may be of an earlier training,
-// or names may take turns.
+// warnOrder logs that a checkpoint was written after the one with the highest number, which may
+// come from an earlier training; or names may take turns.
 func (r *run) warnOrder(known []Checkpoint) {
 	if len(known) == 0 || r.store.Reuses() {
 		return
@@ -35,7 +37,7 @@ func (r *run) warnOrder(known []Checkpoint) {
 		"checkpoint", newest.Path, "written", newest.Written().UTC().Format(time.RFC3339), "later", last.Path)
 }
 
-// noteReused logs, once, that the numbers in the names of the checkpoints are not what orders them.
+// noteReused logs, once, that the checkpoints are not ordered by the numbers in their names.
 func (r *run) noteReused() {
 	if r.store.Reuses() && !r.saidReused {
 		r.saidReused = true
@@ -43,7 +45,7 @@ func (r *run) noteReused() {
 	}
 }
 
-// warnOutside logs, once, that checkpoints are not managed since a link leads to them.
+// warnOutside logs, once, that checkpoints are not managed because a link leads to them.
 func (r *run) warnOutside() {
 	if link := r.store.Outside(); link != "" && link != r.outside {
 		r.outside = link

@@ -22,7 +22,7 @@ const (
 	killed             // all got SIGKILL
 )
 
-// ending is the end of a start that this process asks for.
+// ending is the end of a start that this process has requested.
 type ending struct {
 	begun time.Time
 	step  int64 // that the program had reported then, -1 for none
@@ -35,7 +35,7 @@ type ending struct {
 
 func (r *run) newEnding() *ending { return &ending{begun: time.Now(), step: r.attempt.step} }
 
-// sayEvery is the time between two lines of the log about an end that takes long.
+// sayEvery is the time between two log lines about an end that takes long.
 const sayEvery = 15 * time.Second
 
 // sayEnding logs that an end takes long.
@@ -70,8 +70,9 @@ func (r *run) sayLeft() {
 // usualEnd is how long leftover processes may take to end before the log names them.
 const usualEnd = time.Second
 
-// endOutliving kills processes that outlive a program which has failed, or has saved everything
-// and ended: data loaders may ignore SIGTERM. Before the save they may be what saves.
+// endOutliving kills processes that outlive a program which has failed, or has saved everything and
+// ended: data loaders may ignore SIGTERM. Before the save is complete, they may be the ones that
+// write it.
 func (r *run) endOutliving() {
 	e := r.attempt.ending
 	if e == nil {
@@ -84,8 +85,8 @@ func (r *run) endOutliving() {
 	r.enter(killed)
 }
 
-// terminate asks the program to end, after a save if it knows a signal for that and
-// has something new. A second call does nothing.
+// terminate asks the program to end, after a save if it has a signal for that and something new to
+// save. A second call does nothing.
 func (r *run) terminate() {
 	if r.attempt.ending != nil {
 		return
@@ -139,8 +140,8 @@ func (r *run) enter(stage int) {
 	e.next = time.After(time.Until(e.begun.Add(time.Duration(share * float64(r.grace())))))
 }
 
-// killAll kills the program and all that it has started: what is in sessions of its own would
-// write on until its output is drained.
+// killAll kills the program and everything that it has started: processes in their own sessions
+// would continue to write until their output is drained.
 func (r *run) killAll() {
 	r.checkSignal(r.attempt.process.kill())
 	r.system().SignalAll(r.groupDir, r.system().Leftovers(r.groupDir), system.SigKill)
@@ -154,8 +155,8 @@ func (r *run) ends() <-chan time.Time {
 	return r.attempt.ending.next
 }
 
-// savedAtTheEnd notes that a checkpoint was written during an end. A
-// program may count a step that it has reported as the next one.
+// savedAtTheEnd records that a checkpoint was written during an end. A program may number its
+// checkpoints one step higher than its reports.
 func (r *run) savedAtTheEnd(c Checkpoint) {
 	e := r.attempt.ending
 	if e == nil || r.precedes(c, e.begun, e.step) || r.lacksAtTheEnd(c) && !e.isFrom(c) {
@@ -167,8 +168,8 @@ func (r *run) savedAtTheEnd(c Checkpoint) {
 	}
 }
 
-// diskTick is how coarsely a kernel dates what is written: right after a signal, it may be
-// with a time from just before.
+// diskTick is the resolution of a kernel's file times: a file written right after a signal may have
+// a time from just before it.
 const diskTick = 10 * time.Millisecond
 
 // isFrom reports whether a checkpoint was written since the end began, or has all steps that were made by then.
@@ -188,12 +189,12 @@ func (r *run) lacksAtTheEnd(c Checkpoint) bool {
 	return r.lacksSteps(c, r.attempt.step-1)
 }
 
-// inFlight is how long a report may take to arrive, or how late the clock of a disk may be.
+// inFlight is how long a report may take to arrive, or how much the clock of a disk may lag.
 const inFlight = 100 * time.Millisecond
 
-// lacksSteps reports whether a checkpoint lacks steps up to the one given. If its name
-// has none, it does if two reports have come since it was saved: the first of them
-// may be that of the step that was saved.
+// lacksSteps reports whether a checkpoint lacks steps up to the given one. If its name has no step,
+// it does if two reports have come since it was saved, because the first of them may be of the
+// saved step.
 func (r *run) lacksSteps(c Checkpoint, step int64) bool {
 	if !c.NamesStep() {
 		return c.Saved.Add(inFlight).Before(r.attempt.beforeLast)
@@ -201,8 +202,9 @@ func (r *run) lacksSteps(c Checkpoint, step int64) bool {
 	return c.Step < step
 }
 
-// coversAll reports whether a checkpoint has all that the program has done. One that
-// reports nothing has done more than its newest has, unless that is the last.
+// coversAll reports whether a checkpoint has everything that the program has done. A program that
+// reports nothing is assumed to have done more than its newest checkpoint has, unless that was its
+// last act.
 func (r *run) coversAll(c Checkpoint) bool {
 	if r.attempt.step < 0 {
 		return r.Steps > 0 && c.Step >= r.Steps
@@ -210,8 +212,8 @@ func (r *run) coversAll(c Checkpoint) bool {
 	return !r.lacksSteps(c, r.attempt.step)
 }
 
-// SaveLostError says that a stopped program has not saved what it had done: it
-// was asked to end, and no verified checkpoint came.
+// SaveLostError says that a stopped program has lost its last steps: it was asked to end, and wrote
+// no verified checkpoint of them.
 type SaveLostError struct {
 	Step   int64  // of the last report, -1 for none
 	Newest string // the newest verified checkpoint, "" for none
@@ -256,8 +258,8 @@ func (r *run) saveLost(exit Exit) error {
 	return lost
 }
 
-// mayBeLoading reports whether a program has neither reported nor saved anything since its
-// start. It has lost no steps then, while there is what it was to load.
+// mayBeLoading reports whether a program has neither reported nor saved anything since its start.
+// Then it has lost no steps, as long as the checkpoint that it should load exists.
 func (r *run) mayBeLoading() bool {
 	if r.hasTrained() {
 		return false
@@ -266,20 +268,20 @@ func (r *run) mayBeLoading() bool {
 	return ok || r.attempt.given == nil
 }
 
-// trainedOn reports whether a program that had to be killed has done more steps after its
-// last checkpoint: it has not taken the signal to end for one to save.
+// trainedOn reports whether a program that had to be killed has done more steps after its last
+// checkpoint: then it has not treated the signal to end as one to save.
 func (r *run) trainedOn() bool {
 	c, ok := r.usable()
 	return !ok || r.lacksSteps(c, r.attempt.step-1)
 }
 
-// savedOnTerm reports whether a program that SIGTERM has ended has written a checkpoint
-// after that: it has a handler, which saves, and then ends the program as if it had none.
+// savedOnTerm reports whether a program that was ended by SIGTERM has written a checkpoint after
+// the signal: then it has a handler that saves, and afterwards lets the signal end the program.
 func (r *run) savedOnTerm(c Checkpoint, exit Exit) bool {
 	return exit.Signal == syscall.SIGTERM && r.SaveSignal == 0 && c.Saved.After(r.attempt.ending.begun)
 }
 
-// isGone reports whether a signal did not arrive because the process has ended.
+// isGone reports whether a signal was not delivered because the process has ended.
 func isGone(err error) bool {
 	return errors.Is(err, ErrNotRunning) || errors.Is(err, os.ErrProcessDone)
 }

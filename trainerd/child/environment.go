@@ -16,7 +16,8 @@ import (
 func (r *run) command(socket string) *exec.Cmd {
 	name := r.Command[0]
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
-		// Without this, it would be looked for in one folder and started in another.
+		// Otherwise the program would be searched for in one folder and started in
+		// another.
 		if abs, err := filepath.Abs(filepath.Join(r.Dir, name)); err == nil {
 			name = abs
 		}
@@ -27,8 +28,7 @@ func (r *run) command(socket string) *exec.Cmd {
 	return cmd
 }
 
-// resumeArgs returns the arguments that have the program continue from a
-// checkpoint.
+// resumeArgs returns the arguments that make the program continue from a checkpoint.
 func (r *run) resumeArgs() (args []string) {
 	c := r.attempt.given
 	if c == nil {
@@ -41,7 +41,7 @@ func (r *run) resumeArgs() (args []string) {
 	return args
 }
 
-// environment returns what the program finds in its environment. socket is "" where it has none.
+// environment returns the program's environment. socket is "" if it has none.
 func (r *run) environment(socket string) []string {
 	env := slices.DeleteFunc(os.Environ(), isPrivate)
 	if os.Getenv("PYTHONUNBUFFERED") == "" {
@@ -74,8 +74,8 @@ func (r *run) environment(socket string) []string {
 	return env
 }
 
-// isPrivate reports whether a variable of this process is not for the program: what
-// an outer trainerd, or the service manager, gives to this process alone.
+// isPrivate reports whether an environment variable of this process is not for the program, because
+// an outer trainerd or the service manager has set it for this process alone.
 func isPrivate(variable string) bool {
 	key, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{

@@ -11,8 +11,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/eventlog"
 )
 
-// eventFiles are those of the program below the logdir. TensorBoard follows symbolic
-// links, and so does the search for them, as long as they stay in the logdir.
+// eventFiles are the program's events files below the logdir. The search follows symbolic links, as
+// TensorBoard does, as long as they stay in the logdir.
 type eventFiles struct {
 	newest map[string]string // by folder, below the logdir: its newest file
 	marks  []string          // of restarts, below the logdir
@@ -62,8 +62,8 @@ func (s *eventSearch) walk(dir string) {
 	})
 }
 
-// enter returns whether a folder is to be left out, as fs.WalkDir has it. A hidden one is,
-// unless a link leads there.
+// enter returns fs.SkipDir if a folder is to be left out. A hidden one is, unless a link leads
+// there.
 func (s *eventSearch) enter(name string, asked bool) error {
 	top, _, _ := strings.Cut(name, "/")
 	hidden := !asked && strings.HasPrefix(path.Base(name), ".")
@@ -74,7 +74,7 @@ func (s *eventSearch) enter(name string, asked bool) error {
 	return nil
 }
 
-// follow looks through the folder that a link is to.
+// follow searches the folder that a link points to.
 func (s *eventSearch) follow(link string) {
 	target, err := filepath.EvalSymlinks(s.abs(link))
 	if err != nil || s.real == "" || leadsToFile(target) {
@@ -88,7 +88,7 @@ func (s *eventSearch) follow(link string) {
 	}
 }
 
-// leadsToFile reports whether a name is that of a file, or of a link to one.
+// leadsToFile reports whether a name is a file, or a link to one.
 func leadsToFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()

@@ -9,24 +9,24 @@ import (
 	"github.com/trainerd/trainerd/tfevents"
 )
 
-// A START drops the points of all curves in a folder. Where one of them counts other steps
-// than the program reports, as Keras' TensorBoard callback counts iterations next to epochs,
-// it would drop that curve from its beginning on.
+// A START drops the points of all curves in a folder. If one of them counts other steps than the
+// program's reports, as Keras' TensorBoard callback counts iterations next to epochs, the START
+// would drop that curve almost from its beginning.
 
-// How much is read of the events in a folder to know what they count, and of trainerd's own
-// to know how far the reports have come.
+// How much is read of the events in a folder to find out what they count, and of trainerd's own
+// events to find out how far the reports have come.
 const (
 	mostEventFiles    = 20
 	mostEventBytes    = 4 << 20
 	mostOwnEventBytes = 64 << 20
 )
 
-// otherSteps is how many times as far as the reports the steps of events are that count
+// otherSteps is the factor by which steps of events must exceed the reported steps to count
 // something else.
 const otherSteps = 4
 
-// countsOther reports whether the program's events in a folder of the logdir count other
-// steps than it reports, which have come so far in this run.
+// countsOther reports whether the program's events in a folder of the logdir count other steps than
+// its reports, which have reached the given step in this run.
 func (r *run) countsOther(dir string, reached int64) bool {
 	if r.foreign.counting[dir] || reached <= 0 {
 		return r.foreign.counting[dir]
@@ -54,8 +54,8 @@ func (r *run) highestStep(dir string) (highest int64) {
 }
 
 // reportedBefore returns the highest step that was reported in earlier runs, or by an earlier
-// chief. The newest checkpoint may be of far fewer steps, as that of a program which keeps its
-// best alone.
+// chief. The newest checkpoint may have a much lower step, for example if the program keeps only
+// its best.
 func (r *run) reportedBefore() (highest int64) {
 	for _, dir := range []string{".", ownRun} { // where makeWay has moved them
 		for _, name := range r.eventFilesIn(dir, isOwnEvents) {

@@ -11,18 +11,19 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// Which points of the program's events a checkpoint has is not always said by their steps: these
-// may count epochs, samples or tokens, or from zero. It is said by when they were written.
+// The steps of the program's events do not always show which points a checkpoint covers: they may
+// count epochs, samples or tokens, or from zero. The times at which the points were written do.
 
-// A written step is one that events have, and when the first of them was written, in seconds.
+// A written is a step that events have, and when the first event with it was written, in seconds.
 type written struct {
 	step int64
 	at   float64
 }
 
-// markedFrom returns from which step on the points of a folder of events are dropped that are made
-// again, from a step of the reports on. It is false where no mark is of use, or it would hide others.
-// left is how many bytes of events may be read yet.
+// markedFrom returns the step from which the points in a folder must be dropped because the program
+// repeats them, given the step of its reports from which it repeats. It returns false if a mark
+// would be of no use, or would hide other points. left is how many more bytes of events may be
+// read.
 func (r *run) markedFrom(dir string, step int64, after *Checkpoint, left *int64) (from int64, marked bool) {
 	if after != nil && r.continuesAfter(after, step) {
 		steps, ok := r.stepsIn(dir, left)
@@ -35,8 +36,8 @@ func (r *run) markedFrom(dir string, step int64, after *Checkpoint, left *int64)
 	return step, !r.countsOther(dir, max(step-1, r.maxStep))
 }
 
-// continuesAfter reports whether a program whose next step is known continues from a checkpoint, and
-// has not begun from the beginning.
+// continuesAfter reports whether a program whose next step is known continues from a checkpoint,
+// and has not started from scratch.
 func (r *run) continuesAfter(c *Checkpoint, next int64) bool {
 	return c.At() == next-1 || c.At() == found.NoStep && next > max(r.firstStep, 1)
 }
@@ -64,8 +65,8 @@ func (r *run) stepsIn(dir string, left *int64) (steps []written, ok bool) {
 	return steps, true
 }
 
-// noteSteps notes when the first point of each step in a file was written. It reports whether the
-// times are those of a clock: they do not go back, nor lie ahead.
+// noteSteps records when the first point of each step in a file was written. It reports whether the
+// times come from a clock: they neither go back nor lie in the future.
 func noteSteps(name string, first map[int64]float64) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -93,10 +94,10 @@ func noteSteps(name string, first map[int64]float64) bool {
 	return true
 }
 
-// repeatedFrom returns from which step on the points are repeated that were written after a
-// checkpoint, and whether there are any. next is the step after the checkpoint, as the reports
-// count. It is not ok where points that were written before have such steps, too, in other units:
-// a START would drop them.
+// repeatedFrom returns the step from which points that were written after a checkpoint are
+// repeated, and whether there are any. next is the step after the checkpoint in the reports' count.
+// It is not ok if earlier points also have such steps, in other units, because a START would drop
+// them.
 func repeatedFrom(steps []written, saved float64, next int64) (from int64, some, ok bool) {
 	n := countBefore(steps, saved)
 	kept, lost := int64(math.MinInt64), int64(math.MaxInt64)
@@ -107,8 +108,8 @@ func repeatedFrom(steps []written, saved float64, next int64) (from int64, some,
 			lost = min(lost, w.step)
 		}
 	}
-	// While a checkpoint is written, a program may train on; and another process may look at one from
-	// before for long, and write what nobody repeats.
+	// A program may continue to train while a checkpoint is written; and another process may take
+	// long to evaluate an earlier checkpoint, and write points that nobody repeats.
 	isOfReports := kept < next+next/otherSteps && lost > next/otherSteps
 	switch {
 	case isOfReports && lost == next-1: // it counts from zero
@@ -121,8 +122,9 @@ func repeatedFrom(steps []written, saved float64, next int64) (from int64, some,
 	return lost, true, kept < lost
 }
 
-// countBefore sorts steps by time, and returns how many of them a checkpoint has that was written
-// at a time. The points of its own step may come just after it, as some programs save before they log.
+// countBefore sorts steps by time, and returns how many of them a checkpoint that was written at a
+// time covers. The points of its own step may come just after it, because some programs save before
+// they log.
 func countBefore(steps []written, saved float64) int {
 	const (
 		soon    = 4 // parts of the time that a step takes

@@ -26,9 +26,9 @@ type lastPoint struct {
 	bits uint64
 }
 
-// flushEvery is how long a point may wait in the memory of this process. When that
-// is killed, the program may have a checkpoint already of steps whose points are
-// still here: they would be missing forever.
+// flushEvery is how long a point may wait in the memory of this process. If this process is killed,
+// the program may already have a checkpoint of later steps, so points that are still here would be
+// missing forever.
 const flushEvery = time.Millisecond
 
 // newEvents begins an events file in the logdir or a folder of it.
@@ -41,8 +41,8 @@ func (r *run) newEvents(dir string) (*events, error) {
 	return &events{eventlog.New(w, r.log), r.log, map[string]lastPoint{}}, nil
 }
 
-// report writes the points of a report. What has been said of a step already, as by
-// transformers in its closing line, is no second point there.
+// report writes the points of a report. A value that repeats one of the same step, as in
+// transformers' closing line, does not become a second point.
 func (e *events) report(ctx context.Context, r *Report, at time.Time) {
 	if !r.Time.IsZero() {
 		at = r.Time
@@ -71,15 +71,14 @@ func (e *events) session(ctx context.Context, status tfpb.SessionLog_SessionStat
 // flush returns when the file has all events.
 func (e *events) flush(ctx context.Context) { e.check(e.Flush(ctx)) }
 
-// sync is flush, and makes them durable.
+// sync is flush, and also makes the events durable.
 func (e *events) sync(ctx context.Context) { e.check(e.Sync(ctx)) }
 
 func (e *events) text(ctx context.Context, tag, text string, step int64) {
 	e.check(e.AddSummary(ctx, summary.New(summary.Text(tag, text)), step))
 }
 
-// check logs an event that can be written nowhere: that is not a reason to end a
-// training either.
+// check logs that an event could not be written anywhere, which is no reason to end a training.
 func (e *events) check(err error) {
 	if err != nil {
 		e.logger.Error("an event cannot be written", "err", err)

@@ -24,12 +24,11 @@ const exitTempFail = 75
 // that cannot run the command or does not find it.
 var finalCodes = []int{64, 65, 78, 126, 127}
 
-// exitUsage says that words on the command line were wrong, as Python's argparse
-// has it, or that a Go program has crashed; so it is final for a program that
-// has not done anything yet, on any node.
+// exitUsage means an invalid command line, as with Python's argparse, or that a Go program has
+// crashed; so it is final only for a program that has not done anything yet, on any node.
 const exitUsage = 2
 
-// shellSignal plus a signal is the exit code of a shell whose command that has ended.
+// shellSignal plus a signal is the exit code of a shell whose command was ended by that signal.
 const shellSignal = 128
 
 // Cause says why a start of the program ended.
@@ -60,13 +59,13 @@ type Exit struct {
 	Code    int            // -1 if a signal ended it
 	Signal  syscall.Signal // 0 for none
 	Took    time.Duration
-	// Step is that of the last report, -1 for none.
+	// Step is the step of the last report, -1 for none.
 	Step int64
 	// DiskFull says that it failed while the disk had less room than its checkpoint takes, or
 	// two of them once it had trained.
 	DiskFull bool
-	// OutOfMemory says that the kernel has ended a process of this control group meanwhile because
-	// memory ran out: the program, one of its own, or another.
+	// OutOfMemory says that the kernel has killed a process of this control group during the start
+	// because memory ran out: the program, one of its processes, or another.
 	OutOfMemory bool
 	// Left are processes that the program had started and has left running, though it
 	// has succeeded: it trains in the background, where nobody restarts it.
@@ -93,8 +92,8 @@ func (e *Exit) wasKilled() bool {
 	return e.Cause == Failed && (e.Signal == syscall.SIGKILL || e.Code == shellSignal+int(syscall.SIGKILL))
 }
 
-// causeOf determines the cause by how a program ended, and what this process did to
-// it. It does not know what the program had done before, as needed for exitUsage.
+// causeOf determines the cause from how a program ended, and what this process did to it. It does
+// not know whether the program had done anything before, which matters for exitUsage.
 func causeOf(e *Exit, stopped, hung bool) Cause {
 	switch {
 	case stopped:
@@ -147,8 +146,9 @@ func (e *StartError) Error() string {
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// isFinal reports whether another start would fail, too, as there is no such program. It is
-// not, where the machine lacks processes, memory or open files, or its disk fails.
+// isFinal reports whether another start would fail, too, for example because there is no such
+// program. The error is not final if the machine lacks processes, memory or open files, or its disk
+// fails.
 func (e *StartError) isFinal() bool {
 	errno, ok := errors.AsType[syscall.Errno](e.Err)
 	if !ok {
@@ -159,8 +159,8 @@ func (e *StartError) isFinal() bool {
 
 var finalErrnos = []syscall.Errno{syscall.ENOEXEC, syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.E2BIG, syscall.EINVAL}
 
-// isRetried reports whether a start that has failed is repeated: what an earlier start had may
-// come back, as a program that is just being replaced.
+// isRetried reports whether a failed start is repeated: if an earlier start succeeded, what is
+// missing may come back, such as a program that is just being replaced.
 func isRetried(err error, attempt int) bool {
 	if _, used := errors.AsType[*logdir.GroupError](err); used {
 		return false

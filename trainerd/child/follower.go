@@ -11,9 +11,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// follower runs the program on a node that is not the chief's: whenever the chief
-// starts it, from the checkpoint that the chief names. It keeps the chief's files
-// as they are. It belongs to the goroutine of Run.
+// follower runs the program on a worker's node: whenever the chief starts it, from the checkpoint
+// that the chief names. It does not change the chief's files. It belongs to the goroutine of Run.
 type follower struct {
 	*run
 	chief   string // whose lock was seen last
@@ -35,12 +34,12 @@ type follower struct {
 	promoted bool // no chief is left
 }
 
-// unledLooks is how many looks in a row must find no chief before a worker takes its
-// place: a chief notices with its next look that its lock file was removed.
+// unledLooks is how many checks in a row must find no chief before a worker takes its place: a
+// chief notices at its next check that its lock file was removed.
 const unledLooks = 3
 
-// follow is a worker until the job ends, ctx is done, or no chief is left: then it
-// is promoted, and the caller tries to be the chief.
+// follow acts as a worker until the job ends, ctx is done, or there is no chief any more: then
+// promoted is true, and the caller tries to become the chief.
 func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exit, promoted bool, err error) {
 	r := sv.newRun(ctx)
 	r.follows = true
@@ -63,8 +62,8 @@ func (sv *Supervisor) follow(ctx context.Context, chief logdir.Holder) (exit Exi
 	return f.exit, promoted, err
 }
 
-// endEarlier tells the chief that a start has ended here, with the trainerd that had begun
-// it: nobody else does. This one has its part in the next.
+// endEarlier tells the chief that a start has ended here together with the trainerd that had begun
+// it, because nobody else does. This trainerd takes part in the next start.
 func (f *follower) endEarlier() {
 	var s nodeState
 	if readJSON(f.nodes.nodeFile(f.nodes.own), &s); s.Phase == "" || s.Phase == nodeEnded {
@@ -119,8 +118,8 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 	}
 }
 
-// endRanks ends what a launcher that has failed has left: the chief is told of the failure once
-// their outputs have ended.
+// endRanks ends the processes that a failed launcher has left: the chief is told of the failure
+// once their outputs have ended.
 func (f *follower) endRanks() {
 	if f.attempt.process != nil && f.attempt.ending == nil {
 		f.endAbandoned()
@@ -143,7 +142,7 @@ func (f *follower) sayIdle() {
 	}
 }
 
-// next returns a report that has come already, if there is one.
+// next returns a report that has already arrived, if there is one.
 func (f *follower) next() (queued, bool) {
 	select {
 	case said, ok := <-f.reports:
@@ -153,7 +152,7 @@ func (f *follower) next() (queued, bool) {
 	}
 }
 
-// decide does what the chief's state asks for. It reports whether this was all.
+// decide does what the chief's state requires. It reports whether nothing is left to do.
 func (f *follower) decide(ctx context.Context) (over bool, err error) {
 	led, err := f.findChief()
 	if err != nil {
@@ -210,8 +209,8 @@ func (f *follower) findChief() (led bool, err error) {
 	return led, nil
 }
 
-// lostIfGone returns an error of a logdir, as a *logdir.LostError if that is not there: only
-// the chief may make it again, with its lock.
+// lostIfGone returns an error of a logdir as a *logdir.LostError if the logdir is gone: only the
+// chief may make it again, with its lock.
 func lostIfGone(dir string, err error) error {
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -219,8 +218,8 @@ func lostIfGone(dir string, err error) error {
 	return &logdir.LostError{Logdir: dir, Err: err}
 }
 
-// letEnd ends a program that has its part in the end of a job, and may take its time for
-// it. It reports whether it has ended.
+// letEnd lets a program end by itself at the end of a job, for which it may take its time. It
+// reports whether it has ended.
 func (f *follower) letEnd() bool {
 	if f.closing.IsZero() {
 		f.closing = time.Now()
@@ -231,7 +230,7 @@ func (f *follower) letEnd() bool {
 	return f.end()
 }
 
-// finish ends with the job.
+// finish ends the follower when the job has ended.
 func (f *follower) finish(job jobState) bool {
 	switch job.Phase {
 	case jobComplete:
@@ -254,9 +253,9 @@ func (f *follower) end() bool {
 	return false
 }
 
-// announce tells the chief that a start is to begin here, and reports whether the disk has
-// taken that: else the chief would not wait for its end. Where it has taken it late, the
-// chief's news may be as old: they are given time to come.
+// announce tells the chief that a start is about to begin here, and reports whether that is on the
+// disk: otherwise the chief would not wait for the end of the start. If the disk was late, the
+// chief's state here may be as old, so there is a pause for news to arrive.
 func (f *follower) announce(at start) bool {
 	own := f.nodes.nodeFile(f.nodes.own)
 	if begins := (nodeState{start: at, Phase: nodeRunning, Host: hostname()}); f.nodes.states[own] != begins {
@@ -272,8 +271,8 @@ func (f *follower) announce(at start) bool {
 	return time.Since(f.taken) >= newsTime
 }
 
-// withdraw tells the chief that a start which was announced here has not begun, where that is
-// over: the disk may have taken the announcement too late, and the chief would wait for its end.
+// withdraw tells the chief that a start which was announced here has not begun, if that start is
+// over: the announcement may have reached the disk too late, and the chief would wait for its end.
 func (f *follower) withdraw(job jobState) {
 	s, announced := f.nodes.states[f.nodes.nodeFile(f.nodes.own)].(nodeState)
 	if !announced || s.start == f.at || job.Chief == "" || job.start == s.start && job.Phase == nodeRunning {
@@ -282,8 +281,8 @@ func (f *follower) withdraw(job jobState) {
 	f.giveUp(s, "was not started")
 }
 
-// sendLast tries for a while to send the last state, but not that of a start that was
-// announced and has not begun.
+// sendLast tries for a while to send the last state, except that of a start that was announced but
+// has not begun.
 func (f *follower) sendLast() {
 	own := f.nodes.nodeFile(f.nodes.own)
 	if s, ok := f.nodes.states[own].(nodeState); ok && s.start != f.at {
@@ -314,7 +313,7 @@ func (f *follower) begin(ctx context.Context, job jobState) (over bool, err erro
 	return false, nil
 }
 
-// checkpoint returns the one that the chief has chosen, nil for none.
+// checkpoint returns the checkpoint that the chief has chosen, or nil for none.
 func (j *jobState) checkpoint(logdir string) *Checkpoint {
 	if j.Checkpoint == "" {
 		return nil
@@ -337,7 +336,7 @@ func (f *follower) forward() {
 	}
 }
 
-// ended notes the end of the program and reports it to the chief.
+// ended records the end of the program and reports it to the chief.
 func (f *follower) ended(ctx context.Context) {
 	a := f.attempt.process
 	a.closeSocket()
@@ -353,7 +352,7 @@ func (f *follower) ended(ctx context.Context) {
 	f.tell(nodeEnded)
 }
 
-// tell reports to the chief how the program does here.
+// tell reports the state of the program on this node to the chief.
 func (f *follower) tell(p phase) {
 	s := nodeState{start: f.at, Phase: p, Host: hostname()}
 	if p == nodeEnded {
@@ -376,8 +375,8 @@ type ChiefError struct {
 
 func (e *ChiefError) Error() string { return "the chief, on " + e.Host + ", has ended: " + e.Reason }
 
-// followChief does on a worker's node what the chief does with its running program: it has
-// it save, or pauses it.
+// followChief does on a worker's node what the chief does with its running program: it makes it
+// save, or pauses it.
 func (f *follower) followChief(job jobState) {
 	if f.attempt.process == nil || job.start != f.at || job.Chief != f.chief {
 		return

@@ -19,12 +19,12 @@ import (
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
-// Where only one part of a program reports, as rank 0 of torchrun does, that part may
-// run on any node. So the workers pass the reports of their programs to the chief, in
-// files of the folder of the nodes, until the chief has chosen whose it takes.
+// If only one part of a program reports, such as rank 0 under torchrun, that part may run on any
+// node. So the workers pass the reports of their programs to the chief, in files in the folder of
+// the nodes, until the chief has chosen which node's it takes.
 
-// maxForwarded is the size from which a file of reports is continued in another one. The
-// chief deletes those that it has read.
+// maxForwarded is the size at which a file of reports is continued in another one. The chief
+// deletes the files that it has read.
 const maxForwarded = 1 << 20
 
 // reportsFile returns the name of a file with reports of a start from a node.
@@ -32,8 +32,8 @@ func (n *nodes) reportsFile(s start, node, part int) string {
 	return filepath.Join(n.dir, fmt.Sprintf("node%d-%s.reports%d", node, s.rendezvous(), part))
 }
 
-// reportsFiles returns the names that there are of a node's files of reports of a start, and
-// how they begin, before the number.
+// reportsFiles returns the names of a node's existing files with reports of a start, and the prefix
+// of these names, before the number.
 func (n *nodes) reportsFiles(s start, node int) (prefix string, names []string) {
 	prefix = strings.TrimSuffix(n.reportsFile(s, node, 0), "0")
 	names, _ = filepath.Glob(glob.Escape(prefix) + "*")
@@ -124,7 +124,7 @@ type forwarder struct {
 	waiting []byte // that could not be written yet
 }
 
-// add takes a report. Where the disk has been full for long, it is lost.
+// add takes a report, which is lost if the disk has been full for long.
 func (w *forwarder) add(r *Report) {
 	if len(w.waiting) < maxForwarded {
 		w.waiting = append(append(w.waiting, encodeReport(r, time.Now())...), '\n')
@@ -158,7 +158,7 @@ type forwarded struct {
 	since   time.Time   // when the first ones were read
 }
 
-// read reads what has come since.
+// read reads what has arrived since the last call.
 func (f *forwarded) read(name func(part int) string) {
 	for {
 		_, err := os.Stat(name(f.part + 1))
@@ -171,7 +171,7 @@ func (f *forwarded) read(name func(part int) string) {
 	}
 }
 
-// restart begins with a file that is not the one which was read last: somebody has deleted that,
+// restart begins reading a file that is not the one which was read last: that one was deleted,
 // perhaps with the logdir, and the node has made it again.
 func (f *forwarded) restart(file atomicfile.ReadFile) {
 	info, err := file.Stat()
@@ -205,17 +205,17 @@ func (f *forwarded) readPart(name string) {
 	}
 }
 
-// leadLooks is for how many looks the reports of a node wait for the chief's own.
+// leadLooks is for how many checks the reports of a node wait for the chief's own.
 const leadLooks = 10
 
-// leads reports whether a node has reported two steps, and some time ago. The parts of a
-// program make their steps together, so the chief's would have reported one of them by then.
+// leads reports whether a node has reported two steps, and some time ago. The ranks of a program
+// make their steps together, so the chief's would have reported one of them by now.
 func (f *forwarded) leads(every time.Duration) bool {
 	return len(f.reports) > 0 && f.reports[len(f.reports)-1].Step != f.reports[0].Step && time.Since(f.since) >= leadLooks*every
 }
 
-// speaks reports whether the reports of a node count. The first one that reports numbers is
-// the speaker of a start.
+// speaks reports whether a node's reports are used: those of the first node that reports numbers in
+// a start.
 func (r *run) speaks(node int) bool {
 	if r.attempt.speaker == nil {
 		r.attempt.speaker = &node
@@ -224,15 +224,15 @@ func (r *run) speaks(node int) bool {
 	return *r.attempt.speaker == node
 }
 
-// onOwnReport takes what the program reports on this node.
+// onOwnReport handles a report of the program on this node.
 func (r *run) onOwnReport(said queued) {
 	if r.nodes == nil || len(said.report.Values) == 0 || r.speaks(r.nodes.own) {
 		r.onReport(said.report, said.at)
 	}
 }
 
-// takeForwarded takes what the program reports on another node, if it reports nothing
-// here. Last says that there will be no more.
+// takeForwarded handles what the program reports on another node, if it reports nothing here. last
+// says that no more will come.
 func (r *run) takeForwarded(last bool) {
 	if r.nodes == nil || r.attempt.speaker != nil && *r.attempt.speaker == r.nodes.own {
 		return
@@ -272,8 +272,8 @@ func (f *forwarded) reached(written time.Time) (step int64) {
 	return step
 }
 
-// takeOver takes what the nodes have passed on to an earlier chief. What that has taken of
-// it comes once more.
+// takeOver handles the reports that the nodes have passed on to an earlier chief. Those that the
+// earlier chief has already handled are handled again.
 func (r *run) takeOver(job jobState) {
 	for node := range r.nodes.count {
 		if job.Speaker != nil && *job.Speaker != node {
@@ -297,8 +297,8 @@ func (r *run) takeOver(job jobState) {
 	}
 }
 
-// hasUntakenReports reports whether other nodes have passed on reports that may count, once
-// it is known whose do.
+// hasUntakenReports reports whether other nodes have passed on reports that may be used, once it is
+// known whose are.
 func (r *run) hasUntakenReports() bool {
 	for _, f := range r.attempt.forwarded {
 		if r.attempt.speaker == nil && len(f.reports) > 0 {
@@ -308,9 +308,9 @@ func (r *run) hasUntakenReports() bool {
 	return false
 }
 
-// syncForwarded makes the reports durable that other nodes have passed on, if they count, or may:
-// the next chief takes all of them, if this one does not come to their end, so no power cut may
-// leave a part of what is in the events already.
+// syncForwarded makes the reports that other nodes have passed on durable, if they are used, or may
+// be. If this chief does not finish them, the next one takes all of them, so a power cut must not
+// lose any that are in the events already.
 func (r *run) syncForwarded() {
 	switch speaker := r.attempt.speaker; {
 	case r.nodes == nil, speaker == nil && !r.hasUntakenReports(), speaker != nil && *speaker == r.nodes.own:

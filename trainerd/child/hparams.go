@@ -7,9 +7,8 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary"
 )
 
-// beginHParams writes the hyperparameters at the first report of a start, after the
-// START that may drop those of the start before. TensorBoard keeps the first that it
-// finds of a run.
+// beginHParams writes the hyperparameters at the first report of a start, after the START that may
+// drop the previous start's. TensorBoard keeps the first that it finds in a run.
 func (r *run) beginHParams(step int64) {
 	if r.HParams == nil {
 		return
@@ -22,8 +21,7 @@ func (r *run) beginHParams(step int64) {
 	r.events.check(r.events.AddSummary(r.ectx, summary.New(v), step))
 }
 
-// endHParams writes that the job is complete. What was stopped may be resumed, and so
-// has not ended.
+// endHParams writes that the job is complete. A stopped job may be resumed, so it has not ended.
 func (r *run) endHParams() {
 	if r.HParams == nil || r.maxStep < 0 {
 		return

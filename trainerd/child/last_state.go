@@ -8,8 +8,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// mendLasts has what a kill has cut short of a program's newest state be a copy of the
-// newest verified checkpoint. As in bringBack, it waits for a disk that does not take that.
+// mendLasts replaces a program's newest state that a kill has cut short by a copy of the newest
+// verified checkpoint. Like bringBack, it waits if the disk refuses that.
 func (r *run) mendLasts(ctx context.Context) {
 	newest, ok := r.newest(ctx)
 	if !ok {
@@ -26,8 +26,8 @@ func (r *run) mendLasts(ctx context.Context) {
 	}
 }
 
-// rewindLasts takes back a program's newest state, too, where it may have been saved after
-// the checkpoint that a rewind goes back to.
+// rewindLasts also replaces a program's newest state if it may have been saved after the checkpoint
+// that a rewind goes back to.
 func (r *run) rewindLasts(to Checkpoint) {
 	for _, c := range r.store.Lasts(to) {
 		if c.Saved.After(to.Saved) {
@@ -36,8 +36,8 @@ func (r *run) rewindLasts(to Checkpoint) {
 	}
 }
 
-// setLastAside is setAside for a program's newest state, if that was written after the checkpoint of this
-// start, and no start has continued since: it may be what the program fails with.
+// setLastAside is setAside for a program's newest state, if that was written after the checkpoint
+// of this start, and no start has continued since: it may be what makes the program fail.
 func (r *run) setLastAside() bool {
 	given := *r.attempt.given
 	for _, c := range r.store.Lasts(given) {
@@ -55,8 +55,8 @@ func (r *run) setLastAside() bool {
 	return false
 }
 
-// replaceLast puts a copy of a checkpoint in the place of a program's newest state, and
-// reports whether that went well.
+// replaceLast puts a copy of a checkpoint in the place of a program's newest state, and reports
+// whether that succeeded.
 func (r *run) replaceLast(c, by Checkpoint) (m found.Moved, ok bool) {
 	m, err := r.store.Replace(c, by, time.Now())
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/trainerd/trainerd/internal/logging"
 )
 
-// lead runs the program as the chief, which looks after the checkpoints, the
-// events and the other nodes.
+// lead runs the program as the chief, which manages the checkpoints, the events and the other
+// nodes.
 func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 	begun := time.Now()
 	r, err := sv.open(ctx)
@@ -55,8 +55,8 @@ func (sv *Supervisor) lead(ctx context.Context) (exit Exit, err error) {
 	return exit, errors.Join(err, r.unsaved(), r.lost)
 }
 
-// wait waits between two starts: for some time, and as long as the job is paused, or the disk
-// does not take what the other nodes have to know: a start without them would fail.
+// wait waits between two starts: for the pause, and as long as the job is paused, or the disk
+// refuses what the other nodes have to know, because a start without them would fail.
 func (r *run) wait(ctx context.Context, pause time.Duration) {
 	if r.paused {
 		r.holdStart()

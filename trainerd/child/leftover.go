@@ -10,13 +10,13 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// leftoverGrace bounds how long processes that were left may take to end after
-// SIGTERM, or after the program has succeeded, when they may be writing its last
-// checkpoint, and how long the system may take to end them after SIGKILL.
+// leftoverGrace bounds how long leftover processes may take to end after SIGTERM, or after the
+// program has succeeded, when they may be writing its last checkpoint, and how long the system may
+// take to end them after SIGKILL.
 const leftoverGrace = 10 * time.Second
 
-// endLeftovers ends what an earlier start has left, so that the next one is the
-// only writer of the logdir. Patience is the time from SIGTERM to SIGKILL.
+// endLeftovers ends the processes that an earlier start has left, so that the next start is the
+// only writer of the logdir. patience is the time from SIGTERM to SIGKILL.
 func (r *run) endLeftovers(ctx context.Context, patience time.Duration) error {
 	left := r.system().Leftovers(r.groupDir)
 	if len(left) == 0 {
@@ -38,8 +38,8 @@ func (r *run) killLeftovers(ctx context.Context, left []int) error {
 	return nil
 }
 
-// endRest ends what a start has left that has just ended: nobody else would, and there is
-// nothing that it could add.
+// endRest ends the processes that a start which has just ended has left: nobody else would, and
+// they can contribute nothing more.
 func (r *run) endRest(ctx context.Context, a *process) {
 	if len(a.deaf) > 0 {
 		r.log.Warn("killed processes that the program has left, and that SIGTERM has not ended", "pids", a.deaf)
@@ -54,9 +54,9 @@ func (r *run) endRest(ctx context.Context, a *process) {
 	r.checkSignal(r.killLeftovers(ctx, left))
 }
 
-// endAbandoned ends what a program has left that has failed on its own, in sessions of
-// their own: the ranks of a launcher that was killed would train on until their output is
-// drained, and the next start waits for that.
+// endAbandoned ends the processes in their own sessions that a failed program has left: the ranks
+// of a killed launcher would continue to train until their output is drained, for which the next
+// start waits.
 func (r *run) endAbandoned() {
 	if r.attempt.abandoned || !r.attempt.process.hasFailed() {
 		return
@@ -78,9 +78,9 @@ func (r *run) leftRunning(ctx context.Context) []int {
 	return left
 }
 
-// holdGroup locks the logdir for the next start of the program, whose processes
-// inherit the lock: also those that begin a session of their own and change their
-// environment. Where processes of an earlier start have it, they are ended.
+// holdGroup locks the logdir for the next start of the program, whose processes inherit the lock,
+// even those that begin their own session and change their environment. Processes of an earlier
+// start that hold it are ended.
 func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
 	lock, err := logdir.HoldGroup(r.groupDir)
 	if _, held := errors.AsType[*logdir.GroupError](err); !held {
@@ -92,9 +92,9 @@ func (r *run) holdGroup(ctx context.Context) (*os.File, error) {
 	return awaitGroup(ctx, r.groupDir, leftoverGrace)
 }
 
-// awaitGroup locks the logdir once nobody else has it. A process that is ending has
-// lost its environment, by which it could be found, and has its files open still: as
-// long as the system takes to free its memory.
+// awaitGroup locks the logdir once nobody else holds the lock. A process that is ending has already
+// lost its environment, by which it could be found, but keeps its files open while the system frees
+// its memory.
 func awaitGroup(ctx context.Context, dir string, limit time.Duration) (lock *os.File, err error) {
 	pollGroup(ctx, limit, func() bool {
 		lock, err = logdir.HoldGroup(dir)
@@ -104,8 +104,8 @@ func awaitGroup(ctx context.Context, dir string, limit time.Duration) (lock *os.
 	return lock, err
 }
 
-// awaitEnd returns which processes are left when all have ended, the time is
-// over, or ctx is done.
+// awaitEnd waits until all processes have ended, the time is over, or ctx is done, and returns
+// those that are left.
 func (r *run) awaitEnd(ctx context.Context, limit time.Duration) (left []int) {
 	pollGroup(ctx, limit, func() bool {
 		left = r.system().Leftovers(r.groupDir)
@@ -114,8 +114,8 @@ func (r *run) awaitEnd(ctx context.Context, limit time.Duration) (left []int) {
 	return left
 }
 
-// pollGroup looks at once, and again until a look finds that the processes have ended, the
-// time is over, or ctx is done.
+// pollGroup checks at once, and again until the processes have ended, the time is over, or ctx is
+// done.
 func pollGroup(ctx context.Context, limit time.Duration, ended func() bool) {
 	over := time.NewTimer(limit)
 	defer over.Stop()

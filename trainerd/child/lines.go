@@ -26,9 +26,9 @@ const (
 	pieceOfLine      // of one that is longer than MaxLine
 )
 
-// lineReader cuts a stream into lines as a terminal would show them: a carriage
-// return takes the line back to its beginning. What comes after one is returned
-// when the stream pauses, too: a bar may stay as it is for long.
+// lineReader cuts a stream into lines as a terminal would show them: a carriage return goes back to
+// the beginning of the line. Text after a carriage return is also returned when the stream pauses,
+// because a progress bar may stay the same for long.
 type lineReader struct {
 	in      *bufio.Reader
 	buf     []byte
@@ -41,8 +41,8 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(r, 32<<10)}
 }
 
-// next returns a line without its end. The bytes are good until the next call.
-// The error is that of the stream, and comes after the last line.
+// next returns a line without its end. The bytes are valid until the next call. An error of the
+// stream is returned after the last line.
 func (l *lineReader) next() (line []byte, k kind, err error) {
 	if k = wholeLine; l.cut {
 		k = pieceOfLine

@@ -14,13 +14,13 @@ func (r *run) refresh(settled bool) {
 	r.onCheckpoints(r.store.Refresh(settled))
 }
 
-// lookSpacing is how many times the duration of a look passes before the next, unless somebody waits
-// for a checkpoint. A folder of tens of thousands of files on a slow disk takes seconds, during which
-// neither reports nor signals are handled.
+// lookSpacing is how many times the duration of a scan passes before the next scan, unless somebody
+// waits for a checkpoint. A folder of tens of thousands of files on a slow disk takes seconds,
+// during which neither reports nor signals are handled.
 const lookSpacing = 10
 
-// beginRefresh begins a look whose verdicts come to loop: reading a large checkpoint
-// must hold up neither reports nor signals.
+// beginRefresh begins a scan whose verdicts are sent to loop: reading a large checkpoint must delay
+// neither reports nor signals.
 func (r *run) beginRefresh() {
 	isAwaited := r.attempt.ending != nil || len(r.savers) > 0 || len(r.intact) > 0
 	if r.verdicts != nil || !isAwaited && time.Now().Before(r.nextLook) {
@@ -43,20 +43,20 @@ func (r *run) beginRefresh() {
 	}()
 }
 
-// endRefresh waits for a look that was begun.
+// endRefresh waits for a scan that was begun.
 func (r *run) endRefresh() {
 	if r.verdicts != nil {
 		r.onVerdicts(<-r.verdicts)
 	}
 }
 
-// onVerdicts takes the verdicts of a refresh.
+// onVerdicts handles the verdicts of a scan.
 func (r *run) onVerdicts(verdicts []found.Verdict) {
 	r.verdicts = nil
 	r.onCheckpoints(r.store.Accept(verdicts))
 }
 
-// onCheckpoints handles what a look has found.
+// onCheckpoints handles the result of a scan.
 func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 	r.skip(bad)
 	r.noteReused()
@@ -84,10 +84,10 @@ func (r *run) onCheckpoints(added []Checkpoint, bad []found.Rejected) {
 	}
 }
 
-// isOwn reports whether the newest start has saved a checkpoint, and not one before.
+// isOwn reports whether the newest start has saved a checkpoint, and not an earlier one.
 func (r *run) isOwn(c Checkpoint) bool { return c.FirstFound().Attempt == r.attempts }
 
-// reach notes how far the program has come by what it has saved.
+// reach records how far the program has come, according to what it has saved.
 func (r *run) reach(c Checkpoint) {
 	r.attempt.saves = r.attempt.saves || r.isOwn(c)
 	if r.ceiling != nil && !c.Precedes(r.ceiling) {
@@ -101,7 +101,7 @@ func (r *run) reach(c Checkpoint) {
 
 func (r *run) rotate() { r.noteDeleted(r.store.Rotate()) }
 
-// noteDeleted logs what a rotation has deleted, and what it could not.
+// noteDeleted logs what a rotation has deleted, and what it could not delete.
 func (r *run) noteDeleted(deleted []found.Checkpoint, err error) {
 	for _, c := range deleted {
 		r.log.Debug("deleted checkpoint", "step", c.Step, "path", c.Path)
@@ -111,8 +111,8 @@ func (r *run) noteDeleted(deleted []found.Checkpoint, err error) {
 	}
 }
 
-// hintCheckpoints says once how to have checkpoints managed. A program that finds its
-// own may need that: one that a kill has cut short is in its way.
+// hintCheckpoints logs once how to have checkpoints managed. A program that loads its newest
+// checkpoint may need that, because it fails with one that a kill has cut short.
 func (r *run) hintCheckpoints() {
 	if r.Checkpoints == "" && r.attempts == 1 {
 		r.log.Info("checkpoints are not looked after: child.checkpoints says what they are called, and `trainerd init -- PROGRAM` finds that out")

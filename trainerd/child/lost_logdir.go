@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// isLost reports whether the logdir has just been lost. That is so once.
+// isLost reports, once, that the logdir has been lost.
 func (r *run) isLost() bool {
 	if r.lost != nil {
 		return false
@@ -41,7 +41,7 @@ func (r *run) remake() {
 	}
 }
 
-// renewEvents begins a new events file in place of those that are gone.
+// renewEvents begins a new events file in place of the deleted ones.
 func (r *run) renewEvents() {
 	if r.events.Dir() != r.logdir {
 		r.checkFolder(atomicfile.MkdirSync(r.disk, r.abs(ownRun)))
@@ -73,15 +73,15 @@ func (r *run) reopenLogdir() error {
 	return nil
 }
 
-// checkFolder logs what should not go wrong in a logdir that was made again.
+// checkFolder logs an unexpected error in a logdir that was made again.
 func (r *run) checkFolder(err error) {
 	if err != nil {
 		r.log.Error("a folder cannot be made again", "err", err)
 	}
 }
 
-// leave ends the program, which writes by the logdir's name: at once where that
-// may be another's by now, else with the time to save.
+// leave ends the program, which writes under the logdir's name: at once if that name may belong to
+// another run by now, otherwise with time to save.
 func (r *run) leave() {
 	if _, err := os.Stat(r.logdir); errors.Is(err, fs.ErrNotExist) {
 		r.terminate()

@@ -31,16 +31,16 @@ func (m *measured) add(r *Report) {
 	m.next = (m.next + 1) % maxRemembered
 }
 
-// forget drops the reports from a step on. A start makes these steps again, perhaps with
-// other numbers: a checkpoint of theirs is of another model than the one that was measured.
+// forget drops the reports from a step on. A start makes these steps again, perhaps with other
+// numbers, so a checkpoint of them has another model than the one that was measured.
 func (m *measured) forget(from int64) {
 	oldestFirst := slices.Concat(m.reports[m.next:], m.reports[:m.next])
 	m.reports = slices.DeleteFunc(oldestFirst, func(r *Report) bool { return r.Step >= from })
 	m.next = 0
 }
 
-// forgetRepeated drops the reports of the steps that a start from a checkpoint, nil for
-// none, repeats. If it is not known which those are, the first report says it.
+// forgetRepeated drops the reports of the steps that a start from a checkpoint, nil for none,
+// repeats. If it is not known which these are, the first report shows it.
 func (m *measured) forgetRepeated(given *Checkpoint) {
 	switch {
 	case given == nil:
@@ -50,9 +50,9 @@ func (m *measured) forgetRepeated(given *Checkpoint) {
 	}
 }
 
-// of returns the values of the model in a checkpoint. A program may count a step
-// that it has reported as the next one; values of the step itself win. Of an epoch,
-// or a save, the newest values count: they may have come some steps before its end.
+// of returns the values of the model in a checkpoint. A program may number its checkpoints one step
+// higher than its reports; values of the step itself win. If the checkpoint is numbered by epoch or
+// save, the newest values count, which may be some steps older.
 func (m *measured) of(c *Checkpoint) (all checkpoint.Measurements) {
 	step := c.At()
 	if step == found.NoStep {
@@ -84,8 +84,8 @@ func measurementsOf(r *Report, step int64, all checkpoint.Measurements) checkpoi
 	return all
 }
 
-// measure notes what the program reports, for the checkpoints of that step: one
-// that is there already, or one that comes.
+// measure records what the program reports, for the checkpoint of that step, whether it exists
+// already or comes later.
 func (r *run) measure(report *Report) {
 	if r.Checkpoints == "" {
 		return

@@ -16,10 +16,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// nodesDir is the folder in a logdir by which the nodes of a job find each other.
+// nodesDir is the folder in a logdir through which the nodes of a job find each other.
 const nodesDir = "trainerd.nodes"
 
-// phase is what becomes of a start of the program on all nodes, or on one.
+// phase is the state of a start of the program, on all nodes or on one.
 type phase string
 
 const (
@@ -55,13 +55,13 @@ type jobState struct {
 
 	Save saveRequest `json:"save,omitzero"` // the newest
 
-	// Earlier is the start of an earlier chief whose end this one has not seen yet, and whose
-	// reports it has not all taken: where it does not come to that, the next one does.
+	// Earlier is the start of an earlier chief whose end this chief has not seen yet, and whose
+	// reports it has not all handled. If this chief does not finish that, the next one does.
 	Earlier *jobState `json:"earlier,omitempty"`
 }
 
-// rendezvous is a name under which the parts of one start find each other, and
-// none of another start.
+// rendezvous is a name under which the ranks of one start find each other, and none of another
+// start.
 func (s start) rendezvous() string {
 	sum := sha256.Sum256([]byte(s.Chief))
 	return fmt.Sprintf("%x-%d", sum[:6], s.Attempt)
@@ -82,19 +82,19 @@ func lifeOf(h logdir.Holder) string {
 	return fmt.Sprintf("%s/%d/%d", h.Host, h.PID, h.Start.UnixMilli())
 }
 
-// nodes is what one node knows of the others. A nil nodes is of a job with one.
+// nodes is what one node knows about the others. It is nil for a job on one node.
 type nodes struct {
 	dir   string // absolute
 	count int
 	own   int // the number of this node
 	disk  atomicfile.FS
-	// states are the newest ones of this node, by their files, and unsent says why the disk has
-	// not taken some of them yet: without them, the other nodes would wait forever.
+	// states are this node's newest states, by file, and unsent says why some of them are not on the
+	// disk yet: without them, the other nodes would wait forever.
 	states map[string]any
 	unsent map[string]error
 }
 
-// newNodes makes the folder of this node in a logdir, which is there.
+// newNodes makes the folder of this node in an existing logdir.
 func newNodes(sv *Supervisor, logdir string) (*nodes, error) {
 	if sv.Nodes <= 1 {
 		return nil, nil
@@ -108,8 +108,8 @@ func (n *nodes) makeFolder() error {
 	return atomicfile.MkdirAllSync(atomicfile.WithoutMaking(n.disk, filepath.Dir(n.dir)), n.groupDir())
 }
 
-// sweep removes what killed processes have left of files that this one alone writes: those
-// of the node, and the chief's.
+// sweep removes the temporary files that killed processes have left of files that only this process
+// writes: the node's, and the chief's if it is the chief.
 func (n *nodes) sweep(isChief bool) error {
 	o := &ckptfmt.FileOptions{FS: n.disk}
 	_, err := ckptdir.SweepTemps(n.groupDir(), 0, o)
@@ -146,7 +146,7 @@ func writeJSON(fsys atomicfile.FS, name string, v any) error {
 	return atomicfile.WriteFile(fsys, name, append(text, '\n'))
 }
 
-// send writes a state for the other nodes, or has resend do it once the disk takes it.
+// send writes a state for the other nodes, or leaves it to resend if the disk refuses it.
 func (n *nodes) send(name string, state any) error {
 	n.states[name] = state
 	err := writeJSON(n.disk, name, state)
@@ -159,8 +159,8 @@ func (n *nodes) send(name string, state any) error {
 	return err
 }
 
-// resend sends what the disk has not taken, and what was deleted. It reports whether the
-// disk has all.
+// resend sends the states that are not on the disk, because it has refused them or they were
+// deleted. It reports whether all are there now.
 func (n *nodes) resend() (all bool) {
 	if n == nil {
 		return true
@@ -173,20 +173,20 @@ func (n *nodes) resend() (all bool) {
 	return !n.hasUnsent()
 }
 
-// hasUnsent reports whether the disk has not taken all states of this node yet.
+// hasUnsent reports whether some states of this node are not on the disk yet.
 func (n *nodes) hasUnsent() bool { return n != nil && len(n.unsent) > 0 }
 
 // patienceWithDisk is how long a node tries to send its last state.
 const patienceWithDisk = 10 * time.Second
 
-// sendLast tries for a while to send what the disk has not taken.
+// sendLast tries for a while to send what the disk has refused.
 func (n *nodes) sendLast() {
 	for begun := time.Now(); !n.resend() && time.Since(begun) < patienceWithDisk; {
 		time.Sleep(nodesPoll)
 	}
 }
 
-// nodesPoll is the time between two looks at what is awaited of other nodes.
+// nodesPoll is the time between two checks while waiting for other nodes.
 const nodesPoll = 200 * time.Millisecond
 
 func (n *nodes) job() (j jobState) {

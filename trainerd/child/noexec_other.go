@@ -2,5 +2,5 @@
 
 package child
 
-// isNoexec does not know on these systems.
+// isNoexec cannot tell on these systems.
 func isNoexec(string) bool { return false }

@@ -14,7 +14,7 @@ type source struct {
 	parse bool      // it may have reports
 }
 
-// track notes an end that drain must bring to its end.
+// track registers a pipe or connection that drain must finish.
 func (p *process) track(d deadliner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,7 +30,7 @@ func (p *process) untrack(d deadliner) {
 	delete(p.conns, d)
 }
 
-// drain lets the readers take what is there, and not wait for more.
+// drain lets the readers take what has arrived, without waiting for more.
 func (p *process) drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *process) drain() {
 	}
 }
 
-// read takes all lines of a stream: reports go to the owner, others on.
+// read reads all lines of a stream: it sends reports to the owner, and passes other lines on.
 func (p *process) read(r io.Reader, from source) {
 	for lines := newLineReader(r); ; {
 		line, k, err := lines.next()
@@ -78,7 +78,7 @@ func (p *process) parse(line []byte, k kind, parse bool) (r *Report, pure bool) 
 	return r, false
 }
 
-// understand reads a line that is no report, or one without numbers; nil for nothing.
+// understand returns the report in a line of the program's own format, or nil if there is none.
 func (p *process) understand(line string) *Report {
 	for _, pattern := range p.patterns {
 		if r := matchPattern(pattern, line); r != nil {
@@ -91,7 +91,7 @@ func (p *process) understand(line string) *Report {
 	return p.lines.Read(line)
 }
 
-// output is where lines go that are no reports.
+// output is where lines that are not reports go.
 type output struct {
 	turn           chan struct{} // has room for the one who writes
 	stdout, stderr io.Writer     // nil for nowhere
@@ -101,8 +101,7 @@ func newOutput(stdout, stderr io.Writer) *output {
 	return &output{make(chan struct{}, 1), stdout, stderr}
 }
 
-// line writes a whole line. One that cannot be shown is not a reason to stop
-// training.
+// line writes a whole line. A failure to show it is no reason to stop the training.
 func (o *output) line(w io.Writer, line []byte) {
 	if w == nil {
 		return

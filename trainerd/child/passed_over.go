@@ -6,14 +6,15 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 )
 
-// A program that has failed twice with a checkpoint continues from the one before: see onExit. By its step, the one
-// that is passed over stays the newest until the program has come so far again. What is saved meanwhile precedes it,
-// and is what the next start needs.
+// A program that has failed twice with a checkpoint continues from the one before: see onExit. By
+// its step, the one that was passed over remains the newest until the program reaches that step
+// again. What is saved meanwhile has lower steps, but is what the next start needs.
 
 // usable returns the newest checkpoint that is not passed over.
 func (r *run) usable() (Checkpoint, bool) { return r.store.Before(r.ceiling) }
 
-// policies returns Retention, which keeps the newest by its step, with one that keeps what the next start needs.
+// policies returns Retention, which keeps the newest by step, and a policy that keeps what the next
+// start needs.
 func (r *run) policies() []retention.Policy {
 	if len(r.Retention) == 0 {
 		return nil // all are kept
@@ -26,8 +27,8 @@ func (r *run) policies() []retention.Policy {
 	}))
 }
 
-// wasPassedOver reports whether something was saved after the newest of some checkpoints: an earlier run may have
-// passed that over.
+// wasPassedOver reports whether something was saved after the checkpoint with the highest step: an
+// earlier run may have passed that one over.
 func wasPassedOver(known []Checkpoint) bool {
 	if len(known) == 0 {
 		return false

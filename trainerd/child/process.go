@@ -25,8 +25,8 @@ type process struct {
 	lines    LineReader // nil for none
 	out      *output
 
-	// reports carries what the program says; closed when it and all readers have
-	// ended. Its reader must continue until then.
+	// reports carries the program's reports; it is closed when the program and all readers have
+	// ended, and must be read until then.
 	reports chan queued
 	exit    Exit          // once reports is closed
 	deaf    []int         // processes that ignored SIGTERM and were killed, once reports is closed
@@ -64,8 +64,8 @@ func (p *process) start(cmd *exec.Cmd, lock *os.File) error {
 	return err
 }
 
-// run starts the program, waits for it, and for all that was read from it. It
-// keeps its thread, since the program is killed with the thread that started it.
+// run starts the program, and waits for it and for its readers. It keeps its thread, because the
+// program is killed with the thread that started it.
 func (p *process) run(started chan<- error, start func() (system.Program, error)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -158,8 +158,8 @@ func (p *process) killDeaf() {
 	}
 }
 
-// outlived returns how long ago the program itself ended, 0 while it runs: for so long have
-// the processes outlived it that still have its outputs.
+// outlived returns how long ago the program itself ended, 0 while it runs: processes that still
+// have its outputs open have outlived it for that long.
 func (p *process) outlived() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +182,7 @@ func (p *process) wasTold() bool {
 	return p.told
 }
 
-// terminate asks the program to end. What it has started is ended by it, or by
+// terminate asks the program to end. The processes that it has started are ended by the program, by
 // endGroup once it has ended, or by send.
 func (p *process) terminate() error {
 	p.mu.Lock()
@@ -197,7 +197,7 @@ func (p *process) terminate() error {
 	return nil
 }
 
-// kill ends the program and its group. It must be called once at most.
+// kill kills the program and its group. It must be called at most once.
 func (p *process) kill() error {
 	close(p.killed)
 	p.mu.Lock()
@@ -212,8 +212,8 @@ func (p *process) send(sig syscall.Signal) error {
 	return p.signal(sig)
 }
 
-// sendLeader sends a signal to the program alone: what it has started may not
-// know it, and end.
+// sendLeader sends a signal to the program alone: processes that it has started may not handle the
+// signal, and die.
 func (p *process) sendLeader(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// takeReport takes a report of the step that the program has come to, or of an earlier one.
+// takeReport handles a report of the step that the program has reached, or of an earlier one.
 func (r *run) takeReport(report *Report, at time.Time) {
 	if r.attempt.step < 0 {
 		r.makeWay()
@@ -38,8 +38,8 @@ func (r *run) takeReport(report *Report, at time.Time) {
 	r.observer.Reported(report)
 }
 
-// beginCurves has TensorBoard drop what an earlier start has written from a step on: these steps
-// are made again.
+// beginCurves makes TensorBoard drop what an earlier start has written from a step on, because
+// these steps are made again.
 func (r *run) beginCurves(from int64) {
 	r.attempt.curvesFrom = from
 	r.events.session(r.ectx, tfpb.SessionLog_START, "", from)
@@ -48,9 +48,9 @@ func (r *run) beginCurves(from int64) {
 	r.events.Overtake(from)
 }
 
-// firstPoint returns from which step on a start makes points, by its first report. One without
-// numbers says which step was loaded, if it is not of a later one than its checkpoint: the points
-// of that step stay.
+// firstPoint returns the step from which a start makes points, according to its first report. A
+// first report without numbers, of a step no later than the checkpoint's, names the step that was
+// loaded, whose points stay.
 func (r *run) firstPoint(report *Report) int64 {
 	c := r.attempt.given
 	if len(report.Values) > 0 || c != nil && c.At() != found.NoStep && report.Step > c.At() {
@@ -59,15 +59,15 @@ func (r *run) firstPoint(report *Report) int64 {
 	return report.Step + 1
 }
 
-// beginPoints has TensorBoard drop the points of an earlier start from a step on: trainerd's, and
+// beginPoints makes TensorBoard drop the points of an earlier start from a step on: trainerd's, and
 // the program's own.
 func (r *run) beginPoints(from int64) {
 	r.purgeAt(from)
 	r.beginCurves(from)
 }
 
-// checkResumed logs that a program that was given a checkpoint has begun from the
-// beginning. first is the step of its first report.
+// checkResumed logs that a program that was given a checkpoint has started from scratch. first is
+// the step of its first report.
 func (r *run) checkResumed(first int64) {
 	c := r.attempt.given
 	if r.attempts == 1 && c == nil {

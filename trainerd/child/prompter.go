@@ -7,8 +7,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// prompter decides when the program is asked to save. It counts what the program
-// saves by itself, too.
+// prompter decides when the program is asked to save. Saves that the program makes by itself count
+// too.
 type prompter struct {
 	every  time.Duration // 0 for not by the clock
 	steps  int64         // 0 for not by steps
@@ -28,7 +28,7 @@ type prompter struct {
 // begin prepares for a start of the program.
 func (p *prompter) begin() { p.step, p.asked, p.askedStep = -1, time.Time{}, 0 }
 
-// trained takes the newest step.
+// trained records the newest step.
 func (p *prompter) trained(step int64, now time.Time) {
 	if p.step < 0 {
 		p.since, p.covered = now, step-1
@@ -36,10 +36,10 @@ func (p *prompter) trained(step int64, now time.Time) {
 	p.step = step
 }
 
-// saved takes a checkpoint that is complete, which may be what the program was asked for. The
-// time of its files is by the clock of the disk, which may be set or be another host's: from
-// here on only its age counts. One of a program with one name for all says nothing
-// of its step: it may be older than the newest steps, and then lacks them.
+// saved records a complete checkpoint, which may be the one that was requested. Its files are dated
+// by the clock of the disk, which may be set or belong to another host, so from here on only its
+// age counts. If the program has one name for all checkpoints, the step is not known: the
+// checkpoint may be older than the newest steps, and then lacks them.
 func (p *prompter) saved(c Checkpoint, lacks, isAnswer bool, now time.Time) {
 	begun, step := now.Add(-max(now.Sub(c.Saved), 0)), c.At()
 	switch {
@@ -59,8 +59,8 @@ func (p *prompter) saved(c Checkpoint, lacks, isAnswer bool, now time.Time) {
 	p.covered = max(p.covered, step)
 }
 
-// due reports whether the program is to be asked now. One that has not answered,
-// and has made steps since, is asked again when the next save is due.
+// due reports whether the program is to be asked now. If it has not answered the last request, but
+// has made steps since, it is asked again when the next save is due.
 func (p *prompter) due(now time.Time) bool {
 	switch {
 	case p.step < 0 || p.step <= p.covered:
@@ -81,10 +81,10 @@ func (p *prompter) due(now time.Time) bool {
 	return passed && p.budget.Allows(since, p.took)
 }
 
-// ask notes that the program was asked.
+// ask records that the program was asked.
 func (p *prompter) ask(now time.Time) { p.asked, p.askedStep = now.Add(p.lead), p.step }
 
-// isAsked reports whether the program was asked for what has not come.
+// isAsked reports whether a requested checkpoint has not come yet.
 func (p *prompter) isAsked() bool { return !p.asked.IsZero() }
 
 // warnRisk reports, once, that a crash may lose more than it should.
@@ -99,14 +99,14 @@ func (r *run) warnRisk() {
 		"limit", p.budget.MaxRisk, "at_risk", least)
 }
 
-// noteSave has the prompter know of a checkpoint.
+// noteSave tells the prompter about a checkpoint.
 func (r *run) noteSave(c Checkpoint) {
 	p := &r.prompter
 	isAnswer := p.isAsked() && !r.precedes(c, p.asked, p.askedStep)
 	p.saved(c, r.lacksSteps(c, r.attempt.step), isAnswer, time.Now())
 }
 
-// prompt has the program save if that is due.
+// prompt makes the program save if that is due.
 func (r *run) prompt() {
 	now := time.Now()
 	if r.attempt.paused || r.attempt.ending != nil || !r.prompter.due(now) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// publish writes for the workers what the chief does. One that has lost the logdir
-// writes nothing: the workers there are another chief's.
+// publish writes the chief's state for the workers. A chief that has lost the logdir writes
+// nothing: the workers there belong to another chief.
 func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil || r.lost != nil {
 		return
@@ -26,8 +26,8 @@ func (r *run) publish(p phase, reason string) {
 	}
 }
 
-// UntoldError says that the other nodes do not know yet that the job was paused, or resumed:
-// the disk has not taken it.
+// UntoldError says that the other nodes do not know yet that the job was paused or resumed, because
+// it could not be written to the disk.
 type UntoldError struct {
 	Paused bool
 	Err    error
@@ -53,7 +53,7 @@ func (r *run) untold() error {
 	return &UntoldError{r.paused, r.nodes.unsent[r.nodes.jobFile()]}
 }
 
-// tellNodes has the workers end the program, as the chief does now.
+// tellNodes makes the workers end the program, as the chief does now.
 func (r *run) tellNodes() {
 	if !r.follows {
 		r.publish(nodeEnding, "")
@@ -86,8 +86,8 @@ func hostname() string {
 	return host
 }
 
-// tellNodesOfEnd has the other nodes end the program, which has ended here, or lets them come
-// to its end if it has succeeded.
+// tellNodesOfEnd makes the other nodes end the program, which has ended here, or lets it finish
+// there if it has succeeded.
 func (r *run) tellNodesOfEnd(e *Exit) {
 	if e.Code == 0 && r.attempt.ending == nil {
 		r.publish(nodeClosing, "")

@@ -6,8 +6,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/system"
 )
 
-// reaps reports whether this process inherits what others leave: as the first
-// process of a container it has to wait for it, or the table of processes fills.
+// reaps reports whether this process inherits orphans: as the first process of a container it has
+// to wait for them, or the process table fills up.
 var reaps = os.Getpid() == 1
 
 func (r *run) reapOrphans() {

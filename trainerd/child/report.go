@@ -27,7 +27,7 @@ type Report struct {
 	Values []Value
 }
 
-// saidAt returns the time of a report by the clock of the program, where it has that; else that of its
+// saidAt returns the program's own time of a report if it has one, otherwise the time of its
 // arrival.
 func (r *Report) saidAt(arrived time.Time) time.Time {
 	if r.Time.IsZero() {
@@ -52,12 +52,12 @@ func (r *Report) Value(tag string) (v float64, ok bool) {
 	return 0, false
 }
 
-// evaluated is a name that is of no training.
+// evaluated matches names of values that come from an evaluation.
 var evaluated = lazyregexp.New(`(?i)(?:^|[/_.-])(?:val|valid|validation|eval|test)(?:[/_.-]|$)`)
 
-// Loss returns the loss: the first number named "loss", "train/loss",
-// "train_loss" or "total_loss", in this order, else the first one whose name has
-// "loss" in it and is of no evaluation, such as "lm_loss".
+// Loss returns the loss: the first number named "loss", "train/loss", "train_loss" or "total_loss",
+// in this order, otherwise the first one whose name contains "loss", such as "lm_loss", and does
+// not come from an evaluation.
 func (r *Report) Loss() (v float64, ok bool) {
 	for _, tag := range []string{"loss", "train/loss", "train_loss", "total_loss"} {
 		if v, ok = r.Value(tag); ok {
@@ -127,10 +127,10 @@ func wholeStep(v float64) (step int64, ok bool) {
 	return int64(v), v >= 0 && v < 1<<53 && v == math.Trunc(v)
 }
 
-// grouped is a step whose digits are in groups, as Python's {step:,} has them.
+// grouped matches a step whose digits are in groups, as Python's {step:,} prints it.
 var grouped = lazyregexp.New(`(?:^|[\s,;])(?:global_)?step=([1-9]\d{0,2}(?:,\d{3})+)(?:[\s,;]|$)`)
 
-// ungroup takes the commas out of a step, which would be read as its end.
+// ungroup removes the commas from a step, which would otherwise end it.
 func ungroup(line string) string {
 	at := grouped().FindStringSubmatchIndex(line)
 	if at == nil {

@@ -71,7 +71,7 @@ func (p *jsonParser) value(name string, depth int) bool {
 	return true
 }
 
-// number takes a number. That of wall_time is not a curve.
+// number records a number; wall_time is not a curve.
 func (p *jsonParser) number(name string, v float64) {
 	if name != "wall_time" {
 		p.add(name, v)
@@ -109,8 +109,7 @@ func (p *jsonParser) ignored(depth int) bool {
 	return other.object("", depth)
 }
 
-// mark begins the strings that stand for numbers that JSON does not have. No
-// program writes it.
+// mark begins the strings that represent numbers which JSON lacks. No program writes it.
 const mark = "\x7ftrainerd:"
 
 var specials = map[string]float64{

@@ -20,7 +20,7 @@ var ErrNotRunning = errors.New("the program is not running at the moment")
 var (
 	errPaused = errors.New("the program is paused and cannot save; `resume` first")
 	errEnding = errors.New("the program is being stopped")
-	// errScanning is for requests that nobody hears yet.
+	// errScanning is for requests that come too early to be handled.
 	errScanning = fmt.Errorf("%w: before it starts, the checkpoints in the logdir are read; try again later", ErrNotRunning)
 )
 
@@ -30,15 +30,15 @@ type request struct {
 	answer chan<- error // has room
 }
 
-// inbox takes the requests to a run, until closed is. The zero inbox is that of a run which does not
-// take any yet.
+// inbox takes the requests to a run, until closed is closed. The zero inbox belongs to a run that
+// does not take any yet.
 type inbox struct {
 	requests chan request
 	closed   chan struct{}          // closed
 	waits    atomic.Pointer[string] // what the run waits for, nil for nothing that is known
 }
 
-// hearing is how long a request waits to be taken. A look for checkpoints may take seconds.
+// hearing is how long a request waits to be taken. A scan for checkpoints may take seconds.
 const hearing = 10 * time.Second
 
 // busy says why a request is not taken.
@@ -50,14 +50,14 @@ func (h *inbox) busy() error {
 	return fmt.Errorf("the run waits for %s, and hears no requests meanwhile; try again later", what)
 }
 
-// setInbox says where requests are heard, nil for nowhere.
+// setInbox sets the inbox for requests, nil for none.
 func (sv *Supervisor) setInbox(h *inbox) {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
 	sv.current = h
 }
 
-// ask has the goroutine of Run do something.
+// ask makes the goroutine of Run do something.
 func (sv *Supervisor) ask(ctx context.Context, do func(r *run) error) error {
 	sv.mu.Lock()
 	h := sv.current
@@ -117,7 +117,7 @@ type saver struct {
 	step  int64 // that the program had reported then, -1 for none
 }
 
-// addSaver has the program save, unless it is asked to end, with which it saves.
+// addSaver makes the program save, unless it was asked to end, which includes a save.
 func (r *run) addSaver(saved chan<- Checkpoint) error {
 	s := saver{saved, time.Now(), r.attempt.step}
 	if e := r.attempt.ending; e != nil {
@@ -140,9 +140,9 @@ func (r *run) answerSavers(c Checkpoint) {
 	})
 }
 
-// precedes reports whether a checkpoint that was found after a request to save does not answer it:
-// it was written before, or begun before in the background. It lacks steps that had been reported
-// by then, and more than the one by which a program may count ahead.
+// precedes reports whether a checkpoint that was found after a request to save does not answer it,
+// because it was written, or begun in the background, before the request: it lacks more of the
+// steps that had been reported by then than the one by which a program may count ahead.
 func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
 	if r.namesReports() && lacksByName(c, step) {
 		return true
@@ -151,18 +151,18 @@ func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
 	return isOlder && (step < 0 || r.lacksSteps(c, step-1))
 }
 
-// lacksByName reports whether the name of a checkpoint says that it lacks steps up to the one
-// given, even of a program that counts one ahead.
+// lacksByName reports whether the name of a checkpoint shows that it lacks steps up to the given
+// one, even if the program counts one ahead.
 func lacksByName(c Checkpoint, step int64) bool { return c.NamesStep() && c.Step < step-1 }
 
-// namesReports reports whether a checkpoint has shown that the names have the steps of the reports.
+// namesReports reports whether a checkpoint has shown that names and reports count the same steps.
 func (r *run) namesReports() bool {
 	return slices.ContainsFunc(r.store.Known(), func(c Checkpoint) bool { return c.ShowsStep() })
 }
 
-// Pause suspends the program and its processes, on all nodes, until Resume. If the program
-// ends meanwhile, it is not started again before that; a stop continues it, so that it can save.
-// The error is an [*UntoldError] where the disk does not take the pause for the other nodes.
+// Pause suspends the program and its processes, on all nodes, until Resume. If the program ends
+// meanwhile, it is not started again before Resume; a stop continues it, so that it can save. The
+// error is an [*UntoldError] if the other nodes cannot be told because the disk fails.
 func (sv *Supervisor) Pause(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		switch {
@@ -185,8 +185,8 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 	})
 }
 
-// Resume continues a program that Pause has stopped. The error is an [*UntoldError] where the
-// disk does not take that for the other nodes.
+// Resume continues a program that Pause has stopped. The error is an [*UntoldError] if the other
+// nodes cannot be told because the disk fails.
 func (sv *Supervisor) Resume(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		if !r.attempt.isRunning() && !r.paused {
@@ -208,7 +208,7 @@ func (r *run) setPaused(on bool) {
 	r.observer.Paused(on)
 }
 
-// holdStart has no start begin before Resume.
+// holdStart lets no start begin before Resume.
 func (r *run) holdStart() {
 	r.paused, r.attempt.paused = true, true // the other nodes learn the latter
 	r.publish(nodeEnded, "")
@@ -216,7 +216,7 @@ func (r *run) holdStart() {
 	r.log.Info("the job is paused; the program starts when it is resumed")
 }
 
-// unfreeze continues a paused program that is to end.
+// unfreeze continues a paused program that has to end.
 func (r *run) unfreeze() {
 	if r.attempt.paused {
 		r.attempt.paused = false
@@ -224,11 +224,12 @@ func (r *run) unfreeze() {
 	}
 }
 
-// mostStops bounds how often the processes of a program are looked for that are to be stopped.
+// mostStops bounds how often a pause searches for processes of the program that it has not stopped
+// yet.
 const mostStops = 10
 
-// sendAll sends a signal to all processes of the program on this node, also to those that
-// have begun sessions of their own, as the workers of torchrun do.
+// sendAll sends a signal to all processes of the program on this node, even to those in their own
+// sessions, such as the workers of torchrun.
 func (r *run) sendAll(sig syscall.Signal) error {
 	err := r.attempt.process.send(sig)
 	var before []int

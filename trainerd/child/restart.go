@@ -17,10 +17,10 @@ type Restarts struct {
 	// still restarted; negative means never.
 	Max    int
 	Window time.Duration
-	// Backoff is the time from one start to the next, unless the last one got further
-	// than all before: then the next comes at once. It doubles, up to MaxBackoff, until
-	// one does; not where SIGKILL has ended the program, which comes from elsewhere. On a
-	// full disk it pauses for at least 10 seconds.
+	// Backoff is the time from one start to the next, unless the last one got further than all
+	// before: then the next comes at once. It doubles, up to MaxBackoff, until a start gets further,
+	// but not after a SIGKILL, which comes from elsewhere. On a full disk the pause is at least 10
+	// seconds.
 	Backoff, MaxBackoff time.Duration
 }
 
@@ -52,9 +52,8 @@ type budget struct {
 // counted, and a disk may be full for days.
 const fullDiskPause = 10 * time.Second
 
-// next takes the end of a start that was not a success, and returns how long to
-// wait before another, or false when there is to be no other. progressed says that
-// it got further than all before.
+// next handles the end of an unsuccessful start, and returns how long to wait before another, or
+// false if there must be no other. progressed says that this one got further than all before.
 func (b *budget) next(now time.Time, e *Exit, progressed bool) (pause time.Duration, again bool) {
 	pause = max(b.interval(e, progressed)-e.Took, 0)
 	switch {

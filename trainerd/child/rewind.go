@@ -10,7 +10,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// rewinds is what a run remembers of losses that were not numbers.
+// rewinds is what a run remembers about losses that were NaN or infinite.
 type rewinds struct {
 	given   string    // the path of the checkpoint of this start, "" for none
 	good    int64     // step of the last finite loss, -1 before the first
@@ -30,8 +30,8 @@ func (b *rewinds) begin(given *Checkpoint) {
 	}
 }
 
-// trusts reports whether a finite loss has come after a checkpoint. One whose name has no step
-// of the reports may be of a step that had not been reported when it was found.
+// trusts reports whether a finite loss has come after a checkpoint. If its name does not have a
+// step as reported, it may be of a step that had not been reported when it was found.
 func (b *rewinds) trusts(c *Checkpoint) bool {
 	switch at := c.At(); {
 	case c.Path != "" && c.Path == b.given:
@@ -44,15 +44,16 @@ func (b *rewinds) trusts(c *Checkpoint) bool {
 	return c.Reported() < b.good || !c.Saved.After(b.goodAt)
 }
 
-// isOdd reports whether a checkpoint was saved after the newest finite loss, though it is of an earlier step:
-// in the background, or by a program that has begun again and has reported nothing since.
+// isOdd reports whether a checkpoint was saved after the newest finite loss although its step is
+// earlier: in the background, or by a program that has begun again and has reported nothing since.
 func (b *rewinds) isOdd(c *Checkpoint) bool {
 	return c.CountsSteps() && c.Path != b.given && c.At() < b.good && c.Saved.After(b.goodAt)
 }
 
-// spared returns the checkpoints that a rewind may need: the newest after which the loss was
-// finite, and until it was in this start, the one before: the program may have been killed
-// before it had reported that the loss was NaN. If all of them are odd, there is one more.
+// spared returns the checkpoints that a rewind may need: the newest one that a finite loss has
+// followed and, until this start has reported such a loss, the one before it, because the program
+// may have been killed before it reported that the loss was NaN. If all of them are odd, there is
+// one more.
 func (r *run) spared() (paths []string) {
 	n, sure := 2, false
 	if r.rewinds.proven {
@@ -66,8 +67,8 @@ func (r *run) spared() (paths []string) {
 	return paths
 }
 
-// watchLoss kills the program when its loss is NaN or infinite: what it does from
-// there on has no use, and what it saves does harm.
+// watchLoss kills the program when its loss is NaN or infinite: from then on its work is useless,
+// and what it saves does harm.
 func (r *run) watchLoss(report *Report, now time.Time) {
 	v, ok := r.lossOf(report)
 	if r.MaxRewinds <= 0 || !ok || r.attempt.ending != nil {
@@ -96,9 +97,9 @@ func (sv *Supervisor) lossOf(report *Report) (v float64, ok bool) {
 	return report.Value(sv.Loss)
 }
 
-// rewind moves the checkpoints aside that may have been saved after the fault, so
-// that the next start, also of a later run, continues from an earlier one. The error is the
-// [*trainerd.NaNError] when there is none, or the limit is reached.
+// rewind moves the checkpoints aside that may have been saved after the fault, so that the
+// next start, even of a later run, continues from an earlier one. The error is the
+// [*trainerd.NaNError] if there is none, or the limit is reached.
 func (r *run) rewind() error {
 	b, nan := &r.rewinds, r.attempt.nan
 	intact := slices.DeleteFunc(slices.Clone(r.store.Known()), func(c Checkpoint) bool { return !b.trusts(&c) })
@@ -131,9 +132,9 @@ func (r *run) rewind() error {
 	return nil
 }
 
-// choose returns the checkpoint to go back to, of those that may be good. One that
-// the program was given and that gave no finite loss may have been saved after the
-// fault, by a run that was killed before it could be moved aside.
+// choose returns the checkpoint to go back to, among those that may be good. If the program was
+// given one and has reported no finite loss since, that may have been saved after the fault, by a
+// run that was killed before it could move it aside.
 func (b *rewinds) choose(intact []Checkpoint, given *Checkpoint) Checkpoint {
 	at := max(len(intact)-1-b.further, 0)
 	if at > 0 && !b.proven && given != nil && given.Is(&intact[at]) {

@@ -71,7 +71,7 @@ type run struct {
 	prompter  prompter
 	savers    []saver
 
-	// What the log has already.
+	// What the log has said already.
 	socketless bool   // the program gets no socket
 	saidReused bool   // numbers of checkpoints are used again
 	outside    string // the link to checkpoints that leads out of the logdir
@@ -153,7 +153,7 @@ func (r *run) openLogdir() (err error) {
 	return err
 }
 
-// useRoot takes a folder for the logdir.
+// useRoot makes a folder the logdir.
 func (r *run) useRoot(root *os.Root) {
 	r.root, r.disk = root, r.FS
 	if r.disk == nil {
@@ -209,7 +209,8 @@ func (r *run) scan(ctx context.Context) error {
 	if n := len(known); n > 0 {
 		r.maxStep = known[n-1].Step
 	}
-	// Else the next save has that done, when it is known which are good, or the best, or what the program continues from.
+	// Otherwise the next save does it, when it is known which are good, or the best, or what the
+	// program continues from.
 	if r.MaxRewinds <= 0 && r.nodes == nil && !wasPassedOver(known) {
 		r.rotate()
 	}

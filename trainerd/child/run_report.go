@@ -62,8 +62,8 @@ func (c *counts) begins(given *Checkpoint) {
 	})
 }
 
-// trained counts the steps between two reports. before is -1 for the first of a
-// start, furthest the highest step of all starts before.
+// trained counts the steps between two reports. before is -1 at the first report of a start,
+// furthest the highest step of all earlier starts.
 func (c *counts) trained(before, step, furthest int64, given *Checkpoint) {
 	if before < 0 {
 		if before = step - 1; given != nil && given.At() != found.NoStep {
@@ -144,9 +144,9 @@ func (r *run) report(begun time.Time) *runreport.Run {
 	return rep
 }
 
-// lastStep returns the step that the model has: a start may end before it gets as far as an
-// earlier one, after a rewind for example. One that has reported nothing leaves the model of
-// the newest checkpoint.
+// lastStep returns the step of the model: a start may end before it gets as far as an earlier one,
+// for example after a rewind. A start that has reported nothing leaves the model of the newest
+// checkpoint.
 func (r *run) lastStep() int64 {
 	if r.attempt.step >= 0 {
 		return r.attempt.step
@@ -157,7 +157,7 @@ func (r *run) lastStep() int64 {
 	return r.maxStep
 }
 
-// setStopping sets apart the time since the stop began.
+// setStopping separates the time since the stop began.
 func (r *run) setStopping(rep *runreport.Run) {
 	if e := r.attempt.ending; e != nil {
 		rep.Time.Stopping = runreport.Seconds(rep.Ended.Sub(e.begun))
@@ -166,7 +166,7 @@ func (r *run) setStopping(rep *runreport.Run) {
 	}
 }
 
-// setRate sets how many steps a second were made.
+// setRate sets the steps per second.
 func setRate(rep *runreport.Run) {
 	if training := rep.Time.Training; training > 0 {
 		rep.StepsPerSecond = float64(rep.Steps) / time.Duration(training).Seconds()

@@ -13,9 +13,9 @@ type saveRequest struct {
 	At     time.Time `json:"at"`     // when the program gets the signal on each of them
 }
 
-// askToSave sends the program SaveSignal. With several nodes, each of them sends it to its
-// part of the program, all at the same time, once they know: ranks agree on the next step
-// that they save together, and what comes later would be taken for another request.
+// askToSave sends the program SaveSignal. With several nodes, each sends it to its own ranks, all
+// at the same time, once they know of the request: ranks agree on the next step that they save
+// together, and a later signal would be treated as another request.
 func (r *run) askToSave() error {
 	if r.nodes == nil {
 		return r.sendSaveSignal()
@@ -30,8 +30,8 @@ func (r *run) askToSave() error {
 	return nil
 }
 
-// saveLead is the time from a request to save until the program gets the signal: until all
-// nodes know.
+// saveLead is the time from a request to save until the program gets the signal: by then all nodes
+// know of it.
 func (sv *Supervisor) saveLead() time.Duration {
 	if sv.Nodes <= 1 {
 		return 0
@@ -39,8 +39,8 @@ func (sv *Supervisor) saveLead() time.Duration {
 	return min(newsTime, 4*sv.lookEvery(), sv.grace()/8)
 }
 
-// sendSaveSignal sends SaveSignal on this node. That nothing here handles it is logged once
-// for each start.
+// sendSaveSignal sends SaveSignal on this node. If nothing here handles it, that is logged once per
+// start.
 func (r *run) sendSaveSignal() error {
 	r.attempt.saveDue = nil
 	if r.attempt.process == nil {
@@ -57,8 +57,8 @@ func (r *run) sendSaveSignal() error {
 // sendDueSave sends SaveSignal at the time that the chief has published.
 func (r *run) sendDueSave() { r.checkSaveSignal(r.sendSaveSignal()) }
 
-// checkSaveSignal is checkSignal for SaveSignal, which does not arrive where the program has
-// ended, nor where it handles none.
+// checkSaveSignal is checkSignal for SaveSignal, which is not delivered if the program has ended,
+// or does not handle it.
 func (r *run) checkSaveSignal(err error) {
 	if !isGone(err) && !errors.Is(err, system.ErrUnhandled) {
 		r.checkSignal(err)

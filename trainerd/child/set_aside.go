@@ -7,16 +7,16 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// aside is a checkpoint that was moved to the damaged ones because the program failed
-// with it. Whether it was to blame shows the next start, which does without it.
+// aside is a checkpoint that was moved to the damaged ones because the program failed with it. The
+// next start, without it, shows whether it was to blame.
 type aside struct {
 	Checkpoint
 	found.Moved
 }
 
-// setAside moves a checkpoint to the damaged ones with which the program fails, and
-// which it may not have finished: the program has done nothing since it was written.
-// All that can be seen of such files may be intact.
+// setAside moves a checkpoint with which the program fails to the damaged ones, if it may be
+// unfinished: the program has done nothing since it was written. Everything that can be checked in
+// such files may be intact.
 func (r *run) setAside(c Checkpoint) {
 	m, err := r.store.SetAside(r.ectx, c, time.Now())
 	r.warnMisnamed(c, m)
@@ -33,8 +33,8 @@ func (r *run) setAside(c Checkpoint) {
 	r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 }
 
-// putBack takes back what setAside did: without the checkpoint, the program has not
-// come further. What the disk does not take of that is tried again after the next start.
+// putBack undoes what setAside did, because the program has not come further without the
+// checkpoint. If the disk refuses that, it is tried again after the next start.
 func (r *run) putBack() {
 	a := r.aside
 	back, err := r.store.PutBack(a.Moved)
@@ -49,8 +49,8 @@ func (r *run) putBack() {
 	}
 }
 
-// trust notes that the program has done something since its newest checkpoints: it
-// has finished them. What was set aside was to blame if it has done so without.
+// trust records that the program has done something since its newest checkpoints, so that it has
+// finished them. If it has done so without a checkpoint that was set aside, that one was to blame.
 func (r *run) trust(step int64) {
 	r.aside = nil
 	r.store.Trust(step, r.attempts)

@@ -13,8 +13,8 @@ import (
 // maxConnections bounds the programs that send reports at the same time.
 const maxConnections = 64
 
-// drainTime is how long what a program has sent before its end may take to be
-// read, if something that it has started still holds the other end open.
+// drainTime is how long the reading of what a program has sent before its end may take, if a
+// process that it has started still holds the other end open.
 const drainTime = 5 * time.Second
 
 // acceptRetry is how long to wait for a descriptor of this process to become free.
@@ -35,8 +35,8 @@ func (p *process) closeSocket() {
 	}
 }
 
-// accept reads from all who connect until drain sets a deadline, and then from those who wait: on a busy
-// machine they may have done so for long, and the next start waits for nobody else.
+// accept reads from all connections until drain sets a deadline, and then from those that are
+// waiting: on a busy machine they may have waited for long. The next start waits for no others.
 func (p *process) accept() {
 	slots := make(chan struct{}, maxConnections)
 	next, last := p.listener.Accept, time.Time{} // the end for all, once drain has come
@@ -55,7 +55,7 @@ func (p *process) accept() {
 	}
 }
 
-// hear reads from one that has connected, unless too many have.
+// hear reads from a new connection, unless there are too many.
 func (p *process) hear(conn net.Conn, slots chan struct{}) {
 	select {
 	case slots <- struct{}{}:

@@ -7,15 +7,15 @@ import (
 	"github.com/trainerd/trainerd/internal/parallel"
 )
 
-// await calls f, and the log says what it waits for while that takes long.
+// await calls f, and logs what it waits for if that takes long.
 func (r *run) await(what string, f func()) {
 	defer logging.Waiting(r.log.Warn, what)()
 	defer r.saysWaiting(what)()
 	f()
 }
 
-// saysWaiting tells the observer, and those whose requests are not taken, what is waited for, until end is
-// called.
+// saysWaiting tells the observer, and the senders of requests that cannot be taken, what the run
+// waits for, until end is called.
 func (r *run) saysWaiting(what string) (end func()) {
 	before := r.inbox.waits.Swap(&what)
 	r.observer.Waits(what)
@@ -28,12 +28,12 @@ func (r *run) saysWaiting(what string) (end func()) {
 	}
 }
 
-// stallEvery is how often it is seen whether the loop still turns, which it does with each
-// look for checkpoints.
+// stallEvery is how often it is checked that the loop still turns, which it does at least with each
+// scan for checkpoints.
 const stallEvery = 10 * time.Second
 
-// sayStalls has the log say that the loop stands still, until end is called: a disk that
-// hangs holds it up. Neither reports nor signals are handled then.
+// sayStalls logs, until end is called, when the loop stands still, because a disk hangs: then
+// neither reports nor signals are handled.
 func (r *run) sayStalls() (end func()) {
 	seen, since := int64(-1), time.Now()
 	return parallel.AtEach(max(stallEvery, 2*r.lookEvery()), func() {

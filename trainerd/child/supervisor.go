@@ -45,7 +45,7 @@ type Supervisor struct {
 	// the same Logdir, and Node the number of this one, from 0. The one that has the
 	// lock on the logdir is the chief, the others are workers. Default: one node.
 	Nodes, Node int
-	// Steps is how far to train, for the program to know; 0 for no such number.
+	// Steps is how far to train, as the program is told; 0 for no such number.
 	Steps int64
 	// Patterns read lines in the program's own format, on both its outputs. They
 	// have named groups: "step", and the names of curves, with "__" for "/".
@@ -73,12 +73,11 @@ type Supervisor struct {
 	// SaveSignal makes the program write a checkpoint; 0 for none. Save sends it
 	// at any time, SaveEvery from the first report of a start on.
 	SaveSignal syscall.Signal
-	// SaveEvery is the time after which the program is asked to save, and with
-	// SaveSteps it is asked at each multiple of that many steps; 0 for never.
-	// Saves that it makes on its own count, too. SaveBudget limits both; its
-	// MaxRisk applies even without them. By the clock, it is not asked again before
-	// it has had as long for its steps as for the last save, nor while it has made
-	// no step since it was asked. All of it needs SaveSignal and Checkpoints.
+	// SaveEvery is the time after which the program is asked to save, and with SaveSteps it is asked
+	// at each multiple of that many steps; 0 for never. Saves that it makes on its own count, too.
+	// SaveBudget limits both; its MaxRisk applies even without them. After a timed request, the
+	// program is not asked again before it has had as much time for its steps as for the last save,
+	// nor before it has made a step since. All of it needs SaveSignal and Checkpoints.
 	SaveEvery  time.Duration
 	SaveSteps  int64
 	SaveBudget trainerd.SaveBudget
@@ -117,7 +116,7 @@ type Checkpoint = found.Checkpoint
 
 // Observer follows a run. It is called in the goroutine of Run, which waits for it.
 type Observer interface {
-	// Started is called before a start, and where the program has begun again within one; c is nil
+	// Started is called before a start, and when the program has begun again within one; c is nil
 	// without a checkpoint.
 	Started(attempt int, c *Checkpoint)
 	Reported(r *Report)
@@ -153,7 +152,7 @@ func (sv *Supervisor) Run(ctx context.Context) (Exit, error) {
 	}
 }
 
-// prompter returns what has the program save: nothing, where it cannot be asked.
+// prompter returns the prompter of a run, which never asks if the program has no signal for saves.
 func (sv *Supervisor) prompter() prompter {
 	if sv.SaveSignal == 0 || sv.Checkpoints == "" {
 		return prompter{}

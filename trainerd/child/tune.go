@@ -18,11 +18,11 @@ type Tuning struct {
 	HangAfter  time.Duration
 }
 
-// errCannotSave says that a program knows no signal to save by, or that nobody would see
-// what it saves.
+// errCannotSave says that a program has no signal for saves, or that its checkpoints are not
+// watched.
 var errCannotSave = errors.New("there is no way to have this program save")
 
-// saveable returns an error if there is no way to have the program save.
+// saveable returns an error if there is no way to make the program save.
 func (sv *Supervisor) saveable() error {
 	switch {
 	case sv.SaveSignal == 0:

@@ -2,13 +2,15 @@ package child
 
 import "context"
 
-// A program that was killed is started again at once, also where it has saved a moment ago. To make a large
-// checkpoint durable takes seconds, in which nothing would be trained. What the program needs to continue from
-// one is that it is intact, which a look shows before the start; that it is durable, and recorded, so that it
-// counts and others may go, is found out while the program runs, as of all that it saves.
+// A program that was killed is started again at once, even if it has saved a moment ago. Making a
+// large checkpoint durable takes seconds, in which nothing would be trained. To continue from a
+// checkpoint, the program only needs it to be intact, which is checked before the start. It is made
+// durable and recorded, so that it counts and older ones may be deleted, while the program runs,
+// like everything that it saves.
 
-// leaveUnsettled looks at what a program that has failed has saved and what is not verified yet, and reports
-// whether the next start may come before that is. Where the run may end, or something is to be mended, it is not.
+// leaveUnsettled examines what a failed program has saved and is not verified yet, and reports
+// whether the next start may come before the verification. It may not if the run may end, or
+// something has to be repaired first.
 func (r *run) leaveUnsettled(ctx context.Context, e *Exit) bool {
 	isEnd := e.Code == 0 || r.attempt.ending != nil
 	if isEnd || r.attempt.nan != nil || len(r.savers) > 0 || r.nodes != nil {
@@ -25,7 +27,7 @@ func (r *run) leaveUnsettled(ctx context.Context, e *Exit) bool {
 	return true
 }
 
-// settle waits until all that the program has saved is verified.
+// settle waits until everything that the program has saved is verified.
 func (r *run) settle() {
 	r.intact, r.unsettled = nil, false
 	r.await("the last checkpoints to be verified", func() { r.refresh(true) })

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// action does what a request asks of a job, and returns the answer.
+// action performs a request to a job, and returns the answer.
 type action func(ctx context.Context, job Job, r *http.Request) (any, error)
 
 // badRequest is a request that makes no sense.

@@ -95,7 +95,7 @@ func (e *UnreachableError) Error() string {
 		e.Logdir, e.Holder, e.Socket)
 }
 
-// ForeignError says that the daemon of a logdir is that of another user.
+// ForeignError says that the daemon of a logdir belongs to another user.
 type ForeignError struct {
 	Logdir string
 	Err    error
@@ -144,9 +144,9 @@ func (c *Client) Status(ctx context.Context) (*Status, error) {
 // errOther says that the socket of a logdir leads to the training in another one.
 var errOther = errors.New("the socket is that of a training in another logdir")
 
-// isOther reports whether a status is that of a training in another logdir: a copy of a logdir
-// may have a link to the original's socket. In a container, the same logdir may have another
-// path, but its lock names the process.
+// isOther reports whether a status comes from a training in another logdir: a copy of a logdir may
+// have a link to the original's socket. In a container, the same logdir may have another path, but
+// its lock names the process.
 func (c *Client) isOther(s *Status) bool {
 	own, err := os.Stat(c.logdir)
 	if err != nil {
@@ -225,8 +225,8 @@ func (c *Client) do(ctx context.Context, method, action string, args map[string]
 	return json.NewDecoder(io.LimitReader(w.Body, maxAnswer)).Decode(result)
 }
 
-// maxAnswer is the longest answer that is read, but for logs. A status with the longest tags
-// is shorter, though JSON may write each of their bytes as six.
+// maxAnswer is the longest answer that is read, except for logs. A status with the longest tags is
+// shorter, although JSON may write each of their bytes as six.
 const maxAnswer = 2 << 20
 
 // send sends a request and returns the answer, whose body is to be closed.
@@ -251,7 +251,7 @@ func (c *Client) send(ctx context.Context, method, action string, args map[strin
 	return w, err
 }
 
-// nobody returns what it means that nothing listens at the socket.
+// nobody returns the error that explains why nothing listens on the socket.
 func (c *Client) nobody(err error) error {
 	var locked *logdir.LockedError
 	if c.chief && errors.As(logdir.Check(c.logdir), &locked) {

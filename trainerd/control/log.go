@@ -60,8 +60,8 @@ func (l *logWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// from returns the lines from the given number on, the number of the line after
-// them, and what is closed when that has come.
+// from returns the lines from the given number on, the number of the line after them, and a channel
+// that is closed when that line has come.
 func (l *Log) from(number int64) (lines [][]byte, next int64, more <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -63,7 +63,7 @@ func newMetrics(m *Monitor) *metrics {
 	return x
 }
 
-// count registers what the run counts itself.
+// count registers the run's own counts.
 func (x *metrics) count(m *Monitor) {
 	counter := func(name, help string, value func(s trainerd.Stats) float64) {
 		x.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "trainerd", Name: name, Help: help},
@@ -92,8 +92,8 @@ func (x *metrics) saved(s trainerd.SavedCheckpoint) {
 	x.bytes.Add(float64(checkpointSize(s.Prefix)))
 }
 
-// checkpointSize returns the size of the files of a checkpoint, as far as they
-// are visible from this machine. That of another program may be a file or a folder.
+// checkpointSize returns the size of the files of a checkpoint, as far as they are
+// visible from this machine. Another program's checkpoint may be a file or a folder.
 func checkpointSize(prefix string) (total int64) {
 	filepath.WalkDir(prefix, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -118,10 +118,10 @@ type phaseMetric struct{ m *Monitor }
 
 var phaseDesc = prometheus.NewDesc("trainerd_phase", "1 for the phase that the training is in.", []string{"phase"}, nil)
 
-// Describe is that of a prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (p phaseMetric) Describe(ch chan<- *prometheus.Desc) { ch <- phaseDesc }
 
-// Collect is that of a prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (p phaseMetric) Collect(ch chan<- prometheus.Metric) {
 	now := p.m.Status().Phase
 	for _, phase := range phases {

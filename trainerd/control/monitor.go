@@ -213,7 +213,7 @@ func (m *Monitor) checkpointAge() time.Duration {
 	return time.Since(m.savedAt)
 }
 
-// moves notes progress. The caller holds mu.
+// moves records progress. The caller holds mu.
 func (m *Monitor) moves(now time.Time) {
 	m.progress++
 	m.lastProgress = now

@@ -10,8 +10,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
-// What a Monitor remembers at most of the curves: the newest points of so many, whose tags
-// have so many bytes together.
+// Limits of what a Monitor remembers: the newest points of so many curves, whose tags have so many
+// bytes together.
 const (
 	maxScalars  = 1000
 	maxTagBytes = 256 << 10
@@ -59,13 +59,13 @@ var (
 	scalarStepDesc = prometheus.NewDesc("trainerd_scalar_step", "Step of that value.", []string{"tag"}, nil)
 )
 
-// Describe is that of a prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (s scalarMetric) Describe(ch chan<- *prometheus.Desc) {
 	ch <- scalarDesc
 	ch <- scalarStepDesc
 }
 
-// Collect is that of a prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (s scalarMetric) Collect(ch chan<- prometheus.Metric) {
 	for tag, v := range s.m.newestScalars() {
 		ch <- prometheus.MustNewConstMetric(scalarDesc, prometheus.GaugeValue, float64(v.Value), tag)

@@ -147,8 +147,8 @@ func (s *Socket) Accept() (net.Conn, error) {
 // Addr returns the address by which clients find the socket.
 func (s *Socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
 
-// Keep reports whether the socket is where it was made: it may have been deleted or moved,
-// and another may be there. It makes the link to it again.
+// Keep reports whether the socket is still where it was made: it may have been deleted or moved,
+// and another may be in its place. It also makes the link to it again.
 func (s *Socket) Keep() bool {
 	if s.link != "" {
 		_ = os.Symlink(s.path, s.link) // fails if it is there, or there is no logdir
@@ -172,8 +172,8 @@ func (s *Socket) Close() error {
 	return s.UnixListener.Close()
 }
 
-// shorten returns a path of the same file that fits into an address, by the
-// descriptor of its folder where the system has such paths.
+// shorten returns a path of the same file that fits into an address, through the descriptor of its
+// folder if the system has such paths.
 func shorten(dir *os.File, path string) string {
 	if len(path) <= maxPath || runtime.GOOS != "linux" {
 		return path

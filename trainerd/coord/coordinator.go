@@ -118,11 +118,10 @@ func (c *Coordinator) finish(r *routine) {
 	close(r.done)
 }
 
-// RequestStop asks everything to stop. A nil cause, or one of CleanStop, is a
-// clean end. The first call decides whether the run failed; a later error is
-// kept after it. A goroutine that reports its cancellation after a stop, or the
-// end of the context that requested the stop, did what it was asked to do, and
-// counts as clean.
+// RequestStop asks everything to stop. A nil cause, or one of CleanStop, is a clean end. The first
+// call decides whether the run failed; a later error is kept after it. A goroutine that reports its
+// cancellation after a stop, or the end of the context that requested the stop, has only obeyed,
+// and counts as clean.
 func (c *Coordinator) RequestStop(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

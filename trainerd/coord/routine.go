@@ -110,8 +110,8 @@ func (e *StopError) Error() string {
 	return fmt.Sprintf("stopped with goroutines still running after %v: %s", e.Grace, strings.Join(names, ", "))
 }
 
-// stuckIn returns the innermost function of a stack that is not the standard
-// library's, for that is what the reader knows.
+// stuckIn returns the innermost function of a stack that is not in the standard library, because
+// that is the one the reader knows.
 func stuckIn(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for i := 1; i < len(lines); i += 2 { // a line for the function, one for its place

@@ -88,8 +88,8 @@ func modeName(less bool) string {
 	return "max"
 }
 
-// begin learns what earlier runs have kept. What they kept of steps that will be
-// made again is forgotten, for it comes again.
+// begin reads what earlier runs have kept. It forgets the steps that will be made again, because
+// they will be evaluated again.
 func (b *bestCheckpoints) begin(step int64) error {
 	if b == nil {
 		return nil
@@ -142,8 +142,8 @@ func (e *chosenError) Error() string {
 		e.file, e.was, e.is, e.dir)
 }
 
-// sweep removes what a killed run has left of an unfinished checkpoint. What cannot
-// be removed only takes room.
+// sweep removes what a killed run has left of an unfinished checkpoint. Files that cannot be
+// removed only take up space.
 func (b *bestCheckpoints) sweep() {
 	if notALink(b.dir) == nil {
 		_, _ = ckptdir.SweepTemps(b.dir, 0, &ckptfmt.FileOptions{FS: b.fsys})
@@ -212,9 +212,9 @@ type unwrittenError struct{ err error }
 func (e *unwrittenError) Error() string { return e.err.Error() }
 func (e *unwrittenError) Unwrap() error { return e.err }
 
-// publish makes files and record agree with what is kept: first the record, so
-// that it never names what is gone, then the checkpoints that it left out, unless somebody has
-// pinned them.
+// publish makes the record and the files agree with what is kept: first it writes the record, so
+// that it never names missing checkpoints, then it deletes the checkpoints that are no longer in
+// it, unless they are pinned.
 func (b *bestCheckpoints) publish() error {
 	b.kept = b.kept[:min(len(b.kept), b.keep)]
 	text, err := json.MarshalIndent(bestRecord{recordVersion, b.metric, b.mode(), b.kept}, "", "  ")

@@ -18,9 +18,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// Check reads everything that a job needs - config, data, model, logdir - and
-// writes to w what a run would do, without doing it. The error holds all that
-// is wrong, also with the data when the config is wrong too.
+// Check reads everything that a job needs - config, data, model, logdir - and writes to w what a
+// run would do, without doing it. The error holds everything that is wrong, including the data's
+// faults if the config has some too.
 func Check(ctx context.Context, name string, overrides []config.Override, w io.Writer) error {
 	return CheckWith(ctx, name, overrides, nil, w)
 }
@@ -74,8 +74,8 @@ func check(ctx context.Context, name string, overrides []config.Override, data *
 	return j.describeWarmStart(ctx, w, s)
 }
 
-// checkData returns what is wrong with the data and the graph of a config that
-// has problems, if their settings are not among these.
+// checkData returns what is wrong with the data and the graph of a config that has problems, if the
+// problems do not concern their settings.
 func checkData(ctx context.Context, c *config.Config) error {
 	switch {
 	case c == nil:
@@ -267,7 +267,7 @@ func describeHolder(dir string) string {
 	return ""
 }
 
-// whyNotUsed says what is wrong with a checkpoint that a run passes over.
+// whyNotUsed says what is wrong with a checkpoint that a run skips.
 func whyNotUsed(err error) string {
 	if errors.Is(err, ckptfmt.ErrVersion) {
 		return fmt.Sprintf("not readable by this release: %v; install a newer release of trainerd", err)

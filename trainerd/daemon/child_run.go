@@ -143,7 +143,7 @@ func (w *childWatch) Paused(on bool) {
 	}
 }
 
-// Waits shows what is waited for between two starts.
+// Waits shows what the run waits for between two starts.
 func (w *childWatch) Waits(what string) { w.monitor.Wait(what) }
 
 // Ended ends the display until the next start.
@@ -162,7 +162,7 @@ func (w *childWatch) end() {
 	}
 }
 
-// at says how far the program came, by its reports and by what it has saved.
+// at says how far the program has come, according to its reports and to what it has saved.
 func (w *childWatch) at() string {
 	step := max(w.step, w.saved.Step)
 	if step <= 0 {
@@ -171,8 +171,8 @@ func (w *childWatch) at() string {
 	return fmt.Sprintf(" at step %d", step)
 }
 
-// shortfall says that a program has ended before its last step, as far as its reports tell, ""
-// where it has not. It may have meant to, and a launcher may have hidden that it failed.
+// shortfall says that a program has ended before its last step according to its reports, or returns
+// "" if it has not. It may have done so on purpose, or a launcher may have hidden that it failed.
 func (w *childWatch) shortfall() string {
 	if !w.reported || w.steps <= 0 || max(w.step, w.saved.Step)+2*w.stride >= w.steps {
 		return ""
@@ -180,7 +180,7 @@ func (w *childWatch) shortfall() string {
 	return fmt.Sprintf("that is before train.steps, %d: right if it stops early on purpose; if it has failed, what started it has hidden its exit code\n", w.steps)
 }
 
-// silence says that there are no curves, "" where there are some.
+// silence says that there are no curves, or returns "" if there are some.
 func (w *childWatch) silence() string {
 	if w.reported || w.follows {
 		return ""
@@ -239,7 +239,7 @@ func (j *childJob) Save(ctx context.Context) (trainerd.SavedCheckpoint, error) {
 	return trainerd.SavedCheckpoint{Step: c.Step, Prefix: c.Path, Time: c.Saved, Took: time.Since(begun)}, refused(err)
 }
 
-// Pause stops the program where it is.
+// Pause suspends the program.
 func (j *childJob) Pause(ctx context.Context) error { return refused(j.sv.Pause(ctx)) }
 
 // Resume lets it continue.
@@ -333,10 +333,10 @@ type recipeLines struct{ *recipe.Reader }
 // Read reads a line.
 func (l recipeLines) Read(line string) *child.Report { return reportOf(l.Reader.Read(line)) }
 
-// Flush returns what is left over at the end.
+// Flush returns the remaining reports at the end.
 func (l recipeLines) Flush() *child.Report { return reportOf(l.Reader.Flush()) }
 
-// reportOf returns what a line of a recipe says as a report.
+// reportOf converts a recipe's point to a report.
 func reportOf(p *recipe.Point) *child.Report {
 	if p == nil {
 		return nil

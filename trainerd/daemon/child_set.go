@@ -11,8 +11,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/config"
 )
 
-// Set changes when the program is asked to save and how long it may hang, until the
-// process ends. What the program trains with is its own.
+// Set changes when the program is asked to save and how long it may hang, until the process ends.
+// The settings of its training belong to the program.
 func (j *childJob) Set(ctx context.Context, key, value string) (string, error) {
 	settings := j.config.Settings()
 	if !slices.ContainsFunc(settings, func(s config.Setting) bool { return s.Key == key }) {

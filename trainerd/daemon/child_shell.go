@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hidesEnd returns why the end of a command says nothing of that of the program in it, "" where
-// it does: a training that was killed would count as complete.
+// hidesEnd returns why the exit code of a command does not show how the program in it ended, so
+// that a killed training would count as complete, or "" if it does.
 func hidesEnd(command []string) string {
 	if len(command) == 0 {
 		return ""
@@ -33,8 +33,8 @@ func hidesEnd(command []string) string {
 	return ""
 }
 
-// operators reports whether a script of a shell has a pipe, and whether it ends with a command
-// in the background. Quoted characters do not count.
+// operators reports whether a shell script has a pipe, and whether it ends with a command in the
+// background. Quoted characters do not count.
 func operators(script string) (pipes, background bool) {
 	quote, before := rune(0), rune(0)
 	for i, c := range script {

@@ -2,8 +2,7 @@ package daemon
 
 import "time"
 
-// How many points a curve has at least, whatever the run takes, where the clock
-// says when they come.
+// The least number of points of a timed curve, however short the run is.
 const (
 	summaryPoints = 100
 	evalPoints    = 20

@@ -40,8 +40,8 @@ func (e *DataChangedError) Error() string {
 	return fmt.Sprintf("the data have changed since %s: %s; %s", filepath.Base(e.Checkpoint), e.Reason, e.Hint)
 }
 
-// newestSaved returns what the newest readable checkpoint of the logdir knows, nil if there is
-// none. What is damaged is left for the run to find and to report.
+// newestSaved returns what the newest readable checkpoint of the logdir knows, or nil if there is
+// none. Damaged ones are left for the run to find and report.
 func newestSaved(c *config.Config, names []string) *savedModel {
 	found, err := checkpoint.Find(c.Logdir, checkpoint.DefaultLatestFilename, c.Supervisor.CheckpointBasename)
 	if err != nil {
@@ -82,7 +82,7 @@ func readSaved(prefix string, names []string) *savedModel {
 	return s
 }
 
-// schema returns that of the data, nil if the checkpoint does not say it.
+// schema returns the schema of the data, or nil if the checkpoint does not have it.
 func (s *savedModel) schema() *dataset.Schema {
 	schema, _ := model.SchemaOf(s.meta)
 	return schema

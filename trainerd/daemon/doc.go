@@ -30,17 +30,15 @@
 //
 // # Exactness
 //
-// A batch is a function of the config and the step, and a checkpoint holds
-// everything else that a step depends on. A graph that reads its own input begins
-// again with each session; what the steps before a restart took from its queues
-// and readers is taken from them again, and skipped; that is exact unless random
-// ops, or several threads, fill its queues. So a job that was killed and started
-// again, however often, ends with the same bits as an uninterrupted one, and its
-// curves have each point once. Evaluations by the clock come to other steps each
-// time, but change nothing in the training. Summaries by steps are written at step 1, at
-// the multiples of save_summaries_steps and at the last step, wherever the job
-// was interrupted; a point's step is the number of steps done, its loss that
-// of the batch before the step's update.
+// A batch is a function of the config and the step, and a checkpoint holds everything else that a
+// step depends on. A checkpoint also holds the state of the input that a graph reads by itself. If
+// it lacks that, as on a server, the elements that the earlier steps took are taken again and
+// skipped, which is exact unless random ops or several threads fill the queues. So a job that was
+// killed and started again, however often, ends with the same bits as an uninterrupted one, and its
+// curves have each point once. Timed evaluations come at different steps each time, but change
+// nothing in the training. With save_summaries_steps, summaries are written at step 1, at its
+// multiples and at the last step, wherever the job was interrupted; a point's step is the number of
+// steps done, its loss that of the batch before the step's update.
 //
 // # Goroutines
 //

@@ -20,9 +20,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// earlyStopFile is the file of the logdir with the evaluations that early
-// stopping goes by, so that a training that is resumed stops where it would have
-// stopped without the interruption.
+// earlyStopFile is the file in the logdir with the evaluations that early stopping has counted, so
+// that a resumed training stops where it would have stopped without the interruption.
 const earlyStopFile = "early_stopping.json"
 
 // earlyStop ends a training whose evaluations no longer become better. A nil one
@@ -108,8 +107,8 @@ func (e *earlyStop) add(step int64, result *evaluation) {
 	}
 }
 
-// write has the disk keep what was counted. A file that was removed meanwhile, with its
-// logdir perhaps, is written again: the training would not end where it should.
+// write makes the counts durable. A file that was removed meanwhile, perhaps with its logdir, is
+// written again, because otherwise the training would not end where it should.
 func (e *earlyStop) write() error {
 	if e == nil {
 		return nil

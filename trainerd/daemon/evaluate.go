@@ -35,8 +35,8 @@ type evaluation struct {
 	values []float64
 }
 
-// value returns a metric as TensorBoard has it: equal evaluations may differ in the bits
-// beyond, by the order of the rows.
+// value returns a metric as TensorBoard shows it, a float32: equal evaluations may differ in
+// further bits, because of the order of the rows.
 func (e *evaluation) value(name string) (float64, bool) {
 	for i, n := range e.names {
 		if n == name {
@@ -78,7 +78,7 @@ func newEvaluator(j *job) *evaluator {
 	return &evaluator{job: j, best: newBestCheckpoints(j), early: newEarlyStop(j)}
 }
 
-// listeners are those of the saves.
+// listeners returns the listeners of saves.
 func (e *evaluator) listeners() []trainerd.CheckpointListener {
 	if e == nil || e.early == nil {
 		return nil
@@ -106,8 +106,8 @@ func (e *evaluator) openFile() error {
 	return nil
 }
 
-// disk makes folders in the logdir, but not the logdir: one that is deleted is made again
-// with its lock, and any other of its name is that of somebody else.
+// disk makes folders in the logdir, but not the logdir: a deleted one is made again with its lock,
+// and any other folder of that name belongs to somebody else.
 func (e *evaluator) disk() atomicfile.FS {
 	return atomicfile.WithoutMaking(e.job.fsys, e.job.config.Logdir)
 }

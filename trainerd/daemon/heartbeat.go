@@ -30,8 +30,8 @@ type heartbeat struct {
 // silence of ReportEvery, and at most this much later.
 const beatEvery = time.Second
 
-// between is the longest pause between two lines of a training that makes steps,
-// so short that it needs no heartbeat; 0 for as long as one likes.
+// between is the longest pause between two log lines of a training that makes steps such that it
+// needs no heartbeat; 0 for no limit.
 func (b *heartbeat) between() time.Duration {
 	if b == nil || !b.remote {
 		return 0
@@ -39,7 +39,7 @@ func (b *heartbeat) between() time.Duration {
 	return cluster.ReportEvery - cluster.ReportAfter
 }
 
-// wrap returns a handler that notes each line that h gets.
+// wrap returns a handler that records the time of each line that h gets.
 func (b *heartbeat) wrap(h slog.Handler) slog.Handler {
 	if b == nil {
 		return h
@@ -96,7 +96,7 @@ func (b *heartbeat) beat(log *slog.Logger) {
 	}
 }
 
-// setReason notes what the job waits for, "" for nothing any more.
+// setReason records what the job waits for; "" ends the wait.
 func (b *heartbeat) setReason(reason string) {
 	if b == nil {
 		return
@@ -109,7 +109,7 @@ func (b *heartbeat) setReason(reason string) {
 	b.reason = reason
 }
 
-// setStep notes a step: what was waited for is over.
+// setStep records a step, which ends any wait.
 func (b *heartbeat) setStep(step int64) {
 	if b == nil {
 		return

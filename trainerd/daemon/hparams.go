@@ -27,8 +27,7 @@ func (t *training) beginHParams(ctx context.Context) error {
 	return t.sv.SummaryComputed(ctx, &tfpb.Summary{Value: []*tfpb.Summary_Value{v}}, step)
 }
 
-// endHParams writes that the run is complete. What is stopped may be resumed, and
-// so has not ended.
+// endHParams writes that the run is complete. A stopped run may be resumed, so it has not ended.
 func (t *training) endHParams(ctx context.Context) error {
 	if t.sv.Writer() == nil {
 		return nil

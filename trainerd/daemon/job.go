@@ -13,7 +13,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
-// job is a config with what it trains and its input.
+// job is a config with its program and input.
 type job struct {
 	config  *config.Config
 	program *program.Program
@@ -68,7 +68,7 @@ func newJobWith(ctx context.Context, c *config.Config, data *dataset.Dataset) (*
 	return j, nil
 }
 
-// imageSize returns that of the data, nil for data that are not images.
+// imageSize returns the image size of the data, or nil for data that are not images.
 func (j *job) imageSize() []int {
 	if j.data == nil {
 		return nil

@@ -29,9 +29,9 @@ func (j *job) keepConfig() {
 	}
 }
 
-// keepAgain writes what a run keeps in its logdir besides checkpoints and events, if it
-// was deleted: at once, because workers that have no session yet wait for the run's ID,
-// and the next save may wait for them.
+// keepAgain writes the files that a run keeps in its logdir besides checkpoints and events, if they
+// were deleted: at once, because workers that have no session yet wait for the run's ID, and the
+// next save may wait for them.
 func (j *job) keepAgain() {
 	if _, err := os.Stat(filepath.Join(j.config.Logdir, keptConfig)); errors.Is(err, fs.ErrNotExist) {
 		j.keepConfig()
@@ -41,8 +41,8 @@ func (j *job) keepAgain() {
 	}
 }
 
-// programConfig returns the config of a program's job as its logdir keeps it, nil where
-// it cannot be written down. The environment stays out: people put their keys there.
+// programConfig returns the config of a program's job as its logdir keeps it, or nil if it cannot
+// be encoded. It leaves out the environment, because people put secrets there.
 func programConfig(c *config.Config, log *slog.Logger) []byte {
 	kept := *c
 	kept.Child.Env = nil

@@ -16,8 +16,8 @@ import (
 // returns, in JSON.
 const weightKeysCollection = "trainerd_weight_keys"
 
-// KeyChangedError says that a job cannot resume because a key of its config that says
-// what the weights mean has another value.
+// KeyChangedError says that a job cannot resume because a key of its config that defines what the
+// weights mean has another value.
 type KeyChangedError struct {
 	Checkpoint string
 	Key        string
@@ -29,8 +29,8 @@ func (e *KeyChangedError) Error() string {
 		e.Key, e.Was, filepath.Base(e.Checkpoint), e.Is)
 }
 
-// fixWeightKeys writes what says what the weights mean into the MetaGraph of the checkpoints to
-// come, after a comparison with what the newest checkpoint was trained with.
+// fixWeightKeys writes the keys that define what the weights mean into the MetaGraph of future
+// checkpoints, after comparing them with those of the newest checkpoint.
 func fixWeightKeys(c *config.Config, p *program.Program, image []int) error {
 	is := c.WeightKeys(image)
 	if len(is) == 0 {

@@ -37,8 +37,9 @@ func (t *training) awaitSaved(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// lastSaved reports whether a checkpoint has the last step, or no checkpoint can be seen. One that
-// is named by an earlier step may have it: others trained on while that was being read.
+// lastSaved reports whether a checkpoint has the last step, or no checkpoint can be seen. A
+// checkpoint named after an earlier step may have it, because others continued to train while the
+// step was being read.
 func (t *training) lastSaved() bool {
 	prefix, err := ckptdir.LatestCheckpoint(t.job.config.Logdir, nil)
 	return err != nil || ckptdir.StepOf(prefix) >= t.job.steps || t.job.program.SavedStep(prefix) >= t.job.steps

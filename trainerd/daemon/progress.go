@@ -161,7 +161,7 @@ func (p *logProgress) line(now time.Time) {
 
 func (p *logProgress) saved(int64) {} // the Supervisor logs it
 
-// end logs where a training has ended before its last step.
+// end logs the step of a training that has ended before its last step.
 func (p *logProgress) end() {
 	if p.pending {
 		p.line(time.Now())
@@ -186,8 +186,7 @@ func number(v float64) any {
 // barInterval is the time between two pictures of a bar.
 const barInterval = 100 * time.Millisecond
 
-// Columns of a terminal: those that the bar takes without the text after it,
-// and those of the curve of the loss.
+// Terminal columns: of the bar without the text after it, and of the loss curve.
 const (
 	barWidth   = 32
 	curveWidth = 12
@@ -335,8 +334,8 @@ func (p *barProgress) fields() []string {
 	return append(all, p.tested...)
 }
 
-// advance draws the bar at a step. By itself it draws only another percentage,
-// which in a long training may take hours. The caller holds mu.
+// advance draws the bar at a step. The bar alone redraws only when the percentage changes, which in
+// a long training may take hours. The caller holds mu.
 func (p *barProgress) advance(step int64) {
 	p.bar.Set64(step)
 	if p.frame.Len() == 0 {
@@ -361,8 +360,8 @@ func (p *barProgress) fit(fields []string) string {
 	return text.String()
 }
 
-// flush brings what the bar has drawn to the screen in one piece. A screen that
-// is gone is not a reason to stop training. The caller holds mu.
+// flush brings what the bar has drawn to the screen in one piece. A screen that is gone is no
+// reason to stop the training. The caller holds mu.
 func (p *barProgress) flush() {
 	p.out.Write(p.frame.Bytes())
 	p.frame.Reset()

@@ -48,7 +48,8 @@ func checkVersion(file string, version int) error {
 }
 
 // checkManifests returns an error if a newer trainerd has saved one of the checkpoints that this
-// one would continue from and rotate: what is in its manifest, such as metrics, would not count.
+// one would continue from and rotate: the contents of its manifest, such as metrics, would be
+// ignored.
 func checkManifests(c *config.Config) error {
 	if c.Logdir == "" {
 		return nil

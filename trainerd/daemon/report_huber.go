@@ -9,8 +9,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
-// reportHuber prints the loss of a model that learns by huber_loss, next to that of always
-// answering the median: squared errors may be those of a few labels far from all others.
+// reportHuber prints the loss of a model that learns by huber_loss, next to the loss of always
+// answering the median: squared errors may come mostly from a few labels far from all others.
 func (j *job) reportHuber(e *evaluation, o RunOptions) {
 	loss, ok := e.value("loss")
 	if !ok || j.config.Model.Loss != "huber_loss" {

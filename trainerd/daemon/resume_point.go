@@ -9,7 +9,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// resumePoint is where a job is according to its logdir.
+// resumePoint is the state of a job according to its logdir.
 type resumePoint struct {
 	step     int64
 	prefix   string // of the checkpoint that a run would continue from, "" for none
@@ -18,7 +18,7 @@ type resumePoint struct {
 	complete bool
 }
 
-// probe finds out where the job is, as a run would, but changes nothing in the
+// probe finds the point at which the job would resume, as a run does, but changes nothing in the
 // logdir, nor on a server: the model is put into this process.
 func (j *job) probe(ctx context.Context) (*resumePoint, error) {
 	manager := &trainerd.SessionManager{
@@ -42,9 +42,9 @@ func (j *job) probe(ctx context.Context) (*resumePoint, error) {
 	return &resumePoint{step: step, prefix: prepared.Restored, damaged: prepared.Damaged, sess: sess, complete: j.steps > 0 && step >= j.steps || j.endedEarly(step)}, nil
 }
 
-// completed returns where a job is that has nothing left to do, nil for any other.
-// It reads no more than one number unless the job looks complete. What is wrong with
-// a checkpoint is left for the run to find, to report, and to move aside.
+// completed returns the resume point of a job that has nothing left to do, or nil for any other. It
+// reads only one number unless the job looks complete. A faulty checkpoint is left for the run to
+// find, report and move aside.
 func (j *job) completed(ctx context.Context) *resumePoint {
 	if j.steps == 0 {
 		return nil // only the input knows

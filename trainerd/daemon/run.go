@@ -38,10 +38,11 @@ type RunOptions struct {
 	// Monitor receives the run's progress and its control handlers. May be
 	// nil.
 	Monitor *control.Monitor
-	// Serve, if not nil, is called once the job is known to have something left
-	// to do, and what it returns when the run has ended.
+	// Serve, if not nil, is called once it is known that the job has something left to do; the
+	// function that it returns is called when the run has ended.
 	Serve func(log *slog.Logger) (end func())
-	// FS is what the run writes its logdir through; nil for the operating system's.
+	// FS is the file system through which the run writes its logdir; nil for the operating
+	// system's.
 	FS ckptfmt.FS
 	// System is what the program of a job runs on; nil for the operating system.
 	System system.System
@@ -128,7 +129,7 @@ func run(ctx context.Context, c *config.Config, o RunOptions) error {
 	return nil
 }
 
-// lookForEnd returns where a job is that has nothing left to do, nil for any other.
+// lookForEnd returns the resume point of a job that has nothing left to do, or nil for any other.
 func (o RunOptions) lookForEnd(ctx context.Context, j *job) *resumePoint {
 	defer logging.Waiting(o.firstLog().Warn, "the checkpoints in the logdir")()
 	return j.completed(ctx)
@@ -187,7 +188,7 @@ func (o RunOptions) reporting() (*slog.Logger, progress) {
 		return log, &logProgress{log: log, longest: o.beat.between()}
 	}
 	bar := newBarProgress(o.Stderr)
-	// The bar shows what is normal; only the rest needs a line.
+	// The bar shows the normal progress; only the rest needs a line.
 	return o.log(slog.NewTextHandler(bar, &slog.HandlerOptions{Level: slog.LevelWarn})), bar
 }
 

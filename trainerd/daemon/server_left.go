@@ -10,9 +10,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// explainServer says what to do about what TensorFlow's servers answer where the model there, or
-// the checkpoint that they restore, is another than that of the job. They keep variables by their
-// names when a session ends, so those of another model that was trained there meet this one.
+// explainServer adds what to do to the errors of TensorFlow's servers if the model there, or the
+// checkpoint that they restore, is not the job's. Servers keep variables by name when a session
+// ends, so the variables of another model that was trained there collide with this one.
 func explainServer(c *config.Config, err error) error {
 	e, ok := errors.AsType[*session.OpError](err)
 	switch {

@@ -16,9 +16,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/target"
 )
 
-// sessions makes the sessions in which a job's program lives. It is the one
-// place that knows what masters there are; what it returns is used through
-// [session.Session] alone.
+// sessions makes the sessions in which a job's program lives. It is the only place that knows the
+// kinds of masters; its results are used only as [session.Session].
 type sessions struct {
 	config         *config.Config
 	program        *program.Program

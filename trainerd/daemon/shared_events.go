@@ -8,9 +8,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/daemon/program"
 )
 
-// sharedEvents says that the graph's summary writers write into the logdir, where the run has
-// an events file of its own: of two that grow in one folder, TensorBoard follows one. It is
-// "" where they do not.
+// sharedEvents says that the graph's summary writers write into the logdir, where the run has its
+// own events file: TensorBoard follows only one growing file per folder. It returns "" if they do
+// not.
 func sharedEvents(p *program.Program, c *config.Config) string {
 	for _, dir := range p.EventFolders() {
 		if isSameFolder(dir, c.Logdir) {

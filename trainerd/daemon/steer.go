@@ -73,7 +73,7 @@ func (s *steering) betweenSteps(ctx context.Context, f func(ctx context.Context)
 	}
 }
 
-// waitsFor says for whom or what a step waits, perhaps for long, "" for nobody.
+// waitsFor says for whom or what a step waits, perhaps for long; "" for nobody.
 func (s *steering) waitsFor() string {
 	if s.t.watch == nil {
 		return ""
@@ -101,7 +101,7 @@ func (s *steering) hasEnded() bool {
 	}
 }
 
-// serve does what was asked for, and waits while the training is paused.
+// serve fulfils requests, and waits while the training is paused.
 func (s *steering) serve(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -192,8 +192,8 @@ func (s *steering) Note(ctx context.Context, text string) error {
 	return err
 }
 
-// Set changes a setting until the process ends, but for a learning rate in a
-// variable, which is saved with the checkpoints.
+// Set changes a setting until the process ends, except a learning rate in a variable, which is
+// saved with the checkpoints.
 func (s *steering) Set(ctx context.Context, key, value string) (text string, err error) {
 	err = s.betweenSteps(ctx, func(ctx context.Context) error {
 		text, err = s.set(ctx, key, value)
@@ -263,8 +263,8 @@ func settingNames(all []config.Setting) string {
 	return strings.Join(names, ", ")
 }
 
-// setRate changes the learning rate: permanently where it is in a variable of that
-// name, else by feeding what the optimizers take for it, until the process ends.
+// setRate changes the learning rate: permanently if it is in a variable of that name, otherwise by
+// feeding the tensor that the optimizers use for it, until the process ends.
 func (s *steering) setRate(ctx context.Context, v float64) (string, error) {
 	if store, ok := s.sess.(session.VariableStore); ok {
 		all, err := store.Variables(ctx)

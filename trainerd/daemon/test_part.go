@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/dataset"
 )
 
-// otherRows says what to do where a run has no rows to test its model with.
+// otherRows says what to do if a run has no rows to test its model with.
 const otherRows = "name a file with rows that have not trained"
 
 // TestPart loads the data of the newest run in a logdir, whose test part has not trained

@@ -106,8 +106,7 @@ func (t *tester) observe(ctx context.Context, sess session.Session, fetches []st
 // embedded is a session of this process.
 type embedded interface{ Observer() *runtime.Session }
 
-// onServers is a session on servers. Its observer is nil where there is nothing
-// that an evaluation would change.
+// onServers is a session on servers. Its observer is nil if an evaluation would change nothing.
 type onServers interface {
 	Observe(ctx context.Context, fetches []string, step int64) (session.Session, error)
 }

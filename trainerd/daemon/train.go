@@ -130,15 +130,15 @@ func (t *training) currentStep(ctx context.Context, sess session.Session) (int64
 	return t.job.task.CurrentStep(ctx, sess)
 }
 
-// stats returns the counts of the Supervisor, with those of evaluations.
+// stats returns the counts of the Supervisor, including those of evaluations.
 func (t *training) stats() trainerd.Stats {
 	s := t.sv.Stats()
 	s.EventsDropped += t.eval.droppedEvents()
 	return s
 }
 
-// origin returns what the model of the session was taken from: a checkpoint, or
-// the servers that have kept it, or "" for nothing.
+// origin returns where the model of the session comes from: a checkpoint, or the servers that have
+// kept it, or "" for nowhere.
 func (t *training) origin() string {
 	p := t.sv.Prepared()
 	switch {
@@ -158,7 +158,7 @@ func (t *training) prepare(ctx context.Context, sess session.Session, step int64
 	return t.job.task.Publish(ctx, sess, t.replicas, step, t.adopted())
 }
 
-// adopted reports whether the model is that of an earlier process.
+// adopted reports whether the model comes from an earlier process.
 func (t *training) adopted() bool {
 	p := t.sv.Prepared()
 	return p != nil && p.Adopted
@@ -190,9 +190,9 @@ func (t *training) train(ctx context.Context, sess session.Session) error {
 	return err
 }
 
-// catchUp takes from the input of the graph what the steps before a restart
-// took, so that a resumed training continues with what would have come. It is
-// for checkpoints that do not have the state of the input itself.
+// catchUp takes the elements that the steps before a restart took from the input of the graph
+// again, so that a resumed training continues with the next ones. It is for checkpoints that lack
+// the state of the input.
 func (t *training) catchUp(ctx context.Context, sess session.Session) error {
 	if len(t.job.program.TakeInput) == 0 || t.job.config.Cluster.Workers > 1 || inputRestored(sess) {
 		return nil // which of several workers took what is not known
@@ -209,10 +209,10 @@ func (t *training) catchUp(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// runStep trains on one batch, and writes what is due after it. No checkpoint
-// comes between a step and its evaluation, which is to be entered there, or its summaries: a
-// run that continues from it does not make them again. But while others are waited for, there
-// may be one: it waits for the summaries itself.
+// runStep trains on one batch, and writes what is due after it. No checkpoint comes between a step
+// and its evaluation, which has to be recorded in it, or its summaries, because a run that resumes
+// from it does not make them again. But while the step waits for other workers there may be one,
+// which itself waits for the summaries.
 func (t *training) runStep(ctx context.Context, sess session.Session) error {
 	before, measure := t.step, t.stepAndMeasure
 	if t.replicas == nil && (t.eval.isDue(t.step+1) || t.summarizes(t.step+1)) {
@@ -286,8 +286,8 @@ func (t *training) compute(ctx context.Context, sess session.Session, fetches []
 	return out, t.advance(ctx, sess)
 }
 
-// fetches returns what the next step is asked for: the loss, if there is one,
-// what is to be shown, and when they are due the summaries.
+// fetches returns what the next step fetches: the loss, if there is one, the values to show, and
+// the summaries when they are due.
 func (t *training) fetches() (names []string, summarize bool) {
 	if t.job.program.Loss != "" {
 		names = append(names, t.job.program.Loss)
@@ -357,7 +357,7 @@ func (t *training) advance(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// readLoss reads the loss, and passes on what is to be shown.
+// readLoss reads the loss, and passes on the values to show.
 func (t *training) readLoss(out []*ckptfmt.Tensor) (loss float64, err error) {
 	loss = math.NaN() // for none
 	if out == nil {
@@ -411,7 +411,7 @@ func (t *training) summaryDue(step int64) bool {
 	return short || !time.Now().Before(t.nextSummary)
 }
 
-// noteSummary notes that a step was made about which summaryDue was asked.
+// noteSummary records that the step was made about which summaryDue was asked.
 func (t *training) noteSummary(step int64, written bool) {
 	t.summaryStep = step
 	if written {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writable makes a file without a name in a folder, which changes nothing there.
-// Where the file system has no such files it makes a folder and removes it again:
-// asked for rights alone, some, as /proc and shares, say yes and refuse later.
+// writable makes an unnamed file in a folder, which changes nothing there. If the file system does
+// not support that, it makes a folder and removes it again: some file systems, such as /proc and
+// network shares, grant the permission but refuse later.
 func writable(dir string) error {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err == nil {

@@ -73,6 +73,10 @@ func (f Format) isArrays() bool { return f == FormatIDX || f == FormatNumPy }
 
 // openArrays reads a file of examples and one of labels.
 func openArrays(ctx context.Context, name, labelName string, o Options) (*source, error) {
+	name, err := examplesOf(name)
+	if err != nil {
+		return nil, err
+	}
 	x, err := readArray(ctx, name, o.MemoryLimit)
 	if err != nil {
 		return nil, err
@@ -133,8 +137,7 @@ func labelsBeside(name string) (string, error) {
 		if !ok {
 			continue
 		}
-		path := filepath.Join(dir, labels)
-		if _, err := os.Stat(path); err == nil {
+		if path := filepath.Join(dir, labels); isFile(path) {
 			return path, nil
 		}
 	}
@@ -159,7 +162,35 @@ func replaceWord(name, word, other string) (string, bool) {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
+// readArray reads a file with an array, or an array of an archive.
 func readArray(ctx context.Context, name string, limit int64) (*array, error) {
+	read := readFile
+	archive, member, ok := archiveOf(name)
+	if ok {
+		read = func(ctx context.Context, _ string, limit int64) (*array, error) {
+			return readMember(ctx, archive, member, limit)
+		}
+	}
+	a, err := read(ctx, name, limit)
+	var e *Error
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &e):
+		if e.File == "" {
+			e.File = name
+		}
+		return nil, e
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, &Error{File: name, Reason: "ends too early", Hint: "it is cut short; get it again"}
+	case err != nil:
+		return nil, &Error{File: name, Reason: "cannot be read to the end", Err: unwrapPath(err), Hint: "it may be damaged; get it again"}
+	}
+	return a, nil
+}
+
+// readFile reads a file with an array.
+func readFile(ctx context.Context, name string, limit int64) (*array, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, openError(name, err)
@@ -169,20 +200,7 @@ func readArray(ctx context.Context, name string, limit int64) (*array, error) {
 	if err != nil {
 		return nil, &Error{File: name, Reason: "is compressed, but cannot be decompressed", Err: unwrapPath(err), Hint: "the file is damaged; get it again"}
 	}
-	a, err := parseArray(f, bufio.NewReader(untilDone{ctx, r}), limit)
-	var e *Error
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &e):
-		e.File = name
-		return nil, e
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, &Error{File: name, Reason: "ends too early", Hint: "it is cut short; get it again"}
-	case err != nil:
-		return nil, &Error{File: name, Reason: "cannot be read to the end", Err: unwrapPath(err), Hint: "it may be damaged; get it again"}
-	}
-	return a, nil
+	return parseArray(f, bufio.NewReader(untilDone{ctx, r}), limit)
 }
 
 // parseArray reads an array from r, which gives what file has, decompressed.

@@ -120,7 +120,8 @@ func TestColumnErrors(t *testing.T) {
 }
 
 func TestDateLayout(t *testing.T) {
-	for form, want := range map[string]string{"%Y-%m-%d": "2006-1-2", "%d. %B %y": "2. January 06", "iso": "", "unix": secondsLayout, digitDate: digitLayout, "%F %T%z": "2006-1-2 15:4:5-0700", "%-d/%-m": "2/1"} {
+	for form, want := range map[string]string{"%Y-%m-%d": "2006-1-2", "%d. %B %y": "2. January 06", "iso": "", "unix": secondsLayout, "%Y%m%d": digitDates[8].feature.Layout, "%Y%m": digitDates[6].feature.Layout, "%Y%m%d%H%M": digitDates[12].feature.Layout,
+		"%Y%m%d%H%M%S": digitDates[14].feature.Layout, "quarter": quarterLayout, "%F %T%z": "2006-1-2 15:4:5-0700", "%-d/%-m": "2/1"} {
 		if got, err := DateLayout(form); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", form, got, err, want)
 		}

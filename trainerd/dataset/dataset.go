@@ -29,7 +29,8 @@ const (
 	// compressed with gzip.
 	FormatIDX Format = "idx"
 	// FormatNumPy is a file of an array of NumPy, with an example in each row, and one of
-	// labels.
+	// labels. Arrays of an .npz are named as if it were their folder, mnist.npz/x_train; its
+	// own name means the array with the examples.
 	FormatNumPy Format = "npy"
 	// FormatImages is a folder with a folder of images for each class, or of images whose
 	// labels a table has. The classes are numbered in the order of their names.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
 // ISODate is the name of the date layout of ISO 8601 and RFC 3339: 2026-01-31,
@@ -23,8 +21,9 @@ var dateWords = map[string]string{
 	"%F": "2006-1-2", "%T": "15:4:5", "%D": "1/2/06", "%-m": "1", "%-d": "2", "%-H": "15", "%-M": "4", "%-S": "5",
 }
 
-// Duration is the name of the layout of durations as hours, minutes and optional
-// seconds: 01:30, or 125:02:03.5. Their values are in days, like those of dates.
+// Duration is the name of the layout of lengths of time: hours, minutes and optional seconds, as
+// in 01:30 or 125:02:03.5, also after days, as in 2 days 01:30:00; or numbers with units, as in
+// 1h 30m or PT1H30M. Their values are in days, like those of dates.
 const Duration = "duration"
 
 // UnixSeconds and UnixMillis are the names of the layouts of times that are the seconds, or
@@ -34,31 +33,25 @@ const (
 	UnixMillis  = "unix_ms"
 )
 
+// Quarter and Week are the names of the layouts of the quarters of a year, as in 2026Q1, 2026-Q1 and
+// Q1 2026, and of the weeks of ISO 8601, as in 2026-W05. Each is its first day.
+const (
+	Quarter = "quarter"
+	Week    = "week"
+)
+
 // The layouts of these; no layout of package time is like them.
 const (
 	durationLayout = "h:m:s"
 	secondsLayout  = "unix s"
 	millisLayout   = "unix ms"
+	quarterLayout  = "yQq"
+	weekLayout     = "y-Www"
 )
 
 // namedLayouts are the layouts that no directives describe.
-var namedLayouts = map[string]string{ISODate: "", Duration: durationLayout, UnixSeconds: secondsLayout, UnixMillis: millisLayout}
-
-var durationForm = lazyregexp.New(`^(-?)([0-9]{1,6}):([0-5]?[0-9])(?::([0-5]?[0-9](?:\.[0-9]{1,9})?))?$`)
-
-// parseDuration returns the time that is a length of time after 1970 began.
-func parseDuration(field string) (time.Time, error) {
-	m := durationForm().FindStringSubmatch(field)
-	if m == nil {
-		return time.Time{}, errors.New("no hours and minutes")
-	}
-	text := m[1] + m[2] + "h" + m[3] + "m"
-	if m[4] != "" {
-		text += m[4] + "s"
-	}
-	d, err := time.ParseDuration(text)
-	return time.Unix(0, 0).Add(d), err
-}
+var namedLayouts = map[string]string{ISODate: "", Duration: durationLayout, UnixSeconds: secondsLayout, UnixMillis: millisLayout,
+	Quarter: quarterLayout, Week: weekLayout}
 
 // parseUnix returns the time that is a number of units after 1970 began.
 func parseUnix(field string, unit time.Duration) (time.Time, error) {
@@ -83,7 +76,7 @@ func unixForm(n float64) (form dateForm, ok bool) {
 }
 
 // DateLayout returns the layout, as in package time, for one of strftime, for
-// [ISODate], [Duration], [UnixSeconds] or [UnixMillis].
+// [ISODate], [Duration], [UnixSeconds], [UnixMillis], [Quarter] or [Week].
 func DateLayout(format string) (layout string, err error) {
 	if layout, ok := namedLayouts[format]; ok {
 		return layout, nil
@@ -121,7 +114,7 @@ func dateForms() []string {
 	days := []string{
 		"%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%m-%d-%Y", "%d-%m-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y",
 		"%b %d %Y", "%b %d, %Y", "%B %d, %Y", "%B %d %Y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y",
-		"%d%b%Y", "%d%b%y", "%d/%b/%Y", "%d. %B %Y", "%a, %d %b %Y", "%a %d %b %Y", "%a, %b %d, %Y", "%A, %B %d, %Y", "%A, %d %B %Y",
+		"%d%b%Y", "%d%b%y", "%d/%b/%Y", "%d. %B %Y", "%d. %b %Y", "%Y年%m月%d日", "%a, %d %b %Y", "%a %d %b %Y", "%a, %b %d, %Y", "%A, %B %d, %Y", "%A, %d %B %Y",
 	}
 	all := []string{ISODate}
 	for _, d := range days {
@@ -129,23 +122,26 @@ func dateForms() []string {
 			all = append(all, d+t)
 		}
 	}
-	return append(all, "%Y-%m-%d %H:%M:%S%z", "%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y", "%d/%b/%Y:%H:%M:%S %z", "%d%b%Y:%H:%M:%S",
-		"%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y", Duration, "%I:%M %p", "%I:%M:%S %p", "%I:%M%p")
+	return append(all, "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%dT%H:%M:%S%z", "%Y%m%dT%H%M%S", "%Y%m%dT%H%M%S%z", "%Y:%m:%d %H:%M:%S", "%Y-%m-%d %H", "%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y", "%d/%b/%Y:%H:%M:%S %z", "%d%b%Y:%H:%M:%S",
+		"%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%m/%Y", "%m-%Y", "%m.%Y", "%b-%Y", "%B-%Y", "%b-%y", Quarter, Week,
+		Duration, "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I %p")
 }
 
-// digitDate is the form of dates that are numbers, and digitLayout what package time has
-// for it.
-const (
-	digitDate   = "%Y%m%d"
-	digitLayout = "200612"
-)
+// digitDates are the forms of dates that are whole numbers of so many digits.
+var digitDates = map[int]dateForm{
+	6:  {"%Y%m", Feature{Kind: KindDate, Layout: "20061"}},
+	8:  {"%Y%m%d", Feature{Kind: KindDate, Layout: "200612"}},
+	12: {"%Y%m%d%H%M", Feature{Kind: KindDate, Layout: "200612154"}},
+	14: {"%Y%m%d%H%M%S", Feature{Kind: KindDate, Layout: "2006121545"}},
+}
 
-// isDigitDate reports whether a whole number is a date of our time.
-func isDigitDate(field string) bool {
+// digitForm returns the form of a whole number that is a date of our time; false for another
+// number.
+func digitForm(field string) (form dateForm, ok bool) {
 	const first, last = 1800, 2199
-	if len(field) != 8 {
-		return false
+	if form, ok = digitDates[len(field)]; !ok {
+		return form, false
 	}
-	at, err := time.Parse("20060102", field)
-	return err == nil && at.Year() >= first && at.Year() <= last
+	at, err := time.Parse("20060102150405"[:len(field)], field)
+	return form, err == nil && at.Year() >= first && at.Year() <= last
 }

@@ -41,15 +41,13 @@
 // size. All batches are therefore full, each example is used equally often, and
 // a batch may hold the end of one epoch and the beginning of the next.
 //
-// The permutation of an epoch is a Fisher-Yates shuffle, from the last place to
-// the first, of 0..n-1. The place to swap with comes from ChaCha8 (math/rand/v2)
-// as the high 64 bits of the 128-bit product of its next output and the number of
-// places left. Its 32-byte key is the seed, then the number of the epoch, both
-// as 64-bit little-endian integers, then the 16 bytes "trainerd/dataset". The
-// split uses the same shuffle over all examples, keyed with the epoch number
-// 2^64-1: the first ones train, the others test. With Options.Group, the groups
-// whose rows come last in that order test, as long as each brings the test part
-// nearer to its size.
+// The permutation of an epoch is a Fisher-Yates shuffle of 0..n-1, from the last place to the
+// first. The place to swap with is the high 64 bits of the 128-bit product of ChaCha8's
+// (math/rand/v2) next output and the number of places left. Its 32-byte key is the seed, then the
+// number of the epoch, both as 64-bit little-endian integers, then the 16 bytes "trainerd/dataset".
+// The split uses the same shuffle over all examples, keyed with the epoch number 2^64-1: the first
+// ones train, the others test. With Options.Group, the groups whose rows come last in that order
+// test, as long as each brings the test part closer to its size.
 //
 // # Streams
 //

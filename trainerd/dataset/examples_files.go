@@ -86,16 +86,20 @@ func (o Options) labelValue(label int64) float64 {
 
 // openArrays reads a file of examples, and one of labels if there is one.
 func (e *Examples) openArrays(ctx context.Context) error {
-	x, err := readArray(ctx, e.name, DefaultMemoryLimit)
+	name, err := examplesOf(e.name)
 	if err != nil {
 		return err
 	}
-	s, err := x.source(e.name)
+	x, err := readArray(ctx, name, DefaultMemoryLimit)
+	if err != nil {
+		return err
+	}
+	s, err := x.source(name)
 	if err != nil {
 		return err
 	}
 	o := Options{Numbers: e.schema.Label.Kind != KindCategory, Classes: e.schema.Classes}
-	l, err := e.arrayLabels(ctx, o, x.shape[0])
+	l, err := e.arrayLabels(ctx, name, o, x.shape[0])
 	if err != nil {
 		return err
 	}
@@ -119,17 +123,15 @@ func (e *Examples) openArrays(ctx context.Context) error {
 }
 
 // arrayLabels returns the labels of arrays, nil if they have none.
-func (e *Examples) arrayLabels(ctx context.Context, o Options, rows int) (labels, error) {
+func (e *Examples) arrayLabels(ctx context.Context, examples string, o Options, rows int) (labels, error) {
 	name := e.opts.Labels
 	if name == "" {
-		derived, err := labelsBeside(e.name)
-		if err == nil {
-			_, err = os.Stat(derived)
+		derived, err := labelsBeside(examples)
+		there := err == nil && isFile(derived)
+		if !there && e.opts.NeedLabel {
+			return nil, &Error{File: examples, Reason: "its labels are not there", Err: err, Hint: "name their file with --labels"}
 		}
-		if err != nil && e.opts.NeedLabel {
-			return nil, &Error{File: e.name, Reason: "its labels are not there", Err: err, Hint: "name their file with --labels"}
-		}
-		if err != nil {
+		if !there {
 			return nil, nil
 		}
 		name = derived

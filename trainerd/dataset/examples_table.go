@@ -144,8 +144,12 @@ func (t *tableExamples) byName(names []string) error {
 		t.columns = append(t.columns, at)
 	}
 	if len(missing) > 0 {
-		return &Error{Line: t.table.Line, Reason: fmt.Sprintf("the columns %s are missing, which the model was trained with; there are %s", quoteNames(missing), quoteNames(names)),
-			Hint: "add them; a field of a column that is not known may be empty"}
+		what, add := "the columns %s are missing", "add them"
+		if len(missing) == 1 {
+			what, add = "the column %s is missing", "add it"
+		}
+		return &Error{Line: t.table.Line, Reason: fmt.Sprintf(what+", which the model was trained with; there are %s", quoteNames(missing), quoteNames(names)),
+			Hint: add + "; a field of a column that is not known may be empty"}
 	}
 	if t.label = slices.Index(names, t.schema.Label.Name); t.schema.Label.Name == "" {
 		t.label = -1

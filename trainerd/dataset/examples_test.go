@@ -147,7 +147,7 @@ func TestExamplesErrors(t *testing.T) {
 		want       []string
 	}{
 		{"a missing column", "name,weight,kind,built\na,1.5,van,1970-01-03\nb,1,car,\n", ExamplesOptions{}, []string{
-			`in.csv:1: the columns "origin" are missing, which the model was trained with; there are "name", "weight", "kind", "built"; add them; a field of a column that is not known may be empty`}},
+			`in.csv:1: the column "origin" is missing, which the model was trained with; there are "name", "weight", "kind", "built"; add it; a field of a column that is not known may be empty`}},
 		{"words in numbers", "weight,origin,built\nheavy,us,\n1,us,soon\n2,us,\n", ExamplesOptions{}, []string{
 			`in.csv:2: column 1 ("weight"): "heavy" is not a number; features are numbers with a decimal point, such as -1.5e3`,
 			`in.csv:3: column 3 ("built"): "soon" is not a date; write dates like 2026-11-25`}},

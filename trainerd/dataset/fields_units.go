@@ -14,7 +14,7 @@ const longestUnit = 16
 
 // knownUnits are those of what is measured, rather than counted or classified.
 var knownUnits = strings.Fields("kg g mg µg lb lbs oz km m cm mm µm mi ft in yd l L ml mL cl ha m2 m² m3 m³ km/h mph m/s kn " +
-	"s sec ms min h hr hrs hours d days weeks months yr yrs years °C °F °K V mV A mA W kW MW J kJ kWh kcal cal Hz kHz MHz GHz " +
+	"s sec ms min h hr hrs hours d day days week weeks month months year yr yrs years °C °F °K V mV A mA W kW MW J kJ kWh kcal cal Hz kHz MHz GHz " +
 	"/5 /10 /20 /100 B KB kB MB GB TB KiB MiB GiB Pa kPa bar mbar psi rpm hp PS kW/h USD EUR GBP CHF JPY INR CNY AUD CAD SEK NOK DKK PLN BRL")
 
 // splitUnit divides a field such as "12 kg", "12kg", "EUR 12.50" or "3.1/5" into the number
@@ -23,6 +23,7 @@ func splitUnit(field string) (number, unit string, ok bool) {
 	if len(field) < 2 || len(field) > 64 {
 		return "", "", false
 	}
+	field = table.TrimCurrency(field)
 	if number, of, slash := strings.Cut(field, "/"); slash && table.IsNumber(strings.TrimSpace(number)) {
 		unit = "/" + strings.TrimSpace(of)
 		return strings.TrimSpace(number), unit, slices.Contains(knownUnits, unit)
@@ -37,6 +38,16 @@ func splitUnit(field string) (number, unit string, ok bool) {
 	end := strings.LastIndexAny(field, "0123456789.") + 1
 	number, unit = field[:end], field[end:]
 	return number, unit, table.IsNumber(number) && isUnit(unit)
+}
+
+// sameUnit reports whether two units are the same, or one is the plural of the other, as in 1 day and
+// 3 days.
+func sameUnit(a, b string) bool {
+	const shortest = 3 // s is one itself
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return a == b || len(a) >= shortest && b == a+"s"
 }
 
 // isCurrency reports whether a word is like the code of a currency.
@@ -68,7 +79,7 @@ func (f *Feature) plain(field string) string {
 	if number, ok := fromMagnitude(field); ok && f.Unit == Magnitudes {
 		return number
 	}
-	if number, unit, ok := splitUnit(field); ok && unit == f.Unit {
+	if number, unit, ok := splitUnit(field); ok && sameUnit(unit, f.Unit) {
 		return number
 	}
 	return field

@@ -3,12 +3,12 @@ package dataset
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/trainerd/trainerd/internal/parallel"
 	"github.com/trainerd/trainerd/internal/picture"
@@ -90,7 +90,7 @@ func (r *imageRows) list(ctx context.Context, dir string, known []string) (names
 	errs := &Errors{File: dir}
 	for _, folder := range folders {
 		path := filepath.Join(dir, folder.Name())
-		if strings.HasPrefix(folder.Name(), ".") || !isFolder(path, folder) {
+		if isHiddenFolder(folder.Name()) || !isFolder(path, folder) {
 			continue
 		}
 		class := slices.Index(known, folder.Name())
@@ -193,6 +193,9 @@ func imageHead(name string) (picture.Config, *Error) {
 // memory.
 func checkImage(name string, data []byte) (picture.Config, *Error) {
 	if f := picture.FormatOf(data); f == picture.Unknown {
+		if len(data) == 0 {
+			return picture.Config{}, imageError(name, errors.New("it is empty"))
+		}
 		return picture.Config{}, imageError(name, fmt.Errorf("%s, want PNG, JPEG, GIF or BMP", f))
 	}
 	c, err := picture.ReadConfig(data)

@@ -40,8 +40,12 @@ func (f *foundImages) noImages(dir string) *Error {
 	if f.other == 0 {
 		return &Error{File: dir, Reason: "has no images", Hint: "put the images of the class into it, or remove the folder"}
 	}
-	return &Error{File: dir, Reason: fmt.Sprintf("has no images, but other files: %d, such as %s", f.other, filepath.Base(f.one)),
-		Hint: "images are PNG, JPEG, GIF and BMP files; of other files, such as sounds, give numbers: a row for each file, in a table or an array of NumPy"}
+	reason := fmt.Sprintf("has no images, but other files: %d, such as %s", f.other, filepath.Base(f.one))
+	if isTable(f.one) {
+		pattern := shell.Quote(filepath.Join(filepath.Dir(dir), "*", "*"+filepath.Ext(f.one)))
+		return &Error{File: dir, Reason: reason, Hint: "to learn from the tables, give a pattern of them, such as " + pattern}
+	}
+	return &Error{File: dir, Reason: reason, Hint: "images are PNG, JPEG, GIF and BMP files; of other files, such as sounds, give numbers: a row for each file, in a table or an array of NumPy"}
 }
 
 // noClasses is the error for a folder that has no folders of images.
@@ -72,9 +76,7 @@ func tablesIn(dir string) (tables []string) {
 		return nil
 	}
 	for _, e := range entries {
-		name, _, _ := strings.Cut(strings.ToLower(e.Name()), ".gz")
-		switch filepath.Ext(name) {
-		case ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet":
+		if isTable(e.Name()) {
 			tables = append(tables, filepath.Join(dir, e.Name()))
 		}
 	}
@@ -83,6 +85,12 @@ func tablesIn(dir string) (tables []string) {
 		tables[0], tables[i] = tables[i], tables[0]
 	}
 	return tables
+}
+
+// isTable reports whether a file is called like a table.
+func isTable(name string) bool {
+	name, _, _ = strings.Cut(strings.ToLower(name), ".gz")
+	return slices.Contains([]string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet"}, filepath.Ext(name))
 }
 
 // imagesBelow finds the images in a folder and those in it, in the order of their
@@ -95,11 +103,10 @@ func imagesBelow(ctx context.Context, dir string) (found foundImages, err error)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		hidden := name != dir && strings.HasPrefix(entry.Name(), ".")
 		switch {
-		case entry.IsDir() && hidden:
+		case entry.IsDir() && name != dir && isHiddenFolder(entry.Name()):
 			return fs.SkipDir
-		case entry.IsDir() || hidden || isLitter(entry.Name()):
+		case entry.IsDir() || strings.HasPrefix(entry.Name(), ".") || isLitter(entry.Name()):
 		case isImage(name):
 			found.files = append(found.files, name)
 		default:
@@ -119,6 +126,12 @@ func isFolder(path string, entry fs.DirEntry) bool {
 
 // isLitter reports whether a file is of those that desktops leave in folders.
 func isLitter(name string) bool { return name == "Thumbs.db" || name == "desktop.ini" }
+
+// isHiddenFolder reports whether a folder is hidden, or has copies of what is next to it, as those
+// that archives of macOS and disks in the network have.
+func isHiddenFolder(name string) bool {
+	return strings.HasPrefix(name, ".") || name == "__MACOSX" || strings.HasPrefix(name, "@eaDir")
+}
 
 // isImage reports whether a file is called like an image.
 func isImage(name string) bool {

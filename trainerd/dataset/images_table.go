@@ -18,6 +18,8 @@ type labelledImages struct {
 	dir, table string
 	file       int // column of the table with the names
 	label      int // column with the labels
+	above      int // folders that begin the names and are not in dir, as in train/1.png for the folder train
+	named      map[string]string
 	files      []string
 	labels     []string
 	places     []place // of the labels
@@ -52,7 +54,7 @@ func readLabelled(ctx context.Context, dir, name string) (*labelledImages, error
 		return nil, err
 	}
 	defer t.Close()
-	l := &labelledImages{dir: dir, table: name, file: -1}
+	l := &labelledImages{dir: dir, table: name, file: -1, named: make(map[string]string)}
 	columns, headed := t.Columns, t.Options.Header || t.Options.Format != table.CSV
 	errs := &Errors{File: name}
 	for {
@@ -85,13 +87,22 @@ func readLabelled(ctx context.Context, dir, name string) (*labelledImages, error
 	return l, errs.err()
 }
 
+// namesImage reports whether a row names an image, and finds the folders that are above it.
 func (l *labelledImages) namesImage(row *table.Row) bool {
-	return slices.ContainsFunc(row.Fields, func(field string) bool { return l.image(field) != "" })
+	const most = 10
+	for l.above = 0; l.above < most; l.above++ {
+		if slices.ContainsFunc(row.Fields, func(field string) bool { return l.image(field) != "" }) {
+			return true
+		}
+	}
+	l.above = 0
+	return false
 }
 
 // findColumns finds the column with the names of images, and that with their labels: the only
 // other one, or the one called like a label.
 func (l *labelledImages) findColumns(columns []string, row *table.Row) error {
+	l.namesImage(row)
 	l.file = slices.IndexFunc(row.Fields, func(field string) bool { return isImage(field) && l.image(field) != "" })
 	if l.file < 0 {
 		l.file = slices.IndexFunc(row.Fields, func(field string) bool { return l.image(field) != "" })
@@ -115,8 +126,16 @@ func (l *labelledImages) findColumns(columns []string, row *table.Row) error {
 // image returns the file of an image that a field names, maybe without the end of its name; "" if
 // there is none.
 func (l *labelledImages) image(field string) string {
+	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(field), `\`, "/"), "/")
+	if len(parts) <= l.above {
+		return ""
+	}
+	name := filepath.Join(parts[l.above:]...)
+	if name == "" {
+		return ""
+	}
 	for _, end := range []string{"", ".jpg", ".jpeg", ".png", ".JPG", ".gif", ".bmp"} {
-		path := filepath.Join(l.dir, filepath.FromSlash(strings.TrimSpace(field))+end)
+		path := filepath.Join(l.dir, name+end)
 		if !isImage(path) {
 			continue
 		}
@@ -135,6 +154,10 @@ func (l *labelledImages) add(row *table.Row) *Error {
 	if path == "" {
 		return placeOf(row).fault(l.table, fmt.Sprintf("there is no image %s in %s", clip(row.Fields[l.file]), l.dir), "correct the name, or remove the row")
 	}
+	if other, ok := l.named[path]; ok && other != row.Fields[l.file] {
+		return placeOf(row).fault(l.table, fmt.Sprintf("%s and %s would be the same image, %s", clip(other), clip(row.Fields[l.file]), path), "give the folder that has their folders")
+	}
+	l.named[path] = strings.Clone(row.Fields[l.file])
 	l.files, l.places = append(l.files, path), append(l.places, placeOf(row))
 	l.labels = append(l.labels, strings.Clone(strings.TrimSpace(row.Fields[l.label])))
 	return nil

@@ -81,6 +81,27 @@ func TestExamplesOfImagesWithTable(t *testing.T) {
 	}
 }
 
+// TestImagesWithFoldersAbove: the table names the images by paths of another place, as that of the
+// folder itself or of another machine.
+func TestImagesWithFoldersAbove(t *testing.T) {
+	for _, table := range []string{
+		"path,class\ntrain/a.png,x\ntrain/b.png,y\ntrain/sub/c.png,x\ntrain/d.png,y\n",
+		"/data/train/a.png,x\n/data/train/b.png,y\n/data/train/sub/c.png,x\n/data/train/d.png,y\n",
+		"path,class\nC:\\train\\a,x\nC:\\train\\b,y\nC:\\train\\sub\\c,x\nC:\\train\\d,y\n",
+	} {
+		dir, name := photos(t, table)
+		s, err := NewSample(t.Context(), dir, name, AnyTask)
+		if err != nil || s.Rows != 4 || !slices.Equal(s.ClassNames, []string{"x", "y"}) {
+			t.Errorf("%q: %+v, %v; want four images", table, s, err)
+		}
+	}
+	dir, name := photos(t, "path,class\nx/a.png,x\ny/a.png,y\n")
+	_, err := NewSample(t.Context(), dir, name, AnyTask)
+	if err == nil || !strings.Contains(err.Error(), `labels.csv:3: "x/a.png" and "y/a.png" would be the same image`) {
+		t.Errorf("two images of one name: %v", err)
+	}
+}
+
 func TestImagesWithTableErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, table string

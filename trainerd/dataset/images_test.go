@@ -131,6 +131,8 @@ func TestImagesOfAllFormats(t *testing.T) {
 	write(t, dir, "b/5.png", pngOf(m))
 	write(t, dir, "b/6.webp", []byte("RIFF"))
 	write(t, dir, "b/Thumbs.db", nil)
+	write(t, dir, "b/@eaDir/4.bmp", bmpOf(m))
+	write(t, dir, "__MACOSX/b/._4.bmp", []byte("no image"))
 	s := sample(t, dir, "", AnyTask)
 	if s.Rows != 4 || !strings.Contains(s.Note, "left out: 1, such as "+filepath.Join(dir, "b", "6.webp")) {
 		t.Errorf("%d images, %q", s.Rows, s.Note)
@@ -150,6 +152,35 @@ func TestImagesOfAllFormats(t *testing.T) {
 	}
 	if d := load(t, dir, Options{Format: FormatImages, Image: []int{4, 6, 3}}); d.TrainRows != 4 || d.Classes != 2 {
 		t.Errorf("%d rows, %d classes", d.TrainRows, d.Classes)
+	}
+}
+
+// TestAllFaultyImages: the first look at a folder names all files that are no images, not the first
+// alone.
+func TestAllFaultyImages(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a/1.png", pngOf(gradient(4, 6, red, blue)))
+	write(t, dir, "a/2.png", nil)
+	write(t, dir, "b/3.png", []byte("<html>"))
+	_, err := NewSample(t.Context(), dir, "", AnyTask)
+	for _, want := range []string{
+		filepath.Join("a", "2.png") + ": is not an intact image: it is empty; remove the file",
+		filepath.Join("b", "3.png") + ": is not an intact image: unknown format, want PNG",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}
+
+// TestFoldersOfTables: tables in folders are not images; a pattern reads them.
+func TestFoldersOfTables(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "year=2023/0.parquet", nil)
+	write(t, dir, "year=2024/0.parquet", nil)
+	_, err := NewSample(t.Context(), dir, "", AnyTask)
+	if want := "give a pattern of them, such as '" + filepath.Join(dir, "*", "*.parquet"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
 

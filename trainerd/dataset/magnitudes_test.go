@@ -14,8 +14,11 @@ func TestMagnitudes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		cell func(i int) string
-		want string
+		want string // the unit
 	}{
+		{"words", func(i int) string { return fmt.Sprintf("US$%d.5 %s", i, []string{"million", "billion"}[i%2]) }, Magnitudes},
+		{"abbreviated", func(i int) string { return fmt.Sprintf("%d.%d %s", i, i%10, []string{"Mio.", "Mrd."}[i%2]) }, Magnitudes},
+		{"money in billions", func(i int) string { return fmt.Sprintf("$%dB", i) }, "B"},
 		{"thousands and millions", func(i int) string { return fmt.Sprintf("%d.%d%c", i, i%10, "KM"[i%2]) }, Magnitudes},
 		{"plain numbers too", func(i int) string { return fmt.Sprint(i*31+1, []string{"", "k"}[i%2]) }, Magnitudes},
 		{"money", func(i int) string { return fmt.Sprintf("$%d.5%c", i, "MB"[i%2]) }, Magnitudes},

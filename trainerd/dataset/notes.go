@@ -17,12 +17,12 @@ import (
 func (s *Survey) Notes(ctx context.Context, p *Plan) ([]string, error) {
 	notes := s.otherEncoding()
 	for i, u := range p.Uses {
+		notes = append(notes, s.Columns[i].sums()...)
 		if u.Drop || u.Kind != KindCategory {
 			continue
 		}
 		notes = append(notes, s.Columns[i].spellings()...)
 		notes = append(notes, s.Columns[i].severalWords(i == p.Label)...)
-		notes = append(notes, s.Columns[i].sums()...)
 	}
 	if s.Short > 0 {
 		notes = append(notes, fmt.Sprintf("row %d, and maybe others, has fewer fields than there are columns; those at its end are missing", s.Short))
@@ -36,6 +36,7 @@ func (s *Survey) Notes(ctx context.Context, p *Plan) ([]string, error) {
 	if group := p.Group(); group != "" {
 		notes = append(notes, fmt.Sprintf("%s: all rows of one are in the training or all in the test part, which shows how the model does on others; group in [data] says so, and it is not a feature", group))
 	}
+	notes = append(notes, s.constantLabels(p)...)
 	notes = append(notes, s.otherLabels(p)...)
 	more, err := s.leaks(ctx, p)
 	notes = append(notes, more...)
@@ -68,7 +69,7 @@ var sumWords = []string{"total", "totals", "sum", "subtotal", "grand total", "av
 // sums finds a word that names a row which sums up the others.
 func (p *Profile) sums() []string {
 	for _, word := range slices.Sorted(maps.Keys(p.values)) {
-		if p.values[word] == 1 && p.Distinct < p.present() && slices.Contains(sumWords, strings.ToLower(strings.TrimRight(word, ":"))) {
+		if p.values[word] == 1 && slices.Contains(sumWords, strings.ToLower(strings.TrimRight(word, ":"))) {
 			return []string{fmt.Sprintf("%s: %s is there once; if its row sums up others it is not an example, so remove it", p.Name, clip(word))}
 		}
 	}
@@ -104,8 +105,8 @@ func (p *Profile) rareClass() []string {
 	if p.Distinct < 2 || fewest*rare*p.Distinct/2 > p.present() {
 		return nil
 	}
-	return []string{fmt.Sprintf(`%s: only %d of %d rows are of the class %s, so the accuracy says little of it; class_weights = "balanced" in [data] gives it more weight, and trainerd eval shows each class`,
-		p.Name, fewest, p.present(), clip(least))}
+	return []string{fmt.Sprintf(`%s: the class %s has only %d of %d rows, so the accuracy says little of it; class_weights = "balanced" in [data] gives it more weight, and trainerd eval shows each class`,
+		p.Name, clip(least), fewest, p.present())}
 }
 
 // farOff finds a number to predict with a few rows so far from the others that their squared

@@ -43,3 +43,14 @@ func (s *Survey) otherLabels(p *Plan) []string {
 	}
 	return []string{fmt.Sprintf("%s: called like the label, and learnt from; a job predicts one column, so if they are to be predicted too, put them into drop in [data] (init --drop), and write a job for each", list)}
 }
+
+// constantLabels finds columns that are called like labels, but have a single value, so that another
+// one was chosen.
+func (s *Survey) constantLabels(p *Plan) (notes []string) {
+	for i, c := range s.Columns {
+		if i != p.Label && c.isLabelName() && c.Distinct == 1 {
+			notes = append(notes, fmt.Sprintf("%s: called like a label, but %s is its only value, and nothing can be learnt from a single class", c.Name, clip(c.Example)))
+		}
+	}
+	return notes
+}

@@ -31,7 +31,14 @@ func TestNotes(t *testing.T) {
 		{"a,region,class", func(i int) string {
 			return fmt.Sprintf("%d,%s,%d", i*i, []string{"N", "S", "Total"}[i%2+i/119], i/2%2)
 		}, `region: "Total" is there once; if its row sums up others`},
-		{"a,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i*31%97, i/119) }, `class: only 1 of 120 rows are of the class "1"`},
+		{"country,b,class", func(i int) string {
+			return fmt.Sprintf("%s,%d,%d", []string{fmt.Sprint("C", i), "Total"}[i/119], i*31%97, i%2)
+		}, `country: "Total" is there once; if its row sums up others`},
+		{"number,b,price", func(i int) string {
+			return fmt.Sprintf("%s,%d,%d.5", []string{fmt.Sprint(i * i), "Summe:"}[i/119], i*31%97, i*7%113)
+		}, `number: "Summe:" is there once; if its row sums up others`},
+		{"a,y,class", func(i int) string { return fmt.Sprintf("%d,no,%d", i*i, i%2) }, `y: called like a label, but "no" is its only value`},
+		{"a,b,class", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i*31%97, i/119) }, `class: the class "1" has only 1 of 120 rows`},
 		{"a,machine,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%15, i%15/3%2) }, "machine: all rows of one have the same class"},
 		{"a,machine,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%15, i%2) }, ""},
 		{"a,Patient ID,class", func(i int) string { return fmt.Sprintf("%d,p%d,%d", i*i, i%60, i%2) }, "Patient ID: all rows of one are in the training or"},

@@ -3,7 +3,6 @@ package dataset
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,13 +34,14 @@ type Profile struct {
 	units      int             // fields that are a number with the unit
 	measured   bool            // the unit is one, however few different numbers there are
 	magnitudes int             // fields such as 1.2K
-	marks      uint32          // a bit for each letter that they end with
+	spare      int             // those of them that have another unit than p.unit
 	foreign    int             // fields that are numbers with a comma for the decimal mark, or points between thousands
 	bounds     int             // fields that are a number known from one side, such as >=90
 	odd        map[string]bool // fields that are neither, as long as they are few
 	texts      bool            // some are too long for words
 	blanks     int             // within the words
-	counts     bool            // the rows, from 0 or 1
+	counts     bool            // each is one more than that of the row before
+	start      int64           // of the count
 	next       int64           // of the count
 	forms      []dateForm
 	dated      int             // fields that have one of the forms
@@ -110,16 +110,16 @@ func (p *Profile) add(field string) {
 	}
 	first := p.Rows == 1
 	if first {
-		p.next = int64(n)
+		p.next, p.start = int64(n), int64(n)
 	}
-	p.counts = p.counts && whole && int64(n) == p.next && (!first || n == 0 || n == 1)
+	p.counts = p.counts && whole && int64(n) == p.next
 	p.next++
 }
 
 // digitDate counts a whole number that is a date: such as 20260131, or where the column is
 // called like a time, the seconds or milliseconds since 1970.
 func (p *Profile) digitDate(field string, n float64) {
-	form, ok := digitDates, isDigitDate(field)
+	form, ok := digitForm(field)
 	if !ok && p.namesTime() {
 		form, ok = unixForm(n)
 	}
@@ -175,9 +175,14 @@ const fewOdd = 10
 // unitOf counts a field that is a number with a unit or a bound, or notes it as an odd
 // one.
 func (p *Profile) unitOf(field string) {
-	p.magnitudeOf(field)
-	if _, unit, ok := splitUnit(field); ok && (p.unit == "" || unit == p.unit) {
-		p.unit = strings.Clone(unit)
+	_, isMagnitude := fromMagnitude(field)
+	if isMagnitude {
+		p.magnitudes++
+	}
+	if _, unit, ok := splitUnit(field); ok && (p.unit == "" || sameUnit(unit, p.unit)) {
+		if p.unit == "" {
+			p.unit = strings.Clone(unit)
+		}
 		p.units++
 		return
 	}
@@ -185,9 +190,12 @@ func (p *Profile) unitOf(field string) {
 		p.bounds++
 		return
 	}
-	if len(field) > longestUnit+64 {
+	switch {
+	case isMagnitude:
+		p.spare++
+	case len(field) > longestUnit+64:
 		p.texts = true
-	} else if len(p.odd) <= fewOdd {
+	case len(p.odd) <= fewOdd:
 		p.odd[strings.Clone(field)] = true
 	}
 }
@@ -197,16 +205,16 @@ func (p *Profile) unitOf(field string) {
 func (p *Profile) naValues() []string {
 	const few, fewest = 20, 0.5
 	if p.isMagnitudes() {
-		return nil
+		return p.oddWords()
 	}
 	if code := p.sentinel(); code != "" {
 		return []string{code}
 	}
 	n := p.numbers + p.units + p.bounds
-	if len(p.odd) == 0 || !p.isBounded() || len(p.odd) > fewOdd || p.texts || float64(n) < fewest*float64(p.present()) || p.Distinct-len(p.odd) <= few && !p.Many {
+	if !p.hasFewOdd() || !p.isBounded() || p.spare > 0 || float64(n) < fewest*float64(p.present()) || p.Distinct-len(p.odd) <= few && !p.Many {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(p.odd))
+	return p.oddWords()
 }
 
 // dates drops the forms that a field does not have. A few words that have none of
@@ -230,8 +238,15 @@ func (p *Profile) dates(field string) {
 
 // formsOf returns those forms that a field has. The slice given is shared.
 func formsOf(forms []dateForm, field string) (left []dateForm) {
+	if !strings.ContainsAny(field, "0123456789") {
+		return nil
+	}
+	read := (*Feature).time
+	if isPlainDate(field) {
+		read = (*Feature).plainTime // there are hundreds of forms
+	}
 	for _, f := range forms {
-		if _, err := f.feature.time(field); err == nil {
+		if _, err := read(&f.feature, field); err == nil {
 			left = append(left, f)
 		}
 	}
@@ -248,6 +263,17 @@ func (p *Profile) isDated() bool {
 // isDigitDates reports whether all values are numbers that are dates of one form.
 func (p *Profile) isDigitDates() bool { return p.digits > 0 && p.digits == p.present() }
 
+// hasDigitForm reports whether numbers that are dates are so for sure: a few such as 200912 may be
+// any numbers.
+func (p *Profile) hasDigitForm() bool {
+	const fewest = 5
+	return len(p.Example) > len("200912") || p.Distinct >= fewest || p.namesTime()
+}
+
+// hasOneUnit reports whether the values are lengths of time in one unit, as in 90 min, which are
+// better known as numbers of it.
+func (p *Profile) hasOneUnit() bool { return p.units == p.present() && p.dateForm().form == Duration }
+
 // dateForm returns how dates are written. It is for columns of dates alone.
 func (p *Profile) dateForm() dateForm {
 	if !p.isDigitDates() {
@@ -255,9 +281,6 @@ func (p *Profile) dateForm() dateForm {
 	}
 	return p.digital
 }
-
-// digitDates is the form of dates that are numbers.
-var digitDates = dateForm{digitDate, Feature{Kind: KindDate, Layout: digitLayout}}
 
 // present returns the number of values.
 func (p *Profile) present() int { return p.Rows - p.Missing }
@@ -287,7 +310,7 @@ func (p *Profile) kind() Kind {
 	switch n := p.present(); {
 	case p.numbers == n && p.isCode():
 		return KindCategory
-	case p.isDigitDates(), p.isDated():
+	case p.isDigitDates() && p.hasDigitForm(), p.isDated() && !p.hasOneUnit():
 		return KindDate
 	case p.numbers == n, p.isMagnitudes():
 		return KindNumber
@@ -322,7 +345,22 @@ func (p *Profile) isClasses(named bool) bool {
 		return true
 	}
 	const few = 20
-	return p.Distinct <= few && (5*p.Distinct <= p.present() || p.Distinct <= 2)
+	return p.Distinct <= few && (5*p.Distinct <= p.present() || p.Distinct <= 2 && !p.unique()) && !p.tapers()
+}
+
+// tapers reports whether whole numbers look like counts rather than classes: there are more than
+// ten, and the greatest occurs much more rarely than most.
+func (p *Profile) tapers() bool {
+	const usual, rare = 10, 5
+	if p.Distinct <= usual {
+		return false
+	}
+	for field, n := range p.values {
+		if v, err := strconv.ParseFloat(field, 64); err == nil && v == p.moments.Max {
+			return n*rare*p.Distinct < p.present()
+		}
+	}
+	return false
 }
 
 // isNumbered reports whether the values are the numbers 0 to Distinct-1, written
@@ -336,12 +374,29 @@ func (p *Profile) isNumbered() bool {
 	return p.Distinct > 0
 }
 
+// countsRows reports whether the numbers are those of the rows, from 0, 1 or, as those of customers,
+// from a thousand or more. Such a number may be a year too.
+func (p *Profile) countsRows() bool {
+	const fewest, thousand, firstYear, lastYear = 20, 1000, 1500, 2200
+	switch {
+	case !p.counts || p.isTimeName() || p.isDigitDates():
+		return false
+	case p.start == 0 || p.start == 1:
+		return true
+	}
+	return p.Rows >= fewest && p.start >= thousand && (p.start < firstYear || p.next > lastYear)
+}
+
 // looksLikeID reports whether the name is that of a number which identifies a
 // row.
 func (p *Profile) looksLikeID() bool {
 	name := strings.ToLower(p.Name)
-	return slices.Contains([]string{"id", "index", "idx", "rowid", "row", "rownames", "rownum", "row_id", "uuid", "obs", "no", "nr", "#"}, name) ||
-		strings.HasSuffix(name, "_id") || strings.HasSuffix(name, " id") || strings.HasSuffix(p.Name, "Id") || strings.HasSuffix(p.Name, "ID")
+	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" _-.:#", r) })
+	if n := len(words); n > 1 && slices.Contains([]string{"id", "no", "nr", "number", "nummer", "numero", "número", "key"}, words[n-1]) {
+		return true
+	}
+	return slices.Contains([]string{"id", "index", "idx", "rowid", "row", "rownames", "rownum", "uuid", "obs", "no", "nr", "#"}, strings.TrimRight(name, ".:")) ||
+		strings.HasSuffix(p.Name, "Id") || strings.HasSuffix(p.Name, "ID")
 }
 
 // isTimeName reports whether the name is that of a time, which may count from 1.

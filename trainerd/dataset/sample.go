@@ -92,6 +92,9 @@ func DetectFormat(name string) (Format, error) {
 		}
 		name = files[0]
 	}
+	if _, _, ok := archiveOf(name); ok {
+		return FormatNumPy, nil
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", openError(name, err)
@@ -117,6 +120,8 @@ func DetectFormat(name string) (Format, error) {
 		return FormatNumPy, nil
 	case n == 12 && isRecord(head):
 		return FormatTFRecord, nil
+	case isArchive(name, head[:n]):
+		return FormatNumPy, nil
 	}
 	return "", nil
 }
@@ -213,7 +218,7 @@ func sampleLabelled(ctx context.Context, dir, labelFile string, task Task) (*Sam
 // describeImages notes the size to train with, and the classes.
 func (s *Sample) describeImages(ctx context.Context, r *imageRows, names []string) error {
 	s.Rows, s.Classes, s.ClassNames, s.Bytes = len(r.files), len(names), names, true
-	heights, widths, grey, err := r.sizes(ctx)
+	heights, widths, grey, err := r.sizes(ctx, s.File)
 	if err != nil {
 		return err
 	}
@@ -237,20 +242,22 @@ func (s *Sample) describeImages(ctx context.Context, r *imageRows, names []strin
 }
 
 // sizes returns the heights and widths of all images, and whether all are grey.
-func (r *imageRows) sizes(ctx context.Context) (heights, widths []int, grey bool, err error) {
+func (r *imageRows) sizes(ctx context.Context, dir string) (heights, widths []int, grey bool, err error) {
 	grey = true
+	errs := &Errors{File: dir}
 	for _, name := range r.files {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, false, err
 		}
 		c, e := imageHead(name)
 		if e != nil {
-			return nil, nil, false, e
+			errs.add(e)
+			continue
 		}
 		heights, widths = append(heights, c.Height), append(widths, c.Width)
 		grey = grey && isGrey(c)
 	}
-	return heights, widths, grey, nil
+	return heights, widths, grey, errs.err()
 }
 
 // trainingSize returns the pixels along a side to train with: the median, of

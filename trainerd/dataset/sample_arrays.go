@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/internal/picture"
 )
 
@@ -16,6 +17,10 @@ func isGrey(c picture.Config) bool { return c.Channels < 3 }
 
 // sampleArrays reads files of arrays: the examples, and the labels next to them.
 func sampleArrays(ctx context.Context, format Format, name, labels string, task Task) (*Sample, error) {
+	name, err := examplesOf(name)
+	if err != nil {
+		return nil, err
+	}
 	x, err := readArray(ctx, name, DefaultMemoryLimit)
 	if err != nil {
 		return nil, err
@@ -24,10 +29,8 @@ func sampleArrays(ctx context.Context, format Format, name, labels string, task 
 		return nil, &Error{File: name, Reason: fmt.Sprintf("has the shape %v, which is that of labels", x.shape), Hint: "give the file with the examples, and this one with --label"}
 	}
 	s := &Sample{Format: format, File: name, Rows: x.shape[0], Bytes: x.isBytes()}
-	if labels == "" {
-		if labels, err = findLabels(ctx, name, x.shape[0]); err != nil {
-			return nil, err
-		}
+	if labels, err = labelsOf(ctx, name, labels, x.shape[0]); err != nil {
+		return nil, err
 	}
 	s.LabelFile = labels
 	y, err := readArray(ctx, labels, DefaultMemoryLimit)
@@ -110,19 +113,49 @@ func (s *Sample) classify(labels []float64, task Task, place string) error {
 	return nil
 }
 
+// labelsOf returns the file with the labels of arrays, which may be given as an array of the archive with the examples.
+func labelsOf(ctx context.Context, name, labels string, rows int) (string, error) {
+	if labels == "" {
+		return findLabels(ctx, name, rows)
+	}
+	if archive, _, ok := archiveOf(name); ok && !isFile(labels) && isFile(filepath.Join(archive, labels)) {
+		return filepath.Join(archive, labels), nil
+	}
+	return labels, nil
+}
+
 // findLabels returns the file with the labels of arrays: the one whose name
-// belongs to theirs, else the only one in the folder with so many labels.
+// belongs to theirs, else the only one in the folder or archive with so many labels.
 func findLabels(ctx context.Context, name string, rows int) (string, error) {
-	if labels, err := labelsBeside(name); err == nil {
-		if _, err := os.Stat(labels); err == nil {
-			return labels, nil
+	if labels, err := labelsBeside(name); err == nil && isFile(labels) {
+		return labels, nil
+	}
+	found, where, err := listsBeside(ctx, name, rows)
+	if err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", &Error{File: name, Reason: fmt.Sprintf("%d %s next to it have %d labels", len(found), where, rows), Hint: "name the file with the labels with --label"}
+	}
+	return found[0], nil
+}
+
+// listsBeside returns the files next to one that have a number for each row, or the arrays of its archive.
+func listsBeside(ctx context.Context, name string, rows int) (found []string, where string, err error) {
+	if archive, member, ok := archiveOf(name); ok {
+		names, err := arraysIn(archive, func(i ckptfmt.TensorInfo) bool {
+			list := len(i.Shape) == 1 || len(i.Shape) == 2 && i.Shape[1] == 1
+			return i.Name != member && list && i.Shape[0] == int64(rows)
+		})
+		for _, n := range names {
+			found = append(found, filepath.Join(archive, filepath.FromSlash(n)))
 		}
+		return found, "arrays", err
 	}
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil {
-		return "", openError(filepath.Dir(name), err)
+		return nil, "", openError(filepath.Dir(name), err)
 	}
-	var found []string
 	for _, e := range entries {
 		path := filepath.Join(filepath.Dir(name), e.Name())
 		if format, err := DetectFormat(path); err != nil || !format.isArrays() || e.Name() == filepath.Base(name) {
@@ -132,10 +165,7 @@ func findLabels(ctx context.Context, name string, rows int) (string, error) {
 			found = append(found, path)
 		}
 	}
-	if len(found) != 1 {
-		return "", &Error{File: name, Reason: fmt.Sprintf("%d files next to it have %d labels", len(found), rows), Hint: "name the file with the labels with --label"}
-	}
-	return found[0], nil
+	return found, "files", nil
 }
 
 // findArrayTest finds the test part that the names announce, as MNIST's do.

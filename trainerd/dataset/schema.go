@@ -256,11 +256,26 @@ func (f *Feature) example() string {
 		return strconv.FormatInt(day.Unix(), 10)
 	case millisLayout:
 		return strconv.FormatInt(day.UnixMilli(), 10)
+	case quarterLayout:
+		return "2026Q4"
+	case weekLayout:
+		return "2026-W48"
 	}
 	return day.Format(cmp.Or(f.Layout, time.DateOnly))
 }
 
+// time reads a date, however plainDate lets it be written.
 func (f *Feature) time(field string) (time.Time, error) {
+	at, err := f.plainTime(field)
+	if err != nil && f.Layout != "" {
+		if plain := plainDate(f.Layout, field); plain != field {
+			return f.plainTime(plain)
+		}
+	}
+	return at, err
+}
+
+func (f *Feature) plainTime(field string) (time.Time, error) {
 	switch f.Layout {
 	case durationLayout:
 		return parseDuration(field)
@@ -268,6 +283,10 @@ func (f *Feature) time(field string) (time.Time, error) {
 		return parseUnix(field, time.Second)
 	case millisLayout:
 		return parseUnix(field, time.Millisecond)
+	case quarterLayout:
+		return parseQuarter(field)
+	case weekLayout:
+		return parseWeek(field)
 	}
 	if f.Layout != "" {
 		at, err := parseTime(f.Layout, field)

@@ -138,7 +138,7 @@ func (s *Survey) ChooseLabel() (column int, why string) {
 		return 0, "as the only column of classes, in a table without names"
 	}
 	for i, p := range slices.Backward(s.Columns) {
-		if p.Distinct > 1 && p.kind() != KindDate && !p.counts && !p.looksLikeID() && (p.kind() == KindNumber || !p.tooManyWords()) {
+		if p.Distinct > 1 && p.kind() != KindDate && !p.countsRows() && !p.looksLikeID() && (p.kind() == KindNumber || !p.tooManyWords()) {
 			if i == len(s.Columns)-1 {
 				return i, "as the last column"
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/trainerd/trainerd/internal/shell"
 	"github.com/trainerd/trainerd/trainerd/dataset/table"
@@ -43,7 +44,10 @@ type Plan struct {
 	Label int
 	// Numbers says that the label is a number, not a class.
 	Numbers bool
-	Uses    []Use
+	// MaybeNumbers says that the classes are whole numbers, more than two, which a person may
+	// mean as numbers.
+	MaybeNumbers bool
+	Uses         []Use
 	// Test is the file with the test part; nil if it is a part of the rows.
 	Test *TestFile
 }
@@ -59,6 +63,7 @@ func (s *Survey) Plan(ctx context.Context, label int, task Task) (*Plan, error) 
 	}
 	l.measured = task == Regression
 	p := &Plan{Label: label, Numbers: task == Regression || task == AnyTask && !l.isClasses(l.isLabelName())}
+	p.MaybeNumbers = !p.Numbers && task == AnyTask && l.kind() == KindNumber && l.Distinct > 2
 	switch {
 	case p.Numbers && l.kind() != KindNumber:
 		return nil, s.fault(label, "the label is to be a number, but has "+clip(l.Example), "choose another column with --label, or --task classification")
@@ -108,7 +113,7 @@ func (p *Plan) hasFeature() bool {
 // these are more than numbers of rows, as the x of a curve.
 func (s *Survey) useCounts(p *Plan) {
 	for i, c := range s.Columns {
-		if u := &p.Uses[i]; i != p.Label && c.counts && !c.looksLikeID() && c.Name != unnamedIndex && !u.Group {
+		if u := &p.Uses[i]; i != p.Label && c.countsRows() && !c.looksLikeID() && c.Name != unnamedIndex && !u.Group {
 			u.Drop, u.Rule = false, ""
 		}
 	}
@@ -238,9 +243,13 @@ func (p *Profile) kindRule(u Use) string {
 		return "seconds since 1970"
 	case u.Form == UnixMillis:
 		return "milliseconds since 1970"
+	case u.Form == Duration && strings.ContainsFunc(p.Example, unicode.IsLetter):
+		return "days, of lengths of time"
 	case u.Form == Duration:
 		return "days, written hours:minutes:seconds"
-	case u.Kind == KindDate && !strings.Contains(u.Form, "%d") && !strings.Contains(u.Form, "%Y") && u.Form != ISODate:
+	case u.Form == Quarter, u.Form == Week:
+		return "days since 1970, of the first of each " + u.Form
+	case u.Kind == KindDate && !strings.ContainsAny(u.Form, "dYy") && u.Form != ISODate:
 		return "time of day, written " + u.Form
 	case u.Kind == KindDate:
 		return "days since 1970, written " + u.Form
@@ -258,7 +267,7 @@ func (p *Profile) whyNot(at int, sameAsLabel bool) (why string, drop bool) {
 		return "no values", true
 	case sameAsLabel:
 		return "is the label in other words", true
-	case p.counts && p.Rows > 2 && !p.isTimeName():
+	case p.countsRows() && p.Rows > 2:
 		return "counts the rows", true
 	case at == 0 && p.Name == unnamedIndex && (p.unique() || p.Many):
 		return "the index, without a name", true

@@ -86,6 +86,19 @@ func TestPlan(t *testing.T) {
 		{"at", func(i int) string { return fmt.Sprintf("%d:%02d %s", 1+i%12, i%60, []string{"AM", "PM"}[i%2]) }, "date time of day, written %I:%M %p"},
 		{"weight", func(i int) string { return fmt.Sprintf("%.1f kg", float64(i*31%97)/3) }, "number in kg"},
 		{"price", func(i int) string { return fmt.Sprintf("EUR %d", i*31%97) }, "number in EUR"},
+		{"price", func(i int) string { return fmt.Sprintf("US$ %d.5", i*31%97) }, "number "},
+		{"price", func(i int) string { return fmt.Sprintf("$%d.5 per hour", i*31%97) }, "number in per hour"},
+		{"people", func(i int) string { return fmt.Sprint(i*31%97, []string{"", "[b]", "*", " [12]"}[i%4]) }, "number "},
+		{"lead", func(i int) string { return fmt.Sprintf("%d.5 ± 0.1", i*31%97) }, "number "},
+		{"took", func(i int) string { return []string{"1 year", fmt.Sprint(i, " years")}[min(i/2, 1)] }, "number in year"},
+		{"size", func(i int) string {
+			return []string{fmt.Sprintf("%d.5M", i), fmt.Sprint(i, "k"), "Varies with device"}[i%3]
+		}, `number in K/M/B; "Varies with device" missing; missing becomes the mean`},
+		{"customer", func(i int) string { return fmt.Sprint(100001 + i) }, "number left out: counts the rows"},
+		{"Jahr", func(i int) string { return fmt.Sprint(1880 + i) }, "number "},
+		{"Kd-Nr.", func(i int) string { return fmt.Sprint(5000 - 3*i) }, "number left out: identifies the rows"},
+		{"Order Number", func(i int) string { return fmt.Sprint(5000 - 3*i) }, "number left out: identifies the rows"},
+		{"casino", func(i int) string { return fmt.Sprint(5000 - 3*i) }, "number "},
 		{"doors", func(i int) string { return fmt.Sprintf("%d doors", 2+i%3) }, "category words, one input each"},
 		{"units", func(i int) string { return fmt.Sprint(i*31%97, []string{" kg", " g"}[i%2]) }, "category left out: different in every row"},
 		{"few", func(i int) string { return []string{fmt.Sprint(i * i), "unknown"}[i/118] }, `number "unknown" missing; missing becomes the mean`},
@@ -134,6 +147,8 @@ func TestChooseLabel(t *testing.T) {
 		{"a,b,day", func(i int) string { return fmt.Sprintf("%d,%s,2020-01-%02d", i*i, []string{"x", "y"}[i%2], 1+i%28) }, "b as the last column that can be predicted: 2 classes"},
 		{"a,species,sex", func(i int) string { return fmt.Sprintf("%d,s%d,m%d", i*i, i%3, i%2) }, "species for its name: 3 classes"},
 		{"a,b,rating", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, 3+i%7) }, "rating as the last column: 7 classes"},
+		{"a,b,visits", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i%9+i/120*(i-120)/2) }, "visits as the last column: number"},
+		{"a,b,letter", func(i int) string { return fmt.Sprintf("%d,%d,%d.0", i*i, i%3, i%14) }, "letter as the last column: 14 classes"},
 		{"a,b,age", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i*31%71) }, "age as the last column: number"},
 		{"a,b,digit", func(i int) string { return fmt.Sprintf("%d,%d,%.1f", i*i, i%3, float64(i%2)) }, "digit as the last column: 2 classes"},
 		{"a,b,label", func(i int) string { return fmt.Sprintf("%d,%d,%d", i*i, i%3, i%40) }, "label for its name: 40 classes"},
@@ -154,6 +169,14 @@ func TestChooseLabel(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %s; want %s", c.header, got, c.want)
 		}
+	}
+}
+
+// TestTwoRows: two different numbers are no classes.
+func TestTwoRows(t *testing.T) {
+	s := survey(t, "a,b\n1,2\n3,4\n")
+	if p, err := s.Plan(t.Context(), 1, AnyTask); err != nil || !p.Numbers {
+		t.Errorf("%+v, %v; want a number to predict", p, err)
 	}
 }
 

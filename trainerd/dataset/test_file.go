@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,8 +25,7 @@ func partBeside(name, part string) string {
 			if !ok {
 				continue
 			}
-			path := filepath.Join(dir, other)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			if path := filepath.Join(dir, other); isFile(path) {
 				return path
 			}
 		}

@@ -58,7 +58,7 @@ func New(w *tfevents.FileWriter, log *slog.Logger) *Log {
 	return &Log{writer: w, log: log, reopening: make(chan struct{}, 1)}
 }
 
-// Continue takes what waits in the Log of the session before, but for the points from a
+// Continue takes over the events that wait in the previous session's Log, except the points from a
 // step on, which this session makes again. It must be called first.
 func (l *Log) Continue(before *Log, from int64) {
 	if before == nil || before.Dir() != l.Dir() {
@@ -130,8 +130,8 @@ func (l *Log) Sync(ctx context.Context) error {
 	return l.try(ctx, func(w *tfevents.FileWriter) error { return w.Sync(ctx) })
 }
 
-// Close closes the file, after Finish. Where the disk fails it tries once more, with a new
-// file; a failure of that is in the program's log.
+// Close closes the file, after Finish. If the disk fails, it tries once more, with a new file; if
+// that fails too, the program's log says so.
 func (l *Log) Close() error {
 	ctx := context.Background()
 	err := l.end(ctx)
@@ -154,7 +154,7 @@ func (l *Log) end(ctx context.Context) error {
 	return err
 }
 
-// breaks notes a failure of the disk, if err is one that was not noted before.
+// breaks records a failure of the disk, if err is a new one.
 func (l *Log) breaks(ctx context.Context, err error) bool {
 	if l.isBroken() || !isFailure(ctx, err) {
 		return false
@@ -170,8 +170,8 @@ func (l *Log) Add(ctx context.Context, write func(w *tfevents.FileWriter) error)
 	return l.add(ctx, write, nil)
 }
 
-// add writes an event after those of Later. If that cannot be done, what wait makes of it
-// waits, or it is dropped where wait is nil.
+// add writes an event after those of Later. If that fails, the event waits in the form that wait
+// returns, or is dropped if wait is nil.
 func (l *Log) add(ctx context.Context, write func(w *tfevents.FileWriter) error, wait func() late) error {
 	if err := l.Settle(ctx); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (l *Log) try(ctx context.Context, write func(w *tfevents.FileWriter) error)
 	return err
 }
 
-// write calls write, and notes a failure of the disk.
+// write calls write, and records a failure of the disk.
 func (l *Log) write(ctx context.Context, write func(w *tfevents.FileWriter) error) (written bool, err error) {
 	if err = write(l.writer); isFailure(ctx, err) {
 		l.failed(err)

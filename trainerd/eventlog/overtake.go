@@ -16,36 +16,34 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
-// A training that was resumed from a checkpoint makes some steps again. Its SessionLog
-// START drops their points from TensorBoard's Python loader. The data server, which
-// most users have, ignores it: there each point drops those of its own tag that are not
-// before it, so that curves whose first new point comes late, as global_step/sec does,
-// would keep what lies between. Where something does, a value of the tag that holds
-// nothing, at the first of these steps, drops it too, and no loader shows it. The same
-// is due at the end for a tag that had no new point at all.
+// A training that was resumed from a checkpoint makes some steps again. Its SessionLog START drops
+// their points from TensorBoard's Python loader. The data server, which most users have, ignores
+// it: there each point drops its own tag's points at its step or later, so that a curve whose first
+// new point comes late, such as global_step/sec, would keep the old points in between. If there are
+// any, an empty value of the tag at the first of these steps drops them too, and no loader shows
+// it. The same is done at the end for a tag that had no new point at all.
 
-// A resumed training that is killed before it has written some tag leaves the same behind:
-// points of the data server that no START lets count, perhaps of steps before the next
-// resume. So what counts is held against what the data server shows, not only against
-// the step of the resume.
+// A resumed training that is killed before it has written some tag leaves the same problem: points
+// that the data server shows although a START has dropped them, perhaps of steps before the next
+// resume. So the points that count are compared with those that the data server shows, not only
+// with the step of the resume.
 
-// overtaking is the state of a Log after a resume. The zero value is that of a training
-// in a fresh folder.
+// overtaking is the state of a Log after a resume. The zero value is for a training in a fresh
+// folder.
 type overtaking struct {
 	from int64            // the first step that is made again
 	old  map[string]int64 // of each scalar that was not written since, its first point that does not count
-	// made has the first step of each scalar that was written since; nil where that is not known,
-	// or one was of a step before from.
+	// made has the first step of each scalar written since; nil if that is not known, or if one was
+	// of a step before from.
 	made map[string]int64
 }
 
 // at returns the step from which on a scalar loses its points.
 func (o *overtaking) at(tag string) int64 { return min(o.from, o.old[tag]) }
 
-// Overtake says that the training was resumed, or has begun again, and which step is the
-// first that it makes again. It reads the run so far: two tenths of a second for a million
-// points. A training that fails again and again, and is resumed from the same step, has the
-// run read once.
+// Overtake says that the training was resumed, or has begun again, and which step is the first that
+// it makes again. It reads the run so far: two tenths of a second for a million points. If a
+// training fails again and again, and is resumed from the same step, the run is read only once.
 func (l *Log) Overtake(from int64) {
 	old := l.overtakenAgain(from)
 	if old == nil {
@@ -56,8 +54,8 @@ func (l *Log) Overtake(from int64) {
 	l.overtaking = overtaking{from, old, map[string]int64{}}
 }
 
-// overtakenAgain is overtaken where the last resume was at the same step: what was written since
-// is all that has changed. Else it returns nil.
+// overtakenAgain is overtaken if the last resume was at the same step, so that only what was
+// written since has changed. Otherwise it returns nil.
 func (l *Log) overtakenAgain(from int64) map[string]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +92,8 @@ func overtaken(dir string, from int64) map[string]int64 {
 	return old
 }
 
-// finishOvertaking drops the overtaken points of what was not written since the resume,
-// by this Log or another.
+// finishOvertaking drops the overtaken points of tags that were not written since the resume, by
+// this Log or another.
 func (l *Log) finishOvertaking(ctx context.Context) error {
 	l.mu.Lock()
 	missing := l.overtaking
@@ -171,7 +169,7 @@ func (l *Log) overtakes(tag string, step int64) (from int64, yes bool) {
 	return from, ok && old < step
 }
 
-// note notes a point that is written.
+// note records a point that is written.
 func (o *overtaking) note(tag string, step int64) {
 	first, there := o.made[tag]
 	switch {
@@ -183,8 +181,8 @@ func (o *overtaking) note(tag string, step int64) {
 	}
 }
 
-// noteSummary notes a summary that is written while nothing is overtaken: which scalars it has is
-// not worth a look at each.
+// noteSummary records a summary that is written while nothing is overtaken: finding out which
+// scalars it has is not worth the time.
 func (l *Log) noteSummary(s *tfpb.Summary) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,7 +191,7 @@ func (l *Log) noteSummary(s *tfpb.Summary) {
 	}
 }
 
-// noteUnknown notes that there may be points of any kind.
+// noteUnknown records that there may be points of any kind.
 func (l *Log) noteUnknown() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +203,7 @@ func isScalar(v *tfpb.Summary_Value) bool {
 	return ok
 }
 
-// scalarMetadata is that of every scalar.
+// scalarMetadata is the metadata of every scalar.
 var scalarMetadata = summary.Scalar("", 0).GetMetadata()
 
 // overtakeScalar drops what a scalar overtakes.

@@ -13,17 +13,17 @@ const (
 	// OwnSuffix ends the names of the events files that trainerd writes for a program. The
 	// program's, in the same folder, have other names.
 	OwnSuffix = ".trainerd"
-	// OwnRun is the folder for trainerd's events where the program writes events into the
-	// logdir itself: TensorBoard's Python loader reads the files of a folder one after
-	// another, and a START in a later one drops what an earlier one has.
+	// OwnRun is the folder for trainerd's events if the program writes events into the logdir
+	// itself: TensorBoard's Python loader reads the files of a folder one after another, and a START
+	// in a later one drops points of an earlier one.
 	OwnRun = "trainerd"
-	// MarkInfix comes after the name of an events file of the program in that of the mark
-	// of a restart, which sorts right after it.
+	// MarkInfix follows the name of a program's events file in the name of a restart's mark, which
+	// sorts right after that file.
 	MarkInfix = ".restart-"
 )
 
-// ofHost is what is before OwnSuffix in the name of a file of TensorFlow 1 on a host whose
-// name is that, without the dot.
+// ofHost matches what precedes OwnSuffix in the name of a TensorFlow 1 file on a host whose name
+// equals OwnSuffix without the dot.
 var ofHost = lazyregexp.New(`tfevents\.\d+$`)
 
 // IsOwn reports whether an events file, by its base name, is one that trainerd has written

@@ -35,7 +35,7 @@ func (l *Log) isBroken() bool {
 	return l.broken
 }
 
-// failed notes that the file is broken. The writer keeps what it lacks for the next.
+// failed records that the file is broken. The writer keeps what the file lacks for the next one.
 func (l *Log) failed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,9 +63,9 @@ func (l *Log) Renew() {
 
 func (l *Log) renew() { l.broken, l.retryAt = true, time.Time{} }
 
-// Restart is Renew for a folder that was deleted and made again. The new file has a START
-// at a step that has no points yet: TensorBoard's Python loader ignores the first of a
-// run, which must not be that of a later resume.
+// Restart is Renew for a folder that was deleted and made again. The new file has a START at a step
+// that has no points yet: TensorBoard's Python loader ignores a run's first START, which must not
+// be that of a later resume.
 func (l *Log) Restart(step int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,10 +77,7 @@ func (l *Log) Restart(step int64) {
 // not l.mu: the disk may take long.
 func (l *Log) reopen(ctx context.Context) bool {
 	l.writer.Close() // fails with what was logged already
-	l.mu.Lock()
-	l.takeBack()
-	l.mu.Unlock()
-	written := 0
+	written := l.handBack()
 	err := l.writer.Reopen()
 	for err == nil {
 		if e, ok := l.next(); ok {
@@ -94,8 +91,10 @@ func (l *Log) reopen(ctx context.Context) bool {
 			return true
 		}
 	}
+	l.writer.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.takeBack()
 	l.retryAt = time.Now().Add(l.pause)
 	return false
 }

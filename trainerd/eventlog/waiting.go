@@ -95,8 +95,8 @@ func (l *Log) countDropped(n int) {
 	l.totalDropped += int64(n)
 }
 
-// takeBack has what the writer was given, and has not written, wait before all else. The
-// caller holds l.mu.
+// takeBack puts the events that the writer was given, and has not written, before all others that
+// wait. The caller holds l.mu.
 func (l *Log) takeBack() {
 	later := l.waiting
 	l.waiting = nil
@@ -110,6 +110,23 @@ func (l *Log) takeBack() {
 		}
 	}
 	l.waiting = append(l.waiting, later...)
+}
+
+// handBack gives the writer all that waits, for the front of its next file, and returns how many events those
+// are. One by one, a START could be written that hides points of the file before, and not those that replace them.
+func (l *Log) handBack() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.takeBack()
+	for _, e := range l.waiting {
+		if err := l.writer.PutUnwritten(e.Event); err != nil {
+			l.logDropped(e, err)
+			continue
+		}
+		n++
+	}
+	l.waiting, l.waitingSize = nil, 0
+	return n
 }
 
 // next returns the first event that waits, if one does.
@@ -134,17 +151,21 @@ func (l *Log) mend(written int) bool {
 	return true
 }
 
-// writeLate writes what has waited.
+// writeLate writes an event that has waited.
 func (l *Log) writeLate(ctx context.Context, e late) error {
 	err := l.writer.AddEvent(ctx, e.Event)
 	if err == nil || e.isStart() || isFailure(ctx, err) || ctx.Err() != nil {
 		return err
 	}
-	l.log.Error("event is dropped", "step", e.GetStep(), "err", err)
+	l.logDropped(e, err)
 	return nil
 }
 
-// forget drops the first event that waits, if it is still e: the file has it.
+func (l *Log) logDropped(e late, err error) {
+	l.log.Error("event is dropped", "step", e.GetStep(), "err", err)
+}
+
+// forget drops the first event that waits, if it is still e, because the file has it.
 func (l *Log) forget(e late) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -77,7 +77,7 @@ type Run interface {
 	// SummaryComputed writes a summary as Supervisor.SummaryComputed does, or
 	// does nothing in a run without events.
 	SummaryComputed(ctx context.Context, summary any, step int64) error
-	// Events is where the run's events go, nil for a run without.
+	// Events is where the run's events go, or nil for a run without events.
 	Events() *eventlog.Log
 	// Logdir is the folder of the run, "" for none, in the file system FS.
 	Logdir() string

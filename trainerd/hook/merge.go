@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// merger collects what a call and its hooks ask for.
+// merger collects what a call and its hooks request.
 type merger struct {
 	RunArgs
 	fed map[string]string // by tensor: who feeds it; nil while no hook feeds any
@@ -22,7 +22,7 @@ func newMerger(args RunArgs) *merger {
 	return m
 }
 
-// add adds what a hook asks for. No tensor may be fed twice.
+// add adds what a hook requests. No tensor may be fed twice.
 func (m *merger) add(hook string, args *RunArgs) error {
 	if len(args.Feeds) > 0 {
 		m.ownFeeds(len(args.Feeds))

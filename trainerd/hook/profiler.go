@@ -13,7 +13,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Profiler is a Hook that traces a step every so many steps or seconds: its
+// Profiler is a Hook that traces a step every N steps or seconds: its
 // RunMetadata goes to the events file, as run "step_N", and timeline-N.json,
 // which Chrome's about:tracing and Perfetto show, to a directory. The first step
 // is not traced, because it also makes the session ready.

@@ -47,8 +47,7 @@ func (h *StopAtStep) AfterStep(_ context.Context, _ session.Session, step int64)
 	return nil
 }
 
-// lastOf returns the last step as NumSteps has it. The first step that ends is
-// step.
+// lastOf returns the last step according to NumSteps. step is the first step that ends.
 func (h *StopAtStep) lastOf(step int64) int64 {
 	if h.known {
 		return h.last

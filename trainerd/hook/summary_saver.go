@@ -8,10 +8,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// SummarySaver is a Hook that computes summaries in the same step as the
-// training, every so many steps or seconds, and writes them. Set
-// Supervisor.SummaryOp to None, so that the summary service does not write them
-// too.
+// SummarySaver is a Hook that computes summaries in the same step as the training, every N steps or
+// seconds, and writes them. Set Supervisor.SummaryOp to None, so that the summary service does not
+// write them too.
 type SummarySaver struct {
 	Funcs
 	Trigger

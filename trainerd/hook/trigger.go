@@ -4,10 +4,9 @@ import (
 	"time"
 )
 
-// Trigger decides when something that is done every so many steps, or every so
-// often, is due. The first step is always due, and no step twice. Where it counts
-// steps, one before the last that was due is due, too: the step was set back, or
-// the training continues from an earlier checkpoint.
+// Trigger decides when a periodic action is due, by steps or by time. The first step is always due,
+// and no step is due twice. If it counts steps, a step before the last due one is due, too: the
+// step was set back, or the training continues from an earlier checkpoint.
 type Trigger struct {
 	Steps int64         // zero or less: not by steps
 	Every time.Duration // zero or less: not by time

@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Logdir returns the logdir that a process of this machine has, "" if it has none or that cannot
-// be read, as that of another user's process. A copied lock file names a process that has another logdir.
+// Logdir returns the logdir of a process on this machine, or "" if it has none, or if that cannot
+// be read because the process belongs to another user. A copied lock file names a process that has
+// another logdir.
 func (h Holder) Logdir() string {
 	if me, err := thisProcess(); err != nil || me.Host != h.Host || h.PID == 0 {
 		return ""

@@ -57,8 +57,8 @@ type LockedError struct {
 	Logdir string
 	File   string // the lock file
 	Holder Holder
-	// ByName says that the holder's name in the file is the lock, for the file system has no
-	// other. A process that has died still has it, unless that can be known here.
+	// ByName says that the holder's name in the file is the lock, because the file system has no
+	// other. A process that has died still holds it, unless its death can be detected here.
 	ByName bool
 }
 
@@ -134,8 +134,8 @@ func lockError(dir, doing string, err error) error {
 // releasing it.
 func (l *Lock) TakenOver() bool { return l.taken }
 
-// Holder returns what the lock file says of this process, also while somebody has removed
-// it. It is zero for no lock.
+// Holder returns what the lock file says about this process, even while the file is removed. It is
+// zero for no lock.
 func (l *Lock) Holder() Holder {
 	if l == nil {
 		return Holder{}

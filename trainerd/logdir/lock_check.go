@@ -32,8 +32,8 @@ func Check(dir string) error {
 	return checkByName(dir, name, holder)
 }
 
-// checkByName is Check where the name in the file is the lock. It stays there, also that of
-// a process that has died: the run that takes over will say so.
+// checkByName is Check if the name in the file is the lock. The name is not removed, even that of a
+// dead process: the run that takes over will log that.
 func checkByName(dir, name string, holder Holder) error {
 	info, err := os.Lstat(name)
 	switch {

@@ -44,7 +44,7 @@ var (
 	errTaken   = errors.New("another folder has its name")
 )
 
-// hold notes which folder is locked.
+// hold records which folder is locked.
 func (l *Lock) hold(dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -177,9 +177,9 @@ func (l *Lock) otherIn(dir string) Holder {
 	return now
 }
 
-// mend makes the lock file again if it is not the one that is locked. The lock
-// is lost if another process has written its name there. Where the folder is being
-// removed, its file may be first.
+// mend makes the lock file again if it is not the one that is locked. The lock is lost if another
+// process has written its name there. If the folder is being removed, its lock file may be removed
+// first.
 func (l *Lock) mend() *LostError {
 	if l.isAt(l.dir) {
 		if h := l.otherIn(l.dir); h.PID != 0 {

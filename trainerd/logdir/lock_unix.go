@@ -73,9 +73,9 @@ func lockInherited(name string) (f *os.File, locked bool, err error) {
 	}
 }
 
-// lockedByOther reports whether another process has the lock, and whether that is known. It
-// only needs to read the file, which may be another user's, or on a disk that is read-only.
-// Several may look at the same time.
+// lockedByOther reports whether another process has the lock, and whether that is known. It only
+// needs to read the file, which may belong to another user, or be on a read-only disk. Several
+// processes may check at the same time.
 func lockedByOther(name string) (locked, known bool) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -46,8 +46,7 @@ func (s *Server) connEnded(of *conn) {
 	}
 }
 
-// use notes the connection over which a session is used. The caller holds
-// s.mu.
+// use records the connection over which a session is used. The caller holds s.mu.
 func (s *Server) use(ctx context.Context, handle string, open *masterSession) {
 	of, ok := ctx.Value(connKey{}).(*conn)
 	if !ok {

@@ -70,12 +70,13 @@ type Config struct {
 	// sum.
 	Combiner string `toml:"combiner"`
 
-	// Loss of a number to predict: mean_squared_error (default), or huber_loss, which a few labels
-	// far from all others hardly move: half the square of an error of up to huber_delta, and of a
-	// larger one its size times huber_delta, less half the square of huber_delta.
+	// Loss of a number to predict: mean_squared_error (default), or huber_loss, on which a few
+	// labels far from all others have little effect: half the square of an error of up to
+	// huber_delta; for a larger error its size times huber_delta, less half the square of
+	// huber_delta.
 	Loss string `toml:"loss"`
-	// HuberDelta is the delta of huber_loss, in units of the label; default: the deviation that
-	// most training labels have from their median (1.4826 times the median one).
+	// HuberDelta is the delta of huber_loss, in units of the label; default: 1.4826 times the median
+	// distance of the training labels from their median.
 	HuberDelta float64 `toml:"huber_delta"`
 
 	// Optimizer is sgd (default), momentum, nesterov (momentum that looks

@@ -34,9 +34,9 @@ func columnsOf(s *dataset.Schema, signature *tfpb.SignatureDef) map[string]colum
 	return all
 }
 
-// Input returns the key of the input that a name means: it is the key itself, or
-// the name of the column that the input takes. The feature is that of the column,
-// nil for an input of something else.
+// Input returns the key of the input that a name means: the name is the key itself, or the name of
+// the column that the input takes. The feature belongs to the column; it is nil for any other
+// input.
 func (m *Model) Input(name string) (key string, f *dataset.Feature) {
 	if c, ok := m.columns[name]; ok {
 		return c.key, c.feature
@@ -44,7 +44,7 @@ func (m *Model) Input(name string) (key string, f *dataset.Feature) {
 	return name, nil
 }
 
-// renamed returns the columns whose inputs are not called what they are.
+// renamed returns the columns whose inputs have another name.
 func (m *Model) renamed() (all []Renamed) {
 	if m.columns == nil {
 		return nil

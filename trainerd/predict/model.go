@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -61,6 +62,7 @@ type Model struct {
 
 	sess    *runtime.Session
 	columns map[string]column // by both of their names
+	others  *sync.Map         // of the Models of other signatures, by their keys
 }
 
 // Error says why a model cannot be used.
@@ -229,23 +231,61 @@ func openSavedModel(ctx context.Context, dir string, o Options) (*Model, error) 
 
 // start finds the signature and makes the session.
 func (m *Model) start(o Options) (err error) {
-	m.SignatureKey = o.Signature
+	m.SignatureKey, m.others = o.Signature, new(sync.Map)
 	if m.SignatureKey == "" {
 		m.SignatureKey = model.ServingKey
-	}
-	all := m.Meta.GetSignatureDef()
-	if m.Signature = all[m.SignatureKey]; m.Signature == nil {
-		keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(k string) bool { return strings.HasPrefix(k, "__saved_model") })
-		return &Error{Source: m.Source, Reason: fmt.Sprintf("has no signature %q; its signatures are %q", m.SignatureKey, keys)}
 	}
 	if m.Schema, err = model.SchemaOf(m.Meta); err != nil {
 		return &Error{Source: m.Source, Reason: "its schema is damaged", Err: err}
 	}
-	m.columns = columnsOf(m.Schema, m.Signature)
+	if err := m.sign(); err != nil {
+		return err
+	}
 	if m.sess, err = runtime.New(m.Meta.GetGraphDef(), &runtime.Options{MaxMemory: o.MaxMemory, MemoryOption: o.MemoryOption}); err != nil {
 		return &Error{Source: m.Source, Reason: "its graph cannot be run", Err: err}
 	}
+	return m.check()
+}
+
+// sign finds the signature of SignatureKey.
+func (m *Model) sign() error {
+	if !slices.Contains(m.Signatures(), m.SignatureKey) {
+		return &Error{Source: m.Source, Reason: fmt.Sprintf("has no signature %q; its signatures are %q", m.SignatureKey, m.Signatures())}
+	}
+	m.Signature = m.Meta.GetSignatureDef()[m.SignatureKey]
+	m.columns = columnsOf(m.Schema, m.Signature)
+	return nil
+}
+
+// check makes sure that the signature can be run.
+func (m *Model) check() error {
 	return m.sess.Check(m.tensors(m.Signature.GetInputs()), m.tensors(m.Signature.GetOutputs()), nil)
+}
+
+// Signatures returns the keys of the signatures, sorted.
+func (m *Model) Signatures() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.Meta.GetSignatureDef())), func(k string) bool { return strings.HasPrefix(k, "__saved_model") })
+}
+
+// With returns a Model that runs another of the signatures, "" for that of m. It is loaded once, and
+// is not to be closed: it ends with m.
+func (m *Model) With(signature string) (*Model, error) {
+	if signature == "" || signature == m.SignatureKey {
+		return m, nil
+	}
+	if other, ok := m.others.Load(signature); ok {
+		return other.(*Model), nil
+	}
+	other := *m
+	other.SignatureKey = signature
+	if err := other.sign(); err != nil {
+		return nil, err
+	}
+	if err := other.check(); err != nil {
+		return nil, err
+	}
+	m.others.Store(signature, &other)
+	return &other, nil
 }
 
 func (m *Model) tensors(infos map[string]*tfpb.TensorInfo) []string {
@@ -271,7 +311,7 @@ func (m *Model) restore(ctx context.Context, dir string) error {
 	return err
 }
 
-// initialise runs the op that fills tables, by whatever name the model has it.
+// initialise runs the op that fills tables, whatever its name in the model.
 func (m *Model) initialise(ctx context.Context) error {
 	var ops []string
 	if s := m.Meta.GetSignatureDef()[graph.InitOpSignature]; s != nil {

@@ -70,8 +70,8 @@ func (e *evidence) collect() {
 	}
 }
 
-// split sorts the curves that differ into those of the training and those of an
-// evaluation. Where there is no other curve, the evaluation's count as the training's.
+// split sorts the curves that differ into the training's and an evaluation's. If there is no other
+// curve, the evaluation's count as the training's.
 func (e *evidence) split() (training, evaluated []Curve) {
 	for _, c := range e.Difference.Curves {
 		if evaluates().MatchString(c.Tag) {
@@ -92,8 +92,7 @@ func (e *evidence) isEvaluation(c Curve) bool {
 	return slices.ContainsFunc(e.evaluated, func(x Curve) bool { return x.Tag == c.Tag })
 }
 
-// alone finds a part that differs and changes nothing else, but for what an evaluation
-// reports.
+// alone finds a part that differs and changes nothing else, except what an evaluation reports.
 func (e *evidence) alone() (found []Cause) {
 	for _, p := range []*part{partEMA, partNorm, partBest, partScaler} {
 		if why := e.seen[p]; why != "" {
@@ -109,8 +108,8 @@ func (e *evidence) alone() (found []Cause) {
 // numbered is a variable of an optimizer of Keras, which has no name in a checkpoint.
 var numbered = lazyregexp.New(`^optimizer/\d+$`)
 
-// scale finds an optimizer of Keras whose variables differ, while the weights and what the
-// training reports do not: of what it has, that is the scale of the loss.
+// scale finds a Keras optimizer whose variables differ, while the weights and what the training
+// reports do not: among its variables, only the loss scale has that effect.
 func (e *evidence) scale() []Cause {
 	line, ok := e.lineMatching(partScaler.words())
 	if !ok || len(e.training) > 0 || len(e.Difference.Tensors) == 0 {
@@ -166,9 +165,8 @@ func (e *evidence) fromScratch() []Cause {
 	return []Cause{{"no resume", fmt.Sprintf("it began at step %d again, though there was a checkpoint of step %d: it does not load what TRAINERD_CHECKPOINT names", e.begin, d.Resumed)}}
 }
 
-// partOfEpoch finds a program that does more steps than undisturbed, or fewer, but for a
-// single one: from a checkpoint within an epoch it does the whole epoch again, or skips the
-// wrong part of it.
+// partOfEpoch finds a program that makes more or fewer steps than undisturbed, by more than one:
+// from a checkpoint within an epoch it repeats the whole epoch, or skips the wrong part of it.
 func (e *evidence) partOfEpoch() []Cause {
 	for _, c := range e.training {
 		every := max(spacing(sortedSteps(e.reference.curves[c.Tag])), 1)

@@ -14,10 +14,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// A program that is run in a copy of its folder may write over any file in it, through a
-// link, too. So folders are made, and small files and models are copied. Checkpoints of an
-// earlier training are left out: a run begins at the beginning. What is large, and is
-// no model, is data, to which there is a link.
+// A program that runs in a copy of its folder may overwrite any file in it, even through a link. So
+// folders are created, and small files and models are copied. Checkpoints of an earlier training
+// are left out, because a run must start from scratch. A large file that is not a model is data,
+// and is linked.
 const (
 	maxFiles   = 20_000   // entries of a copy; there are links to the folders after them
 	maxEntries = 1000     // of a folder that is not data
@@ -114,7 +114,7 @@ func hasStates(entries []fs.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isModel(e.Name()) || countedBy().MatchString(e.Name()) })
 }
 
-// isTool reports whether a folder is that of a tool, in which no training writes.
+// isTool reports whether a folder belongs to a tool, so that no training writes there.
 func isTool(base string) bool {
 	return strings.HasPrefix(base, ".") || slices.Contains([]string{"__pycache__", "node_modules", "venv", "env", "site-packages"}, base)
 }

@@ -16,9 +16,9 @@ import (
 // by one.
 var counts = lazyregexp.New(`(?i)(?:^|[/_.])(?:step|steps|iteration|iterations|iter|count|t|last_epoch|num_batches_tracked)$`)
 
-// byCounters reads what the counters of a checkpoint say, which need no reports: one
-// that differs by one has seen a step twice, or not at all; the optimizer's, when it
-// differs by more, has begun again.
+// byCounters uses the counters in a checkpoint, which need no reports: one that differs by one has
+// counted a step twice, or not at all; if the optimizer's counter differs by more, it has begun
+// again.
 func (e *evidence) byCounters() []Cause {
 	if e.seen[partScaler] != "" && e.early(partScaler) {
 		return nil // a loss that was scaled too high leaves out an update

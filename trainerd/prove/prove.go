@@ -59,7 +59,7 @@ type Options struct {
 	Progress func(line string)
 }
 
-// Kind is what is done to a run.
+// Kind is a kind of disturbance.
 type Kind string
 
 // The kinds of disturbances.
@@ -158,7 +158,7 @@ func (p *proof) say(format string, args ...any) {
 	}
 }
 
-// undisturbed runs the training as it is.
+// undisturbed runs the training without a disturbance.
 func (p *proof) undisturbed(ctx context.Context, name string) (*outcome, error) {
 	p.report.Undisturbed = max(p.report.Undisturbed, 1)
 	o, err := p.run(ctx, name, nil)
@@ -175,7 +175,7 @@ func (p *proof) undisturbed(ctx context.Context, name string) (*outcome, error) 
 // kinds are the disturbances in turn.
 var kinds = []Kind{Kill, Stop, Damage}
 
-// disturbed runs the training with a disturbance, and compares what it leaves.
+// disturbed runs the training with a disturbance, and compares its results.
 func (p *proof) disturbed(ctx context.Context, i int) error {
 	kind := kinds[i%len(kinds)]
 	random := rand.New(rand.NewPCG(p.Seed, uint64(i)))
@@ -218,9 +218,9 @@ func (p *proof) resultOf(name string, o *outcome) *Result {
 	return r
 }
 
-// forgiveCut takes out what differs in the file that was cut short, if it is still as it
-// was left: processes that had outlived trainerd have saved newer ones, so that nobody had
-// to load it or to write it again.
+// forgiveCut removes the differences in the file that was cut short, if that has not changed since:
+// processes that had outlived trainerd have saved newer ones, so that nobody had to load it or to
+// write it again.
 func (r *Result) forgiveCut(logdir string) {
 	d := r.Disturbance
 	if d == nil || d.cut == nil {
@@ -286,8 +286,8 @@ func (p *proof) compare(logdir string) Difference {
 	}
 }
 
-// moment is when a disturbance comes: at a step, or a time after the start where
-// there are no steps, once there are checkpoints.
+// moment is when a disturbance comes, once there are checkpoints: at a step, or, without steps, at
+// a time after the start.
 type moment struct {
 	step  int64
 	after time.Duration
@@ -334,7 +334,7 @@ func (p *proof) moment(random *rand.Rand, kind Kind) moment {
 	return m
 }
 
-// plan is what is to be done to a run.
+// plan is a planned disturbance of a run.
 type plan struct {
 	kind Kind
 	at   moment

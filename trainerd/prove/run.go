@@ -195,7 +195,7 @@ var (
 // maxTail bounds the lines of output that are kept.
 const maxTail = 30
 
-// read takes what a process says.
+// read reads the output of a process.
 func (s *session) read(r io.Reader) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
@@ -347,8 +347,8 @@ func (s *session) tail() string {
 	return strings.Join(slices.Clone(s.lines), "\n")
 }
 
-// tail returns the end of what a run has said, with the names of the folder that its own is
-// a copy of.
+// tail returns the end of a run's output, with the names of the original folder in place of the
+// copy's.
 func (p *proof) tail(s *session, o *outcome) string {
 	text := s.tail()
 	if p.Workdir != nil {

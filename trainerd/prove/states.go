@@ -273,7 +273,7 @@ func leavesOfJSON(text []byte) map[string]any {
 
 var errNoPickle = errors.New("it is not a pickle")
 
-// diffPickles compares two pickles of Python by what they hold.
+// diffPickles compares two Python pickles by their contents.
 func diffPickles(a, b []byte) ([]Tensor, error) {
 	if !pickled.Is(a) || !pickled.Is(b) {
 		return nil, errNoPickle
@@ -342,8 +342,8 @@ func flatten(prefix string, v any, into map[string]any) {
 	}
 }
 
-// damageNewest cuts the newest state short, and returns its name, "" for none, and how it
-// left it. The best is one only where there are no others.
+// damageNewest cuts the newest state short, and returns its name, "" for none, and its file info
+// after that. The best one is chosen only if there are no others.
 func damageNewest(logdir, pattern string) (string, fs.FileInfo) {
 	newest, at, isBest := "", time.Time{}, true
 	root := tfevents.DirFS(logdir)

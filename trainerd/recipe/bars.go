@@ -14,8 +14,8 @@ type barState struct {
 // bar is a count of steps that begins again.
 type bar struct{ epoch, last, offset, heading int64 }
 
-// hold takes what a bar says, and returns what it has said of the step before: it
-// is drawn with the numbers of that first, and then with its own.
+// hold keeps what a bar says about its step, and returns what it has said about the previous one: a
+// bar is first drawn with the previous step's numbers, and then with its own.
 func (r *Reader) hold(p *Point) (before *Point) {
 	switch {
 	case r.held == nil || p.Step > r.held.Step:
@@ -26,9 +26,9 @@ func (r *Reader) hold(p *Point) (before *Point) {
 	return before
 }
 
-// barOf returns the count that a line continues: where the number falls, or that of its
-// epoch rises, an epoch has begun. If it has no total, that epoch is taken to be the first
-// since the start.
+// barOf returns the count that a line continues: if the number falls, or the number of its epoch
+// rises, an epoch has begun. Without a total, that epoch is assumed to be the first since the
+// start.
 func (r *Reader) barOf(m *match) *bar {
 	key := m.line.Form + "|" + strconv.FormatInt(m.total, 10)
 	b := r.bars[key]
@@ -53,9 +53,9 @@ func (r *Reader) barOf(m *match) *bar {
 	return b
 }
 
-// beginsAgain reports whether the steps of a line are those of an epoch: its form says that,
-// or lines have shown it, or it is below the heading of a later epoch and far behind the
-// checkpoint.
+// beginsAgain reports whether the steps of a line count within an epoch: its form says that, or
+// lines have shown it, or it is below the heading of a later epoch and far below the checkpoint's
+// step.
 func (r *Reader) beginsAgain(m *match) bool {
 	return m.line.counts() || r.learned.hasRestarted(m.line.Form) || r.heading.place > 1 && m.step <= r.base/2
 }

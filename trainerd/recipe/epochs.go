@@ -14,8 +14,8 @@ type heading struct {
 	lines  int64    // that have come below all of them
 }
 
-// isUnderHeading reports whether a line without a step is about what the heading says: as
-// long as one comes below each, and not one for every batch.
+// isUnderHeading reports whether a line without a step belongs to the epoch in the heading above
+// it: that is so as long as one such line follows each heading, and not one for every batch.
 func (r *Reader) isUnderHeading(p *Point) bool {
 	h := &r.heading
 	if h.place < r.base || r.counted > 0 {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// learned is what the starts of a program have shown of its lines, by their form: where
-// counts begin cannot be seen in the lines of a start that resumes.
+// learned is what the starts of a program have shown about its lines, by their form: the lines of a
+// start that resumes do not show where counts begin.
 type learned struct {
 	mu         sync.Mutex
 	firstEpoch map[string]int64
@@ -41,7 +41,7 @@ func (l *learned) firstOf(m *match, base int64) int64 {
 	return first
 }
 
-// noteRestart notes that the count of a form has begun again.
+// noteRestart records that the count of a form has begun again.
 func (l *learned) noteRestart(form string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *learned) correct(step int64, p *Point) int64 {
 	return l.pace.correct(step, p)
 }
 
-// noteThrough notes that the count of a form continues over all epochs.
+// noteThrough records that the count of a form continues over all epochs.
 func (l *learned) noteThrough(form string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

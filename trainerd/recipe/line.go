@@ -37,8 +37,8 @@ type Line struct {
 	// Sets says that a line may be about an evaluation: "val/" comes before the names of
 	// "validate step 10: loss 0.5", as do "eval/" and "test/" with their words.
 	Sets bool `toml:"sets"`
-	// Again says that a program which continues counts its steps from the beginning again.
-	// That it continues is seen by its first numbers, which are not those of a first start.
+	// Again says that a program which continues counts its steps from the beginning again. Its first
+	// numbers, which differ from those of a first start, show that it continues.
 	Again bool `toml:"again"`
 	// Rows says that the line is a heading: a regular expression for the lines after it
 	// with two groups, a name and a number.
@@ -155,10 +155,10 @@ func compilePair(text string) (*regexp.Regexp, error) {
 	return p, nil
 }
 
-// places are groups that say where the training is.
+// places are groups that give the position of the training.
 var places = []string{"step", "epoch", "epochs", "total", "values"}
 
-// counts reports whether the steps of the line are those of an epoch.
+// counts reports whether the steps of the line count within an epoch.
 func (l *Line) counts() bool { return l.form.SubexpIndex("total") > 0 }
 
 // saysValues reports whether the line has numbers besides the place.

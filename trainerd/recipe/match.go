@@ -65,8 +65,8 @@ func (l *Line) pairsIn() []*regexp.Regexp {
 // wordBefore is a word, and the space after it.
 var wordBefore = lazyregexp.New(`[A-Za-z]\w* $`)
 
-// addPairs adds the numbers that an expression finds, with their names. Where a name comes
-// more than once, the word before it is part of it: "Actor Loss: 0.1 | Critic Loss: 0.2".
+// addPairs adds the numbers that an expression finds, with their names. If a name occurs more than
+// once, the word before it becomes part of it: "Actor Loss: 0.1 | Critic Loss: 0.2".
 func (m *match) addPairs(p *regexp.Regexp, text string) {
 	found := p.FindAllStringSubmatchIndex(text, -1)
 	times := map[string]int{}
@@ -120,13 +120,13 @@ var ofSet = lazyregexp.New(`(?i)(?:^|[_/.-])(?:train|training|val|valid|validati
 // something: solver.cpp:228.
 var source = lazyregexp.New(`\.(?:py|jl|rs|go|cpp|cc|cu|hpp|java)$`)
 
-// drops reports whether a name is not that of a curve: its number says where the training is, or
-// which line of the source has logged it.
+// drops reports whether a name is not a curve, because its number gives the position of the
+// training, or the source line that has logged it.
 func (l *Line) drops(tag string) bool {
 	return tag == "" || source().MatchString(tag) || slices.Contains(l.Drop, tag)
 }
 
-// value adds a number, if its name is that of a curve.
+// value adds a number, if its name is a curve.
 func (m *match) value(name string, v float64) {
 	name = m.line.tag(name)
 	if m.line.drops(name) {
@@ -143,7 +143,7 @@ func (m *match) value(name string, v float64) {
 var (
 	// grouped is a number whose thousands are set apart by commas or underscores.
 	grouped = lazyregexp.New(`^[-+]?[1-9]\d{0,2}(?:[,_]\d{3})+(?:\.|[eE]|$)`)
-	// decimalComma is a number of a country where the comma is the decimal point.
+	// decimalComma matches a number of a country that uses a decimal comma.
 	decimalComma = lazyregexp.New(`^[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+(?:[eE]|$)`)
 )
 

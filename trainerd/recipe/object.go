@@ -33,8 +33,8 @@ type objectReader struct {
 	inPlace bool // a key says where the training is
 }
 
-// addObject adds the numbers of an object, those of nested ones with the names of
-// both. It is false when no key says where the training is.
+// addObject adds the numbers of an object, and those of nested objects with joined names. It
+// returns false if no key gives the position of the training.
 func (m *match) addObject(text string) bool {
 	r := objectReader{m: m, isKey: true, rank: len(stepNames)}
 	for _, token := range objectToken().FindAllString(text, -1) {

@@ -26,7 +26,7 @@ const (
 	maxLine = 4 << 10
 	// maxPending bounds the lines that wait for a step.
 	maxPending = 16
-	// noStep says that no line has said where the training is.
+	// noStep says that no line has given the position of the training.
 	noStep = -1
 )
 
@@ -203,8 +203,8 @@ func (r *Reader) evaluated(m *match, p *Point) *Point {
 	return p
 }
 
-// aside reports whether a line says something of the step of the line before: it has the
-// numbers of an evaluation alone, or those of the end of a training of transformers.
+// aside reports whether a line is about the step of the previous line: it has only the numbers of
+// an evaluation, or those at the end of a transformers training.
 func aside(p *Point) bool {
 	evaluation := true
 	for _, v := range p.Values {
@@ -216,8 +216,8 @@ func aside(p *Point) bool {
 	return evaluation
 }
 
-// placeOf returns the step of a line that has none, as the lines before it say, noStep where
-// they do not.
+// placeOf returns the step of a line that has none, according to the lines before it, or noStep if
+// they have none either.
 func (r *Reader) placeOf(p *Point) int64 {
 	switch {
 	case r.isUnderHeading(p):

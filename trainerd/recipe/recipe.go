@@ -22,13 +22,11 @@
 //	form = '^iter (?P<step>{int}): (?P<values>.*loss.*)'
 //	pairs = ['([a-z]+) {number}']  # a name and a number, within values
 //
-// A form is a Go regular expression with groups: step and epoch give the
-// position of the training, total how many steps an epoch has (the group is empty if
-// steps are counted in each epoch, and its length is not known), epochs how many
-// epochs there are; values has the names and numbers. Any other group is a
-// number with that name, "__" standing for "/". {int} and {number} are short for
-// whole numbers and for numbers. A form without values only gives the position
-// of the training.
+// A form is a Go regular expression with groups: step and epoch give the position of the training,
+// total how many steps an epoch has (the group is empty if steps are counted in each epoch, and its
+// length is not known), epochs how many epochs there are; values has the names and numbers. Any
+// other group is a number with that name, in which "__" means "/". {int} and {number} are short for
+// whole numbers and for numbers. A form without values only gives the position of the training.
 //
 // A [Reader] reads the lines of one start of a program. It may be used by several
 // goroutines.
@@ -143,7 +141,7 @@ func unknown(name string) error {
 	return &Error{Recipe: name, Reason: "is not known", Hint: "want one of " + strings.Join(Names(), ", ") + ", or the path of a .toml file"}
 }
 
-// IsFile reports whether a name is that of a file, not of an embedded recipe.
+// IsFile reports whether a name is a file's, and not an embedded recipe's.
 func IsFile(name string) bool { return strings.HasSuffix(name, ".toml") }
 
 // Load returns the embedded recipe with that name, or the one in a file whose

@@ -8,7 +8,8 @@ import (
 )
 
 // Most lines of a program fit none of the forms, and a regular expression without a literal
-// beginning looks at each byte of them. So what a form cannot be without is looked for first.
+// beginning examines each of their bytes. So the literal texts that a form requires are searched
+// for first.
 
 // required are texts without which a regular expression does not match: one of each set. An
 // empty one is not a text.

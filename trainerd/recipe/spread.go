@@ -55,8 +55,8 @@ var (
 	saysLoss = lazyregexp.New(`["'][^"']*(?i:loss|acc|reward|return|error|perplexity|ppl|score)[^"']*["']:\s*(?:["']|\w+(?:\.\w+)*\()?(?:[-+.]?\d|(?i:nan|inf))`)
 )
 
-// add takes a line. It returns the whole object where the line is its last one, and the
-// line itself where it is part of none; waiting says that the object has not ended.
+// add takes a line. It returns the whole object if the line is its last one, and the line itself if
+// it is part of none; waiting says that the object has not ended.
 func (o *object) add(text string) (whole string, waiting bool) {
 	if o.open > 0 && !member().MatchString(text) || len(o.text)+len(text) > maxLine {
 		*o = object{}
@@ -84,8 +84,8 @@ func (o *object) add(text string) (whole string, waiting bool) {
 //	└   loss = 0.5
 type note struct{ text string }
 
-// add takes a line. It returns the whole message where the line is its last one, and the
-// line itself where it is part of none; waiting says that the message has not ended.
+// add takes a line. It returns the whole message if the line is its last one, and the line itself
+// if it is part of none; waiting says that the message has not ended.
 func (n *note) add(text string) (whole string, waiting bool) {
 	begins, isFirst := strings.CutPrefix(text, "┌ ")
 	middle, isMiddle := strings.CutPrefix(text, "│ ")

@@ -1,6 +1,6 @@
 package recipe
 
-// stepState is where the training is.
+// stepState is the position of the training.
 type stepState struct {
 	step    int64      // of the last line with one, noStep for none
 	last    int64      // the step of the last line with numbers, noStep for none
@@ -10,7 +10,7 @@ type stepState struct {
 	pending []*waiting // for their steps
 }
 
-// place takes a line that says no more than where the training is.
+// place handles a line that only gives the position of the training.
 func (r *Reader) place(m *match) *Point {
 	if m.total == noStep {
 		r.heading = heading{place: max(m.step, m.epoch), number: r.heading.number + 1, lines: r.heading.lines}
@@ -63,8 +63,8 @@ func (r *Reader) corrected(step int64, p *Point) int64 {
 	return step
 }
 
-// stepOf returns the step of a line with numbers. An epoch alone counts as one
-// where no line has had steps.
+// stepOf returns the step of a line with numbers. An epoch alone counts as a step if no line has
+// had steps.
 func (r *Reader) stepOf(m *match) int64 {
 	switch {
 	case m.step != noStep:

@@ -14,7 +14,7 @@ import (
 //	epoch  train_loss  valid_loss
 //	    0       2.302       2.291
 //
-// Columns are set apart by spaces, commas, tabs or bars. In the other, a box for each
+// Columns are separated by spaces, commas, tabs or bars. In the other, a box for each
 // step, each line has a name and a number, and may be indented below a group's name:
 //
 //	| train/             |      |
@@ -60,7 +60,7 @@ var (
 	remark = lazyregexp.New(` \([^()]*\)$`)
 )
 
-// measured are words of headings for what a training is judged by.
+// measured are words in headings of values by which a training is judged.
 var measured = []string{"loss", "acc", "reward", "return", "error", "cost", "perplexity", "ppl", "mse", "mae", "auc", "f1", "bleu", "psnr", "iou", "elbo", "nll", "score", "bpc", "fid", "wer", "fitness", "deviance", "rays"}
 
 // isMeasured reports whether a heading has one of them.
@@ -75,8 +75,8 @@ var epochNames = []string{"epoch", "epochs", "ep", "e"}
 // countNames are the names of a column with steps, besides stepNames.
 var countNames = []string{"#", "steps", "iterations", "totalenvinteracts", "total_env_steps", "generation", "gen"}
 
-// tableLine is the form of a row. Its names are dropped where they say how long it
-// took, or on what.
+// tableLine is the form of a row. It drops columns that say how long the row took, or on which
+// device.
 var tableLine = Line{
 	recipe: "plain",
 	form:   regexp.MustCompile(`(?P<values>.*)`),
@@ -154,14 +154,14 @@ func (t *table) heading(text string) {
 	}
 }
 
-// rankOf returns how sure it is that a column says where the training is, 0 for the
-// surest, -1 for one that does not. Steps come before epochs.
+// rankOf returns how certain it is that a column gives the position of the training, 0 for the most
+// certain, -1 if it does not. Steps come before epochs.
 func rankOf(name string) int {
 	name = strings.ToLower(remark().ReplaceAllString(name[strings.LastIndexByte(name, '/')+1:], ""))
 	return slices.Index(slices.Concat(stepNames, countNames, epochNames), name)
 }
 
-// row returns the numbers of a row, nil where a line is not a row below the heading.
+// row returns the numbers of a row, or nil if a line is not a row below the heading.
 func (t *table) row(text string, line *Line) *match {
 	cells := barred(text)
 	switch {
@@ -195,7 +195,7 @@ func (t *table) row(text string, line *Line) *match {
 	return m
 }
 
-// at takes where the training is from a cell; it is false if that has no count.
+// at takes the position of the training from a cell; it returns false if the cell has no count.
 func (m *match) at(name, text string) bool {
 	text = remark().ReplaceAllString(text, "")
 	if found := ofAll().FindStringSubmatch(text); found != nil {
@@ -251,8 +251,8 @@ func (m *match) addCell(name, text string) {
 	}
 }
 
-// placeBy takes where the training is from a line of a box, which may have several
-// counts: the surest wins.
+// placeBy takes the position of the training from a line of a box, which may have several counts:
+// the most certain one wins.
 func (m *match) placeBy(name, text string) {
 	rank := int64(rankOf(name))
 	if m.step != noStep && m.total <= rank {

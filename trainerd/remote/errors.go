@@ -58,7 +58,7 @@ func (c *Client) callError(ctx context.Context, method string, code tfpb.Code, m
 	return e
 }
 
-// gaveUp reports whether code is what a call gives whose ctx has ended.
+// gaveUp reports whether code is that of a call whose ctx has ended.
 func gaveUp(code tfpb.Code) bool {
 	return code == tfpb.Code_CANCELLED || code == tfpb.Code_DEADLINE_EXCEEDED
 }
@@ -71,7 +71,7 @@ func ended(ctx context.Context) bool {
 }
 
 // contextError is the error of a call that was given up because its ctx ended.
-// reason is what was in its way until then, if that is known.
+// reason is what it waited for until then, if that is known.
 func (c *Client) contextError(ctx context.Context, reason string) error {
 	cause, err := context.Cause(ctx), ctx.Err()
 	if cause == errSessionClosed {
@@ -177,8 +177,8 @@ var (
 	nodeLine = lazyregexp.New(`^\[\[.*\]\]$`)
 	// nodePrefix are marks before the message.
 	nodePrefix = lazyregexp.New(`^(\{\{(function_)?node [^{}]*\}\}\s*)+`)
-	// wireLine is a line about the call between two servers. What it says of
-	// the failure is in the lines before it too.
+	// wireLine matches a line about the call between two servers. The preceding lines have all that
+	// it says about the failure.
 	wireLine = lazyregexp.New(`^(Additional GRPC error information|:UNKNOWN:|:\{"created")`)
 	// logLine is a line of a server's log that it puts after the message. It may be about any training.
 	logLine = lazyregexp.New(`^(Recent warning and error logs:$|[IWEF]\d{4} \d\d:\d\d:\S+ +\d+ \S+:\d+\] )`)
@@ -272,8 +272,8 @@ func connectionMessage(s string) string {
 	return strings.TrimPrefix(desc, "Error while dialing: ")
 }
 
-// distrust reports whether a connection failed because one side does not take
-// the other's certificate, or does not encrypt. Trying again would not help.
+// distrust reports whether a connection failed because one side rejects the other's certificate, or
+// does not encrypt. Trying again would not help.
 func distrust(reason string) bool {
 	return strings.Contains(reason, "x509: ") || strings.Contains(reason, "tls: ")
 }

@@ -10,8 +10,8 @@ import (
 // opTypes maps the names of a graph's nodes to their ops.
 type opTypes map[string]string
 
-// graphIndex is what the client keeps of a session's graph. It does not change;
-// an extension makes a new one.
+// graphIndex is what the client keeps of a session's graph. It is immutable; an extension makes a
+// new one.
 type graphIndex struct {
 	ops opTypes
 	// values maps the handle of a resource variable, as a tensor, to a tensor

@@ -39,8 +39,8 @@ func decode(name string, p *tfpb.TensorProto) (*ckptfmt.Tensor, error) {
 	return t, nil
 }
 
-// adopt makes a tensor of a message whose elements lie there as they are to
-// lie in the tensor. It returns nil where they do not.
+// adopt makes a tensor of a message that has the elements in the tensor's own layout. It returns
+// nil if it does not.
 func adopt(p *tfpb.TensorProto) *ckptfmt.Tensor {
 	if len(p.GetTensorContent()) == 0 || p.GetTensorShape().GetUnknownRank() {
 		return nil

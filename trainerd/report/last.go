@@ -65,10 +65,10 @@ func ReadLast(dir string) (*Last, error) {
 	return l, nil
 }
 
-// maxReport bounds what is read of a report, whose file may be another user's.
+// maxReport bounds what is read of a report, whose file may belong to another user.
 const maxReport = 256 << 20
 
-// fromReport takes what the last run that has ended says.
+// fromReport reads the report of the last run that has ended.
 func (l *Last) fromReport() error {
 	text, err := atomicfile.ReadFileLimit(nil, filepath.Join(l.Logdir, JSONName), maxReport, nil)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@
 //	prune     only what fetches and targets need, up to what is fed
 //	check     every node is built; those without a kernel are reported, in one
 //	          error
-//	idle      values that nothing uses, but others wait for, are not computed
+//	idle      values that nothing uses, but that others wait for, are not computed
 //	sort      data and control edges; else the order of the GraphDef. What
 //	          leads to an op that may wait (a queue) comes first; reads and
 //	          writes of one variable with no path between them come as
@@ -66,10 +66,10 @@
 //
 // # Goroutines
 //
-// Long kernels share their work with the helpers of package parallel, for the
-// length of one call; their number does not change a single bit of the results.
-// [Session.Prepare] compiles in a goroutine, which [Session.Close] ends and waits for.
-// A call that waits returns when its context is done or the session is closed.
+// Long kernels share their work with the helpers of package parallel during one call; the number of
+// helpers does not change a single bit of the results. [Session.Prepare] compiles in a goroutine,
+// which [Session.Close] ends and waits for. A call that waits returns when its context is done or
+// the session is closed.
 //
 // # Adding an op
 //

@@ -13,9 +13,9 @@ import (
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
-// A SavedModel is written into a folder next to where it is to be, which a killed
-// process leaves. Its writer holds a lock of it, so that the next one can tell those
-// that are nobody's and remove them. Where folders cannot be locked, they stay.
+// A SavedModel is first written into a temporary folder next to its place, which a killed process
+// leaves behind. Its writer holds a lock on it, so that the next one can recognise abandoned
+// folders and remove them. If folders cannot be locked, they stay.
 var stagingName = lazyregexp.New(`^\..+\.tmp-[0-9]+$`)
 
 // staging is a folder that is being written.
@@ -51,8 +51,8 @@ func (s *staging) remove() {
 	}
 }
 
-// sweepStaging removes the folders in parent that killed writers have left. What is
-// not removed is in nobody's way.
+// sweepStaging removes the folders in parent that killed writers have left. Folders that remain do
+// no harm.
 func sweepStaging(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -85,7 +85,7 @@ func isStaging(dir string) bool {
 	return true
 }
 
-// lockState is what has become of the wish to lock a folder.
+// lockState is the result of trying to lock a folder.
 type lockState int
 
 const (

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/model"
 	"github.com/trainerd/trainerd/trainerd/predict"
@@ -38,39 +37,75 @@ func parse(verb string, body []byte, m *predict.Model) (*request, error) {
 // of features, and a context with those that all have in common.
 func parseExamples(verb string, body []byte, m *predict.Model) (*request, error) {
 	var q struct {
-		Signature string           `json:"signature_name"`
-		Context   map[string]any   `json:"context"`
-		Examples  []map[string]any `json:"examples"`
+		Signature string          `json:"signature_name"`
+		Context   json.RawMessage `json:"context"`
+		Examples  json.RawMessage `json:"examples"`
 	}
 	if err := decode(quoteNonFinite(body), &q); err != nil {
 		return nil, parseError(err)
 	}
-	if len(q.Examples) == 0 {
-		return nil, errors.New(`"examples" must be a list of one example or more`)
+	m, err := signed(q.Signature, m)
+	if err != nil {
+		return nil, err
 	}
-	for i, example := range q.Examples {
-		whole := make(map[string]any, len(q.Context)+len(example))
-		maps.Copy(whole, q.Context)
-		maps.Copy(whole, example)
-		for name, v := range whole {
-			whole[name] = single(m, name, v)
+	list, err := decodeList(m, "examples", "example", q.Examples)
+	if err != nil {
+		return nil, err
+	}
+	context, err := contextOf(m, q.Context)
+	if err != nil {
+		return nil, err
+	}
+	for i, one := range list {
+		if list[i], err = example(m, context, one); err != nil {
+			return nil, fmt.Errorf("example %d: %w", i, err)
 		}
-		q.Examples[i] = whole
 	}
-	instances, err := json.Marshal(q.Examples)
+	r, err := parseInstances(list, m)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := json.Marshal(map[string]any{"signature_name": q.Signature, "instances": json.RawMessage(instances)})
-	if err != nil {
-		return nil, err
-	}
-	r, err := parseRequest(plain, m)
-	if err != nil {
-		return nil, err
-	}
-	r.results = func(out map[string]*ckptfmt.Tensor) ([]byte, error) { return results(verb, m, out) }
+	r.results = func(out map[string]*ckptfmt.Tensor) ([]byte, error) { return results(verb, m, len(list), out) }
 	return r, nil
+}
+
+// contextOf returns the features that all examples have in common.
+func contextOf(m *predict.Model, raw json.RawMessage) (map[string]any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	v, err := decodeFor(m, raw)
+	if err != nil {
+		return nil, fmt.Errorf("JSON Value: %w", err)
+	}
+	context, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New(`"context" must be an object of features`)
+	}
+	return formOf(m.Schema).row(context)
+}
+
+// example returns the features of an example, and those of the context that it does not have itself.
+// It is a string if the model takes tf.Examples.
+func example(m *predict.Model, context map[string]any, v any) (any, error) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("is not an object of features")
+	}
+	own, err := formOf(m.Schema).row(object)
+	if err != nil {
+		return nil, err
+	}
+	whole := make(map[string]any, len(context)+len(own))
+	maps.Copy(whole, context)
+	maps.Copy(whole, own)
+	if takesExamples(m) {
+		return serialized(whole)
+	}
+	for name, v := range whole {
+		whole[name] = single(m, name, v)
+	}
+	return whole, nil
 }
 
 // single returns the value of a list with one: features may be written so, and a
@@ -90,8 +125,11 @@ func single(m *predict.Model, name string, v any) any {
 
 // results writes for each example the classes with their probabilities, or the
 // predicted number.
-func results(verb string, m *predict.Model, out map[string]*ckptfmt.Tensor) ([]byte, error) {
-	if verb == verbRegress {
+func results(verb string, m *predict.Model, rows int, out map[string]*ckptfmt.Tensor) ([]byte, error) {
+	switch {
+	case takesExamples(m):
+		return exampleResults(verb, m, rows, out)
+	case verb == verbRegress:
 		return regressions(m, out[model.OutputPrediction])
 	}
 	return classifications(m, out[model.OutputProbabilities])
@@ -99,27 +137,27 @@ func results(verb string, m *predict.Model, out map[string]*ckptfmt.Tensor) ([]b
 
 func regressions(m *predict.Model, t *ckptfmt.Tensor) ([]byte, error) {
 	if t == nil {
-		return nil, fmt.Errorf("the signature %q predicts no number; use :%s or :%s", m.SignatureKey, verbClassify, verbPredict)
+		return nil, noResults(m, "number", verbClassify, nil)
 	}
-	numbers, err := inspect.NumbersOf(t)
+	w, err := newTensorWriter(model.OutputPrediction, t)
 	if err != nil {
 		return nil, err
 	}
-	return answerRows("results", numbers.Len(), func(b []byte, i int) []byte { return appendNumber(b, numbers, i) }), nil
+	return answerRows("results", w.numbers.Len(), w.element), nil
 }
 
 func classifications(m *predict.Model, t *ckptfmt.Tensor) ([]byte, error) {
 	if t == nil || len(t.Shape) != 2 {
-		return nil, fmt.Errorf("the signature %q predicts no classes; use :%s or :%s", m.SignatureKey, verbRegress, verbPredict)
+		return nil, noResults(m, "classes", verbRegress, nil)
 	}
-	numbers, err := inspect.NumbersOf(t)
+	w, err := newTensorWriter(model.OutputProbabilities, t)
 	if err != nil {
 		return nil, err
 	}
 	width := int(t.Shape[1])
 	pair := func(b []byte, row, class int) []byte {
 		b = append(appendString(append(b, '['), className(m, class)), ", "...)
-		return append(appendNumber(b, numbers, row*width+class), ']')
+		return append(w.element(b, row*width+class), ']')
 	}
 	return answerRows("results", int(t.Shape[0]), func(b []byte, row int) []byte {
 		return appendList(b, width, func(b []byte, class int) []byte { return pair(b, row, class) })

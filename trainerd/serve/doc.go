@@ -13,12 +13,16 @@
 // The version of a model is the step of its checkpoint, or the numeric name of
 // a SavedModel's folder.
 //
-// Beyond TensorFlow Serving, a model family that takes its rows as the tensor x may
-// be asked by the columns' names, as one with an input for each column is; those are
-// called by the columns' names too, where the signature has others (see
-// [github.com/trainerd/trainerd/trainerd/model.InputNames]). null is a missing number
-// or word, a number or date may be text, as in a file, and columns of an instance that the model
-// does not know are left out.
+// Beyond TensorFlow Serving, requests may use the columns' names for every model family: for one
+// that takes its rows as the tensor x, as for one with an input for each column, even if the
+// signature gives an input another name (see
+// [github.com/trainerd/trainerd/trainerd/model.InputNames]). null is a missing number or word, a
+// number or date may be text, as in a file, and columns that the model does not know are ignored. Objects, lists of
+// numbers and lists of words are read as in the rows of a JSON file, in instances and examples; inputs
+// has a list with one of them for each row, or an object with a list for each of its keys.
+//
+// A request may name any signature of the model. For one that takes tf.Examples, as those of
+// TensorFlow's estimators do, use :classify and :regress.
 //
 // # Concurrency
 //

@@ -15,6 +15,7 @@ import (
 
 // request is a request for predictions.
 type request struct {
+	model  *predict.Model // with the signature that it asks
 	inputs map[string]*ckptfmt.Tensor
 	rows   int // of the row format, -1 for the column format
 	// results writes the answer to :classify and :regress; nil for :predict.
@@ -31,18 +32,47 @@ func parseRequest(body []byte, m *predict.Model) (*request, error) {
 	if err := decode(quoteNonFinite(body), &q); err != nil {
 		return nil, parseError(err)
 	}
-	if q.Signature != "" && q.Signature != m.SignatureKey {
-		return nil, fmt.Errorf("signature_name %q not found in the signature def; it is %q", q.Signature, m.SignatureKey)
+	m, err := signed(q.Signature, m)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case q.Instances != nil && q.Inputs != nil:
 		return nil, errors.New(`JSON Value: there are "instances" and "inputs"; only one of them is allowed`)
 	case q.Instances != nil:
-		return parseInstances(q.Instances, m)
+		list, err := decodeList(m, "instances", "instance", q.Instances)
+		if err != nil {
+			return nil, err
+		}
+		return parseInstances(list, m)
 	case q.Inputs != nil:
 		return parseInputs(q.Inputs, m)
 	}
 	return nil, errors.New(`JSON Value: missing "instances" (row format) or "inputs" (column format)`)
+}
+
+// signed returns the model with the signature that a request names, "" for that of the server.
+func signed(name string, m *predict.Model) (*predict.Model, error) {
+	if all := m.Signatures(); name != "" && !slices.Contains(all, name) {
+		return nil, fmt.Errorf("signature_name %q not found in the signature def; it has %q", name, all)
+	}
+	return m.With(name)
+}
+
+// decodeList reads a list that is not empty.
+func decodeList(m *predict.Model, name, element string, raw json.RawMessage) ([]any, error) {
+	var list []any
+	if raw != nil {
+		v, err := decodeFor(m, raw)
+		if err != nil {
+			return nil, fmt.Errorf("JSON Value: %w", err)
+		}
+		list, _ = v.([]any)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%q must be a list of one %s or more", name, element)
+	}
+	return list, nil
 }
 
 // parseError says what is wrong with the JSON of a request.
@@ -117,44 +147,28 @@ func decode(raw json.RawMessage, v any) error {
 
 // parseInstances reads the row format: a list of values for the only input, or
 // of objects with a value for each input.
-func parseInstances(raw json.RawMessage, m *predict.Model) (*request, error) {
-	v, err := decodeFor(m, raw)
-	if err != nil {
-		return nil, fmt.Errorf("JSON Value: %w", err)
-	}
-	list, _ := v.([]any)
-	if len(list) == 0 {
-		return nil, errors.New(`"instances" must be a list of one instance or more`)
-	}
+func parseInstances(list []any, m *predict.Model) (*request, error) {
 	columns := make(map[string][]any)
 	names := slices.Sorted(maps.Keys(m.Signature.GetInputs()))
-	rows, within := newRowObjects(m), nestingOf(m.Schema)
+	rows, form := newRowObjects(m), formOf(m.Schema)
 	for i, one := range list {
-		object, ok := one.(map[string]any)
-		if _, isBytes := object["b64"]; ok && isBytes && len(object) == 1 {
-			ok = false // a string
-		}
-		if ok {
-			object = within.flattened(object)
-		}
+		object := objectOf(one)
 		switch {
-		case ok && rows != nil && object["x"] == nil:
-			row, err := rows.row(object)
+		case object == nil && len(names) != 1:
+			return nil, fmt.Errorf("instance %d is not an object; the inputs are %q", i, columnsOf(m, names))
+		case object == nil:
+			columns[names[0]] = append(columns[names[0]], one)
+		default:
+			object, err := form.row(object)
+			if err == nil {
+				err = addObject(columns, object, names, rows, m)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("instance %d: %w", i, err)
 			}
-			columns["x"] = append(columns["x"], row)
-		case ok:
-			if err := addObject(columns, object, names, m); err != nil {
-				return nil, fmt.Errorf("instance %d: %w", i, err)
-			}
-		case len(names) != 1:
-			return nil, fmt.Errorf("instance %d is not an object; the inputs are %q", i, columnsOf(m, names))
-		default:
-			columns[names[0]] = append(columns[names[0]], one)
 		}
 	}
-	q := &request{inputs: make(map[string]*ckptfmt.Tensor), rows: len(list)}
+	q := &request{model: m, inputs: make(map[string]*ckptfmt.Tensor), rows: len(list)}
 	for name, values := range columns {
 		if err := q.add(name, values, m); err != nil {
 			return nil, err
@@ -163,8 +177,22 @@ func parseInstances(raw json.RawMessage, m *predict.Model) (*request, error) {
 	return q, nil
 }
 
-// addObject adds an instance that has a value for each input.
-func addObject(columns map[string][]any, object map[string]any, names []string, m *predict.Model) error {
+// objectOf returns a value that is an object with names; nil for others, as for a string in base64.
+func objectOf(v any) map[string]any {
+	object, _ := v.(map[string]any)
+	if _, isBytes := object["b64"]; isBytes && len(object) == 1 {
+		return nil
+	}
+	return object
+}
+
+// addObject adds an instance that has a value for each input, or for each column of x.
+func addObject(columns map[string][]any, object map[string]any, names []string, rows *rowObjects, m *predict.Model) error {
+	if rows != nil && object["x"] == nil {
+		row, err := rows.row(object)
+		columns["x"] = append(columns["x"], row)
+		return err
+	}
 	given := make(map[string]bool, len(object))
 	for name, v := range object {
 		key, _ := m.Input(name)
@@ -207,14 +235,17 @@ func parseInputs(raw json.RawMessage, m *predict.Model) (*request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("JSON Value: %w", err)
 	}
-	q := &request{inputs: make(map[string]*ckptfmt.Tensor), rows: -1}
-	object, ok := v.(map[string]any)
-	if _, isBytes := object["b64"]; !ok || isBytes && len(object) == 1 {
+	q := &request{model: m, inputs: make(map[string]*ckptfmt.Tensor), rows: -1}
+	object := objectOf(v)
+	if object == nil {
 		names := slices.Sorted(maps.Keys(m.Signature.GetInputs()))
 		if len(names) != 1 {
 			return nil, fmt.Errorf(`"inputs" must be an object with the inputs %q`, names)
 		}
 		return q, q.add(names[0], v, m)
+	}
+	if object, err = formOf(m.Schema).columns(object); err != nil {
+		return nil, err
 	}
 	if rows := newRowObjects(m); rows != nil && object["x"] == nil {
 		all, err := rows.ofColumns(object)
@@ -224,6 +255,9 @@ func parseInputs(raw json.RawMessage, m *predict.Model) (*request, error) {
 		return q, q.add("x", all, m)
 	}
 	for name, value := range object {
+		if key, _ := m.Input(name); m.Signature.GetInputs()[key] == nil {
+			continue // as TensorFlow Serving does; what the model needs is not missing
+		}
 		if err := q.add(name, value, m); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
+	"github.com/trainerd/trainerd/internal/float16"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -20,6 +21,7 @@ func tensorOf(v any, d tfpb.DataType, number func(string) (float64, error)) (*ck
 	if err := flatten(v, shape, &leaves); err != nil {
 		return nil, err
 	}
+	floats := func(v any) (float64, error) { return floatOf(v, number) }
 	switch d {
 	case tfpb.DataType_DT_STRING:
 		return fill(shape, leaves, stringOf)
@@ -27,25 +29,54 @@ func tensorOf(v any, d tfpb.DataType, number func(string) (float64, error)) (*ck
 		return fill(shape, leaves, boolOf)
 	case tfpb.DataType_DT_FLOAT:
 		return fill(shape, leaves, func(v any) (float32, error) {
-			f, err := floatOf(v, number)
+			f, err := floats(v)
 			return float32(f), err
 		})
 	case tfpb.DataType_DT_DOUBLE:
-		return fill(shape, leaves, func(v any) (float64, error) { return floatOf(v, number) })
+		return fill(shape, leaves, floats)
+	case tfpb.DataType_DT_HALF:
+		return fillBits(d, shape, leaves, floats, float16.ToHalf)
+	case tfpb.DataType_DT_BFLOAT16:
+		return fillBits(d, shape, leaves, floats, float16.ToBfloat16)
 	case tfpb.DataType_DT_INT64:
 		return fill(shape, leaves, func(v any) (int64, error) { return intOf(v, math.MinInt64, math.MaxInt64) })
 	case tfpb.DataType_DT_INT32:
-		return fill(shape, leaves, func(v any) (int32, error) {
-			n, err := intOf(v, math.MinInt32, math.MaxInt32)
-			return int32(n), err
-		})
+		return fillIntegers[int32](shape, leaves, math.MinInt32, math.MaxInt32)
+	case tfpb.DataType_DT_INT16:
+		return fillIntegers[int16](shape, leaves, math.MinInt16, math.MaxInt16)
+	case tfpb.DataType_DT_INT8:
+		return fillIntegers[int8](shape, leaves, math.MinInt8, math.MaxInt8)
 	case tfpb.DataType_DT_UINT8:
-		return fill(shape, leaves, func(v any) (uint8, error) {
-			n, err := intOf(v, 0, math.MaxUint8)
-			return uint8(n), err
-		})
+		return fillIntegers[uint8](shape, leaves, 0, math.MaxUint8)
+	case tfpb.DataType_DT_UINT16:
+		return fillIntegers[uint16](shape, leaves, 0, math.MaxUint16)
+	case tfpb.DataType_DT_UINT32:
+		return fillIntegers[uint32](shape, leaves, 0, math.MaxUint32)
+	case tfpb.DataType_DT_UINT64:
+		return fill(shape, leaves, uintOf)
 	}
 	return nil, fmt.Errorf("is %s, which JSON requests cannot give", dtype.Name(d))
+}
+
+// fillIntegers makes a tensor of integers from least to most.
+func fillIntegers[T int8 | int16 | int32 | uint8 | uint16 | uint32](shape []int64, leaves []any, least, most int64) (*ckptfmt.Tensor, error) {
+	return fill(shape, leaves, func(v any) (T, error) {
+		n, err := intOf(v, least, most)
+		return T(n), err
+	})
+}
+
+// fillBits makes a tensor of floats of 16 bits.
+func fillBits(d tfpb.DataType, shape []int64, leaves []any, of func(any) (float64, error), bits func(float32) uint16) (*ckptfmt.Tensor, error) {
+	t, err := fill(shape, leaves, func(v any) (uint16, error) {
+		f, err := of(v)
+		return bits(float32(f)), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.DType = d
+	return t, nil
 }
 
 func fill[T ckptfmt.Element](shape []int64, leaves []any, of func(any) (T, error)) (*ckptfmt.Tensor, error) {
@@ -166,6 +197,18 @@ func intOf(v any, least, most int64) (int64, error) {
 		return 0, fmt.Errorf("%s is not an integer", clip(v))
 	case err != nil, i < least, i > most:
 		return 0, fmt.Errorf("%s is outside of %d to %d", clip(v), least, most)
+	}
+	return i, nil
+}
+
+func uintOf(v any) (uint64, error) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, fmt.Errorf("%s is not an integer", clip(v))
+	}
+	i, err := strconv.ParseUint(n.String(), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not an integer from 0 to %d", clip(v), uint64(math.MaxUint64))
 	}
 	return i, nil
 }

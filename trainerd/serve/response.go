@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
+	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/inspect"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
@@ -92,10 +94,11 @@ type tensorWriter struct {
 	t       *ckptfmt.Tensor
 	numbers *inspect.Numbers // nil for strings
 	base64  bool             // strings are bytes
+	floats  bool             // numbers have a point, also whole ones
 }
 
 func newTensorWriter(name string, t *ckptfmt.Tensor) (*tensorWriter, error) {
-	w := &tensorWriter{name: name, t: t, base64: strings.HasSuffix(name, "_bytes")}
+	w := &tensorWriter{name: name, t: t, base64: strings.HasSuffix(name, "_bytes"), floats: dtype.IsFloat(t.DType)}
 	if t.DType == tfpb.DataType_DT_STRING {
 		return w, nil
 	}
@@ -139,13 +142,22 @@ func (w *tensorWriter) element(b []byte, i int) []byte {
 	case w.t.DType == tfpb.DataType_DT_BOOL:
 		return strconv.AppendBool(b, w.numbers.At(i) != 0)
 	}
-	return appendNumber(b, w.numbers, i)
+	return w.number(b, i)
 }
 
-// appendNumber writes a number. What is not finite is written as TensorFlow Serving does, and
-// Python reads it.
-func appendNumber(b []byte, numbers *inspect.Numbers, i int) []byte {
-	switch v := numbers.At(i); {
+// width returns how many elements each row has.
+func (w *tensorWriter) width(rows int) int {
+	n := len(w.t.Strings)
+	if w.numbers != nil {
+		n = w.numbers.Len()
+	}
+	return n / rows
+}
+
+// number writes a number as TensorFlow Serving does: whole floats with a point, so that Python reads floats, and what
+// is not finite as Python has it.
+func (w *tensorWriter) number(b []byte, i int) []byte {
+	switch v := w.numbers.At(i); {
 	case math.IsNaN(v):
 		return append(b, "NaN"...)
 	case math.IsInf(v, 1):
@@ -153,7 +165,12 @@ func appendNumber(b []byte, numbers *inspect.Numbers, i int) []byte {
 	case math.IsInf(v, -1):
 		return append(b, "-Infinity"...)
 	}
-	return numbers.AppendText(b, i)
+	begin := len(b)
+	b = w.numbers.AppendText(b, i)
+	if w.floats && !bytes.ContainsAny(b[begin:], ".e") {
+		b = append(b, ".0"...)
+	}
+	return b
 }
 
 func appendString(b []byte, s string) []byte {

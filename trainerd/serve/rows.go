@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/trainerd/trainerd/trainerd/dataset"
 	"github.com/trainerd/trainerd/trainerd/predict"
@@ -40,55 +39,6 @@ func (r *rowObjects) row(object map[string]any) ([]any, error) {
 		values[i] = number(f)
 	}
 	return values, nil
-}
-
-// nesting is what the names of columns begin with, up to a dot: a and a.b for a.b.0.
-type nesting map[string]bool
-
-func nestingOf(schema *dataset.Schema) nesting {
-	within := make(nesting)
-	if schema == nil {
-		return within
-	}
-	for i := range schema.Features {
-		name := schema.Features[i].Name
-		for at, c := range name {
-			if c == '.' {
-				within[name[:at]] = true
-			}
-		}
-	}
-	return within
-}
-
-// flattened returns an instance with what is in its objects and lists under the names that the columns of a file
-// have, a.b and v.0.
-func (n nesting) flattened(instance map[string]any) map[string]any {
-	if len(n) == 0 {
-		return instance
-	}
-	flat := make(map[string]any, len(instance))
-	for name, v := range instance {
-		n.add(flat, name, v)
-	}
-	return flat
-}
-
-func (n nesting) add(flat map[string]any, name string, v any) {
-	object, isObject := v.(map[string]any)
-	list, isList := v.([]any)
-	switch {
-	case isObject && n[name]:
-		for key, inner := range object {
-			n.add(flat, name+"."+key, inner)
-		}
-	case isList && n[name]:
-		for i, inner := range list {
-			n.add(flat, name+"."+strconv.Itoa(i), inner)
-		}
-	default:
-		flat[name] = v
-	}
 }
 
 // ofColumns returns the rows of an object with a list for each column.

@@ -246,7 +246,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, version, verb st
 		return http.StatusBadRequest, err
 	}
 	ran := time.Now()
-	out, err := h.Run(ctx, q.inputs)
+	out, err := q.model.Run(ctx, q.inputs)
 	s.metrics.ran(time.Since(ran))
 	if err != nil {
 		return codeOf(err), err

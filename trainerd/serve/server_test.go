@@ -191,34 +191,6 @@ func TestColumnNames(t *testing.T) {
 	}
 }
 
-// TestNestedInstances asks with objects and lists, as the rows of a JSON file have.
-func TestNestedInstances(t *testing.T) {
-	for _, words := range []bool{false, true} {
-		d, dir := flowers(words), t.TempDir()
-		d.Schema.Features[0].Name, d.Schema.Features[1].Name = "a.v.0", "a.v.1"
-		rest := ""
-		if words {
-			d.Schema.Features[2].Name = "b.c"
-			rest = `, "b": {"c": "red", "d": [1]}`
-		}
-		save(t, dir, logistic(1), d, 7)
-		s, _ := newServer(t, dir)
-		_, want := ask(s, "POST", predictPath, `{"instances": [{"a.v.0": 3, "a.v.1": "1970-01-13", "b.c": "red"}]}`)
-		for _, nested := range []string{
-			`{"a": {"v": [3, "1970-01-13"]}` + rest + `}`,
-			`{"a": {"v.0": 3, "v": {"1": "1970-01-13"}}` + rest + `}`,
-			`{"a.v": [3, "1970-01-13"]` + rest + `}`,
-		} {
-			if code, body := ask(s, "POST", predictPath, `{"instances": [`+nested+`]}`); code != 200 || body != want {
-				t.Errorf("%s: %d %s; want %s", nested, code, body, want)
-			}
-		}
-		if code, body := ask(s, "POST", predictPath, `{"instances": [{"a": {"v": [3]}`+rest+`}]}`); code != 400 || !strings.Contains(body, "a.v.1") {
-			t.Errorf("a short list: %d %s", code, body)
-		}
-	}
-}
-
 // TestAlike asks with names and words that only look like those of the model: composed, in two
 // characters, or with blanks that nobody sees.
 func TestAlike(t *testing.T) {
@@ -267,7 +239,8 @@ func TestErrors(t *testing.T) {
 		{"POST", predictPath, `{"instances": [{"length": "1", "day": 2, "colour": "red"}, {"length": "long", "day": 2, "colour": "red"}]}`, 400, "\\\"length\\\": row 1: \\\"long\\\" is not a number"},
 		{"POST", predictPath, `{"instances": [{"length": 1, "day": "soon", "colour": "red"}]}`, 400, "is not a date"},
 		{"POST", predictPath, `{"instances": [{"length": [1, 2], "day": 1, "colour": "red"}]}`, 400, "has the shape [1 2]"},
-		{"POST", predictPath, `{"inputs": {"length": [1], "day": [2], "colour": ["red"], "size": [1]}}`, 400, "\\\"size\\\": is not an input"},
+		{"POST", predictPath, `{"inputs": {"length": [1], "day": [2], "color": ["red"]}}`, 400, "input \\\"colour\\\": is missing"},
+		{"POST", predictPath, `{"inputs": {"length": [1], "day": [2], "colour": ["red"], "size": [1]}}`, 200, "probabilities"},
 		{"POST", predictPath, `{"inputs": {"length": [1, 2], "day": [2, 3], "colour": ["red"]}}`, 400, "\\\"day\\\": has 2 rows, but \\\"colour\\\" has 1"},
 		{"POST", predictPath, `{"signature_name": 5, "instances": [1]}`, 400, "\\\"signature_name\\\" cannot be a JSON number"},
 		{"POST", predictPath, `[1]`, 400, "the request is a JSON array; want an object"},

@@ -121,9 +121,9 @@ type LazySnapshot interface {
 	Close()
 }
 
-// StepHolder is a Session that can hold back the steps by which its user changes
-// variables. A [trainerd.Saver] holds them while such a session saves itself: the
-// checkpoint then is of one moment, that of its step.
+// StepHolder is a Session that can hold back the steps by which its user changes variables. A
+// [trainerd.Saver] holds them while such a session saves its own variables, so that the checkpoint
+// is of a single moment, that of its step.
 type StepHolder interface {
 	Session
 	// HoldSteps returns when no step that changes variables is under way, and keeps

@@ -12,7 +12,7 @@
 //	RELOADING=1                 with MONOTONIC_USEC; READY=1 ends it
 //	STOPPING=1                  shut-down has begun
 //	WATCHDOG=1                  still alive, for WatchdogSec=
-//	EXTEND_TIMEOUT_USEC=N       starting or stopping takes at least so long yet
+//	EXTEND_TIMEOUT_USEC=N       starting or stopping takes at least this much longer
 //
 // # Journal
 //

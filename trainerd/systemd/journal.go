@@ -27,11 +27,11 @@ type JournalOptions struct {
 	Identifier string
 }
 
-// JournalHandler is a [slog.Handler] that writes journal entries. MESSAGE has
-// the message with the attributes after it, for people; each attribute is also
-// a field, for programs: step=7 becomes PREFIX_STEP=7. A journal that takes nothing, as when its
-// disk hangs, holds the caller up once, for [journalPatience]; what it does not take after that is
-// lost, with the error [os.ErrDeadlineExceeded].
+// JournalHandler is a [slog.Handler] that writes journal entries. MESSAGE has the message with the
+// attributes after it, for people; each attribute is also a field, for programs: step=7 becomes
+// PREFIX_STEP=7. A journal that accepts nothing, for example because its disk hangs, blocks the
+// caller once, for [journalPatience]; entries that it does not accept after that are lost, with the
+// error [os.ErrDeadlineExceeded].
 type JournalHandler struct {
 	o     JournalOptions
 	conn  *journalConn

@@ -295,7 +295,7 @@ func (v *Variables) check(value ckptfmt.NamedTensor) error {
 	return nil
 }
 
-// restoreState restores one registered state, noting what it was.
+// restoreState restores one registered state, and records its previous value.
 func (v *Variables) restoreState(value ckptfmt.NamedTensor, before map[string][]byte) (err error) {
 	name, isState := strings.CutPrefix(value.Name, session.StatePrefix)
 	s, ok := v.states[name]

@@ -1,6 +1,5 @@
-// Package world runs whole trainings in a world made from one seed, and asks the
-// rules of doc/reliability.md after each of their lives. All of it is tests; this
-// file says how it works.
+// Package world runs whole trainings in a world made from one seed, and checks the rules of
+// doc/reliability.md after each of their lives. It consists of tests; this file says how it works.
 //
 // A history is one training from its first step to its last, in as many lives as
 // the world leaves it: in each the process is killed, the power is cut, the disk
@@ -10,8 +9,8 @@
 // is that of testing/synctest, so that days pass in milliseconds; the disk is the
 // model of internal/atomicfile/faultfs, which knows what a power cut may leave.
 //
-// In half of the lives two of these come at once, where the rules can still tell what
-// is right: a save on a full disk in a pause, a stop while the logdir is removed.
+// In half of the lives two of these come at once, if the rules still define what is right: a save
+// on a full disk in a pause, a stop while the logdir is removed.
 //
 // There are four worlds. That of the library has each option of Supervisor and Saver.
 // That of the daemon runs jobs as it reads them from TOML files: each model family
@@ -25,13 +24,12 @@
 // frameworks do and sync nothing, fail, hang, diverge, leave workers, are killed, or
 // die with their trainerd. Programs and trainerd write to one disk.
 //
-// The fourth has the processes of a job on servers: a chief and workers, each with a
-// config of its own, and a model of TensorFlow's servers. They speak gRPC over a
-// network in memory, on which packets are late, hosts are cut off, refuse, or break
-// connections at one end or at both. Servers, processes and the chief's machine are
-// killed, frozen or stopped, one or several at a time, and come back. The logdir is
-// removed. What is frozen is the host and its servers: the timers of a process of
-// trainerd run on.
+// The fourth has the processes of a job on servers: a chief and workers, each with a config of its
+// own, and a model of TensorFlow's servers. They speak gRPC over a network in memory, on which
+// packets are late, hosts are cut off, refuse, or break connections at one end or at both. Servers,
+// processes and the chief's machine are killed, frozen or stopped, one or several at a time, and
+// come back. The logdir is removed. A freeze stops the host and its servers, but not the timers of
+// a trainerd process.
 //
 // The rules:
 //
@@ -89,12 +87,12 @@
 //	go test ./trainerd/world -run World -for 1h -v         as many as an hour takes
 //	go test ./trainerd/world -run TestWorld -seed 4711 -v  one, with its story
 //
-// What the rules are worth is tested too: defects_test.go, daemon_defects_test.go,
-// child_defects_test.go and cluster_defects_test.go plant defects, code_defects_test.go
-// some in the code itself, and each must be found.
+// The rules are tested too: defects_test.go, daemon_defects_test.go, child_defects_test.go and
+// cluster_defects_test.go plant defects, and code_defects_test.go plants some in the code itself;
+// each must be found.
 //
-// A seed decides what happens, but not how goroutines take turns, nor what the
-// config's own random names draw: a rare finding may need several runs.
+// A seed decides what happens, but not how goroutines are scheduled, nor the random names of the
+// config: reproducing a rare failure may need several runs.
 //
 // Not in these worlds yet: exported graphs on servers.
 package world

@@ -1,4 +1,4 @@
-// Package bigendian makes little-endian numbers of big-endian ones.
+// Package bigendian converts big-endian numbers to little-endian ones.
 package bigendian
 
 import (

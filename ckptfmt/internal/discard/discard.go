@@ -1,4 +1,4 @@
-// Package discard reads for the sake of reading: to find damage.
+// Package discard reads data only to find damage in it.
 package discard
 
 import (

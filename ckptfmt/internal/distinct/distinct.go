@@ -1,5 +1,5 @@
-// Package distinct finds names that a list has twice. A map of a hundred thousand
-// names takes longer than reading all the rest of a file that has them.
+// Package distinct finds names that occur twice in a list. A map of a hundred thousand names would
+// take longer than reading all the rest of their file.
 package distinct
 
 import "hash/maphash"

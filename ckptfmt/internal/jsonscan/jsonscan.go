@@ -1,6 +1,6 @@
-// Package jsonscan reads JSON of a known form in one pass: indexes have a hundred thousand
-// entries, for which encoding/json takes most of a second. What it accepts means the same
-// to that.
+// Package jsonscan reads JSON of a known form in one pass: indexes may have a hundred thousand
+// entries, for which encoding/json takes most of a second. Whatever it accepts, encoding/json
+// decodes to the same values.
 package jsonscan
 
 import (

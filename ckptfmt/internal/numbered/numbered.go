@@ -1,7 +1,7 @@
-// Package numbered compares the names of layers in two files of one model. Keras numbers the
-// layers that a program does not name, dense, dense_1, dense_2, over all models of the program:
-// in another run the same layers are dense_3, dense_4, dense_5. A name that both have may then be
-// that of two layers.
+// Package numbered compares the names of layers in two files of one model. Keras numbers the layers
+// that a program does not name, dense, dense_1, dense_2, over all models of the program: in another
+// run the same layers are dense_3, dense_4, dense_5. Then a name that occurs in both files may
+// belong to two different layers.
 package numbered
 
 import (

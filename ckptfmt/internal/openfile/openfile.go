@@ -1,9 +1,9 @@
 // Package openfile opens a file for a reader that needs random access.
 //
-// While the reader is made, and no longer, the file is mapped into memory where the system
-// can do that: the directory of a hundred thousand tensors is all over a file, or makes up
-// a tenth of it, and copying it from the kernel takes longer than decoding it. A file that
-// another program makes shorter meanwhile is an error as any other.
+// Only while the reader is made, the file is mapped into memory, if the system can do that: the
+// directory of a hundred thousand tensors is scattered over the file, or makes up a tenth of it,
+// and copying it from the kernel takes longer than decoding it. If another program truncates the
+// file meanwhile, that is an ordinary error.
 package openfile
 
 import (

@@ -1,7 +1,6 @@
-// Package pickle reads Python pickles as data. It is a stack machine that knows
-// the opcodes of dicts, lists, tuples, numbers, texts and objects, and calls
-// nothing: what a name or a call means is for its caller to say, which refuses all
-// that it does not know. It has no state.
+// Package pickle reads Python pickles as data. It is a stack machine that knows the opcodes of
+// dicts, lists, tuples, numbers, texts and objects, and calls nothing: its caller decides what a
+// name or a call means, and refuses whatever it does not know. The package has no state.
 package pickle
 
 import (

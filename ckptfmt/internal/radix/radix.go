@@ -1,5 +1,5 @@
-// Package radix sorts a hundred thousand things by numbers in a fraction of the time that
-// comparing them takes.
+// Package radix sorts a hundred thousand items by integer keys, in a fraction of the time that a
+// sort by comparisons takes.
 package radix
 
 import (

@@ -1,7 +1,7 @@
-// Package readahead reads ahead of a reader that goes through a file in small steps,
-// such as from the header of one array to that of the next: each step would be a
-// system call, and a file of a hundred thousand tensors needs several hundred
-// thousand. What is in memory while its file is opened is taken from there.
+// Package readahead reads ahead of a reader that goes through a file in small steps, such as from
+// the header of one array to that of the next: each step would be a system call, and a file of a
+// hundred thousand tensors needs several hundred thousand. A file that is mapped into memory while
+// it is opened is read from there.
 package readahead
 
 import (

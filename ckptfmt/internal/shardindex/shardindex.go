@@ -77,9 +77,9 @@ func (x *Index) All() []string {
 // Path returns where a file of the index is.
 func (x *Index) Path(file string) string { return filepath.Join(filepath.Dir(x.Name), file) }
 
-// Missing says of the tensor or group at a place of Names that it is in no file.
+// Missing says of the tensor or group at a place of Names that it is in no file. It is one error for all of a file.
 func (x *Index) Missing(i int) error {
-	return x.Corrupt(fmt.Errorf("%w: tensor %q is not in %s", ckptfmt.ErrNotFound, x.Names[i], strings.Join(x.Files[i], ", ")))
+	return x.Corrupt(fmt.Errorf("%s lacks what it has in the index; it is of another save", strings.Join(x.Files[i], ", ")))
 }
 
 // Corrupt locates an error in the index.

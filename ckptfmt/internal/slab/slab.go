@@ -1,6 +1,5 @@
-// Package slab keeps small things that a file has very many of, such as the names and
-// shapes of a hundred thousand tensors: many have their memory together, which takes less
-// of it and a fraction of the time.
+// Package slab allocates the memory of many small objects together, such as the names and shapes of
+// a hundred thousand tensors, which takes less memory and a fraction of the time.
 package slab
 
 import (

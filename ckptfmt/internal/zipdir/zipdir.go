@@ -1,5 +1,5 @@
-// Package zipdir reads zip archives of very many members: the directory is read in large
-// pieces, and names have their memory together. archive/zip needs several allocations for each
+// Package zipdir reads zip archives with very many members: it reads the directory in large pieces,
+// and allocates the memory of all names together. archive/zip needs several allocations for each
 // member, and a second for an archive of a million.
 //
 // # Format
@@ -8,12 +8,12 @@
 //	directory      50 4b 01 02 | ... | name | extra | comment, for each member
 //	end            50 4b 05 06 | numbers of disks and members | size, offset of the directory | comment
 //
-// Larger archives have a second end before that one (zip64), 50 4b 06 06, which a
-// locator of 20 bytes, 50 4b 06 07, leads to, and sizes of 64 bits in the extra
-// fields. All numbers are little-endian. The layout is that of PKWARE's APPNOTE.
+// Larger archives (zip64) have a second end record before that one, 50 4b 06 06, to which a locator
+// of 20 bytes, 50 4b 06 07, points, and 64-bit sizes in the extra fields. All numbers are
+// little-endian. The layout is that of PKWARE's APPNOTE.
 //
-// The directory decides: of a member's own header only the lengths count. A CRC-32 is
-// verified when the last byte of a member was read.
+// The directory decides: only the lengths in a member's own header are used. A member's CRC-32 is
+// verified after its last byte.
 //
 // An Archive is safe for concurrent use.
 package zipdir

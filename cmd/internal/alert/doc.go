@@ -15,14 +15,14 @@
 //
 // # Once
 //
-// A [Watcher] reports each rule once for each run, however often it holds and
-// whichever of several tags it is about. What it has reported is in a file of its own,
-// a [State], never in the log directory, so it holds after a restart too. A run that
-// took the name of another one is another one. Delivery is at least once: a process
-// that dies between a delivery and the state repeats it.
+// A [Watcher] reports each rule once for each run, however often it holds and whichever of several
+// tags it is about. What it has reported is kept in a separate file, a [State], never in the log
+// directory, so restarts repeat nothing. A new run that took the name of an old one counts as a new
+// run. Delivery is at least once: if the process dies between a delivery and writing the state, the
+// next one repeats the delivery.
 //
 // # Concurrency
 //
-// Everything happens in the goroutine that calls Watch. Nothing else is started but
-// the commands that [Exec] runs, which have ended when it returns.
+// Everything happens in the goroutine that calls Watch. Nothing is started except the commands that
+// [Exec] runs, which have ended when it returns.
 package alert

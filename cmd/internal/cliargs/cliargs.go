@@ -1,6 +1,6 @@
-// Package cliargs is how the commands read a command line: flags before and after arguments, where
-// the cli package knows them only before; sizes; wrong command lines as one type of error, with the
-// nearest names.
+// Package cliargs reads command lines: flags before and after arguments, where the cli package
+// accepts them only before; sizes; and invalid command lines as one type of error, with the nearest
+// names.
 package cliargs
 
 import (

@@ -1,4 +1,4 @@
-// Package garbage puts off the collection of garbage in commands that are over soon.
+// Package garbage delays garbage collection in commands that end soon.
 package garbage
 
 import (

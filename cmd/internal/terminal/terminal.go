@@ -1,5 +1,5 @@
-// Package terminal is for what the commands do only where a person watches:
-// colours, and a bar that shows how far long work has come.
+// Package terminal is for what the commands do only if a person watches: colours, and a progress
+// bar.
 package terminal
 
 import (

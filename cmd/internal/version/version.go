@@ -1,4 +1,4 @@
-// Package version says which version the commands are of.
+// Package version has the version of the commands.
 package version
 
 import (

@@ -17,7 +17,7 @@ import (
 // sector is the piece of a file that a disk writes whole or not at all.
 const sector = 512
 
-// Disk is a disk with what is on it for certain and what may be.
+// Disk is a model of a disk: what is on it for certain, and what may be.
 type Disk struct {
 	root    string
 	names   map[string]*node // as the system shows them, below root
@@ -36,9 +36,8 @@ type node struct {
 	foreign      bool // written by another process: what is known of it is what was synced
 }
 
-// change is one change of a name: it gives a file the name or, with a nil
-// file, takes the name away. A rename is a change of two names at once; that of a
-// directory takes along what is in it.
+// change is one change of a name: it gives a file the name or, with a nil file, takes the name
+// away. A rename is a change of two names at once; a directory's rename includes its contents.
 type change struct {
 	dir   string
 	apply map[string]*node
@@ -170,8 +169,7 @@ func (d *Disk) enter(c change) {
 	d.pending = append(d.pending, c)
 }
 
-// movePending lets what is not durable yet in a directory be so under its new
-// name.
+// movePending moves the pending changes in a directory to its new name.
 func (d *Disk) movePending(from, to string) {
 	for i, c := range d.pending {
 		if c.dir != from && !strings.HasPrefix(c.dir, from+"/") {

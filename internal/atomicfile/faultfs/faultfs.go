@@ -22,7 +22,7 @@ import (
 // ErrInjected is what every failure that [FS] injects matches.
 var ErrInjected = errors.New("faultfs: injected failure")
 
-// ErrKilled is what the operations of a file system say after [Fault.Kill].
+// ErrKilled is the error of all operations of a file system after [Fault.Kill].
 var ErrKilled = errors.New("faultfs: the process was killed")
 
 // Fault is one failure.
@@ -33,8 +33,8 @@ type Fault struct {
 	// Err is the cause, a system call's error number for instance. Nil means
 	// ErrInjected alone.
 	Err error
-	// Short lets a write write half and say so, without an error. Other
-	// operations fail as they do without it.
+	// Short makes a write write only half and return that count, without an error. Other operations
+	// fail as without it.
 	Short bool
 	// Lasting lets all operations of the same kind fail from then on until
 	// [FS.Heal], as on a disk that is full.
@@ -129,11 +129,10 @@ func (f *FS) Heal() {
 	f.fault = Fault{}
 }
 
-// Kill has every operation from now on fail, as those of a process that was
-// killed.
+// Kill makes every operation fail from now on, as in a killed process.
 func (f *FS) Kill() { f.Break(1, Fault{Kill: true}) }
 
-// Break has the operation that comes so many from now fail, 1 for the next one.
+// Break makes a future operation fail; in counts operations from now, 1 is the next one.
 func (f *FS) Break(in int, fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,8 +140,8 @@ func (f *FS) Break(in int, fault Fault) {
 	f.fault = fault
 }
 
-// Mark notes a number at this place among the operations: what was promised
-// to the user, for instance. See [Disk.Marked].
+// Mark records a number at this place among the operations, for example what was promised to the
+// user. See [Disk.Marked].
 func (f *FS) Mark(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,8 +224,8 @@ func (f *FS) SyncDir(name string) error {
 	return f.do(op{kind: syncDir, name: name}, func() error { return nil }) // the log is the disk
 }
 
-// SyncFile implements [atomicfile.FileSyncer]. Of a file that this file system has not made,
-// the disk has what it has now.
+// SyncFile implements [atomicfile.FileSyncer]. For a file that this file system has not made, the
+// disk then has its present content.
 func (f *FS) SyncFile(name string) error {
 	text, err := os.ReadFile(name)
 	return f.do(op{kind: syncFile, name: name, data: text}, func() error { return err }) // the log is the disk
@@ -286,8 +285,8 @@ func (h *handle) Close() error {
 	return errors.Join(err, h.file.Close())
 }
 
-// syncAgain does what a kernel may do: it says that all is well, though the data
-// that the failed sync left are gone.
+// syncAgain does what a kernel may do: it reports success although the data that the failed sync
+// left are gone.
 func (f *FS) syncAgain(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -55,8 +55,8 @@ func (m *mistakenFS) Link(oldname, newname string) error {
 	return atomicfile.Link(m.FS, oldname, newname)
 }
 
-// Rename, in place, is what a program does that opens the file under its own
-// name and writes it again.
+// Rename, with writing in place, does what a program does that opens the file under its own name
+// and writes it again.
 func (m *mistakenFS) Rename(oldname, newname string) error {
 	if m.mistake != InPlace {
 		return m.ignore(m.FS.Rename(oldname, newname))

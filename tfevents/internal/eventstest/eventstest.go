@@ -1,6 +1,6 @@
-// Package eventstest is what the tests of the packages below tfevents share: the
-// files under fixtures, which TensorFlow, TensorBoard and tensorboardX wrote, and
-// ways to take them apart without the code under test.
+// Package eventstest has what the tests of the packages below tfevents share: the files under
+// fixtures, which TensorFlow, TensorBoard and tensorboardX wrote, and functions that parse them
+// without the code under test.
 package eventstest
 
 import (

@@ -1,5 +1,5 @@
-// Package teamtest makes the events of trainings of several workers that write the same tags into one
-// directory, for tests of what reads them.
+// Package teamtest makes the events of several workers of one training that write the same tags
+// into one directory, for tests of readers.
 package teamtest
 
 import (

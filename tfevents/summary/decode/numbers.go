@@ -49,7 +49,7 @@ func Numbers(t *tfpb.TensorProto) ([]float64, bool) {
 	return fillUp(listedNumbers(t), n)
 }
 
-// sizes are those of an element of the types whose elements are numbers or bools.
+// sizes are the element sizes of the types whose elements are numbers or bools.
 var sizes = map[tfpb.DataType]int64{
 	tfpb.DataType_DT_DOUBLE: 8, tfpb.DataType_DT_FLOAT: 4, tfpb.DataType_DT_HALF: 2, tfpb.DataType_DT_BFLOAT16: 2,
 	tfpb.DataType_DT_INT64: 8, tfpb.DataType_DT_INT32: 4, tfpb.DataType_DT_INT16: 2, tfpb.DataType_DT_INT8: 1,
@@ -60,7 +60,7 @@ var sizes = map[tfpb.DataType]int64{
 // IsNumeric reports whether the elements of a type are numbers or bools, as [Numbers] returns them.
 func IsNumeric(d tfpb.DataType) bool { return sizes[d] != 0 }
 
-// largestFill bounds what a few listed values may stand for: a shape alone costs
+// largestFill bounds the number of elements that a few listed values may fill: a large shape costs
 // nothing to write.
 const largestFill = 1 << 20
 

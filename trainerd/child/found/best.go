@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// notedBest returns what the newest checkpoint says is the best, by its base name, "" for
-// nothing.
+// notedBest returns the base name of the checkpoint that the newest one calls the best, or "" if
+// none.
 func (s *Store) notedBest() string {
 	if len(s.known) == 0 {
 		return ""

@@ -23,8 +23,8 @@ type Checkpoint struct {
 	Step  int64  // NoStep for none
 	Saved time.Time
 	Size  int64
-	// OnTrial says that nothing shows, not even the files, that the program had finished
-	// it: it does not count yet.
+	// OnTrial says that nothing, not even the files, shows that the program had finished it: it does
+	// not count yet.
 	OnTrial bool
 
 	files      []string                // below the logdir, with slashes
@@ -43,13 +43,13 @@ type Checkpoint struct {
 	unread     bool                    // it is as its record says by size and time, and was not read since the start
 }
 
-// key tells checkpoints apart: by their step, and those without one by name.
+// key identifies a checkpoint: by its step or, if it has none, by its name.
 type key struct {
 	step int64
 	name string // of one without a step, or the numbers in it
 }
 
-// Attrs returns what the log says of a checkpoint.
+// Attrs returns the log attributes of a checkpoint.
 func (c *Checkpoint) Attrs() []any {
 	attrs := []any{"checkpoint", c.Path, "bytes", c.Size}
 	if c.Step == NoStep {
@@ -58,8 +58,8 @@ func (c *Checkpoint) Attrs() []any {
 	return append([]any{"step", c.Step}, attrs...)
 }
 
-// Written returns when the program had written it. In a logdir that was copied, the files may say
-// when that was done, but its record does not.
+// Written returns when the program had written the checkpoint. In a copied logdir, the files may
+// have the time of the copy, but the record does not.
 func (c *Checkpoint) Written() time.Time {
 	if c.record != nil {
 		return c.record.WallTime
@@ -67,8 +67,8 @@ func (c *Checkpoint) Written() time.Time {
 	return c.Saved
 }
 
-// At returns the step of the program's reports at which it was written, NoStep
-// where that is not known: a name may count epochs, or saves.
+// At returns the reported step at which the checkpoint was written, or NoStep if that is not known:
+// a name may count epochs, or saves.
 func (c *Checkpoint) At() int64 {
 	switch {
 	case !c.CountsOther():
@@ -79,9 +79,9 @@ func (c *Checkpoint) At() int64 {
 	return NoStep
 }
 
-// inReports returns the step of an epoch, which was found when a step had been reported.
-// If there are less than two for each epoch, the reports count epochs, too, and some may
-// have come before the checkpoint was found.
+// inReports returns the step of a checkpoint of an epoch, given the step that had been reported
+// when it was found. If there are fewer than two steps per epoch, the reports count epochs, too,
+// and some may have come before the checkpoint was found.
 func (c *Checkpoint) inReports(reported int64) int64 {
 	if reported < 2*c.Step {
 		return c.Step
@@ -89,29 +89,29 @@ func (c *Checkpoint) inReports(reported int64) int64 {
 	return reported
 }
 
-// countsEpochs reports whether the number in the name is that of an epoch.
+// countsEpochs reports whether the number in the name is an epoch.
 func (c *Checkpoint) countsEpochs() bool {
 	return len(c.files) > 0 && countsEpochs(path.Base(c.files[0]))
 }
 
-// CountsOther reports whether the number in the name is none of the program's steps.
+// CountsOther reports whether the number in the name is not a step of the program.
 func (c *Checkpoint) CountsOther() bool { return c.countsEpochs() || c.otherCount || c.reused }
 
-// CountsSteps reports whether the number in the name of a checkpoint is as good as a step
-// of the reports: it is one, or that of an epoch of a program whose reports count those.
+// CountsSteps reports whether the number in the name of a checkpoint can be used as a reported
+// step: it is one, or it is an epoch and the program's reports count epochs.
 func (c *Checkpoint) CountsSteps() bool {
 	return c.NamesStep() || c.countsEpochs() && c.At() == c.Step
 }
 
-// FirstFound returns when a look has found the checkpoint as it is.
+// FirstFound returns when a scan has first found the checkpoint in its present state.
 func (c *Checkpoint) FirstFound() Moment { return c.first }
 
-// IsLate reports whether the program has written it while it trained: that it has made further
-// steps does not show that it has finished writing.
+// IsLate reports whether the program has written the checkpoint while it trained: then further
+// steps do not show that it has finished writing.
 func (c *Checkpoint) IsLate() bool { return c.late }
 
-// MayBeUnfinished reports whether the program has done nothing since the checkpoint was
-// written, and nothing in its form shows that it was finished.
+// MayBeUnfinished reports whether the program has done nothing since the checkpoint was written,
+// and its format does not show that it was finished.
 func (c *Checkpoint) MayBeUnfinished(root *os.Root) bool {
 	return c.untried && (c.OnTrial || !integrity.IsWhole(root, c.files))
 }
@@ -119,7 +119,7 @@ func (c *Checkpoint) MayBeUnfinished(root *os.Root) bool {
 // Is reports whether two are the same checkpoint, perhaps at different times.
 func (c *Checkpoint) Is(other *Checkpoint) bool { return c.key() == other.key() }
 
-// IsNewer compares checkpoints by their steps, or by time where one has none.
+// IsNewer compares checkpoints by their steps, or by time if one has none.
 func (c *Checkpoint) IsNewer(than *Checkpoint) bool {
 	if c.Step == NoStep || than.Step == NoStep {
 		return c.Saved.After(than.Saved)
@@ -127,8 +127,8 @@ func (c *Checkpoint) IsNewer(than *Checkpoint) bool {
 	return c.Step > than.Step
 }
 
-// Precedes reports whether one can be gone back to from another. Those that always have the same names
-// cannot: they are all of the last save.
+// Precedes reports whether it is possible to go back from the other checkpoint to this one. It is
+// not if names are always the same: then all are of the last save.
 func (c *Checkpoint) Precedes(other *Checkpoint) bool {
 	if other.reused {
 		return !c.Is(other) && other.IsNewer(c)
@@ -144,7 +144,7 @@ func (c *Checkpoint) key() key {
 }
 
 // keyOf returns the key of the checkpoint that a file belongs to. If numbers are reused, all
-// that are in the name tell it apart.
+// numbers in the name identify it.
 func keyOf(name string, reused bool) key {
 	step := stepOfName(path.Base(name))
 	switch {
@@ -160,7 +160,7 @@ func byStep(a, b Checkpoint) int {
 	return cmp.Or(cmp.Compare(a.Step, b.Step), a.Saved.Compare(b.Saved))
 }
 
-// same reports whether nothing has changed between two looks.
+// same reports whether nothing has changed between two scans.
 func same(a, b Checkpoint) bool {
 	return a.Size == b.Size && a.Saved.Equal(b.Saved) && slices.Equal(a.files, b.files)
 }

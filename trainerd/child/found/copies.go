@@ -17,9 +17,9 @@ import (
 	"github.com/trainerd/trainerd/internal/atomicfile"
 )
 
-// CopiesDir is the folder of a logdir with copies of checkpoints. A program that
-// saves to one name again and again has no checkpoint while it writes: killed then,
-// it would have to start from the beginning.
+// CopiesDir is the folder of a logdir with copies of checkpoints. A program that always saves under
+// one name has no checkpoint while it writes: if it is killed then, it would have to start from
+// scratch.
 const CopiesDir = "trainerd.copies"
 
 // copyAside makes a copy of a checkpoint that the program will overwrite, verifies
@@ -53,7 +53,7 @@ func (s *Store) copyAside(ctx context.Context, c Checkpoint, r *manifest.Record)
 	return name, nil
 }
 
-// verifyNewCopy reads a copy once: it must be intact, and have the bytes that the record has the sums of.
+// verifyNewCopy reads a copy once: it must be intact, and match the checksums in the record.
 func (s *Store) verifyNewCopy(ctx context.Context, name string, parts []string, r *manifest.Record) error {
 	var sums manifest.Tees
 	if err := integrity.CheckThrough(ctx, s.root, parts, nil, sums.Reader); err != nil {
@@ -110,9 +110,9 @@ func (s *Store) mkdirAll(name string) error {
 	return atomicfile.MkdirSync(s.disk, s.abs(name))
 }
 
-// Gone returns the newest checkpoint of the program, if it has a copy and is not there: the
-// program was killed after it had removed that, and before the next was complete. Others may
-// be there, as in the folder of an earlier start.
+// Gone returns the newest checkpoint of the program, if it is missing but has a copy: the program
+// was killed after it had removed the checkpoint, and before the next one was complete. Others may
+// exist, for example in the folder of an earlier start.
 func (s *Store) Gone() (all []Checkpoint) {
 	for k, r := range s.records {
 		if copied(r) == "" || s.withheld[k] || !s.means(r.Parts) || slices.ContainsFunc(r.Parts, s.isThere) {
@@ -125,13 +125,13 @@ func (s *Store) Gone() (all []Checkpoint) {
 	return all
 }
 
-// isOutdated reports whether the program has saved since it wrote what a record is of.
+// isOutdated reports whether the program has saved since it wrote a record's checkpoint.
 func (s *Store) isOutdated(r *manifest.Record) bool {
 	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return !c.Saved.Before(r.WallTime) })
 }
 
-// Lost returns the only checkpoint of the program, if it has a copy and the disk has not
-// taken what it was overwritten with.
+// Lost returns the only checkpoint of the program, if it has a copy and the disk has failed to
+// store what overwrote it.
 func (s *Store) Lost() (all []Checkpoint) {
 	if len(s.known) > 0 {
 		return nil
@@ -144,9 +144,10 @@ func (s *Store) Lost() (all []Checkpoint) {
 	return all
 }
 
-// BringBack gives a checkpoint that was damaged its copy, if it has one. again reports that
-// the copy is intact and could not be brought back: else it is forgotten. Of names in turn, a copy
-// that is older than the others stays away: in its place it might look like the newest.
+// BringBack replaces a damaged checkpoint by its copy, if it has one. again reports that the copy
+// is intact but could not be put in place; a damaged copy is forgotten. If names take turns, a copy
+// that is older than the other checkpoints is not brought back: in its place it might look like the
+// newest.
 func (s *Store) BringBack(ctx context.Context, c Checkpoint) (restored, again bool, err error) {
 	if r := s.records[c.key()]; copied(r) != "" && !(c.reused && s.isOutdated(r)) {
 		restored, again, err = s.restore(ctx, r)
@@ -158,9 +159,9 @@ func (s *Store) BringBack(ctx context.Context, c Checkpoint) (restored, again bo
 	return restored, again, err
 }
 
-// restore gives a checkpoint that was damaged its copy. The copy stays, whole, until its record is
-// forgotten: a crash or a disk that fails in between must not take it apart. needed says that it is
-// not to be forgotten yet.
+// restore replaces a damaged checkpoint by its copy. The copy stays complete until its record is
+// forgotten: a crash or a disk error in between must not leave only a part of it. needed says that
+// it must not be forgotten yet.
 func (s *Store) restore(ctx context.Context, r *manifest.Record) (restored, needed bool, err error) {
 	if err := r.VerifyCopy(ctx, s.root); err != nil {
 		return false, !(Rejected{err: err}).Damaged() && !isGoneFile(err), err
@@ -173,8 +174,7 @@ func (s *Store) restore(ctx context.Context, r *manifest.Record) (restored, need
 	return true, false, nil
 }
 
-// linkFile gives a file a second name, durably. Where the file system has no links, it
-// makes a copy.
+// linkFile gives a file a second name, durably. If the file system has no links, it makes a copy.
 func (s *Store) linkFile(from, to string) error {
 	if err := s.mkdirAll(path.Dir(to)); err != nil {
 		return err
@@ -205,8 +205,8 @@ func (s *Store) sweepCopies() error {
 	return errors.Join(errs...)
 }
 
-// isOnly reports whether all checkpoints have names without a step, so that there
-// is none to go back to while one of them is written.
+// isOnly reports whether all checkpoints have names without a step, so that there is none to fall
+// back on while one of them is written.
 func isOnly(found map[key]Checkpoint) bool {
 	for k := range found {
 		if k.step != NoStep {
@@ -224,7 +224,7 @@ func copied(r *manifest.Record) string {
 	return r.Copy
 }
 
-// ownFolders are the folders in a logdir that are trainerd's.
+// ownFolders are trainerd's own folders in a logdir.
 var ownFolders = []string{CopiesDir, manifest.RecordsDir}
 
 func isOwnFolder(part string) bool { return slices.Contains(ownFolders, part) }

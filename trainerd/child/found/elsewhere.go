@@ -9,9 +9,9 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
-// Elsewhere returns the newest checkpoint that an earlier run has recorded, that is still there
-// and that the pattern does not mean, if it is newer than all that count: the program, or the
-// config, has changed since.
+// Elsewhere returns the newest checkpoint that an earlier run has recorded, that still exists and
+// that the pattern does not match, if it is newer than all that count: the program, or the config,
+// has changed since.
 func (s *Store) Elsewhere() (newest Checkpoint, ok bool) {
 	if n := len(s.known); n > 0 {
 		newest = s.known[n-1]
@@ -28,13 +28,13 @@ func (s *Store) Elsewhere() (newest Checkpoint, ok bool) {
 	return newest, ok
 }
 
-// isOfPattern reports whether the pattern means what a record is of. It may mean only some of
-// its files, as the index of a bundle.
+// isOfPattern reports whether the pattern matches a record's checkpoint. It may match only some of
+// its files, such as the index of a bundle.
 func (s *Store) isOfPattern(r *manifest.Record) bool {
 	return slices.ContainsFunc(r.Parts, s.matches)
 }
 
-// matches reports whether the pattern means a name.
+// matches reports whether the pattern matches a name.
 func (s *Store) matches(name string) bool {
 	return slices.ContainsFunc(s.parts, func(pattern string) bool {
 		ok, _ := path.Match(pattern, name)
@@ -42,8 +42,8 @@ func (s *Store) matches(name string) bool {
 	})
 }
 
-// Outside returns a symbolic link that the pattern means, or leads through, and that is not
-// followed since it leads out of the logdir; "" for none.
+// Outside returns a symbolic link that the pattern matches, or leads through, and that is not
+// followed because it leads out of the logdir; "" for none.
 func (s *Store) Outside() string {
 	for _, pattern := range s.parts {
 		for ; pattern != "."; pattern = path.Dir(pattern) {
@@ -58,7 +58,7 @@ func (s *Store) Outside() string {
 	return ""
 }
 
-// leadsOut reports whether a name is that of a link that is not followed, to something.
+// leadsOut reports whether a name is a link to something existing that is not followed.
 func (s *Store) leadsOut(name string) bool {
 	info, err := s.root.Lstat(name)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -71,12 +71,12 @@ func (s *Store) leadsOut(name string) bool {
 	return err == nil
 }
 
-// savedWith are files that a program writes together with another of a name of its framework:
-// Keras' BackupAndRestore has the epoch in the second.
+// savedWith maps file names of frameworks to files that belong to them: Keras' BackupAndRestore
+// keeps the epoch in the second file.
 var savedWith = map[string]string{"latest.weights.h5": "training_metadata.json"}
 
-// LeftOut returns the pattern that also means what is saved together with a file that the
-// pattern names alone, "" if it leaves out nothing that is known.
+// LeftOut returns the pattern extended by a file that is known to be saved together with the file
+// that the pattern names, or "" if nothing known is left out.
 func (s *Store) LeftOut() string {
 	for _, part := range s.parts {
 		other := savedWith[path.Base(part)]

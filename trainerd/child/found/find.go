@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// find returns all that the pattern means, by step. Files that come and go
-// meanwhile are not an error. Of a step that several starts of the program have saved,
-// each in a folder of its own, the newest counts.
+// find returns all checkpoints that the pattern matches, by step. Files that come and go meanwhile
+// are not an error. If several starts of the program have saved a step, each in its own folder, the
+// newest counts.
 func (s *Store) find() map[key]Checkpoint {
 	byRun := map[key]map[string]Checkpoint{}
 	joint := map[string]key{} // of files without a step that are one checkpoint, by run
@@ -56,8 +56,7 @@ func (s *Store) find() map[key]Checkpoint {
 	return found
 }
 
-// names returns all names that the pattern means, and those of the other files
-// of bundles.
+// names returns all names that the pattern matches, and those of the other files of bundles.
 func (s *Store) names() []string {
 	var matches []string
 	for _, p := range s.parts {
@@ -99,8 +98,8 @@ func (s *Store) measureAll(names []string) (size int64, saved time.Time, err err
 	return size, saved, nil
 }
 
-// measureFile returns the size of a file, or of all in a folder, and when it was
-// last written.
+// measureFile returns the size of a file, or of all files in a folder, and when it was last
+// written.
 func (s *Store) measureFile(name string) (size int64, saved time.Time, err error) {
 	info, err := s.root.Lstat(name)
 	if err != nil {

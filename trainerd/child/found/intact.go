@@ -12,9 +12,9 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
-// Intact returns what the program, which has ended, has saved and what is not verified yet: all of it is
-// intact, and may not be durable. It is not ok if something is damaged, gone, on trial, or to be mended before
-// another start: that is for Refresh to find out.
+// Intact returns what the program, which has ended, has saved and what is not verified yet, if all
+// of it is intact; it may not be durable. It is not ok if something is damaged, gone, on trial, or
+// has to be repaired before another start: Refresh finds that out.
 //
 // Another goroutine may be in Verify meanwhile.
 func (s *Store) Intact(ctx context.Context) (all []Checkpoint, ok bool) {

@@ -21,8 +21,8 @@ import (
 // begins from the beginning.
 var lastName = lazyregexp.New(`(?i)^(?:.*[-_.])?(?:last|latest|newest)(?:[-_.]v\d+)?$`)
 
-// Lasts returns the files of such names next to a checkpoint that is a file of the same
-// kind. The pattern may mean them or not.
+// Lasts returns the files with such names next to a checkpoint that is a file of the same kind,
+// whether the pattern matches them or not.
 func (s *Store) Lasts(c Checkpoint) (all []Checkpoint) {
 	file := c.files[0]
 	if info, err := s.root.Lstat(file); c.Step == NoStep || len(c.files) > 1 || err != nil || !info.Mode().IsRegular() {
@@ -58,11 +58,12 @@ func (s *Store) IsCut(ctx context.Context, c Checkpoint) bool {
 	return err != nil && ctx.Err() == nil && Rejected{Checkpoint: c, err: err}.Damaged()
 }
 
-// IsWhole reports whether the form of a file shows that nothing is missing at its end.
+// IsWhole reports whether the format of a file shows that nothing is missing at its end.
 func (s *Store) IsWhole(c Checkpoint) bool { return integrity.IsWhole(s.root, c.files) }
 
-// Replace moves a file to the damaged ones and gives its name to a copy of a checkpoint, at
-// once: at no moment is there none. The copy is not a link, as a program may write into it.
+// Replace moves a file to the damaged ones and gives its name to a copy of a checkpoint,
+// atomically: the name exists at every moment. The copy is not a link, because a program may write
+// into it.
 func (s *Store) Replace(c, by Checkpoint, now time.Time) (m Moved, err error) {
 	name := c.files[0]
 	temp, hold := s.tempNextTo(name), s.tempNextTo(name)

@@ -15,9 +15,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
-// isForeign reports whether a name is not a checkpoint of the program whatever the
-// pattern says: what is being written, and what trainerd and TensorFlow keep in
-// a logdir.
+// isForeign reports whether a name is not a checkpoint of the program whatever the pattern says: a
+// file being written, or a file that trainerd or TensorFlow keeps in a logdir.
 func isForeign(name string) bool {
 	base := path.Base(name)
 	if integrity.IsUnfinished(base) || checkpoint.IsPin(base) || atomicfile.IsTemp(base) {
@@ -41,8 +40,8 @@ var (
 	// the number that distinguishes files of one name, or of one step.
 	metricHead  = lazyregexp.New(`(?i)(?:loss|acc|accuracy|auc|f1|score|ppl|perplexity|bleu|rouge|wer|cer|map|iou|mse|mae|rmse|psnr|reward|return)[-_=:@]?-?$`)
 	versionHead = lazyregexp.New(`(?i)(?:[-_.]v|rank[-_]?|shard[-_]?)$`)
-	// undated are names of a state that is always the newest, or the best: the number in a word before that, as in
-	// yolov4_last.weights and resnet50_best.pt, is one of the model's.
+	// undated matches names of a state that is always the newest, or the best: the number in a
+	// preceding word, as in yolov4_last.weights and resnet50_best.pt, belongs to the model's name.
 	undated = lazyregexp.New(`(?i)[-_.](?:last|latest|newest|current|best|final)$`)
 	inWord  = lazyregexp.New(`[A-Za-z]$`)
 	// unitOfStep is what follows the step in sac_280k.zip.
@@ -58,9 +57,8 @@ var (
 	runFolder = lazyregexp.New(`(?i)^(?:version|run|exp(?:eriment)?|attempt|trial)[-_]?\d+$|^\d{2,4}-\d{2}-\d{2}|^\d{2}[-_:]\d{2}[-_:]\d{2}$|^20\d{6}[-_T]?\d*`)
 )
 
-// stepEnd returns the part of a base name up to the end of its step, and the
-// step's digits: what the name calls a step, else the last number that is no
-// time, metric, decimal or version.
+// stepEnd returns the part of a base name up to the end of its step, and the step's digits: what
+// the name calls a step, or else the last number that is not a time, metric, decimal or version.
 func stepEnd(base string) (head, digits string) {
 	stem := shardTail().ReplaceAllString(base, "")
 	if m := namedStep().FindStringSubmatchIndex(stem); m != nil {
@@ -77,8 +75,8 @@ func stepEnd(base string) (head, digits string) {
 	return "", ""
 }
 
-// lastCounts returns where in a part of a name there are numbers that may count something,
-// the last first: those that are no time, metric, decimal or version.
+// lastCounts returns the positions of numbers in a part of a name that may count something, the
+// last first: those that are not a time, metric, decimal or version.
 func lastCounts(part string) iter.Seq[[]int] {
 	bare := timeStamp().ReplaceAllStringFunc(part, func(when string) string { return strings.Repeat("-", len(when)) })
 	return func(yield func([]int) bool) {
@@ -92,8 +90,8 @@ func lastCounts(part string) iter.Seq[[]int] {
 	}
 }
 
-// NamesTime reports whether a name has a time in it, as that of a folder has which a
-// program makes for each of its starts.
+// NamesTime reports whether a name contains a time, like that of a folder which a program makes for
+// each of its starts.
 func NamesTime(name string) bool { return timeStamp().MatchString(name) }
 
 // runOf returns the folders of a name that belong to one start of the program, ""
@@ -107,7 +105,7 @@ func runOf(name string) (run string) {
 	return run
 }
 
-// countsEpochs reports whether the number in a base name is that of an epoch.
+// countsEpochs reports whether the number in a base name is an epoch.
 func countsEpochs(base string) bool {
 	head, digits := stepEnd(base)
 	return digits != "" && (epochNumber().MatchString(head) || epochWord().MatchString(base[len(head):]))
@@ -133,8 +131,8 @@ func stepOfName(base string) int64 {
 	return step * unit
 }
 
-// nameOf returns what names a checkpoint with these files: the only one, what
-// all begin with up to the step, or the first.
+// nameOf returns the name of a checkpoint with these files: the only file, the common beginning up
+// to the step, or the first file.
 func nameOf(files []string) string {
 	first := files[0]
 	if len(files) == 1 && !shardTail().MatchString(first) {

@@ -13,8 +13,8 @@ import (
 	"github.com/trainerd/trainerd/internal/braces"
 )
 
-// partsOf returns the alternatives of a pattern of checkpoints, as in
-// {weights,optim}_*.npz, which are files of one checkpoint.
+// partsOf returns the alternatives of a pattern of checkpoints, such as {weights,optim}_*.npz,
+// which are files of one checkpoint.
 func partsOf(pattern string) []string {
 	all := braces.Expand(filepath.ToSlash(pattern))
 	for i, p := range all {
@@ -23,8 +23,8 @@ func partsOf(pattern string) []string {
 	return all
 }
 
-// lacksPart returns an error when a checkpoint has nothing of one of the pattern's
-// alternatives: the program was killed between two files, or is between them now.
+// lacksPart returns an error when a checkpoint has no file for one of the pattern's alternatives:
+// the program was killed between two files, or is between them now.
 func (s *Store) lacksPart(c Checkpoint) error {
 	if s.partial || len(s.parts) < 2 {
 		return nil
@@ -45,7 +45,7 @@ func (s *Store) isBetweenFiles(c Checkpoint) bool {
 	return fewer || s.lacksPart(c) != nil || s.isHalfReplaced(c) != nil || s.isShort(c) != nil
 }
 
-// isPart reports whether an alternative means a file, or the bundle that it is of.
+// isPart reports whether an alternative matches a file, or the bundle that it belongs to.
 func isPart(part, name string) bool {
 	whole, _ := path.Match(part, name)
 	bundle, _ := path.Match(part, shardTail().ReplaceAllString(name, ""))
@@ -54,9 +54,9 @@ func isPart(part, name string) bool {
 
 var errHalfReplaced = errors.New("the file that the program writes last is still that of the save before")
 
-// isHalfReplaced returns an error when a program that overwrites the files of its
-// checkpoint was killed between two of them: each is intact, but they are not of one
-// save. What was written last of all then has not been written now.
+// isHalfReplaced returns an error when a program that overwrites the files of its checkpoint was
+// killed between two of them: each is intact, but they are not from the same save. Then the file
+// that was the last to be written in the previous save has not been written in this one.
 func (s *Store) isHalfReplaced(c Checkpoint) error {
 	if c.Step != NoStep || c.record == nil || len(c.files) < 2 {
 		return nil
@@ -80,8 +80,8 @@ func (s *Store) isHalfReplaced(c Checkpoint) error {
 	return nil
 }
 
-// nameOf returns what names a checkpoint: as nameOf for its files, but of those that
-// begin with nothing common the one that the pattern means first.
+// nameOf returns the name of a checkpoint, like nameOf for its files; but if they have no common
+// beginning, it is the file that the pattern's first alternative matches.
 func (s *Store) nameOf(files []string) string {
 	name := nameOf(files)
 	if len(s.parts) < 2 || !slices.Contains(files, name) {
@@ -97,7 +97,7 @@ func (s *Store) nameOf(files []string) string {
 	return name
 }
 
-// lastStep returns the highest step of all that was found.
+// lastStep returns the highest step among all that were found.
 func lastStep(found map[key]Checkpoint) int64 {
 	last := int64(NoStep)
 	for k := range found {

@@ -16,30 +16,31 @@ import (
 // maxPointer bounds what is read of a pointer.
 const maxPointer = 64 << 10
 
-// whose are the words that a key has before the kind of a number.
+// whose are the words that may precede the kind of number in a key.
 const whose = "global|last|latest|newest|best|current|resume|checkpoint|checkpointed|saved|trained"
 
 var (
-	// pointerName is what the names have of files that name a checkpoint: `latest` of DeepSpeed,
+	// pointerName matches the names of files that name a checkpoint: `latest` of DeepSpeed,
 	// `latest_checkpointed_iteration.txt` of Megatron-LM, `last_checkpoint` of detectron2 and
-	// mmengine, `latest.txt` of nanotron, `checkpoint` of TensorFlow, and those of anyone's own.
+	// mmengine, `latest.txt` of nanotron, `checkpoint` of TensorFlow, and similar names of other
+	// programs.
 	pointerName = lazyregexp.New(`(?i)(?:^|[^a-z])(?:latest|last|newest|best|current|resume|checkpoint)(?:[^a-z]|$)`)
 	// keyedValue is a key with its value, in JSON, YAML and the text form of TensorFlow's state.
 	keyedValue = lazyregexp.New(`(\w+)"?\s*[:=]\s*(?:"([^"\\\n]*)"|([\w./=+-]+))`)
-	// stepKey and epochKey are keys of the step or the epoch of a checkpoint, and not of those
-	// that a program is to make: max_steps, save_every_iter.
+	// stepKey and epochKey match keys of the step or the epoch of a checkpoint, but not those of
+	// settings: max_steps, save_every_iter.
 	stepKey  = lazyregexp.New(`(?i)^(?:(?:` + whose + `)_?)*(?:step|iter|iteration)$`)
 	epochKey = lazyregexp.New(`(?i)^(?:(?:` + whose + `)_?)*epoch$`)
 )
 
-// A pointer is a small file of the program that names a checkpoint, for the program to find
-// it: the file has nothing but a name, a path or a step, or has them as the values of keys.
+// A pointer is a small file by which the program finds a checkpoint: it contains nothing but a
+// name, a path or a step, or has these as the values of keys.
 type pointer struct {
 	name string // below the logdir
 	text string
 }
 
-// readPointer returns the pointer that a file is, if it is one.
+// readPointer reads a file as a pointer, if it is one.
 func (s *Store) readPointer(name string) (p pointer, ok bool) {
 	base := path.Base(name)
 	if !pointerName().MatchString(base) || integrity.IsUnfinished(base) || atomicfile.IsTemp(base) {
@@ -58,17 +59,17 @@ func (p pointer) isState() bool {
 	return path.Base(p.name) == "checkpoint" && strings.Contains(p.text, "model_checkpoint_path:")
 }
 
-// saying is how a checkpoint is named: "" where one has no such name.
+// saying is a way to name a checkpoint; it returns "" if the checkpoint has no such name.
 type saying func(c Checkpoint) string
 
-// A mention is where a pointer names a checkpoint, as bytes of its text, and how.
+// A mention is a place in a pointer's text, in bytes, that names a checkpoint, and how it does.
 type mention struct {
 	from, to int
 	say      saying
 }
 
-// mentions returns where a pointer names a checkpoint. One that the pattern means, and that may
-// be a checkpoint, does so by a path alone.
+// mentions returns where a pointer names a checkpoint. In a file that the pattern matches, and that
+// may itself be a checkpoint, only a path counts.
 func (s *Store) mentions(p pointer, c Checkpoint) (all []mention) {
 	word := strings.TrimSpace(p.text)
 	from := strings.Index(p.text, word)
@@ -90,7 +91,7 @@ func (s *Store) mentions(p pointer, c Checkpoint) (all []mention) {
 	return all
 }
 
-// sayingAt returns how the value of a key names a checkpoint, nil for not at all.
+// sayingAt returns how the value of a key names a checkpoint, or nil if it does not.
 func (s *Store) sayingAt(c Checkpoint, key, value string) saying {
 	if strings.HasPrefix(key, "all_") { // of TensorFlow's state, which names the newest once more
 		return nil
@@ -103,7 +104,7 @@ func (s *Store) sayingAt(c Checkpoint, key, value string) saying {
 	return s.pathSaying(c, value)
 }
 
-// numberSaying returns how a word is the number in the name of a checkpoint, nil for not at all.
+// numberSaying returns how a word is the number in the name of a checkpoint, or nil if it is not.
 func numberSaying(c Checkpoint, word string) saying {
 	if n, err := strconv.ParseInt(word, 10, 64); err != nil || c.Step == NoStep || n != c.Step {
 		return nil
@@ -120,8 +121,8 @@ func numberSaying(c Checkpoint, word string) saying {
 	}
 }
 
-// pathSaying returns how a word is the last parts of the path of a checkpoint, or of a file of
-// it, nil for not at all.
+// pathSaying returns how a word is the last parts of the path of a checkpoint, or of one of its
+// files, or nil if it is not.
 func (s *Store) pathSaying(c Checkpoint, word string) saying {
 	slashed := filepath.ToSlash(word)
 	for end := len(slashed); end > 0; end = strings.LastIndexByte(slashed[:end], '/') {
@@ -158,7 +159,7 @@ func (s *Store) endsIn(name, parts string) bool {
 	return err == nil && path.Clean(parts) == filepath.ToSlash(filepath.Join(real, name))
 }
 
-// below returns a path below the logdir, as checkpoints have those of their files.
+// below returns a path relative to the logdir, like the names of checkpoints' files.
 func (s *Store) below(name string) string {
 	rel, err := filepath.Rel(s.root.Name(), name)
 	if err != nil {
@@ -167,8 +168,8 @@ func (s *Store) below(name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// counterpart returns the file of a checkpoint that is what a file of another one is there,
-// "" where it has no such.
+// counterpart returns the file of the checkpoint to that corresponds to a file of c, or "" if there
+// is none.
 func counterpart(c Checkpoint, file int, to Checkpoint) string {
 	part := integrity.General(c.files[file])
 	i := slices.IndexFunc(to.files, func(name string) bool { return integrity.General(name) == part })
@@ -178,7 +179,8 @@ func counterpart(c Checkpoint, file int, to Checkpoint) string {
 	return to.files[max(i, 0)]
 }
 
-// rewritten returns the text of a pointer with another checkpoint, "" where that has no such name.
+// rewritten returns the text of a pointer that names another checkpoint, or "" if that has no such
+// name.
 func (p pointer) rewritten(at []mention, to Checkpoint) string {
 	text := p.text
 	for _, m := range slices.Backward(at) {

@@ -59,7 +59,7 @@ func foldersWithNames(c Checkpoint) (dirs []string) {
 	return dirs
 }
 
-// aliasIn returns the alias that an entry of a folder is, if it is one of a checkpoint.
+// aliasIn returns an entry of a folder as an alias, if it is one of the checkpoint.
 func (s *Store) aliasIn(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
 	if p, ok := s.readPointer(name); ok && !p.isState() {
 		if at := s.mentions(p, c); at != nil {
@@ -70,8 +70,8 @@ func (s *Store) aliasIn(c Checkpoint, own map[string]fs.FileInfo, name string, e
 	return s.linkTo(c, own, name, entry)
 }
 
-// named returns which checkpoints that count have second names, by their paths, and which:
-// symbolic links, and files that name them, next to them and in the folder above.
+// named returns the second names of the checkpoints that count, by the checkpoints' paths: symbolic
+// links, and files that name them, next to them and in the folder above.
 func (s *Store) named() map[string]string {
 	names, seen := map[string]string{}, map[string]bool{}
 	for _, c := range s.known {
@@ -85,7 +85,7 @@ func (s *Store) named() map[string]string {
 	return names
 }
 
-// addNamed adds those that have them in a folder.
+// addNamed adds the second names in a folder.
 func (s *Store) addNamed(names map[string]string, dir string) {
 	entries, _ := fs.ReadDir(s.root.FS(), dir) // what cannot be read has none
 	for _, entry := range entries {
@@ -114,7 +114,7 @@ func (s *Store) addPointed(names map[string]string, p pointer) {
 	}
 }
 
-// infosOf returns what is known of the files of a checkpoint, by their names.
+// infosOf returns the file infos of a checkpoint's files, by name.
 func (s *Store) infosOf(c Checkpoint) map[string]fs.FileInfo {
 	own := map[string]fs.FileInfo{}
 	files, err := integrity.Files(s.root, c.files)
@@ -129,7 +129,7 @@ func (s *Store) infosOf(c Checkpoint) map[string]fs.FileInfo {
 	return own
 }
 
-// linkTo returns the alias that an entry of a folder is, if it is a link to a checkpoint.
+// linkTo returns an entry of a folder as an alias, if it is a link to the checkpoint.
 func (s *Store) linkTo(c Checkpoint, own map[string]fs.FileInfo, name string, entry fs.DirEntry) (a alias, ok bool) {
 	switch {
 	case entry.Type()&fs.ModeSymlink != 0:
@@ -146,7 +146,7 @@ func (s *Store) linkTo(c Checkpoint, own map[string]fs.FileInfo, name string, en
 	return alias{}, false
 }
 
-// symlinkTo returns the alias that a symbolic link is, if it is to a checkpoint.
+// symlinkTo returns a symbolic link as an alias, if it points to the checkpoint.
 func (s *Store) symlinkTo(c Checkpoint, name string) (alias, bool) {
 	text, err := s.root.Readlink(name)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Store) symlinkTo(c Checkpoint, name string) (alias, bool) {
 	return s.aliasOf(c, name, s.target(name, text), text)
 }
 
-// target returns what a symbolic link is to, as a name below the logdir.
+// target returns the target of a symbolic link, as a name below the logdir.
 func (s *Store) target(name, text string) string {
 	if !filepath.IsAbs(text) {
 		return path.Join(path.Dir(name), filepath.ToSlash(text))
@@ -167,7 +167,7 @@ func (s *Store) target(name, text string) string {
 	return filepath.ToSlash(rel)
 }
 
-// aliasOf returns the alias that a link to a file is, if that is one of a checkpoint.
+// aliasOf returns a link to a file as an alias, if the file belongs to the checkpoint.
 func (s *Store) aliasOf(c Checkpoint, name, file, text string) (alias, bool) {
 	for _, part := range c.files {
 		if rest, ok := strings.CutPrefix(file, part); ok && (rest == "" || rest[0] == '/') {
@@ -177,7 +177,7 @@ func (s *Store) aliasOf(c Checkpoint, name, file, text string) (alias, bool) {
 	return alias{}, false
 }
 
-// point has an alias name another checkpoint. Where that has no such file, it is removed.
+// point makes an alias name another checkpoint. If that has no such file, the alias is removed.
 func (s *Store) point(a alias, to Checkpoint) error {
 	if a.says != nil {
 		if text := a.says(to); text != "" {
@@ -192,7 +192,7 @@ func (s *Store) point(a alias, to Checkpoint) error {
 	return s.lead(a, to.files[max(i, 0)]+a.rest)
 }
 
-// lead has a link lead to a file. Where there is no such, it is removed.
+// lead makes a link point to a file, or removes the link if there is no such file.
 func (s *Store) lead(a alias, file string) error {
 	if _, err := s.root.Lstat(file); err != nil {
 		return s.unlink(a)
@@ -204,7 +204,7 @@ func (s *Store) lead(a alias, file string) error {
 	return errors.Join(s.disk.Rename(temp, s.abs(a.name)), s.disk.SyncDir(filepath.Dir(temp)))
 }
 
-// link makes a link of the kind of an alias.
+// link makes a link of the same kind as an alias.
 func (s *Store) link(a alias, file, temp string) error {
 	if a.text == "" {
 		return atomicfile.Link(s.disk, s.abs(file), temp)
@@ -220,7 +220,7 @@ func (s *Store) link(a alias, file, temp string) error {
 	return s.root.Symlink(text, path.Join(path.Dir(a.name), filepath.Base(temp)))
 }
 
-// unlink removes an alias. A file that has more than the name goes to the damaged ones.
+// unlink removes an alias. A file that contains more than the name goes to the damaged ones.
 func (s *Store) unlink(a alias) error {
 	if a.more {
 		_, err := checkpoint.MoveAside(s.disk, s.root.Name(), path.Base(a.name), []string{s.abs(a.name)}, time.Now())
@@ -229,9 +229,9 @@ func (s *Store) unlink(a alias) error {
 	return errors.Join(s.disk.Remove(s.abs(a.name)), s.disk.SyncDir(filepath.Dir(s.abs(a.name))))
 }
 
-// repoint has the aliases of a checkpoint that is to be moved aside name the newest verified
-// one before it in the same folder. Where there is none they are removed, so that the program
-// starts from the beginning.
+// repoint makes the aliases of a checkpoint that is about to be moved aside name the newest
+// verified one before it in the same folder. If there is none, they are removed, so that the
+// program starts from scratch.
 func (s *Store) repoint(gone Checkpoint, names []alias) error {
 	to, ok := s.newestBefore(gone)
 	var errs []error
@@ -245,7 +245,7 @@ func (s *Store) repoint(gone Checkpoint, names []alias) error {
 	return errors.Join(append(errs, ckptdir.Forget(gone.Path, &ckptfmt.FileOptions{FS: s.disk}))...)
 }
 
-// newestBefore returns the newest verified checkpoint in the folder of one, and before it.
+// newestBefore returns the newest verified checkpoint before another in the same folder.
 func (s *Store) newestBefore(c Checkpoint) (newest Checkpoint, ok bool) {
 	for _, k := range s.known {
 		if k.Step != NoStep && path.Dir(k.files[0]) == path.Dir(c.files[0]) && k.key() != c.key() && !k.IsNewer(&c) {
@@ -255,8 +255,8 @@ func (s *Store) newestBefore(c Checkpoint) (newest Checkpoint, ok bool) {
 	return newest, ok
 }
 
-// keep has the aliases of a checkpoint that is to be moved aside lead to its copy, which comes
-// in its place: but for hard links, they do.
+// keep makes the aliases of a checkpoint that is about to be moved aside lead to the copy that
+// takes its place: all except hard links already do.
 func (s *Store) keep(names []alias, copyOf *manifest.Record) error {
 	var errs []error
 	for _, a := range names {

@@ -11,7 +11,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
-// Moved says what became of a checkpoint that was moved out of the way.
+// Moved describes how a checkpoint was moved out of the way.
 type Moved struct {
 	Dir      string // where it is
 	Misnamed error  // why what named it does not all name another one
@@ -20,9 +20,9 @@ type Moved struct {
 	names []alias // that it had
 }
 
-// Quarantine moves a damaged checkpoint out of the way of a program that picks its
-// Newest one by itself. What names it names another one before that, so that a kill in
-// between leaves nothing that leads nowhere. It must not be called while the program runs.
+// Quarantine moves a damaged checkpoint out of the way of a program that picks its newest one by
+// itself. Files and links that name it are first changed to name another one, so that a kill in
+// between leaves none that leads nowhere. It must not be called while the program runs.
 func (s *Store) Quarantine(ctx context.Context, c Checkpoint, now time.Time) (m Moved, err error) {
 	m.of, m.names = c, s.aliases(c)
 	if r := s.records[c.key()]; !s.withheld[c.key()] && s.hasCopy(ctx, r) {
@@ -52,8 +52,8 @@ func (s *Store) hasCopy(ctx context.Context, r *manifest.Record) bool {
 	return err == nil || !(Rejected{err: err}).Damaged() && !isGoneFile(err)
 }
 
-// Correct has what still names checkpoints that were moved aside name others: the disk may not
-// have taken that before, or their copies are damaged, too.
+// Correct changes files and links that still name checkpoints which were moved aside: the disk may
+// have refused that before, or their copies are damaged, too.
 func (s *Store) Correct() error {
 	var errs []error
 	s.misnamed = slices.DeleteFunc(s.misnamed, func(c Checkpoint) bool {
@@ -70,7 +70,7 @@ func (s *Store) Correct() error {
 	return errors.Join(errs...)
 }
 
-// means reports whether the pattern means all of some names.
+// means reports whether the pattern matches all of the names.
 func (s *Store) means(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return !s.matches(name) })
 }

@@ -18,8 +18,8 @@ type Rejected struct {
 
 func (b Rejected) Error() string { return fmt.Sprintf("checkpoint %s: %v", b.Path, b.err) }
 
-// Damaged reports whether the files themselves are why, rather than the system,
-// which did not let them be read or made durable.
+// Damaged reports whether the files themselves are the cause, and not the system, which did not let
+// them be read or made durable.
 func (b Rejected) Damaged() bool {
 	if b.lost() {
 		return false
@@ -28,14 +28,15 @@ func (b Rejected) Damaged() bool {
 	return corrupt || !ckptdir.IsUnreadable(b.err) && !errors.Is(b.err, fs.ErrNotExist)
 }
 
-// lost reports whether the disk has not taken the files: they may change by themselves.
+// lost reports whether the disk has failed to store the files: then their content may change by
+// itself.
 func (b Rejected) lost() bool {
 	_, is := errors.AsType[*notDurableError](b.err)
 	return is
 }
 
-// notDurableError says that the disk has not taken what the program wrote. A second
-// sync of the same file might report success for data that are lost.
+// notDurableError says that the disk has failed to store what the program wrote. A second sync of
+// the same file might report success for data that are lost.
 type notDurableError struct{ err error }
 
 func (e *notDurableError) Error() string {

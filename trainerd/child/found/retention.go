@@ -15,11 +15,11 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
-// Retained returns the checkpoints that count, oldest first, and why each stays; no
-// reason for those that are to go. Those without a step are nobody's to delete.
+// Retained returns the checkpoints that count, oldest first, and why each stays; those to be
+// deleted have no reason. Checkpoints without a step are never deleted.
 func (s *Store) Retained() []checkpoint.Kept { return s.retained(false) }
 
-// retained does so for now, or for the moment after the next checkpoint.
+// retained is Retained as of now, or after the next checkpoint.
 func (s *Store) retained(next bool) []checkpoint.Kept {
 	all := make([]checkpoint.Kept, 0, len(s.known))
 	var numbered []retention.Checkpoint
@@ -62,10 +62,10 @@ func (c *Checkpoint) stored() retention.Checkpoint {
 	return x
 }
 
-// policies returns [Options.Retention] and what holds whatever that says: it keeps what is
-// pinned; what has a second name, or the program's `best` or `latest` would lead nowhere;
-// what the program has noted as its best, which transformers loads at the end; and what a
-// rewind may need.
+// policies returns [Options.Retention] and the policies that always apply. They keep what is
+// pinned; what has a second name, because the program's `best` or `latest` would otherwise lead
+// nowhere; what the program has recorded as its best, which transformers loads at the end; and what
+// a rewind may need.
 func (s *Store) policies() []retention.Policy {
 	keepIf := func(reason string, is func(path string) bool) retention.Policy {
 		return retention.Each(func(c retention.Checkpoint) string {
@@ -101,8 +101,8 @@ func (s *Store) pinNames() map[string][]string {
 	return names
 }
 
-// MakeRoom deletes what no policy will keep after the next checkpoint, now and at each Rotate
-// from then on: a program whose save did not fit on the disk has room for it. The newest stays.
+// MakeRoom deletes what no policy will keep after the next checkpoint, now and at each Rotate from
+// then on, so that a program whose save did not fit on the disk has room for it. The newest stays.
 func (s *Store) MakeRoom() (deleted []Checkpoint, err error) {
 	s.tight = true
 	return s.Rotate()
@@ -124,9 +124,9 @@ func (s *Store) Rotate() (deleted []Checkpoint, err error) {
 	return deleted, err
 }
 
-// remove deletes a checkpoint. Each of its files and folders gets a temporary name
-// first, so that a crash leaves no part of it under its own; its record goes last,
-// for that says what is missing where a crash leaves some of several files.
+// remove deletes a checkpoint. Each of its files and folders gets a temporary name first, so that a
+// crash leaves no part of it under its own name. The record goes last, because it shows what is
+// missing if a crash leaves some of several files.
 func (s *Store) remove(c Checkpoint) error {
 	for _, name := range slices.Backward(c.files) { // an index before its data
 		temp := atomicfile.TempName(s.abs(name))
@@ -188,8 +188,8 @@ func (s *Store) removeAll(name string) error {
 	return nil
 }
 
-// Sweep removes what a crash has left: checkpoints that were being deleted, records
-// that were being written, and those of checkpoints that are gone.
+// Sweep removes what a crash has left: checkpoints that were being deleted, records that were being
+// written, and records of checkpoints that are gone.
 func (s *Store) Sweep() error {
 	var errs []error
 	dirs := map[string]bool{".": true}
@@ -219,7 +219,7 @@ func (s *Store) Sweep() error {
 	return errors.Join(errs...)
 }
 
-// isThere reports whether a file or folder may be there: it is not known not to be.
+// isThere reports whether a file or folder may exist: true unless it certainly does not.
 func (s *Store) isThere(name string) bool {
 	_, err := s.root.Lstat(name)
 	return !isGoneFile(err)

@@ -15,16 +15,16 @@ import (
 	"github.com/trainerd/trainerd/internal/lazyregexp"
 )
 
-// The number in a name is not always a step of the whole training: steps may begin again
-// with each epoch (epoch1/step20.pt), and a few names may take turns (slot_0.pt, slot_1.pt).
-// Such checkpoints are told apart by all numbers in their names, and their order is that in
-// which they were written.
+// The number in a name is not always a step of the whole training: steps may begin again with each
+// epoch (epoch1/step20.pt), and a few names may take turns (slot_0.pt, slot_1.pt). Such checkpoints
+// are identified by all numbers in their names, and ordered by the time at which they were written.
 
-// outerNumber is a number in a name that counts what has steps of its own.
+// outerNumber matches a number in a name that counts something with its own steps, such as an
+// epoch.
 var outerNumber = lazyregexp.New(`(?i)(?:^|[^a-z])(?:e|ep(?:och)?s?|fold|stage|phase|round|cycle|task)[-_=]?(\d+)`)
 
-// numbersIn returns the numbers in a name that may tell checkpoints apart: those of its
-// folders, but for those of one start of the program, and those up to its step.
+// numbersIn returns the numbers in a name that may distinguish checkpoints: those in its folders,
+// except the folders of one start of the program, and those up to its step.
 func numbersIn(name string) (all []string) {
 	for part := range strings.SplitSeq(path.Dir(name), "/") {
 		if !runFolder().MatchString(part) {
@@ -40,7 +40,7 @@ func numbersIn(name string) (all []string) {
 	return all
 }
 
-// howReused returns how the numbers in the name of a checkpoint are used again.
+// howReused returns the way in which the numbers in the name of a checkpoint are reused.
 func howReused(name string) string {
 	if len(numbersIn(name)) > 1 {
 		return manifest.NumbersBegin
@@ -48,7 +48,7 @@ func howReused(name string) string {
 	return manifest.NumbersTurn
 }
 
-// numbers returns how the numbers in its name are used again, "" if they are not.
+// numbers returns the way in which the numbers in its name are reused, or "" if they are not.
 func (c *Checkpoint) numbers() string {
 	if !c.reused || len(numbersIn(c.files[0])) == 0 {
 		return ""
@@ -56,7 +56,7 @@ func (c *Checkpoint) numbers() string {
 	return howReused(c.files[0])
 }
 
-// Reuses reports whether the program uses the numbers in the names of its checkpoints again.
+// Reuses reports whether the program reuses the numbers in the names of its checkpoints.
 func (s *Store) Reuses() bool { return s.reused }
 
 // countsIn returns the numbers in a part of a name that may count something.
@@ -68,7 +68,7 @@ func countsIn(part string) (all []string) {
 	return all
 }
 
-// place is what numbers of a name come before its step.
+// place is a step and the numbers that precede it in a name.
 type place struct {
 	run   string
 	outer []int64
@@ -97,8 +97,8 @@ func placeOf(name string) (p place, ok bool) {
 	return p, len(p.outer) > 0
 }
 
-// beginAgain reports whether the steps in some names begin again: with a later epoch comes
-// no higher step.
+// beginAgain reports whether the steps in some names begin again: a later epoch does not have
+// higher steps.
 func beginAgain(names []string) bool {
 	var all []place
 	for _, name := range names {
@@ -128,8 +128,9 @@ func beginAgain(names []string) bool {
 	return false
 }
 
-// learnTurns finds out whether names take turns, or one is always the same: the program has
-// gone further, and the number has become lower, or has stayed. Those that do not count show that, too.
+// learnTurns finds out whether names take turns, or one is always the same: the program has got
+// further, but the number has become lower, or stayed the same. Checkpoints that do not count show
+// that, too.
 func (s *Store) learnTurns() bool {
 	if s.reused {
 		return false
@@ -158,17 +159,17 @@ func (s *Store) learnTurns() bool {
 	return false
 }
 
-// fellBack reports whether the program has written b after a, with more steps reported and a lower
-// number. In another start it may just count its reports in another way: there the number of a must be no
-// step either.
+// fellBack reports whether the program has written b after a, with more steps reported but a lower
+// number. Another start may just count its reports in another way: then the number of a must not be
+// a step either.
 func fellBack(a, b *Checkpoint) bool {
 	sameStart := a.first.Attempt > 0 && a.first.Attempt == b.first.Attempt
 	isLater := NoStep < b.Step && b.Step < a.Step && b.Written().After(a.Written()) && a.Reported() < b.Reported()
 	return isLater && !b.NamesStep() && (sameStart || !a.NamesStep())
 }
 
-// tellByTime has checkpoints told apart, and their records named, by all that is in their names
-// from now on. What was taken for one checkpoint, though it is of several, is to be verified again.
+// tellByTime makes all numbers in their names identify checkpoints, and name their records, from
+// now on. Files that were wrongly treated as one checkpoint are verified again.
 func (s *Store) tellByTime() {
 	s.reused = true
 	records := map[key]*manifest.Record{}
@@ -205,7 +206,7 @@ func (s *Store) tellByTime() {
 	}
 }
 
-// retell gives a checkpoint its other key, unless its files have several.
+// retell gives a checkpoint its new key, unless its files have several.
 func (s *Store) retell(c *Checkpoint) bool {
 	k, ok := oneKey(c.files)
 	if c.first.Step == 0 && c.record == nil && c.Step != NoStep && c.NamesStep() {
@@ -221,7 +222,7 @@ func oneKey(files []string) (k key, ok bool) {
 	return k, !slices.ContainsFunc(files, func(name string) bool { return keyOf(name, true) != k })
 }
 
-// renamed writes a record under the name that it has without a step.
+// renamed writes a record under its name without a step.
 func (s *Store) renamed(r *manifest.Record) *manifest.Record {
 	if r.Step == NoStep {
 		return r
@@ -254,7 +255,7 @@ func (s *Store) unname(r *manifest.Record) {
 	}
 }
 
-// current returns checkpoints as they are known now.
+// current returns the present state of checkpoints.
 func (s *Store) current(all []Checkpoint) (now []Checkpoint) {
 	for _, c := range all {
 		for _, k := range s.known {

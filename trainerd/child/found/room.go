@@ -24,15 +24,16 @@ func (s *Store) lacksRoom() bool {
 	return ok && s.isFull(newest.Size)
 }
 
-// TakesFile reports whether the disk of the checkpoints takes another small file: bytes may be
-// free where a quota or the number of files is used up.
+// TakesFile reports whether another small file can be written to the disk of the checkpoints: bytes
+// may be free although a quota or the inodes are used up.
 func (s *Store) TakesFile() bool {
 	err := s.tryFile()
 	return !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT)
 }
 
-// tryFile syncs nothing: a disk to which a program has just saved gigabytes would write these first, and the next
-// start would wait for that. What it does not take it says before, or when the file is closed.
+// tryFile syncs nothing: a disk to which a program has just saved gigabytes would write these
+// first, and the next start would wait for that. The disk reports a refusal earlier, or when the
+// file is closed.
 func (s *Store) tryFile() error {
 	name := atomicfile.TempName(filepath.Join(s.root.Name(), "room"))
 	f, err := s.disk.Create(name)

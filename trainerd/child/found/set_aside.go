@@ -10,9 +10,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
-// SetAside moves a checkpoint with which the program fails to the damaged ones. Where that
-// fails, it has its second names again. Its copy is no better: it does not take its place,
-// and stays only because the program may fail without the checkpoint, too.
+// SetAside moves a checkpoint with which the program fails to the damaged ones. If that fails, it
+// gets its second names back. Its copy is no better, so it does not take its place; it is kept only
+// because the program may fail without the checkpoint, too.
 func (s *Store) SetAside(ctx context.Context, c Checkpoint, now time.Time) (Moved, error) {
 	s.withheld[c.key()] = s.isCopied(c)
 	m, err := s.Quarantine(ctx, c, now)
@@ -26,7 +26,7 @@ func (s *Store) SetAside(ctx context.Context, c Checkpoint, now time.Time) (Move
 	return m, nil
 }
 
-// isCopied reports whether the copy of a checkpoint is of its files as they are.
+// isCopied reports whether a checkpoint's copy has its present files.
 func (s *Store) isCopied(c Checkpoint) bool {
 	r := s.records[c.key()]
 	if copied(r) == "" {
@@ -36,9 +36,9 @@ func (s *Store) isCopied(c Checkpoint) bool {
 	return err == nil && r.Compare(s.root, files) == nil
 }
 
-// PutBack moves a checkpoint from the damaged ones to where it was, and gives it its
-// second names back. It reports whether the checkpoint is there: else all of it is where
-// it was, as far as the disk lets it, and PutBack may be called again.
+// PutBack moves a checkpoint from the damaged ones to where it was, and gives it its second names
+// back. It reports whether the checkpoint is in place; if not, all of it stays among the damaged
+// ones, as far as the disk permits, and PutBack may be called again.
 func (s *Store) PutBack(m Moved) (back bool, err error) {
 	files := make([]string, len(m.of.files))
 	for i, name := range m.of.files {

@@ -10,12 +10,12 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
-// knownSizes is how many checkpoints in a row must have a file before a shorter one
-// shows that it was cut.
+// knownSizes is how many checkpoints in a row must have a file before a shorter one counts as cut
+// short.
 const knownSizes = 3
 
-// sizes are those of the files of checkpoints, in the order in which these came, by
-// the files' general names.
+// sizes are the sizes of checkpoints' files, in the order of the checkpoints, by the files' general
+// names.
 type sizes map[string]sizeOf
 
 // sizeOf are the sizes of the files of one name.
@@ -24,11 +24,11 @@ type sizeOf struct {
 	short int64   // of one since that did not count because it was shorter, 0 for none
 }
 
-// least returns the size below which a file was cut: one that is shorter than those
-// before it by more than twice what these differ by. 0 where these are too few.
+// least returns the size below which a file counts as cut short: it is shorter than the previous
+// ones by more than twice their range. It returns 0 if there are too few.
 func (of sizeOf) least() int64 { return of.leastFrom(knownSizes) }
 
-// leastFrom is least that goes by as few as n.
+// leastFrom is least with at least n previous files.
 func (of sizeOf) leastFrom(n int) int64 {
 	if len(of.last) < n {
 		return 0
@@ -37,7 +37,7 @@ func (of sizeOf) leastFrom(n int) int64 {
 	return low - 2*(high-low)
 }
 
-// shortest returns the size of the shortest one, 0 for none.
+// shortest returns the smallest size, 0 for none.
 func (of sizeOf) shortest() int64 {
 	if len(of.last) == 0 {
 		return 0
@@ -45,8 +45,8 @@ func (of sizeOf) shortest() int64 {
 	return slices.Min(of.last)
 }
 
-// leastOfFew returns the size below which a file may have been cut, where those before it
-// are too few to show that: compressed ones differ by less than a tenth.
+// leastOfFew returns the size below which a file may have been cut short, if there are too few
+// previous ones to show that: compressed files differ by less than a tenth.
 func (of sizeOf) leastOfFew() int64 {
 	if len(of.last) == 0 || len(of.last) >= knownSizes {
 		return 0
@@ -54,7 +54,7 @@ func (of sizeOf) leastOfFew() int64 {
 	return slices.Min(of.last) * 9 / 10
 }
 
-// add notes the sizes of an intact checkpoint.
+// add records the sizes of an intact checkpoint.
 func (all sizes) add(r *manifest.Record) {
 	if r == nil {
 		return
@@ -71,9 +71,9 @@ func (all sizes) add(r *manifest.Record) {
 	}
 }
 
-// sizeNames returns the general names of the files of a checkpoint. Several that differ in
-// numbers alone, as pieces of a tensor do, keep those below the checkpoint's folder: the
-// last piece may well be shorter than the others.
+// sizeNames returns the general names of the files of a checkpoint. Several names that differ only
+// in numbers, like those of the pieces of a tensor, keep the numbers below the checkpoint's folder:
+// the last piece may well be shorter than the others.
 func sizeNames(parts, files []string) map[string]string {
 	names, count := make(map[string]string, len(files)), map[string]int{}
 	for _, file := range files {
@@ -94,7 +94,7 @@ func sizeNames(parts, files []string) map[string]string {
 	return names
 }
 
-// sizesOf returns the sizes of checkpoints that are there.
+// sizesOf returns the sizes of existing checkpoints.
 func sizesOf(known []Checkpoint) sizes {
 	all := sizes{}
 	for _, c := range known {
@@ -103,10 +103,10 @@ func sizesOf(known []Checkpoint) sizes {
 	return all
 }
 
-// eachShort calls f for the files of a checkpoint that are shorter than those of their
-// name before, by what least says of these. One that has the size of the last such file
-// is not: once may be a cut, twice in a row is how the program writes. Forms that show
-// whether anything is missing at their end may be shorter, pickles too by their last byte.
+// eachShort calls f for the files of a checkpoint that are shorter than least returns for the
+// previous files of their names. A file with the size of the last short one is not included: once
+// may be a cut, twice in a row is how the program writes. Formats that show whether anything is
+// missing at their end may be shorter, including pickles, by their last byte.
 func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name, general string, bytes int64, of sizeOf)) {
 	if len(s.sizes) == 0 {
 		return
@@ -128,9 +128,9 @@ func (s *Store) eachShort(c *Checkpoint, least func(sizeOf) int64, f func(name, 
 	}
 }
 
-// isShort returns an error when a file of a checkpoint was cut, as far as its size
-// shows that. On a full disk, any shorter file was that is the last of a program, and two
-// before it show that of another: the program may not have looked whether it was written.
+// isShort returns an error when a file of a checkpoint was cut short, as far as its size shows
+// that. On a full disk, a program's last file counts as cut if it is at all shorter, and for other
+// files two previous ones are enough: the program may not have checked that the file was written.
 func (s *Store) isShort(c Checkpoint) (err error) {
 	s.eachShort(&c, sizeOf.shortest, func(name, _ string, bytes int64, of sizeOf) {
 		if bytes < of.least() || (c.last || bytes < of.leastFrom(2)) && s.isFull(of.shortest()) {
@@ -143,8 +143,8 @@ func (s *Store) isShort(c Checkpoint) (err error) {
 // isLast reports whether nothing shows that the program has gone past a checkpoint.
 func (s *Store) isLast(c *Checkpoint) bool { return s.opts.IsPast != nil && !s.opts.IsPast(c) }
 
-// maybeShort reports whether a file of a checkpoint may have been cut. In a folder with
-// the mark of its framework, none was.
+// maybeShort reports whether a file of a checkpoint may have been cut short. In a folder with its
+// framework's completion mark, none was.
 func (s *Store) maybeShort(c *Checkpoint) (maybe bool) {
 	if !c.isOfFiles(s.root) && integrity.IsSealed(s.root, c.files) {
 		return false
@@ -161,7 +161,7 @@ func (c *Checkpoint) isOfFiles(root *os.Root) bool {
 	})
 }
 
-// noteShort remembers the sizes of a checkpoint that does not count.
+// noteShort records the sizes of a checkpoint that does not count.
 func (s *Store) noteShort(c Checkpoint) {
 	s.eachShort(&c, sizeOf.least, func(_, general string, bytes int64, of sizeOf) {
 		of.short = bytes

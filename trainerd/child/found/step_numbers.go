@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// What the number in the name of a checkpoint counts is not always known: "ckpt-3" may be
-// the third save of tf.train.CheckpointManager, and "checkpoint3.pt" the third epoch of
-// fairseq, while the program reports steps by the hundred.
+// It is not always known what the number in the name of a checkpoint counts: "ckpt-3" may be the
+// third save of tf.train.CheckpointManager, and "checkpoint3.pt" the third epoch of fairseq, while
+// the program reports hundreds of steps.
 
-// Reported returns the step that the program had reported when a checkpoint was found, 0
-// where that is not known.
+// Reported returns the step that the program had reported when a checkpoint was found, or 0 if that
+// is not known.
 func (c *Checkpoint) Reported() int64 {
 	if c.record != nil && c.record.Reported > 0 {
 		return c.record.Reported
@@ -18,8 +18,8 @@ func (c *Checkpoint) Reported() int64 {
 	return c.first.Step
 }
 
-// Reached returns the step that the program had come to in its reports when it wrote the
-// checkpoint, as far as that is known, else [NoStep].
+// Reached returns the reported step that the program had reached when it wrote the checkpoint, or
+// [NoStep] if that is not known.
 func (c *Checkpoint) Reached() int64 {
 	if at := c.At(); at != NoStep {
 		return at
@@ -30,8 +30,8 @@ func (c *Checkpoint) Reached() int64 {
 	return NoStep
 }
 
-// ReachedBefore returns the highest step of the checkpoints that were written before one whose own is not
-// known, as it has only a number that is used again; else [NoStep].
+// ReachedBefore returns the highest step of the checkpoints that were written before one whose own
+// step is not known, because its number is reused; otherwise [NoStep].
 func (s *Store) ReachedBefore(c *Checkpoint) int64 {
 	highest := int64(NoStep)
 	if c == nil || !c.reused || c.Reached() != NoStep {
@@ -48,9 +48,9 @@ func (s *Store) ReachedBefore(c *Checkpoint) int64 {
 	return highest
 }
 
-// NamesStep reports whether the number in its name is a step of the program's reports, as far
-// as is known. It may not be one if many more steps had been reported; but a fast program may
-// have made them before the checkpoint was found.
+// NamesStep reports whether the number in its name is a reported step, as far as is known. It may
+// not be one if many more steps had been reported; but a fast program may have made them before the
+// checkpoint was found.
 func (c *Checkpoint) NamesStep() bool {
 	if c.Step == NoStep || c.countsEpochs() || c.otherCount {
 		return false
@@ -59,15 +59,15 @@ func (c *Checkpoint) NamesStep() bool {
 	return says || c.Reported() < 2*(c.Step+1)
 }
 
-// ShowsStep reports whether what had been reported when it was found shows that its name has a step
-// of the reports: these may count batches, and a step take several.
+// ShowsStep reports whether the step that had been reported when the checkpoint was found shows
+// that its name has a reported step. Reports may count batches, and a step may take several.
 func (c *Checkpoint) ShowsStep() bool {
 	return c.Step > 1 && c.NamesStep() && c.Reported() > 0 && c.Reported() <= c.Step+1
 }
 
-// learnNumbers finds out whether the numbers in the names count something else than the
-// reports do: from one checkpoint to the next these rise much more than the numbers. The
-// metrics of checkpoints are then those of other steps, and their records say so.
+// learnNumbers finds out whether the numbers in the names do not count what the reports count: then
+// from one checkpoint to the next the reported steps rise much more than the numbers. The metrics
+// of checkpoints then belong to other steps, and their records say so.
 func (s *Store) learnNumbers() {
 	for i := 0; i < len(s.known) && !s.countsOther; i++ {
 		r := s.known[i].record
@@ -81,9 +81,9 @@ func (s *Store) learnNumbers() {
 	}
 }
 
-// NoteReported notes what the program had reported, on another node, when it wrote checkpoints
-// that were found before these reports were taken. reached returns the highest step that it
-// had reported when it had written one.
+// NoteReported records what the program had reported, on another node, when it wrote checkpoints
+// that were found before these reports were handled. reached returns the highest step that it had
+// reported at the time of a save.
 func (s *Store) NoteReported(reached func(saved time.Time) int64) {
 	for k, c := range s.seen { // which may be verified now
 		if c.Reported() == 0 {
@@ -98,7 +98,8 @@ func (s *Store) NoteReported(reached func(saved time.Time) int64) {
 	s.learnNumbers()
 }
 
-// noteReported notes what the program had reported when it wrote a checkpoint, if that is not known.
+// noteReported records what the program had reported when it wrote a checkpoint, if that is not
+// known.
 func (s *Store) noteReported(c *Checkpoint, reached int64) {
 	if c.Reported() > 0 || reached == 0 {
 		return
@@ -114,8 +115,8 @@ func (s *Store) noteReported(c *Checkpoint, reached int64) {
 	}
 }
 
-// NoteContinued notes that the program has continued from a checkpoint, which may not be verified yet, and its step,
-// if that was not known and the number in its name is none.
+// NoteContinued records that the program has continued from a checkpoint, which may not be verified
+// yet, and its step, if that was not known and the number in its name is not a step.
 func (s *Store) NoteContinued(from *Checkpoint, step int64) {
 	if from != nil {
 		s.continued = *from
@@ -130,7 +131,7 @@ func (s *Store) NoteContinued(from *Checkpoint, step int64) {
 	}
 }
 
-// recordCount records that the number in a name counts something else.
+// recordCount records that the number in a name does not count steps.
 func (s *Store) recordCount(c *Checkpoint) {
 	if c.record == nil || c.record.Counted || s.opts.Metrics == nil {
 		return
@@ -142,8 +143,8 @@ func (s *Store) recordCount(c *Checkpoint) {
 	}
 }
 
-// countOther reports whether the numbers of two checkpoints, one after the other, count
-// something else than the reports do.
+// countOther reports whether the numbers of two successive checkpoints do not count what the
+// reports count.
 func countOther(a, b *Checkpoint) bool {
 	const much = 4
 	if a.Step == NoStep || a.NamesStep() || b.NamesStep() { // as all do without a report

@@ -25,21 +25,22 @@ type Options struct {
 	FS atomicfile.FS
 	// Retention says which checkpoints stay, besides the newest; nil keeps all.
 	Retention []retention.Policy
-	// Metrics returns what the program has reported of a checkpoint; nil for nothing.
+	// Metrics returns what the program has reported about a checkpoint; nil for
+	// nothing.
 	Metrics func(c *Checkpoint) checkpoint.Measurements
-	// Now returns the moment of a look, and IsPast reports whether the program has
-	// finished writing a checkpoint; nil where there is no program. A Verify calls neither.
+	// Now returns the moment of a scan, and IsPast reports whether the program has finished writing
+	// a checkpoint; nil if there is no program. Verify calls neither.
 	Now    func() Moment
 	IsPast func(c *Checkpoint) bool
-	// Spared returns the paths of those that a rewind may need; nil where there is none.
+	// Spared returns the paths of the checkpoints that a rewind may need; nil for
+	// none.
 	Spared func() []string
 }
 
-// A Store is the checkpoints of the program in a logdir: a source of the
-// same engine that keeps those of a session. What a checkpoint is and which files
-// it has is found here, by a pattern; whether it is intact is for package
-// integrity, what is known of it for its [manifest.Record], and which ones stay,
-// how they are pinned and where damaged ones go for package checkpoint.
+// A Store is the checkpoints of the program in a logdir. It finds by a pattern what a checkpoint is
+// and which files it has. Package integrity says whether it is intact, its [manifest.Record] what
+// is known about it, and package checkpoint which ones stay, how they are pinned and where damaged
+// ones go.
 type Store struct {
 	root     *os.Root
 	disk     atomicfile.FS // what changes the logdir
@@ -67,14 +68,14 @@ type Store struct {
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 }
 
-// habits are what is known of how the program writes its checkpoints.
+// habits are what is known about how the program writes its checkpoints.
 type habits struct {
 	markers     []string // files that the newest known folder got last
 	sizes       sizes
 	partial     bool // it does without some of the pattern's alternatives
 	countsOther bool // the numbers in the names count something else than its reports
-	// reused says that it uses the numbers in the names again: steps begin with each epoch, or a few
-	// names take turns. They tell neither one checkpoint from another nor which is the newer.
+	// reused says that it reuses the numbers in the names: steps begin again with each epoch, or a
+	// few names take turns. Then a number neither identifies a checkpoint nor shows which is newer.
 	reused bool
 }
 
@@ -106,7 +107,7 @@ func New(root *os.Root, pattern string, opts Options) *Store {
 		seen: map[key]Checkpoint{}, refused: map[key]Rejected{}, records: map[key]*manifest.Record{}, habits: habits{sizes: sizes{}}, withheld: map[key]bool{}, back: map[key]bool{}}
 }
 
-// Learn takes over what another store of the same pattern knows of how the program writes its
+// Learn takes over what another store of the same pattern knows about how the program writes its
 // checkpoints: which files each has, how long these are, and what their numbers count.
 func (s *Store) Learn(from *Store) { s.habits = from.habits }
 
@@ -120,8 +121,8 @@ func (s *Store) Unrecorded() []error {
 	return errs
 }
 
-// Trust notes that a start of the program has reported a step since its newest checkpoints, if that is not one of
-// before them that has come late: it has finished them.
+// Trust records that a start of the program has reported a step since its newest checkpoints, so
+// that it has finished them, unless the report is an earlier one that has come late.
 func (s *Store) Trust(step int64, attempt int) {
 	for i := len(s.known) - 1; i >= 0 && s.known[i].untried; i-- {
 		if s.known[i].first.Attempt == attempt && s.known[i].Reached() >= step {
@@ -132,8 +133,8 @@ func (s *Store) Trust(step int64, attempt int) {
 	}
 }
 
-// recordTried records that the program has continued from its newest checkpoint. Of the others a newer one shows
-// that they were finished.
+// recordTried records that the program has continued from its newest checkpoint. That the others
+// were finished is shown by a newer one.
 func (s *Store) recordTried(c *Checkpoint) {
 	if c.record == nil || !c.record.Untried || !c.Is(&s.known[len(s.known)-1]) {
 		return
@@ -145,9 +146,8 @@ func (s *Store) recordTried(c *Checkpoint) {
 	}
 }
 
-// Refresh finds checkpoints that are new and verified, oldest first, and those that
-// are damaged. settled says that nothing is being written any more, so that one
-// look is enough.
+// Refresh finds checkpoints that are new and verified, oldest first, and those that are damaged.
+// settled says that nothing is being written any more, so that one scan is enough.
 func (s *Store) Refresh(settled bool) (added []Checkpoint, bad []Rejected) {
 	look := func() ([]Checkpoint, []Rejected) {
 		return s.Accept(s.Verify(context.Background(), s.Candidates(settled)))
@@ -163,7 +163,7 @@ func (s *Store) Refresh(settled bool) (added []Checkpoint, bad []Rejected) {
 	return append(added, more...), append(bad, worse...)
 }
 
-// Candidates returns what is new and does not change any more.
+// Candidates returns the checkpoints that are new and no longer change.
 func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 	if s.pattern == "." {
 		return nil
@@ -199,8 +199,8 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 	return all
 }
 
-// knownIn forgets what a look has not found as it was, and returns of the others whether they
-// are on trial.
+// knownIn forgets the checkpoints that a scan has not found unchanged, and returns for the others
+// whether they are on trial.
 func (s *Store) knownIn(found map[key]Checkpoint) map[key]bool {
 	onTrial := make(map[key]bool, len(s.known))
 	s.known = slices.DeleteFunc(s.known, func(c Checkpoint) bool {
@@ -223,8 +223,8 @@ func (s *Store) isKnown(k key) bool {
 	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.key() == k })
 }
 
-// countLooks returns how many looks in a row must find a checkpoint as it was. A
-// program may well pause between two files of a folder.
+// countLooks returns how many scans in a row must find a checkpoint unchanged. A program may well
+// pause between two files of a folder.
 func (s *Store) countLooks(c Checkpoint) int {
 	if info, err := s.root.Lstat(c.files[0]); len(c.files) == 1 && err == nil && info.Mode().IsRegular() {
 		return 1
@@ -232,16 +232,15 @@ func (s *Store) countLooks(c Checkpoint) int {
 	return 3
 }
 
-// isRefused reports whether a checkpoint is known not to count, until it is written
-// again. One that could not be read is tried again: rights come without a trace on
-// the file.
+// isRefused reports whether a checkpoint is known not to count, until it is written again. One that
+// could not be read is tried again, because a change of permissions may leave no trace on the file.
 func (s *Store) isRefused(c Checkpoint) bool {
 	r, ok := s.refused[c.key()]
 	return ok && (r.Damaged() || r.lost()) && same(r.Checkpoint, c)
 }
 
-// Accept takes over verdicts: a checkpoint that has changed meanwhile is left to
-// the next look, and what has been said of one is not said again.
+// Accept takes over verdicts: a checkpoint that has changed meanwhile is left to the next scan, and
+// a verdict is not reported twice.
 func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) {
 	judged := map[key]bool{} // they may have been on trial
 	var onTrial []Checkpoint
@@ -302,7 +301,7 @@ func (s *Store) trustContinued() {
 	}
 }
 
-// learnFrom takes over what new checkpoints show of all, and returns them as they are known then.
+// learnFrom takes over what new checkpoints show about all, and returns them as updated by that.
 func (s *Store) learnFrom(added []Checkpoint) []Checkpoint {
 	if s.learnTurns() {
 		added = s.current(added)
@@ -316,7 +315,7 @@ func (s *Store) learnFrom(added []Checkpoint) []Checkpoint {
 	return added
 }
 
-// count takes over what is known of a checkpoint that counts.
+// count takes over what is known about a checkpoint that counts.
 func (s *Store) count(v Verdict) {
 	k := v.key()
 	delete(s.refused, k)
@@ -329,9 +328,9 @@ func (s *Store) count(v Verdict) {
 	s.markers = s.markersOf(v.Checkpoint)
 }
 
-// forgetMarkers lets a program do without a file that its folders had once: where
-// two of them lack it, that is no accident. Those from before this start do not count
-// where a newer one has everything: one crash may have cut them. Nor do those of a full disk.
+// forgetMarkers stops requiring a file that the program's folders once had: if two folders lack it,
+// that is no accident. Folders from before this start do not count if a newer one has everything,
+// because one crash may have cut them short; nor do those from a full disk.
 func (s *Store) forgetMarkers() {
 	var lack []key
 	for k, b := range s.refused {
@@ -383,7 +382,7 @@ func (s *Store) Drop(c Checkpoint) {
 	s.known = slices.DeleteFunc(s.known, func(k Checkpoint) bool { return k.key() == c.key() })
 }
 
-// measureAgain notes what the program has reported while a checkpoint was verified.
+// measureAgain records what the program has reported while a checkpoint was verified.
 func (s *Store) measureAgain(c Checkpoint) {
 	if s.opts.Metrics == nil || c.record == nil || c.Step == NoStep {
 		return
@@ -395,8 +394,8 @@ func (s *Store) measureAgain(c Checkpoint) {
 	}
 }
 
-// Measure notes values of metrics of the model of a step: in the record of its
-// checkpoint, if there is one already, and in that of the next step, as measured.of has it.
+// Measure records metrics of the model of a step: in the record of its checkpoint, if there is one
+// already, and in that of the next step, for the reason given at measured.of.
 func (s *Store) Measure(step int64, values checkpoint.Measurements) error {
 	if step == NoStep {
 		return nil
@@ -416,7 +415,7 @@ func (s *Store) Measure(step int64, values checkpoint.Measurements) error {
 	return errors.Join(errs...)
 }
 
-// lackingIn returns the values of metrics that a record does not have.
+// lackingIn returns the metrics that a record does not have.
 func lackingIn(r *manifest.Record, values checkpoint.Measurements) checkpoint.Measurements {
 	lacking := maps.Clone(values)
 	maps.DeleteFunc(lacking, func(name string, _ checkpoint.Measurement) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
 	"github.com/trainerd/trainerd/internal/atomicfile"
+	"github.com/trainerd/trainerd/internal/atomicfile/faultfs"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 	"github.com/trainerd/trainerd/trainerd/logdir"
@@ -73,6 +74,24 @@ func TestLinksInFolders(t *testing.T) {
 	}
 	if got := childtest.Below(t, dir); !slices.Equal(got, []string{"ckpt-2/model", "ckpt-2/w"}) {
 		t.Errorf("left %v", got)
+	}
+}
+
+// TestFolderThatCannotBeSynced: a folder whose sync fails once loses nothing by that, so its checkpoint counts; one
+// whose sync fails again is not durable.
+func TestFolderThatCannotBeSynced(t *testing.T) {
+	for lasting, want := range map[bool][]int64{false: {7}, true: nil} {
+		dir := childtest.Logdir(t, "ckpt-7.bin")
+		fsys := faultfs.New(0)
+		root, err := os.OpenRoot(dir)
+		childtest.Must(t, err)
+		defer root.Close()
+		s := New(root, "ckpt-*", Options{FS: fsys})
+		fsys.Break(2, faultfs.Fault{Err: syscall.ENOSPC, Lasting: lasting}) // after the sync of the file
+		added, bad := s.Refresh(true)
+		if got := steps(added); !slices.Equal(got, want) || !strings.HasPrefix(fsys.Failed(), "sync directory") || len(bad) != 1-len(want) {
+			t.Errorf("lasting %v: steps %v, bad %v, want %v; %q failed", lasting, got, bad, want, fsys.Failed())
+		}
 	}
 }
 

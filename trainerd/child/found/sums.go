@@ -10,26 +10,28 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/manifest"
 )
 
-// quickFile is the size in bytes of a file that always gets one.
+// quickFile is the size in bytes up to which a file always gets a SHA-256.
 const quickFile = 1 << 20
 
-// summing is how the sums of a checkpoint are taken.
+// summing decides how the SHA-256 of a checkpoint's files are computed.
 //
-// The SHA-256 of a large checkpoint takes several times as long as all else that is done with it, on the
-// processors with which the program trains. An archive, or a bundle, has checksums of its own, which are verified:
-// where saves come in quick succession, only some of these get a SHA-256, too, as checkpoints of trainerd's own do.
+// The SHA-256 of a large checkpoint takes several times as long as everything else that is done
+// with it, on the processors with which the program trains. An archive, or a bundle, has its own
+// checksums, which are verified: if saves come in quick succession, only some of these get a
+// SHA-256 as well, like trainerd's own checkpoints.
 type summing struct {
 	manifest.Tees
 	thrifty bool
 	own     map[string]string // of files with checksums of their own, by name
 }
 
-// newSumming returns that of a candidate. One that the program overwrites has a copy, which is known by its sum.
+// newSumming returns the summing of a candidate. One that the program overwrites always gets a
+// SHA-256, because it identifies the copy.
 func (s *Store) newSumming(c Checkpoint, due time.Time) *summing {
 	return &summing{thrifty: c.Size >= manifest.QuickSums && !c.only && time.Now().Before(due)}
 }
 
-// begin is called before files are looked into.
+// begin is called before files are checked for damage.
 func (x *summing) begin(root *os.Root, files []string) {
 	x.own = integrity.OwnSums(root, files, quickFile)
 	if !x.thrifty {
@@ -40,7 +42,7 @@ func (x *summing) begin(root *os.Root, files []string) {
 	}
 }
 
-// reader is what a look for damage reads a file through.
+// reader returns the reader through which a check for damage reads a file.
 func (x *summing) reader(name string, f *os.File) io.ReaderAt {
 	if x.thrifty && x.own[name] != "" {
 		return f
@@ -57,7 +59,7 @@ func (x *summing) describe(ctx context.Context, root *os.Root, files []string) (
 	return all, err
 }
 
-// sumsNext returns from when on there is time for the next sums.
+// sumsNext returns the time from which the next checksums may be computed.
 func (s *Store) sumsNext(c Checkpoint, due time.Time) time.Time {
 	if due.IsZero() && s.resumed { // a run that is killed often has many first saves
 		return manifest.NextSumsUnmeasured(time.Now(), c.Size)
@@ -65,7 +67,7 @@ func (s *Store) sumsNext(c Checkpoint, due time.Time) time.Time {
 	return due
 }
 
-// AddSums gives the newest checkpoint the sums that it lacks: it is the last of a run.
+// AddSums adds the checksums that the newest checkpoint lacks, when it is the last of a run.
 func (s *Store) AddSums(ctx context.Context) error {
 	if len(s.known) == 0 {
 		return nil

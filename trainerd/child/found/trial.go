@@ -8,14 +8,15 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt/integrity"
 )
 
-// A Moment is when a look takes place.
+// A Moment is when a scan takes place.
 type Moment struct {
 	Step    int64 // of the program's last report, 0 for none
 	Attempt int   // the start of the program that was under way, 0 for none
 	At      time.Time
 }
 
-// date notes of all that a look finds since when it is as it is, and what is written late.
+// date records for everything that a scan finds since when it is unchanged, and what was written
+// late.
 func (s *Store) date(found map[key]Checkpoint) {
 	var now Moment
 	if s.opts.Now != nil {
@@ -38,8 +39,9 @@ func (s *Store) date(found map[key]Checkpoint) {
 	s.looked = now
 }
 
-// isOverwritten reports whether the program has saved a second time under a name, when it had come further. A longer
-// file may be the rest of the first save, and another start makes some steps again.
+// isOverwritten reports whether the program has saved a second time under a name, after it had got
+// further. A longer file may be the rest of the first save, and another start makes some steps
+// again.
 func isOverwritten(before, now Checkpoint) bool {
 	const part = 10 // of the size
 	isSecond := 0 < before.Reported() && before.Reported() < now.first.Step && part*(now.Size-before.Size) <= before.Size
@@ -50,15 +52,15 @@ func isOverwritten(before, now Checkpoint) bool {
 // copiedUnasked is the size up to which there is a copy of a checkpoint that may be the program's only one.
 const copiedUnasked = 1 << 30
 
-// mayBeOverwritten reports whether the program may save over the only checkpoint that it has made so far: reports show
-// that the number in its name is no step, as far as one shows anything.
+// mayBeOverwritten reports whether the program may overwrite the only checkpoint that it has made
+// so far: as far as reports show, the number in its name is not a step.
 func (c *Checkpoint) mayBeOverwritten() bool {
 	says := namedStep().MatchString(path.Base(c.files[0])) || c.countsEpochs()
 	return c.Step != NoStep && !says && c.Reported() > c.Step+1 && c.Size <= copiedUnasked
 }
 
-// isProven reports whether the program has finished writing a checkpoint, as far as
-// that can be known. found are all that there are.
+// isProven reports whether the program has finished writing a checkpoint, as far as that can be
+// known. found has all existing checkpoints.
 func (s *Store) isProven(c *Checkpoint, found map[key]Checkpoint) bool {
 	switch {
 	case !c.last, c.record != nil:

@@ -18,21 +18,20 @@ import (
 	"github.com/trainerd/trainerd/internal/machine"
 )
 
-// Verdict is what was found out about a checkpoint; a nil error is a verified and
-// durable one.
+// Verdict is the result of verifying a checkpoint; a nil error means that it is verified and
+// durable.
 type Verdict struct {
 	Rejected
 	unrecorded error     // why an intact one has no record; it is intact all the same
 	sumsDue    time.Time // from when on there is time for the next sums; zero for no change
 }
 
-// Verify looks into checkpoints. It may last as long as reading them does, and
-// changes nothing of the store, so that another goroutine may do it.
+// Verify verifies checkpoints. It may take as long as reading them does, and does not change the
+// store, so that another goroutine may do it.
 //
-// The newest one that is intact is read whole, unless it is untouched since that was done: see
-// [manifest.Record.IsUntouched]. Older ones are not if they have a
-// record of the same files, by size and time: those were read when that was
-// written.
+// The newest intact one is read whole, unless it was read and has not been touched since: see
+// [manifest.Record.IsUntouched]. Older ones are not read if they have a record of the same files,
+// by size and time, because they were read when that was written.
 func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdict) {
 	intact, markers, due := false, s.markersFor(all), s.sumsDue
 	for _, c := range slices.Backward(all) {
@@ -56,8 +55,9 @@ func (s *Store) Verify(ctx context.Context, all []Checkpoint) (verdicts []Verdic
 	return verdicts
 }
 
-// markersFor returns which files that programs write last a checkpoint should have. Where no record says that, most
-// of several new checkpoints do: a crash may have cut one of them.
+// markersFor returns which of the files that programs write last a checkpoint should have. If no
+// record shows that, the majority of several new checkpoints decides, because a crash may have cut
+// one of them short.
 func (s *Store) markersFor(all []Checkpoint) (usual []string) {
 	if s.markers != nil || len(all) < knownSizes {
 		return s.markers
@@ -73,9 +73,9 @@ func (s *Store) markersFor(all []Checkpoint) (usual []string) {
 	return usual
 }
 
-// enter records a checkpoint, with a copy of one that the program overwrites. It
-// returns what is recorded then, nil for nothing. The copy before that goes once the
-// record names the new one; without a new one, both stay.
+// enter records a checkpoint, with a copy if the program overwrites it. It returns the new record,
+// nil for none. The previous copy goes once the record names the new one; without a new one, the
+// previous copy and its record stay.
 func (s *Store) enter(ctx context.Context, c Checkpoint, r *manifest.Record) (recorded *manifest.Record, err error) {
 	var uncopied error
 	old := copied(c.record)
@@ -96,15 +96,15 @@ func (s *Store) enter(ctx context.Context, c Checkpoint, r *manifest.Record) (re
 	return r, uncopied
 }
 
-// mayName reports whether a record names a copy, as far as is known. One that could not be
-// written may be in its place all the same, where only the sync of its folder has failed.
+// mayName reports whether a record may name a copy. A record that could not be written may still be
+// in place if only the sync of its folder has failed.
 func (s *Store) mayName(dir string) bool {
 	records, bad := manifest.Records(s.root.Name())
 	return bad != nil || slices.ContainsFunc(records, func(r *manifest.Record) bool { return r.Copy == dir })
 }
 
-// verifyOne makes a checkpoint durable and looks for damage. Only once both have succeeded is there
-// anything to rely on, and to record.
+// verifyOne makes a checkpoint durable and looks for damage. Only if both succeed can it be relied
+// on, and recorded.
 func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, quick bool, due *time.Time) (r *manifest.Record, unread bool, err error) {
 	if c.Size == 0 {
 		return nil, false, errEmpty
@@ -139,7 +139,8 @@ func (s *Store) verifyOne(ctx context.Context, c Checkpoint, markers []string, q
 	return r, false, err
 }
 
-// reread compares a checkpoint with its record: what has no SHA-256 there has checksums of its own.
+// reread compares a checkpoint with its record; files without a SHA-256 there have their own
+// checksums.
 func (s *Store) reread(ctx context.Context, c Checkpoint, r *manifest.Record) error {
 	if err := r.Verify(ctx, s.root); err != nil || r.HasSums() {
 		return err
@@ -147,7 +148,7 @@ func (s *Store) reread(ctx context.Context, c Checkpoint, r *manifest.Record) er
 	return integrity.Check(ctx, s.root, c.files, nil)
 }
 
-// check looks for damage, and returns what is to be recorded of a checkpoint that has none.
+// check looks for damage, and returns the record of a checkpoint that has none.
 func (s *Store) check(ctx context.Context, c Checkpoint, files, markers []string, sums *summing) (*manifest.Record, error) {
 	sums.begin(s.root, files)
 	if err := s.inspect(ctx, c, markers, sums.reader); err != nil {
@@ -158,9 +159,8 @@ func (s *Store) check(ctx context.Context, c Checkpoint, files, markers []string
 
 var errEmpty = errors.New("it is empty")
 
-// describe returns what is to be recorded of an intact checkpoint. Where its files
-// are those of its record but for their times, as in a logdir that was copied, the
-// record's metrics and time stay.
+// describe returns the record of an intact checkpoint. If its files differ from an existing record
+// only in their times, as in a copied logdir, that record's metrics and time are kept.
 func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums *summing) (*manifest.Record, error) {
 	rel, err := filepath.Rel(s.root.Name(), c.Path)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Store) describe(ctx context.Context, c Checkpoint, files []string, sums
 	return r, nil
 }
 
-// ReadRecords reads what an earlier run has recorded.
+// ReadRecords reads the records of earlier runs.
 func (s *Store) ReadRecords() (bad []error) {
 	all, bad := manifest.Records(s.root.Name())
 	s.blind, s.resumed = len(bad) > 0, len(all) > 0
@@ -205,7 +205,7 @@ func (s *Store) ReadRecords() (bad []error) {
 	return bad
 }
 
-// markersOf returns which files that programs write last a checkpoint has.
+// markersOf returns which of the files that programs write last a checkpoint has.
 func (s *Store) markersOf(c Checkpoint) []string { return integrity.Markers(s.root, c.files) }
 
 // sync makes a checkpoint durable: its files, its folders, and its names.
@@ -229,11 +229,20 @@ func (s *Store) sync(c Checkpoint, files []string) error {
 		return err
 	}
 	for _, dir := range folders {
-		if err := s.disk.SyncDir(s.abs(dir)); err != nil && !atomicfile.CannotSync(err) {
+		if err := s.syncFolder(dir); err != nil && !atomicfile.CannotSync(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// syncFolder tries twice: unlike a file, a folder loses nothing by a sync that has failed.
+func (s *Store) syncFolder(dir string) error {
+	err := s.disk.SyncDir(s.abs(dir))
+	if err == nil || atomicfile.CannotSync(err) {
+		return err
+	}
+	return s.disk.SyncDir(s.abs(dir))
 }
 
 // foldersOf returns the folders of a checkpoint, empty ones too, and those above
@@ -265,5 +274,5 @@ func (s *Store) abs(name string) string {
 	return filepath.Join(s.root.Name(), filepath.FromSlash(name))
 }
 
-// isGoneFile reports whether a file is not there.
+// isGoneFile reports whether an error means that a file does not exist.
 func isGoneFile(err error) bool { return errors.Is(err, os.ErrNotExist) }

@@ -17,8 +17,8 @@ const (
 	SigCont = syscall.SIGCONT
 )
 
-// ownGroup makes a command begin a group of processes, so that all that it
-// starts can be ended with it, and Ctrl-C does not reach it.
+// ownGroup makes a command begin a process group, so that everything that it starts can be ended
+// with it, and Ctrl-C does not reach it.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)

@@ -12,7 +12,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// group is how the processes of a program are known.
+// group is how the processes of a program are recognised.
 type group struct {
 	mark []byte // in their environment
 	lock string // the file that they have open, "" for one that nobody has locked
@@ -31,18 +31,17 @@ func groupOf(dir string) group {
 	return g
 }
 
-// leftovers returns the processes of the program of a logdir, but for this one and
-// those above it: trainerd may be the program of another trainerd.
+// leftovers returns the processes of the program of a logdir, except this one and its ancestors:
+// trainerd may be the program of another trainerd.
 func leftovers(dir string) []int {
 	g := groupOf(dir)
 	return slices.DeleteFunc(processes(), func(pid int) bool { return !g.has(pid) || isAbove(pid) })
 }
 
-// has reports whether a process is of the group.
+// has reports whether a process belongs to the group.
 func (g group) has(pid int) bool { return hasMark(pid, g.mark) || g.lock != "" && hasOpen(pid, g.lock) }
 
-// hasOpen reports whether a process has a file open. Those of other users cannot be
-// looked into.
+// hasOpen reports whether a process has a file open. Other users' processes cannot be examined.
 func hasOpen(pid int, name string) bool {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	entries, err := os.ReadDir(dir)
@@ -57,8 +56,8 @@ func hasOpen(pid int, name string) bool {
 	return false
 }
 
-// hasMark looks into the environment of a process. Those of other users cannot
-// be read; they are not ours. One that has ended has none.
+// hasMark reports whether the environment of a process has the mark. Other users' environments
+// cannot be read, but their processes are not ours. A process that has ended has none.
 func hasMark(pid int, mark []byte) bool {
 	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	for variable := range bytes.SplitSeq(b, []byte{0}) {
@@ -79,7 +78,7 @@ func isAbove(pid int) bool {
 	return false
 }
 
-// signalAll sends a signal to those processes that are still of the group.
+// signalAll sends a signal to those processes that still belong to the group.
 func signalAll(dir string, pids []int, sig syscall.Signal) {
 	g := groupOf(dir)
 	for _, pid := range pids {

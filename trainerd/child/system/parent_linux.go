@@ -2,7 +2,7 @@ package system
 
 import "syscall"
 
-// dieWithParent has the program killed when this process dies, by whatever
-// cause: two programs that train in one logdir would spoil it. It depends on the
-// thread that starts the program; see [System.Start].
+// dieWithParent makes the kernel kill the program when this process dies, for whatever reason: two
+// programs that train in one logdir would ruin it. It depends on the thread that starts the
+// program; see [System.Start].
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

@@ -17,10 +17,10 @@ func ReapOrphans(program int) {
 	}
 }
 
-// KeepReaping has this process, if it is the first of a container, wait for what others leave,
-// until end is called. It is for one that starts no processes itself: what an `exec` in the
-// container leaves, such as a probe that took too long, would stay as a zombie for as long as
-// the training lasts, until the container may have no more processes.
+// KeepReaping makes this process, if it is the first of a container, wait for orphans until end is
+// called. It is for a process that starts none itself: processes that an `exec` in the container
+// leaves, such as a probe that took too long, would otherwise remain zombies for as long as the
+// training lasts, until the container may have no more processes.
 func KeepReaping() (end func()) {
 	if os.Getpid() != 1 {
 		return func() {}
@@ -28,8 +28,8 @@ func KeepReaping() (end func()) {
 	return keepReaping(reapAll)
 }
 
-// KeepReapingExcept is KeepReaping for a process that has started one program, for which something
-// else waits.
+// KeepReapingExcept is KeepReaping for a process that has started one program and waits for that
+// elsewhere.
 func KeepReapingExcept(program int) (end func()) {
 	if os.Getpid() != 1 {
 		return func() {}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// signalHandlers sends a signal to a program, or, if it would die of it or ignores it, to
-// those of the processes below it that handle it, and not to what these have started.
+// signalHandlers sends a signal to a program or, if it would die of it or ignores it, to its
+// nearest descendants that handle it, but not to the processes that these have started.
 func signalHandlers(p *os.Process, sig syscall.Signal) error {
 	if err := p.Signal(syscall.Signal(0)); err != nil {
 		return err
@@ -36,15 +36,15 @@ type disposition int
 
 const (
 	unhandled  disposition = iota // it dies of it, or ignores it
-	blocked                       // it gets it later: by sigwait or signalfd, or once it has begun another program
-	allBlocked                    // as it blocks every other, which who begins another program does
+	blocked                       // gets it later: by sigwait or signalfd, or once it has started another program
+	allBlocked                    // together with every other signal, as a process does that is starting another program
 	handled
 	ended   // there is no such process any more
 	unknown // the system does not say
 )
 
-// A process blocks its signals in order to begin another one, and longer where that has to be read
-// from a slow disk, or the machine is busy.
+// A process blocks its signals while it starts another one, which takes longer if that has to be
+// read from a slow disk, or the machine is busy.
 const (
 	beginning     = 20 * time.Millisecond
 	longBeginning = time.Second // of one that blocks all of them
@@ -64,7 +64,7 @@ func dispositionNow(pid int, sig syscall.Signal) disposition {
 	return dispositionIn(status, sig)
 }
 
-// settled looks for as long as it takes to see whether a process blocks a signal for a moment only.
+// settled repeats look until it is clear whether a process blocks a signal only for a moment.
 func settled(look func() disposition) disposition {
 	for began := time.Now(); ; time.Sleep(lookAgain) {
 		d, patience := look(), beginning
@@ -81,7 +81,7 @@ func settled(look func() disposition) disposition {
 	}
 }
 
-// dispositionIn reads what the system says of a process.
+// dispositionIn parses the system's status of a process.
 func dispositionIn(status []byte, sig syscall.Signal) disposition {
 	said := unknown
 	for line := range bytes.Lines(status) {
@@ -109,7 +109,7 @@ func dispositionIn(status []byte, sig syscall.Signal) disposition {
 	return said
 }
 
-// has reports whether a set of signals, in hexadecimal, has one.
+// has reports whether a set of signals, in hexadecimal, contains one.
 func has(set []byte, sig syscall.Signal) bool {
 	mask, err := strconv.ParseUint(string(set), 16, 64)
 	return err == nil && mask>>(sig-1)&1 == 1
@@ -147,7 +147,7 @@ func handlersBelow(pid int, children map[int][]int, sig syscall.Signal) (found [
 	return found
 }
 
-// signalOthers sends a signal to the group that the process leader leads, but for itself.
+// signalOthers sends a signal to the group of the process leader, except to the leader itself.
 func signalOthers(leader int, sig syscall.Signal) error {
 	var errs []error
 	for _, pid := range processes() {

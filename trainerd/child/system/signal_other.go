@@ -11,6 +11,6 @@ import (
 // handle it.
 func signalHandlers(p *os.Process, sig syscall.Signal) error { return p.Signal(sig) }
 
-// signalOthers sends a signal to the group that the process leader leads. This system does not
-// say which processes that are.
+// signalOthers sends a signal to the group of the process leader. This system does not say which
+// processes belong to it.
 func signalOthers(leader int, sig syscall.Signal) error { return signalGroup(leader, sig) }

@@ -18,12 +18,12 @@ const (
 	socketName = "reports"
 )
 
-// sharedTemps are where Unix has temporary files, a variable for tests. In a container whose
-// root is read-only, often only the last can be written.
+// sharedTemps are the usual folders for temporary files on Unix; tests change it. In a container
+// whose root is read-only, often only the last one is writable.
 var sharedTemps = []string{"/tmp", "/var/tmp", "/dev/shm"}
 
-// listen makes the socket for one start, in the folder for temporary files. One that
-// $TMPDIR names may be full or removed after days, or too deep for a socket.
+// listen makes the socket for one start, in a folder for temporary files. The one in $TMPDIR may be
+// full, removed after days, or its path too long for a socket.
 func listen() (*net.UnixListener, error) {
 	ln, err := listenIn(os.TempDir())
 	if err == nil {
@@ -43,8 +43,8 @@ func listen() (*net.UnixListener, error) {
 	return nil, fmt.Errorf("making the socket for reports: %w; set TMPDIR to a folder that can be written", err)
 }
 
-// listenIn makes the socket in a folder of its own that nobody else can enter: its path must
-// be shorter than that of many a logdir.
+// listenIn makes the socket in its own folder, which nobody else can enter. Many a logdir's path
+// would be too long for a socket.
 func listenIn(temp string) (*net.UnixListener, error) {
 	removeDeadSockets(temp)
 	dir, err := os.MkdirTemp(temp, socketDir)
@@ -59,11 +59,11 @@ func listenIn(temp string) (*net.UnixListener, error) {
 	return ln, nil
 }
 
-// refusals are how a system says that nobody may make a unix socket, as in a sandbox.
+// refusals are the errors by which a system says that unix sockets are forbidden, as in a sandbox.
 var refusals = []error{syscall.EPERM, syscall.EACCES, syscall.EAFNOSUPPORT, syscall.EPROTONOSUPPORT, errors.ErrUnsupported}
 
-// forbiddenOr returns the error of a socket, as [ErrNoSockets] if that is why: the folder is this
-// process's own, so no rights in it were missing.
+// forbiddenOr returns the error of a socket, or [ErrNoSockets] if sockets are forbidden: the folder
+// belongs to this process, so missing permissions in it are not the cause.
 func forbiddenOr(err error) error {
 	if slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) }) {
 		return fmt.Errorf("%w: %w", ErrNoSockets, err)
@@ -71,12 +71,13 @@ func forbiddenOr(err error) error {
 	return err
 }
 
-// startTime is how long a process may take from making its socket to listening at it.
+// startTime is how long a process may take from making its socket to listening on it.
 const startTime = time.Minute
 
-// removeDeadSockets removes the sockets that processes which were killed have left in a
-// folder: those at which nobody listens. Others' cannot be entered. A file of that name is somebody's work,
-// and a link may lead to it; to connect to a file is refused as it is by a dead socket.
+// removeDeadSockets removes the sockets that killed processes have left in a folder: those on which
+// nobody listens. Other users' folders cannot be entered. Only sockets are removed: connecting to a
+// regular file is refused just as by a dead socket, but a file of that name may be somebody's work,
+// and a link may lead to such a file.
 func removeDeadSockets(temp string) {
 	entries, _ := os.ReadDir(temp) // where that fails, they wait for the next look
 	for _, entry := range entries {
@@ -99,7 +100,7 @@ func isDead(socket string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// ownedListener is a socket in a folder of its own.
+// ownedListener is a socket in its own folder.
 type ownedListener struct{ *net.UnixListener }
 
 // Close ends the socket and removes its folder.

@@ -1,6 +1,6 @@
-// Package system runs the programs of package child: the processes and their groups,
-// the pipes and the socket for their reports, and leftover processes. [OS] is the
-// operating system; a test may use another [System].
+// Package system runs the programs of package child: the processes and their groups, the pipes and
+// the socket for their reports, and leftover processes. [OS] is the operating system; tests may use
+// another [System].
 package system
 
 import (
@@ -24,9 +24,8 @@ const GroupPoll = 20 * time.Millisecond
 
 // System runs programs: it is the operating system, or a simulation of one.
 type System interface {
-	// Listen makes the socket for the reports of a start. Its address is the one
-	// in the program's environment; Close removes it. The error is [ErrNoSockets] where
-	// there can be none.
+	// Listen makes the socket for the reports of a start. Its address is the one in the program's
+	// environment; Close removes it. The error is [ErrNoSockets] if sockets are forbidden.
 	Listen() (Listener, error)
 	// Start starts a program in its own process group, which is killed with the
 	// calling thread. It inherits the file lock, unless that is nil.
@@ -47,19 +46,19 @@ type Program interface {
 	Outputs() (stdout, stderr Output)
 	// Wait waits for its end, and returns its exit code or the signal that ended it.
 	Wait() (code int, sig syscall.Signal)
-	// Signal sends a signal only to it, SignalGroup to its group: as long as
-	// there is one, also after Wait. SigTerm, which it has got by Signal before,
-	// goes to the others of its group on Linux: many programs take a second one for
-	// the wish to end without the save that is under way. On Linux, a signal other than SigTerm and
-	// SigKill that it does not handle goes to the nearest processes below it that do,
-	// such as the ranks of a launcher, or the error is ErrUnhandled.
+	// Signal sends a signal only to the program, SignalGroup to its group as long as there is one,
+	// even after Wait. On Linux, a SigTerm that the program has already got by Signal goes only to
+	// the others in its group: many programs treat a second one as a request to end without
+	// finishing the save. On Linux, a signal other than SigTerm and SigKill that the program does
+	// not handle goes to its nearest descendants that do, such as the ranks of a launcher, or the
+	// error is ErrUnhandled.
 	Signal(sig syscall.Signal) error
 	SignalGroup(sig syscall.Signal) error
 	// GroupEnded reports whether its group has no other process, after Wait.
 	GroupEnded() bool
 }
 
-// ErrUnhandled says that a signal was not sent: each process of the program would die of
+// ErrUnhandled says that a signal was not sent because every process of the program would die of
 // it, or ignores it.
 var ErrUnhandled = errors.New("no process of the program handles the signal")
 
@@ -76,8 +75,8 @@ type Output interface {
 type Listener interface {
 	net.Listener
 	SetDeadline(time.Time) error
-	// AcceptWaiting is Accept, after the deadline, of one that has connected already. Where nobody waits, the
-	// error is [os.ErrDeadlineExceeded], at once.
+	// AcceptWaiting accepts, after the deadline, a connection that is already waiting. If there is
+	// none, it returns [os.ErrDeadlineExceeded] at once.
 	AcceptWaiting() (net.Conn, error)
 }
 

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// acceptTime is how long to look for one that waits: this system does not say at once that there is none.
+// acceptTime is how long to wait for a waiting connection: this system does not say at once that
+// there is none.
 const acceptTime = 50 * time.Millisecond
 
 // AcceptWaiting implements [Listener].

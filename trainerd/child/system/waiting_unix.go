@@ -26,11 +26,12 @@ func (ln ownedListener) AcceptWaiting() (net.Conn, error) {
 	return ln.Accept()
 }
 
-// goneTime bounds the wait for one that was there a moment ago, as some systems let it go.
+// goneTime bounds the wait for a connection that was there a moment ago, because some systems may
+// drop it.
 const goneTime = 5 * time.Second
 
-// hasWaiting reports whether somebody has connected who is not accepted yet. Accept with a deadline
-// that is over does not look, and with another one it waits.
+// hasWaiting reports whether a connection waits to be accepted. Accept does not check that when its
+// deadline has passed, and waits when it has not.
 func hasWaiting(ln *net.UnixListener) (waits bool, err error) {
 	raw, err := ln.SyscallConn()
 	if err != nil {

@@ -11,12 +11,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// RunStep runs a step of a training. A stop ends one that waits on servers for
-// what others have to do: to put something into a queue, to take something out
-// of it, or to give their gradients. They may have been stopped too, and the
-// servers would wait for them without end. What the step gave until then stays
-// on the servers, as that of a worker that was killed does. A step that computes
-// is finished.
+// RunStep runs a step of a training. A stop ends a step that waits on servers for others: to put
+// something into a queue, to take something out of it, or to contribute their gradients. They may
+// have been stopped too, and the servers would wait for them forever. What the step has contributed
+// by then stays on the servers, like that of a killed worker. A step that computes is finished.
 func (t *Task) RunStep(ctx context.Context, sess session.Session, f program.Feed, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
 	if t.program.Sync != nil || !t.tracksWorkers() && len(t.marked) == 0 {
 		return sess.Run(ctx, f, fetches, targets)
@@ -83,7 +81,7 @@ func (t *Task) awaitBlocked(ctx context.Context, sess session.Session, began tim
 	}
 }
 
-// look looks at the ops of a step that may wait; it ends with the step.
+// look watches the ops of a step that may wait; it ends with the step.
 func (t *Task) look(ctx context.Context, sess session.Session, done <-chan struct{}) waits {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()

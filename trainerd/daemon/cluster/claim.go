@@ -10,10 +10,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Two chiefs may find the servers free at the same time, as those of two jobs that one script
-// starts. So a chief writes a claim into the tag before it puts its model there. The last claim
-// is the one that counts: the chief that has written it finds it there a moment later, and once more
-// when its model is complete.
+// Two chiefs may find the servers free at the same time, for example if one script starts two jobs.
+// So a chief writes a claim into the tag before it puts its model there. The last claim counts: the
+// chief that has written it finds it there a moment later, and again when its model is complete.
 const (
 	claimMark = "claimed by " // begins the tag meanwhile, before the run's ID
 	// settleTime is much longer than from a look that finds the servers free to the claim that follows.

@@ -11,11 +11,10 @@ import (
 // inputOp matches the ops that hold what is left of an input.
 var inputOp = lazyregexp.New(`^(?:(?:FIFO|PaddingFIFO|RandomShuffle|Priority)Queue|\w*Reader|Barrier|Iterator|OneShotIterator)(?:V2)?$`)
 
-// ownInputs gives the queues, readers and iterators of a worker a container of
-// their own. Servers keep them when a session ends, closed and half read; a
-// session that begins has to find new ones, as in this process. Those with a
-// shared name, or on another server, are meant for several workers and stay
-// what they are.
+// ownInputs gives the queues, readers and iterators of a worker their own container. Servers keep
+// them when a session ends, closed and half read; a new session has to find new ones, as in this
+// process. Those with a shared name, or on another server, are meant for several workers and stay
+// unchanged.
 func ownInputs(def *tfpb.GraphDef, worker string) {
 	container := attr.String("trainerd-" + rand.Text())
 	for _, n := range def.GetNode() {

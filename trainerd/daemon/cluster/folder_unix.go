@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// folderNumber returns the number of a folder in its file system, "" where there is none.
+// folderNumber returns the inode number of a folder, or "" if there is none.
 func folderNumber(dir string) string {
 	var st syscall.Stat_t
 	if syscall.Stat(dir, &st) != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/target"
 )
 
-// blueprint is what a session on servers was made of.
+// blueprint is what a session on servers was made from.
 type blueprint struct {
 	def    *tfpb.GraphDef // not changed after the session was made
 	config *tfpb.ConfigProto

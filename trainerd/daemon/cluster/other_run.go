@@ -13,21 +13,21 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Servers have one variable of a name, which all runs share: two that use the same servers at
-// a time would train one model, and save it as two. So a chief puts its model there only
-// once that of another run has given no sign of life, and saves none that is not its own.
+// Servers have one variable per name, which all runs share: two runs that use the same servers at
+// the same time would train one model, and save it as two. So a chief puts its model there only
+// once another run's model has given no sign of life, and never saves a model that is not its own.
 const (
 	otherIdle = 10 * time.Second // without a step or a sign: the other run has ended, or was killed
 	otherPoll = time.Second
-	// idleLooks show that. A look at servers that are frozen takes long, and this process may be: the other run may
-	// have stood still as long.
+	// idleLooks is how many checks show that. A check of frozen servers takes long, and this process
+	// may be frozen itself, so that the other run may have been frozen for as long.
 	idleLooks = int(otherIdle / otherPoll)
 	// longRest is how long a chief may have begun no call before it looks whose model is
 	// there: it was paused, or frozen, perhaps in a call.
 	longRest = otherIdle / 2
 )
 
-// sighting is what a look shows of another run. The zero sighting is that of none.
+// sighting is what a check shows of another run. The zero sighting means that there is none.
 type sighting struct {
 	tag        string
 	step, life int64
@@ -116,7 +116,7 @@ type owner struct {
 	life   life
 }
 
-// own notes that the model is there, or for "" that it is not.
+// own records that the model is there, or, for "", that it is not.
 func (w *watch) own(id string) {
 	if w != nil {
 		w.owner.id.Store(id)

@@ -23,9 +23,8 @@ type placement struct {
 	WorkerDevice string
 }
 
-// place returns a copy of def in which every node without a device has one.
-// What TensorFlow keeps together stays together: a variable, its slots, and
-// the ops that read and change it.
+// place returns a copy of def in which every node without a device gets one. Nodes that TensorFlow
+// keeps together stay together: a variable, its slots, and the ops that read and change it.
 func place(def *tfpb.GraphDef, p placement) *tfpb.GraphDef {
 	if p.PSDevice == "" {
 		p.PSDevice = "/job:ps"

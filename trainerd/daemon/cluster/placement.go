@@ -19,8 +19,8 @@ func spread(c config.Cluster) bool { return c.PSTasks > 0 || c.Workers > 1 }
 
 func worker(c config.Cluster) string { return fmt.Sprintf("/job:worker/task:%d", c.Task) }
 
-// deviceFilters names the servers that the session needs, so that it does not
-// wait for those of other replicas. None means all.
+// deviceFilters names the servers that the session needs, so that it does not wait for other
+// replicas' servers. None means all.
 func deviceFilters(c config.Cluster) []string {
 	if c.PSTasks == 0 {
 		return nil

@@ -36,7 +36,7 @@ const (
 // SignEvery is how often a task gives a sign while it evaluates, or is paused.
 const SignEvery = 20 * time.Second
 
-// progress is what is known of those who train together.
+// progress is what is known about the replicas.
 type progress struct {
 	steps []int64 // of each worker; nil where that is not known
 	sign  int64   // of the chief
@@ -68,9 +68,8 @@ func addProgress(def *tfpb.GraphDef, beside string, after []string, c config.Clu
 	node(progressSign, "ResourceScatterUpdate", graph.Attrs{"dtype": number, "Tindices": number}, id, chief, progressStep)
 }
 
-// initProgress makes the vector. That of an earlier session of the chief stays,
-// except for gradients of the step that comes next: they may be lost, and are
-// given again.
+// initProgress makes the vector. The values of the chief's earlier session stay, except for
+// gradients of the next step: they may be lost, and are contributed again.
 func (t *Task) initProgress(ctx context.Context, sess session.Session, step int64, adopted bool) error {
 	if !t.tracksWorkers() {
 		return nil
@@ -99,7 +98,7 @@ func int64s(values ...int64) *ckptfmt.Tensor {
 	return t
 }
 
-// readProgress returns what is known, nothing where there is no vector.
+// readProgress returns what is known, or nothing if there is no vector.
 func (t *Task) readProgress(ctx context.Context, sess session.Session) (progress, error) {
 	if !t.tracksWorkers() {
 		return progress{}, nil
@@ -168,12 +167,12 @@ type patience struct {
 	sign  int64
 }
 
-// newPatience returns that of a wait that begins.
+// newPatience returns the patience of a wait that begins.
 func (t *Task) newPatience() patience {
 	return patience{limit: t.config.Cluster.PatienceSecs.Duration(), since: time.Now()}
 }
 
-// see takes what a look has shown; a sign is above 0.
+// see records the result of a check; a sign of life is above 0.
 func (p *patience) see(sign int64) {
 	if sign > 0 && sign != p.sign {
 		p.sign, p.since = sign, time.Now()

@@ -15,7 +15,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// While a replica waits it looks at the model every so often, for so long.
+// How often a waiting replica checks the model, and for how long.
 const (
 	pollEvery   = time.Second
 	pollTimeout = 10 * time.Second
@@ -48,16 +48,16 @@ func NewReplicas(t *Task) *Replicas {
 	return &Replicas{Task: t, Sync: t.program.Sync}
 }
 
-// reset takes out of the servers what is left of a training that is over: its
-// gradients would be in the first update, and its tokens name steps of its own.
+// reset removes from the servers what a finished training has left: its gradients would go into the
+// first update, and its tokens name its own steps.
 func (r *Replicas) reset(ctx context.Context, sess session.Session, adopted bool) error {
 	if r == nil || adopted {
 		return nil
 	}
 	patience := r.newPatience()
 	for {
-		// A worker of that training may take what was counted before it is taken
-		// out here, which then waits for more.
+		// A worker of that training may take what was counted before it is removed here, and then
+		// this call waits for more.
 		bounded, cancel := context.WithTimeout(ctx, pollTimeout)
 		err := r.discard(bounded, sess)
 		cancel()
@@ -133,12 +133,11 @@ func (r *Replicas) Start(ctx context.Context, sess session.Session, step int64, 
 	return func() { cancel(); <-ended }, nil
 }
 
-// putTokens puts in the tokens that the replicas need for a first update when
-// each of them begins with a gradient. What a lost session of the chief has put in
-// or taken out is not known, and a replica that waited then may still take a token
-// for a gradient that it gives again: in a model that was adopted there must be
-// tokens for all of those, too. One too many costs a gradient that is dropped, one
-// too few stops the training forever.
+// putTokens puts in the tokens that the replicas need for a first update when each of them begins
+// with a gradient. It is not known what a lost session of the chief has put in or taken out, and a
+// replica that was waiting may still take a token for a gradient that it contributes again: an
+// adopted model needs tokens for all of these, too. One token too many costs a dropped gradient,
+// one too few stops the training forever.
 func (r *Replicas) putTokens(ctx context.Context, sess session.Session, adopted bool) error {
 	if !adopted {
 		_, err := sess.Run(ctx, nil, nil, []string{r.InitTokens})
@@ -196,8 +195,8 @@ func (r *Replicas) Batch(step int64) int64 {
 	return r.first*int64(r.Aggregate) + r.made*int64(c.Workers) + int64(c.Task)
 }
 
-// RunStep gives the gradients of a batch and waits until they are in the
-// model. It returns what was fetched, and the step that comes next.
+// RunStep contributes the gradients of a batch and waits until they are in the model. It returns
+// what was fetched, and the next step.
 func (r *Replicas) RunStep(ctx context.Context, sess session.Session, f program.Feed, fetches []string, step int64) (
 	out []*ckptfmt.Tensor, next int64, err error) {
 	r.made++
@@ -348,8 +347,8 @@ func (w *wait) poll(ctx context.Context) error {
 	return nil
 }
 
-// unanswered is the error of a look for which the servers were too slow: none
-// while there is patience, for the step itself may tell.
+// unanswered is the error of a check for which the servers were too slow: none while there is
+// patience, because the step itself may show the cause.
 func (w *wait) unanswered(err error, over bool) error {
 	if !slow(err) {
 		return err

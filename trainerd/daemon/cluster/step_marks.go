@@ -141,7 +141,7 @@ func controls(inputs ...string) []string {
 	return list
 }
 
-// targets returns what a step runs so that it can be seen what it waits for.
+// targets returns the ops that a step also runs to show what it waits for.
 func (t *Task) targets() []string {
 	var targets []string
 	for _, m := range t.marked {
@@ -150,13 +150,13 @@ func (t *Task) targets() []string {
 	return targets
 }
 
-// waits is what a look at a step shows of the ops that may wait.
+// waits is what a check of a step shows about the ops that may wait.
 type waits struct {
 	op     string // one that waits or runs at this moment, "" for none
 	counts string // of all of them
 }
 
-// lookAtMarks looks at the step that runs; what cannot be read does not wait.
+// lookAtMarks checks the running step; an op whose counters cannot be read counts as not waiting.
 func (t *Task) lookAtMarks(ctx context.Context, sess session.Session) waits {
 	var fetches []string
 	for _, m := range t.marked {

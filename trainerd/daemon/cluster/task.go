@@ -13,8 +13,8 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// Task is this process among those that train one model together. It is used by
-// the goroutine that trains, except for what a watch does during a call.
+// Task is this process among those that train one model together. Only the goroutine that trains
+// uses it, except for what a watch does during a call.
 type Task struct {
 	config  *config.Config
 	program *program.Program
@@ -27,7 +27,8 @@ type Task struct {
 	awaited bool                // another run, which was alive
 	id      atomic.Value        // the run's ID, a string; none before the model has it
 
-	// FS is what the run's ID is written through; nil for the operating system's.
+	// FS is the file system to which the run's ID is written; nil for the operating
+	// system's.
 	FS ckptfmt.FS
 	// Dial opens connections to the servers, after pauses that are the same each
 	// time; nil for the operating system's.
@@ -58,7 +59,7 @@ func (t *Task) LocalInit() []string {
 	}
 }
 
-// Publish is what the chief's session begins with: from its end on workers train.
+// Publish begins the chief's session: once it has returned, workers train.
 func (t *Task) Publish(ctx context.Context, sess session.Session, r *Replicas, step int64, adopted bool) error {
 	if !adopted {
 		if err := watchOf(sess).checkClaim(ctx); err != nil {

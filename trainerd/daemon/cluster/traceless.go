@@ -38,9 +38,8 @@ func (t *traces) withoutTrace(def *tfpb.GraphDef, container string, step int64) 
 	return def, copying
 }
 
-// reseed has a random op begin a stream that is a function of its seeds, its
-// name and the step: each evaluation of a step draws the same, also where the
-// graph gives no seeds.
+// reseed makes a random op begin a stream that is a function of its seeds, its name and the step,
+// so that each evaluation of a step draws the same numbers, even if the graph has no seeds.
 func reseed(n *tfpb.NodeDef, scope string, step int64) {
 	if !hasStream(n.GetOp()) {
 		return

@@ -28,8 +28,8 @@ func RandomOps(def *tfpb.GraphDef, names []string) []string {
 	return random
 }
 
-// findTraces returns the traces of evaluating tensors of a graph. What is not
-// known counts as one, since evaluating on a copy gives the same values.
+// findTraces returns the traces of evaluating tensors of a graph. An unknown op counts as one,
+// because an evaluation on a copy gives the same values.
 func findTraces(def *tfpb.GraphDef, fetches []string) *traces {
 	t := &traces{nodes: map[string]*tfpb.NodeDef{}, functions: map[string]*tfpb.FunctionDef{}, drawing: map[string]bool{}, assigns: map[string]bool{}}
 	for _, n := range def.GetNode() {
@@ -90,11 +90,11 @@ func (t *traces) draws(n *tfpb.NodeDef) bool {
 	})
 }
 
-// passes are the ops that pass on a variable as it is.
+// passes are the ops that pass a variable on unchanged.
 var passes = map[string]bool{"Identity": true, "Enter": true, "Exit": true, "Switch": true, "Merge": true, "NextIteration": true,
 	"RefIdentity": true, "RefEnter": true, "RefExit": true, "RefSwitch": true, "RefMerge": true, "RefNextIteration": true}
 
-// readers are the ops that take a variable and leave it as it is.
+// readers are the ops that take a variable without changing it.
 var readers = map[string]bool{"ReadVariableOp": true, "VarIsInitializedOp": true, "VariableShape": true,
 	"ResourceGather": true, "ResourceGatherNd": true, "IsVariableInitialized": true}
 

@@ -38,9 +38,8 @@ func findWaits(def *tfpb.GraphDef, roots []string) []waitingOp {
 	return f.found
 }
 
-// exclude leaves functions out that are called by others than the ops of a step,
-// such as those of data sets: what runs in these may not depend on the state of a
-// server.
+// exclude leaves out functions that are not called by the ops of a step, such as those of data
+// sets: their ops may not depend on the state of a server.
 func (f *waitFinder) exclude(def *tfpb.GraphDef) {
 	nodes := slices.Clone(def.GetNode())
 	for _, fn := range def.GetLibrary().GetFunction() {
@@ -65,8 +64,7 @@ func (f *waitFinder) exclude(def *tfpb.GraphDef) {
 	}
 }
 
-// walk looks at the named nodes and at what they need. at is the call that has
-// led here.
+// walk visits the named nodes and the nodes that they need. at is the call that has led here.
 func (f *waitFinder) walk(nodes []*tfpb.NodeDef, roots []string, at waitingOp) {
 	byName := make(map[string]*tfpb.NodeDef, len(nodes))
 	for _, n := range nodes {
@@ -92,7 +90,7 @@ func (f *waitFinder) walk(nodes []*tfpb.NodeDef, roots []string, at waitingOp) {
 	}
 }
 
-// enter looks at functions that a node calls.
+// enter visits functions that a node calls.
 func (f *waitFinder) enter(names []string, call waitingOp) {
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		fn := f.functions[name]

@@ -60,9 +60,8 @@ func watchOf(sess session.Session) *watch {
 	return nil
 }
 
-// newWatch returns what watches a session. Calls that run one of the ops that
-// it is given may wait as long as they like: for room in a queue, or for the
-// others of a training whose workers are waited for elsewhere.
+// newWatch returns the watch of a session. Calls that run one of the given ops may wait as long as
+// they like: for room in a queue, or for other workers, for whom other code waits.
 func (t *Task) newWatch(s *target.Session, servers []string) *watch {
 	w := &watch{patience: t.config.Cluster.PatienceSecs.Duration(), servers: servers, waits: map[string]bool{},
 		trains: map[string]bool{}, saveOp: t.saveOp(), owner: new(owner),
@@ -164,8 +163,8 @@ type endedByWatch struct{ reason *session.OpError }
 
 func (e *endedByWatch) Error() string { return e.reason.Error() }
 
-// supervise waits until ctx is done, and says what is in the way of a call that
-// takes long. It gives up with an *endedByWatch.
+// supervise waits until ctx is done, and logs what blocks a call that takes long. It gives up with
+// an *endedByWatch.
 func (w *watch) supervise(ctx context.Context, what string) error {
 	said := false
 	defer func() {
@@ -206,7 +205,7 @@ func (w *watch) supervise(ctx context.Context, what string) error {
 	}
 }
 
-// pause returns how long to wait before the next look at a call.
+// pause returns how long to wait before the next check of a call.
 func (w *watch) pause(p *patience, next time.Duration) time.Duration {
 	if w.tag != "" {
 		next = min(next, pollEvery)

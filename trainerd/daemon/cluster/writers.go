@@ -27,7 +27,7 @@ const (
 	eventValue   = writersScope + "event"
 )
 
-// writerNodes are the names of what is added for one summary writer.
+// writerNodes are the names of the nodes added for one summary writer.
 type writerNodes struct{ flush, add string }
 
 // addWriterNodes adds to a graph what flushes its summary writers and what gives them
@@ -52,8 +52,8 @@ func addWriterNodes(def *tfpb.GraphDef) (writers []writerNodes) {
 // flushPatience is how long a save waits for a server that does not answer.
 const flushPatience = 10 * time.Second
 
-// FlushWriters has the servers write what the graph's summary writers keep. A failure is
-// logged: the checkpoint that follows is worth more than a few points of a curve.
+// FlushWriters makes the servers write the points that the graph's summary writers hold. A failure
+// is only logged: the checkpoint that follows is worth more than a few points of a curve.
 func (t *Task) FlushWriters(ctx context.Context, sess session.Session) {
 	ctx, cancel := context.WithTimeout(ctx, flushPatience)
 	defer cancel()
@@ -63,9 +63,9 @@ func (t *Task) FlushWriters(ctx context.Context, sess session.Session) {
 	}
 }
 
-// restartWriters has readers drop the points of steps that are made again after that of
-// the checkpoint. The point of this step may be of the step before it or after it, as the
-// graph counts: it stays, for a point that is there twice is better than none.
+// restartWriters makes readers drop the points of the steps after the checkpoint, which are made
+// again. Depending on how the graph counts, the point of the checkpoint's step may belong to the
+// step before or after it: it stays, because a point that appears twice is better than none.
 func (t *Task) restartWriters(ctx context.Context, sess session.Session, step int64) error {
 	if step > 0 {
 		step++

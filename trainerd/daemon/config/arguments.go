@@ -22,10 +22,9 @@ var (
 	secret     = lazyregexp.New(`(?i)key|token|secret|password|passwd|credential`)
 )
 
-// argumentsOf returns the arguments of a command that have names, as in "--lr 0.1",
-// "--lr=0.1", "-b 32", "optimizer.lr=0.1" and "--amp", by name: those of the script,
-// where there is one, and not those of what launches it. Names that sound like
-// secrets are left out.
+// argumentsOf returns the arguments of a command that have names, as in "--lr 0.1", "--lr=0.1", "-b
+// 32", "optimizer.lr=0.1" and "--amp", by name: those of the script, if there is one, and not those
+// of its launcher. Names that sound like secrets are left out.
 func argumentsOf(command []string) map[string]any {
 	words := afterScript(command)
 	all := make(map[string]any)

@@ -78,9 +78,8 @@ func nodeOfEnvironment(getenv func(string) string) int {
 	return -1
 }
 
-// ChildSaveEvery returns the time between two saves that the program is asked
-// for, 0 for none: unlike the default of other jobs, since a program may well
-// save by itself.
+// ChildSaveEvery returns the time between two saves that the program is asked for. The default is
+// 0, none, unlike that of other jobs, because a program may well save by itself.
 func (c *Config) ChildSaveEvery() time.Duration {
 	if !c.IsSet("supervisor.save_model_secs") {
 		return 0

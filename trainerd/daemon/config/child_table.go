@@ -35,9 +35,9 @@ type Child struct {
 	// earlier checkpoint because its loss was NaN or infinite; the later checkpoints
 	// are moved to damaged/. 0: its loss is not watched.
 	MaxRewinds int `toml:"max_rewinds"`
-	// Loss is the name of the curve that max_rewinds watches. Default: the first of
-	// "loss", "train/loss", "train_loss" and "total_loss" that it reports, else
-	// the first with "loss" in its name that is of no evaluation.
+	// Loss is the name of the curve that max_rewinds watches. Default: the first of "loss",
+	// "train/loss", "train_loss" and "total_loss" that it reports, else the first with "loss" in its
+	// name that does not come from an evaluation.
 	Loss string `toml:"loss"`
 	// Recipe says what kind of program it is: "transformers", "lightning", "keras",
 	// "nanogpt", "torchrun", "jax", "tf1", "xgboost", "plain", or the path of a
@@ -68,8 +68,8 @@ type Child struct {
 	MaxRestarts int `toml:"max_restarts"`
 	// RestartWindowSecs is the time after which a failure is forgotten.
 	RestartWindowSecs Seconds `toml:"restart_window_secs"`
-	// BackoffSecs is the time from one start to the next if it got no further than
-	// before. It doubles until it does, but not if SIGKILL ended it.
+	// BackoffSecs is the time from one start to the next if the program got no further than before.
+	// It doubles until the program does, but not after a SIGKILL.
 	BackoffSecs Seconds `toml:"backoff_secs"`
 	// MaxBackoffSecs is the longest such time. On a full disk, the pause is at least 10 seconds.
 	MaxBackoffSecs Seconds `toml:"max_backoff_secs"`

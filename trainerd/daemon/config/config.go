@@ -142,9 +142,9 @@ type Supervisor struct {
 	// SaveModelSteps also saves a checkpoint at each multiple of that many
 	// steps.
 	SaveModelSteps int64 `toml:"save_model_steps"`
-	// SaveSummariesSecs is the time between two points of global_step/sec, and
-	// of the summaries unless save_summaries_steps is set. A short training has
-	// about 100 points of its summaries all the same.
+	// SaveSummariesSecs is the time between two points of global_step/sec, and of the summaries
+	// unless save_summaries_steps is set. Even a short training has about 100 points of its
+	// summaries.
 	SaveSummariesSecs Seconds `toml:"save_summaries_secs"`
 	// SaveSummariesSteps writes summaries at step 1, at each multiple of that
 	// many steps and at the last step, instead of by time.
@@ -156,12 +156,11 @@ type Supervisor struct {
 	StopGraceSecs Seconds `toml:"stop_grace_secs"`
 	// CheckpointBasename begins the names of checkpoints.
 	CheckpointBasename string `toml:"checkpoint_basename"`
-	// MaxToKeep is the number of newest checkpoints that are kept; 0 keeps all. An
-	// exported graph whose saver says another number has that as its default.
+	// MaxToKeep is the number of newest checkpoints that are kept; 0 keeps all. For an exported
+	// graph, the default is the number of its saver, if it has one.
 	MaxToKeep int `toml:"max_to_keep"`
-	// KeepCheckpointEveryNHours keeps one checkpoint of each such period
-	// permanently; 0 keeps none. An exported graph whose saver says another period
-	// has that as its default.
+	// KeepCheckpointEveryNHours keeps one checkpoint of each such period permanently; 0 keeps none.
+	// For an exported graph, the default is the period of its saver, if it has one.
 	KeepCheckpointEveryNHours float64 `toml:"keep_checkpoint_every_n_hours"`
 	// KeepSteps are the steps whose checkpoints, if any, are also kept.
 	KeepSteps []int64 `toml:"keep_steps"`

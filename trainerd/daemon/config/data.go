@@ -15,8 +15,8 @@ import (
 // Data says what to train on. A relative path starts at the config's
 // folder; one given with --set starts at the working directory.
 type Data struct {
-	// File with the examples, in the rows of an array for npy; for images the folder that has a folder of PNG, JPEG,
-	// GIF and BMP files for each class; for tables and tfrecord also a pattern such as
+	// File with the examples, in the rows of an array for npy, of an .npz as "mnist.npz/x_train"; for images the folder
+	// that has a folder of PNG, JPEG, GIF and BMP files for each class; for tables and tfrecord also a pattern such as
 	// "train-*", whose files are read as one. A graph that reads its own input has none.
 	File string `toml:"file" path:"config"`
 	// Format of the file: "csv", "json" (a JSON object a line, or an array of
@@ -67,19 +67,20 @@ type Data struct {
 	// any other word, as in a test file, counts as none of them.
 	Categories Columns `toml:"categories"`
 	// Texts lists the columns of texts, such as reviews, or of several words, as in "red, blue".
-	// Each of the 5,000 words that most texts have becomes an input of the model: 1 if the text has
-	// it, otherwise 0. Where texts have more than eight words, it is how rare the word is, and the
-	// inputs are scaled to a sum of squares of 9 (tf-idf). A word is a run of letters and digits,
-	// whatever their case; of Chinese, Japanese and Thai each character is one.
+	// Each of the 5,000 words that occur in the most texts becomes an input of the model: 1 if the
+	// text has it, otherwise 0. If texts have more than eight words, it is the rarity of the word
+	// instead of 1, and the inputs are scaled to a sum of squares of 9 (tf-idf). A word is a run of
+	// letters and digits, whatever their case; in Chinese, Japanese and Thai each character is one.
 	Texts Columns `toml:"texts"`
 	// Dates are the columns with dates, and their format: "iso", "unix" or "unix_ms"
-	// (seconds or milliseconds since 1970), "duration" (hours:minutes:seconds), or that of
-	// strftime, as in { born = "%d.%m.%Y" }. A date becomes the days since 1970-01-01.
+	// (seconds or milliseconds since 1970), "quarter" (2026Q1), "week" (2026-W05), "duration"
+	// (hours:minutes:seconds, 1h 30m, PT1H30M), or that of strftime, as in
+	// { born = "%d.%m.%Y" }. Names of months (%b, %B) may be English, German, French,
+	// Spanish, Italian, Portuguese or Dutch. A date becomes the days since 1970-01-01.
 	Dates Dates `toml:"dates"`
-	// DateParts are what a model learns from next to the days of such a column, as in
-	// { sold = ["weekday", "month", "hour"] }; there is "day", of the month, too. Each value
-	// of a part becomes an input, as a word of a category does. Hours are those of UTC if
-	// the dates have a time zone.
+	// DateParts are the parts of dates from which a model also learns, as in { sold = ["weekday",
+	// "month", "hour"] }; "day", of the month, is possible, too. Each value of a part becomes an
+	// input, like a word of a category. Hours are those of UTC if the dates have a time zone.
 	DateParts DateParts `toml:"date_parts"`
 	// Units are the units of columns of numbers, as in { weight = "kg" } for 12 kg;
 	// each number has this unit, or none. Currency signs and % need not be listed. "K/M/B" is for

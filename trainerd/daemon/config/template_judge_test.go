@@ -137,7 +137,7 @@ func TestJudgeWeights(t *testing.T) {
 
 // TestJudgeNoise holds the weights of hidden layers smaller where the labels are noisy.
 func TestJudgeNoise(t *testing.T) {
-	for noise, want := range map[float64]string{0.02: "\nl2 = 0.03 ", 2: "\nl2 = 0.1 "} {
+	for noise, want := range map[float64]string{0.02: "\nl2 = 0.01 ", 0.9: "\nl2 = 0.03 ", 2: "\nl2 = 0.07 "} {
 		p, name := templateOf(t, dataset.Regression, 400, func(i int, r *rand.Rand) ([]any, any) {
 			a, b, c := r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
 			return []any{a, b, c}, a + b*b + noise*r.NormFloat64()

@@ -48,16 +48,21 @@ func (p *Template) regressor() []string {
 	return p.withLoss(p.hiddenLayers("mlp_regressor", "hidden layers predict a number", "[64, 32]", l2*p.damping()*p.lossScale(), rate))
 }
 
-// damping returns by how much l2 is to be larger than for labels with little noise.
-// Where only a strongly held function predicted rows that it had not seen, hidden
-// layers learn the noise unless they are held too. One that had to be held stronger
-// still saw next to nothing, which says nothing of hidden layers.
+// damping returns by how much l2 is to be larger than usual, by how well rows were predicted that
+// were left out: the more of the labels is noise, the more of it hidden layers learn unless their
+// weights are held small. On three splits of each of 24 tables, these factors were at least as good
+// as any one for all, and better by up to 0.1 in R2.
 func (p *Template) damping() float64 {
-	const noisy, blind, more = 0.6, 5, 5
-	if p.judged == nil || p.judged.Damping < noisy || p.judged.Damping > blind {
+	const exact, noisy = 0.85, 0.6
+	switch {
+	case p.judged == nil:
+		return 1
+	case p.judged.Smooth >= exact:
+		return 0.4
+	case p.judged.Smooth >= noisy:
 		return 1
 	}
-	return more
+	return 2.5
 }
 
 // isSmall reports whether there are too few rows for hidden layers.

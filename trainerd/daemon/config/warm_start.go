@@ -22,11 +22,10 @@ type WarmStart struct {
 	// path like from, or the name of a ready map; see ckpt maps. Without it the names
 	// are those of the variables.
 	Map string `toml:"map" path:"or name"`
-	// Include has regular expressions for the variables that are to get a value,
-	// which match any part of a name. Default: all except the global step and
-	// optimizer state.
+	// Include has regular expressions for the variables that get a value, which match any part of a
+	// name. Default: all except the global step and optimizer state.
 	Include []string `toml:"include"`
-	// Exclude has regular expressions for variables that are not to get one.
+	// Exclude has regular expressions for variables that do not get one.
 	Exclude []string `toml:"exclude"`
 	// Missing says what happens to a variable for which from has no value of its
 	// type and shape: "error", or "init" to keep its initial value.

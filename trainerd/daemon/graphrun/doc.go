@@ -1,9 +1,8 @@
-// Package graphrun trains graphs of a user's own: MetaGraphDefs that TensorFlow
-// has exported.
+// Package graphrun trains a user's own graphs: MetaGraphDefs that TensorFlow has exported.
 //
-// [Inspect] reports what a graph needs and offers. [Run] runs it step by step,
-// without a config: the command `trainerd graph run`. [NewProgram] finds in it
-// what a job needs, so that it is trained as a model family is.
+// [Inspect] reports what a graph needs and offers. [Run] runs it step by step, without a config:
+// the command `trainerd graph run`. [NewProgram] finds in a graph what a job needs, so that the
+// graph is trained like a model family.
 //
 // Names of tensors that users give may leave out the output, ":0". What they name
 // wrongly is an [*ArgumentError], a value that cannot be fed a [*FeedError], and a

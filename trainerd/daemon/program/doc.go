@@ -1,6 +1,5 @@
-// Package program is what a job trains, whether it is a model family or an
-// exported graph: a [Program], the names of what is run and fetched, and an
-// [Input], which feeds each step. Those who train it do not know the difference.
+// Package program describes what a job trains, in the same way for a model family and an exported
+// graph: a [Program], the names of what is run and fetched, and an [Input], which feeds each step.
 //
-// Neither is safe for use by several goroutines at a time.
+// Neither is safe for concurrent use.
 package program

@@ -1,6 +1,6 @@
-// Package trial finds out how a program trains by running it for a while: which of
-// its lines say something, which files are its checkpoints, and how it resumes. The
-// findings become the config of a job.
+// Package trial finds out how a program trains by running it for a while: which of its lines are
+// reports, which files are its checkpoints, and how it resumes. The findings become the config of a
+// job.
 //
 // # Goroutines
 //

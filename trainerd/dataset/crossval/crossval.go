@@ -1,6 +1,6 @@
-// Package crossval estimates, before anything is trained, which kind of model suits the
-// rows of a small table: each row is predicted from all others. A class is a number for
-// each class, 1 for that of the row and 0 for the others.
+// Package crossval estimates, before anything is trained, which kind of model suits the rows of a
+// small table: each row is predicted from all others. A class label becomes a number for each
+// class: 1 for that of the row, 0 for the others.
 //
 // With a kernel K of n rows, centred, a ridge regression of strength s predicts
 // H y with H = K (K + s)^-1, and its error on a row that it has not seen is (y_i -
@@ -29,9 +29,6 @@ type Judgement struct {
 	// are multiplied with in the sum of squared errors, features and labels having
 	// deviation 1. It is 1 unless another one is clearly better.
 	Ridge float64
-	// Damping is the strength of the smooth function, for a kernel that is about 2 for a
-	// row and itself. The noisier the labels, the larger it is.
-	Damping float64
 }
 
 // Rows are the rows to judge: features that have deviation 1, or are 0 and 1, and
@@ -84,7 +81,7 @@ func Judge(r Rows) (Judgement, error) {
 		}
 	}
 	return Judgement{Linear: linear.r2, Smooth: smooth.r2, Uncertainty: s.uncertainty(linear, smooth),
-		Ridge: linear.steady * float64(width), Damping: smooth.strength}, nil
+		Ridge: linear.steady * float64(width)}, nil
 }
 
 // sample is the rows that count.

@@ -84,3 +84,22 @@ func isSheetError(field string) bool {
 	return (strings.HasSuffix(field, "!") || strings.HasSuffix(field, "?")) && len(name) > 1 &&
 		strings.ToUpper(name) == name && !strings.ContainsAny(name, " .,:;")
 }
+
+// isRuler reports whether a line only separates others, as in Markdown and in the tables that the
+// clients of databases print: |---|---:|, -----+----- and =====.
+func isRuler(line []byte) bool {
+	const shortest = 3
+	run, longest := 0, 0
+	for _, c := range line {
+		switch c {
+		case '-', '=':
+			run++
+			longest = max(longest, run)
+		case '|', '+', ':', ' ', '\t':
+			run = 0
+		default:
+			return false
+		}
+	}
+	return longest >= shortest
+}

@@ -71,3 +71,32 @@ func TestErrorsOfSpreadsheetsAreMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestRulers: lines that only separate the header from the rows are left out, as Markdown, psql and
+// mysql write them; rows of numbers and of marks for missing values stay.
+func TestRulers(t *testing.T) {
+	row := func(form string) string { return table60(func(i int) string { return fmt.Sprintf(form, i*i, i%2) }) }
+	for _, c := range []struct {
+		name, text string
+		columns    string
+	}{
+		{"Markdown", "| a | kind |\n|---|:---:|\n" + row("| %d | k%d |\n"), "[ a kind ]"},
+		{"psql", " a  | kind \n----+------\n" + row(" %d | k%d\n"), "[a kind]"},
+		{"mysql", "+----+------+\n| a  | kind |\n+----+------+\n" + row("| %d | k%d |\n"), "[ a kind ]"},
+		{"blanks", "a    kind\n---- ----\n" + row("%d   k%d\n"), "[a kind]"},
+		{"none", "a,kind\n" + row("-%d,k%d\n"), "[a kind]"},
+	} {
+		tab, err := New(strings.NewReader(c.text), Options{Sniff: true})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		columns := strings.NewReplacer("Unnamed: 0", "", "Unnamed: 3", "").Replace(fmt.Sprint(tab.Columns))
+		if rows, err := read(t, tab); err != nil || len(rows) != 60 || columns != c.columns {
+			t.Errorf("%s: %d rows, %s, %v; want 60, %s", c.name, len(rows), columns, err, c.columns)
+		}
+	}
+	if n := rowCount(t, "a,b,c\n"+strings.Repeat("1,2,3\n---,---,---\n", 30)); n != 60 {
+		t.Errorf("%d rows, want 60 with those of missing values", n)
+	}
+}

@@ -85,7 +85,7 @@ func (s *scanner) next() error {
 		if s.lines <= s.d.Skip || len(blank) == 0 && (!isBlank(s.d.Separator) || s.d.Separator == ' ' || len(s.line) == 0) {
 			continue
 		}
-		if s.isComment(blank) {
+		if s.isComment(blank) || isRuler(blank) {
 			continue
 		}
 		s.first = s.lines

@@ -152,7 +152,12 @@ func validText(text []byte, whole bool) bool {
 	return utf8.Valid(text)
 }
 
+// cutShort returns the error of a file whose end cannot be read, unless it is told already why.
 func cutShort(err error) *Error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		known := *e // the caller adds the line
+		return &known
+	}
 	return &Error{Reason: "cannot be read to the end", Err: unwrapPath(err), Hint: "it may be cut short or damaged; get it again"}
 }
 

@@ -29,17 +29,15 @@
 //
 // # JSON
 //
-// Objects, one after another (JSON lines) or in one array. The columns are the
-// keys in the order in which they first appear; those of nested objects are
-// joined with dots. Missing keys and null are empty fields. A list of numbers, of as
-// many in each of the first rows, is a column for each of them: v.0, v.1 and so on. Other
-// lists are fields with their JSON.
+// Objects, one after another (JSON lines) or in one array. The columns are the keys in the order in
+// which they first appear; those of nested objects are joined with dots. Missing keys and null are
+// empty fields. A list of numbers that has the same length in each of the first rows becomes a
+// column for each number: v.0, v.1 and so on. Other lists are fields with their JSON.
 //
 // # Parquet
 //
-// The names of columns in groups are joined with dots, and lists are as in JSON. What is
-// repeated otherwise, as lists in lists and maps are, is left out. Timestamps and dates
-// become RFC 3339 text.
+// The names of columns in groups are joined with dots, and lists are as in JSON. Other repeated
+// values, such as lists in lists and maps, are left out. Timestamps and dates become RFC 3339 text.
 //
 // A Table is for one goroutine at a time. The rules are those of RFC 4180
 // unless a dialect contradicts them, and otherwise those of pandas

@@ -215,6 +215,13 @@ func (j *jsonRows) value(name string, raw json.RawMessage, depth int) error {
 			return j.fault(err)
 		}
 	case 'n': // null
+	case '[':
+		if text = string(raw); strings.Contains(text, `"`) {
+			var err error
+			if text, err = wordsOf(raw); err != nil {
+				return j.fault(err)
+			}
+		}
 	default:
 		text = string(raw)
 	}

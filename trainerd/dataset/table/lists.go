@@ -1,6 +1,8 @@
 package table
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -145,4 +147,27 @@ func (l *lists) spread(stored *Row) (*Row, error) {
 	}
 	l.row.Fields = l.fields
 	return &l.row, nil
+}
+
+// TextOfWords returns the text that a column has for a list of words, whatever wrote it.
+func TextOfWords(words []string) string { return string(appendJSON(nil, words)) }
+
+// wordsOf returns an array of JSON with texts as [TextOfWords] does: Python escapes all letters but those of English.
+func wordsOf(array json.RawMessage) (string, error) {
+	d := json.NewDecoder(bytes.NewReader(array))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return "", err
+	}
+	return string(appendJSON(nil, v)), nil
+}
+
+// appendJSON appends a value that can be written, with all letters as they are.
+func appendJSON(b []byte, v any) []byte {
+	w := bytes.NewBuffer(b)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // fails for nothing that was read from JSON
+	return bytes.TrimSuffix(w.Bytes(), []byte("\n"))
 }

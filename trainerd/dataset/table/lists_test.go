@@ -20,6 +20,7 @@ func TestListsOfJSON(t *testing.T) {
 		"different lengths": {`{"v":[1,2]} {"v":[3]}`, "v|[1,2]|[3]"},
 		"empty":             {`{"v":[]} {"v":[1]}`, "v|[]|[1]"},
 		"texts":             {`{"v":["a","b"]} {"v":["1","2"]}`, `v|["a","b"]|["1","2"]`},
+		"escaped texts":     {`{"v":["gr\u00fcn", "<b>"]}`, `v|["grün","<b>"]`},
 		"texts of numbers":  {`{"v":["1","2"]}`, `v|["1","2"]`},
 		"lists":             {`{"v":[[1],[2]]}`, "v|[[1],[2]]"},
 		"a number":          {`{"v":[1]} {"v":2}`, "v|[1]|2"},

@@ -11,6 +11,8 @@ import (
 var otherTexts = []struct{ begin, what, hint string }{
 	{"<!doctype html", "is a web page", "get the file itself, often behind a link \"raw\" or \"download\""},
 	{"<html", "is a web page", "get the file itself, often behind a link \"raw\" or \"download\""},
+	{"<table", "is a table of HTML", "store it as CSV, as with pandas.read_html"},
+	{"\\begin{", "is LaTeX", "store the table as CSV"},
 	{"<?xml", "is XML", "export the table as CSV"},
 	{"@relation", "is ARFF, as of Weka", "store the table as CSV, with the names of its attributes in the first row"},
 	{"version https://git-lfs", "is a pointer of Git LFS, not the file itself", "get the file with: git lfs pull"},
@@ -25,6 +27,9 @@ func notTable(text []byte) *Error {
 		if strings.HasPrefix(begin, other.begin) {
 			return &Error{Reason: other.what, Hint: other.hint}
 		}
+	}
+	if strings.HasPrefix(strings.Join(strings.Fields(begin), ""), "[[") {
+		return &Error{Reason: "is JSON whose rows are arrays, without the names of columns", Hint: "store an object for each row, as with DataFrame.to_json(orient=\"records\")"}
 	}
 	if line, _, _ := bytes.Cut(text, []byte("\n")); isLIBSVM(string(line)) {
 		return &Error{Reason: "is LIBSVM, with the numbers of the columns in each row", Hint: "store the table as CSV or Parquet, with a field for each column"}

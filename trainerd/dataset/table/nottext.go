@@ -87,7 +87,7 @@ func describeZip(head []byte) (what, hint string) {
 	}
 	switch {
 	case strings.HasSuffix(name, ".npy"):
-		return "holds arrays of numpy", "unpack it (unzip FILE), and give the array with the examples, such as x_train.npy"
+		return "holds arrays of numpy", `set data.format = "npy", or give trainerd init the file`
 	case strings.HasSuffix(name, ".pkl"), strings.HasSuffix(name, "/.format_version"):
 		return "is a file of PyTorch", "store the table as CSV or Parquet"
 	}

@@ -52,6 +52,8 @@ func measured(field string) (before, number, after string, ok bool) {
 	number = field
 	if len(field) > 4 && field[3] == ' ' && strings.Trim(field[:3], "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 		before, number = field[:4], strings.TrimLeft(field[4:], " ")
+	} else {
+		number = TrimCurrency(field) // of a currency and a unit, as in $3.5M, the unit is left
 	}
 	end := strings.LastIndexAny(number, "0123456789") + 1
 	number, after = number[:end], number[end:]
@@ -69,13 +71,13 @@ const units = "$€£¥₹₩₽₺₫₴฿₦₱₪"
 // withoutUnit returns a number with a unit without it, as in $5 and 12 %; other
 // fields as they are.
 func withoutUnit(field string) string {
-	if isPlain(field) {
+	if isPlain(field) && !strings.Contains(field, "±") {
 		return field // most numbers
 	}
 	if number, ok := degrees(field); ok {
 		return number
 	}
-	signed := withSign(field)
+	signed := withSign(withoutMarks(field))
 	if number, ok := trimUnit(signed); ok && IsNumber(number) {
 		return number
 	}
@@ -133,7 +135,7 @@ func trimUnit(field string) (number string, ok bool) {
 	}
 	number = strings.TrimRight(field, "%"+units)
 	if len(number) == len(field) {
-		number = strings.TrimLeft(field, units)
+		number = TrimCurrency(field)
 	}
 	if len(number) == len(field) || number == "" {
 		return sign + field, false
@@ -154,7 +156,7 @@ func plainNumber(field string, decimal, thousands rune) (string, bool) {
 	if field == "" || len(field) > 64 {
 		return "", false
 	}
-	field, _ = trimUnit(withSign(field))
+	field, _ = trimUnit(withSign(withoutMarks(field)))
 	whole, fraction, hasFraction := strings.Cut(field, string(decimal))
 	if thousands != 0 && strings.ContainsRune(whole, thousands) {
 		if !grouped(whole, thousands) {

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -83,8 +82,7 @@ func (c *parquetColumn) add(text string) {
 	case !c.word && IsNumber(text):
 		c.values = append(c.values, text...)
 	default:
-		quoted, _ := json.Marshal(text) // fails for no text
-		c.values = append(c.values, quoted...)
+		c.values = appendJSON(c.values, text)
 	}
 }
 

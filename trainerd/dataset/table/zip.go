@@ -123,7 +123,7 @@ func (z *zipped) end() error {
 	if err == nil && string(next[:4]) == zipMagic {
 		size := zipHeaderSize + int(binary.LittleEndian.Uint16(next[26:]))
 		if next, err = z.archive.Peek(size); err != nil || !strings.HasPrefix(string(next[zipHeaderSize:]), "__MACOSX/") {
-			return errors.New("the zip archive holds more than one file; unpack it")
+			return &Error{Reason: "is a zip archive that holds more than one file", Hint: "unpack it, and give one of its files, or a pattern of several"}
 		}
 	}
 	return io.EOF

@@ -39,7 +39,7 @@ func TestZip(t *testing.T) {
 	}{
 		{"deflated", archive(t, zip.Deflate, "data/t.CSV", text), ""},
 		{"of a Mac", archive(t, zip.Deflate, "t.csv", text, "__MACOSX/._t.csv", "\x00\x05"), ""},
-		{"of two", archive(t, zip.Deflate, "t.csv", text, "u.csv", text), "holds more than one file"},
+		{"of two", archive(t, zip.Deflate, "t.csv", text, "u.csv", text), "is a zip archive that holds more than one file; unpack it, and give one"},
 		{"of a spreadsheet", archive(t, zip.Deflate, "[Content_Types].xml", "<Types/>"), "as those of spreadsheets are"},
 		{"of NumPy", archive(t, zip.Store, "x.npy", "\x93NUMPY"), "holds arrays of numpy"},
 		{"of PyTorch", archive(t, zip.Store, "model/data.pkl", "\x80\x02"), "is a file of PyTorch"},

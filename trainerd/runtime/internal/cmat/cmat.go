@@ -1,5 +1,5 @@
-// Package cmat has matrices of complex numbers, their factors and solutions, and
-// functions of square ones: what gonum has for real ones only.
+// Package cmat has decompositions and solvers of complex matrices, and functions of square ones:
+// gonum has these for real matrices only.
 package cmat
 
 import (

@@ -1,11 +1,11 @@
 // Package audio has the kernels of the ops on sounds: WAVE files, spectrograms and
 // mel-frequency cepstral coefficients.
 //
-// A spectrogram has for each channel and each window of samples, multiplied by a Hann
-// window and filled up with zeros to a power of two, the squares or the amounts of the
-// Fourier coefficients up to half the rate. Coefficients are taken of the logarithms of
-// what a bank of triangular filters, equally far apart on the mel scale, lets through.
-// All is computed in double precision, as TensorFlow does.
+// A spectrogram takes each window of samples of each channel, multiplied by a Hann window and
+// padded with zeros to a power of two, and has the squares or magnitudes of its Fourier
+// coefficients up to half the sample rate. Cepstral coefficients are the cosine transform of the
+// logarithms of the outputs of a bank of triangular filters, equally spaced on the mel scale.
+// Everything is computed in double precision, as in TensorFlow.
 package audio
 
 import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"

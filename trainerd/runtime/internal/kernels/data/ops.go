@@ -1,12 +1,11 @@
 // Package data has the kernels of the ops that read the input of a graph: data
 // sets, iterators, and the readers of TensorFlow 1.
 //
-// A data set is a value that describes elements, tuples of tensors; an iterator
-// walks through one, and belongs to the session. The elements, and their order, are
-// those that TensorFlow's pipelines give when they are set to be deterministic.
-// Elements of one batch may be made at once, in the order of the calls, and the next
-// element during a step where only the clock could tell (ahead.go). One call moves an
-// iterator or reader at a time.
+// A data set is a value that describes elements, tuples of tensors; an iterator walks through one,
+// and belongs to the session. The elements, and their order, are those of TensorFlow's pipelines
+// when they are set to be deterministic. The elements of one batch may be made concurrently, in the
+// order of the calls, and the next element during a step if that changes nothing but the timing
+// (ahead.go). One call moves an iterator or reader at a time.
 package data
 
 import "github.com/trainerd/trainerd/trainerd/runtime/internal/exec"

@@ -2,8 +2,8 @@
 // optional values, rows of sparse tensors, data sets - and the encoding that
 // elements of the input have in a checkpoint.
 //
-// Values do not change once made, so copies share them. An iterator does, and is
-// used by one call at a time.
+// Values are immutable, so copies share them. An iterator is not, and is used by one call at a
+// time.
 //
 // # State in a checkpoint
 //
