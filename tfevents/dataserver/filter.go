@@ -87,7 +87,7 @@ func (s *store) each(ctx context.Context, sel *selection, room *room, f func(run
 // only if the writer gave one.
 func metadata(x *tfevents.Series) *tfpb.SummaryMetadata {
 	m := x.Metadata
-	if !x.Unnamed() || m.GetDisplayName() == "" {
+	if x.HasDisplayName() || m.GetDisplayName() == "" {
 		return m
 	}
 	return &tfpb.SummaryMetadata{PluginData: m.PluginData, SummaryDescription: m.SummaryDescription, DataClass: m.DataClass}

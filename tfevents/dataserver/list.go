@@ -111,7 +111,7 @@ func (s *Server) listBlobSequences(ctx context.Context, req *tbdata.ListBlobSequ
 			}
 			entry.Tags = append(entry.Tags, &tbdata.ListBlobSequencesResponse_TagEntry{TagName: x.Tag,
 				Metadata: &tbdata.BlobSequenceMetadata{MaxStep: step, MaxWallTime: wall,
-					MaxLength: int64(x.LongestBlobs()), SummaryMetadata: metadata(x)}})
+					MaxLength: int64(x.MaxBlobs()), SummaryMetadata: metadata(x)}})
 		}
 		answer.Runs = append(answer.Runs, entry)
 		return nil

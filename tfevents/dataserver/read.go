@@ -60,9 +60,9 @@ func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfeve
 			}
 		}
 		last := len(data.Step) - 1
-		repeats := last >= 0 && p.Repeats(before)
+		replaces := last >= 0 && p.Replaces(before)
 		before = p
-		if repeats {
+		if replaces {
 			data.WallTime[last], data.Value[last] = p.WallTime, float32(v)
 			continue
 		}

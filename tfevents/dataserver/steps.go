@@ -18,7 +18,7 @@ func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point
 	for p := range series.Points() {
 		all = append(all, p)
 		end := len(all)
-		if last := len(steps) - 1; last >= 0 && p.Repeats(steps[last][0]) {
+		if last := len(steps) - 1; last >= 0 && p.Replaces(steps[last][0]) {
 			steps[last] = all[end-1-len(steps[last]) : end]
 			continue
 		}
@@ -40,7 +40,7 @@ func repeatedSteps(series *tfevents.Series) map[int64]bool {
 	several := make(map[int64]bool) // false once it was seen
 	var before *tfevents.Point
 	for p := range series.Points() {
-		if before == nil || !p.Repeats(*before) {
+		if before == nil || !p.Replaces(*before) {
 			_, seen := several[p.Step]
 			several[p.Step] = seen
 		}
