@@ -9,8 +9,8 @@ import (
 // step. Of several points in a row from one writer at one step, the last is shown, as in
 // TensorBoard's data server, unless it is of another kind: programs write a histogram and the mean
 // of its values under one tag.
-func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point, error) {
-	if err := room.need(series.Len() * heldPoint); err != nil {
+func pointsOf(series *tfevents.Series, limit int, budget *budget) ([][]tfevents.Point, error) {
+	if err := budget.need(series.Len() * heldPoint); err != nil {
 		return nil, err
 	}
 	all := make([]tfevents.Point, 0, series.Len()) // so that parts of it do not move
@@ -24,10 +24,10 @@ func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point
 		}
 		steps = append(steps, all[end-1:])
 	}
-	steps = thin(steps, most)
+	steps = thin(steps, limit)
 	for _, at := range steps {
 		for _, p := range at {
-			if err := room.need(p.Size()); err != nil {
+			if err := budget.need(p.Size()); err != nil {
 				return nil, err
 			}
 		}
