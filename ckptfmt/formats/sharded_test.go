@@ -133,9 +133,9 @@ func TestModelOfTorchInSeveralFiles(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"outside":        `{"weight_map":{"x":"../a.bin"}}`,
-		"a number":       `{"weight_map":{"x":7,"y":"b.bin"}}`,
-		"no JSON":        `{"weight_map":{"x":"a.bin"`,
+		"outside":  `{"weight_map":{"x":"../a.bin"}}`,
+		"a number": `{"weight_map":{"x":7,"y":"b.bin"}}`,
+		"no JSON":  `{"weight_map":{"x":"a.bin"`,
 	} {
 		files[index] = text
 		var corrupt *ckptfmt.CorruptError

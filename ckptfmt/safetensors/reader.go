@@ -31,6 +31,7 @@ type Reader struct {
 	size     int64 // of the elements
 	tensors  []tensor
 	metadata map[string]string
+	cut      error // of tensors beyond the end of the file; nil for a whole one
 }
 
 // tensor is an entry of the header.
@@ -105,7 +106,15 @@ func (r *Reader) Name(i int) string { return r.tensors[i].name }
 // Info implements [ckptfmt.PartList].
 func (r *Reader) Info(i int) (ckptfmt.TensorInfo, error) {
 	t := &r.tensors[i]
-	return ckptfmt.TensorInfo{Name: t.name, DType: t.of.t, Foreign: t.of.foreign, Shape: t.shape, Bytes: t.end - t.begin}, nil
+	return ckptfmt.TensorInfo{Name: t.name, DType: t.of.t, Foreign: t.of.foreign, Shape: t.shape, Bytes: t.end - t.begin}, r.lost(t)
+}
+
+// lost says of a tensor that it was cut off; what is before that is intact.
+func (r *Reader) lost(t *tensor) error {
+	if t.end > r.size {
+		return r.cut
+	}
+	return nil
 }
 
 // Part implements [ckptfmt.PartList].
@@ -113,6 +122,9 @@ func (r *Reader) Part(i int) ckptfmt.Part {
 	t := &r.tensors[i]
 	p := ckptfmt.WholePart(t.name, t.of.t, t.shape, func() (io.ReadCloser, error) { return r.open(t), nil })
 	p.Foreign, p.Bytes = t.of.foreign, t.end-t.begin
+	if p.Err = r.lost(t); p.Err != nil {
+		p.Open = nil
+	}
 	return p
 }
 
@@ -282,7 +294,11 @@ func (r *Reader) checkExtents() error {
 		at = t.end
 	}
 	if at > r.size {
-		return r.corrupt(r.start+r.size, "elements", fmt.Errorf("the tensors take %d bytes, the file has %d of them: it was cut off", at, r.size))
+		r.cut = r.corrupt(r.start+r.size, "elements", fmt.Errorf("the tensors take %d bytes, the file has %d of them: it was cut off", at, r.size))
+		if r.size == 0 || r.tensors[0].end > r.size {
+			return r.cut // nothing is left
+		}
+		return nil
 	}
 	if at < r.size {
 		return r.corrupt(r.start+at, "elements", fmt.Errorf("the tensors take %d bytes, %d follow the header", at, r.size))

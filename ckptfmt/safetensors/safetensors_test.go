@@ -182,7 +182,7 @@ func TestDamaged(t *testing.T) {
 			file(`{"a":`+entry("U8", "[2]", "[0,2]")+`,"b":`+entry("U8", "[2]", "[1,3]")+`}`, "abc"),
 			`offset 115: tensor "b": it begins at 1, the tensor before it ends at 2`,
 		},
-		"beyond": {file(two, "a"), "offset 62: elements: the tensors take 2 bytes, the file has 1 of them: it was cut off"},
+		"beyond": {file(`{"a":`+entry("U8", "[2]", "[0,2]")+`}`, "a"), "elements: the tensors take 2 bytes, the file has 1 of them: it was cut off"},
 		"more":   {file(two, "abc"), "offset 63: elements: the tensors take 2 bytes, 3 follow"},
 	} {
 		_, err := read(c.file)
@@ -198,6 +198,42 @@ func TestCut(t *testing.T) {
 	for i := range whole {
 		if _, err := read(whole[:i]); err == nil {
 			t.Errorf("cut at %d: no error", i)
+		}
+	}
+}
+
+// TestCutHidesNoOtherTensor has the tensors before the end of a file that was cut off, in any order of the header.
+func TestCutHidesNoOtherTensor(t *testing.T) {
+	whole := file(`{"c":`+entry("U8", "[2]", "[3,5]")+`,"a":`+entry("U8", "[2]", "[0,2]")+`,"b":`+entry("U8", "[1]", "[2,3]")+`}`, "abcde")
+	for cut, want := range []string{"abcde", "ab c - ", "ab c - ", "ab - - "} {
+		if cut == 0 {
+			want = "ab c de "
+		}
+		r, err := read(whole[:len(whole)-cut])
+		if err != nil {
+			t.Fatal(cut, err)
+		}
+		got, verified := "", 0
+		for i, p := range r.Parts() {
+			tensor, err := p.Load()
+			_, infoErr := r.Info(i)
+			var damage *ckptfmt.CorruptError
+			switch {
+			case err == nil && infoErr == nil:
+				got += string(tensor.Data) + " "
+			case errors.As(err, &damage) && errors.As(infoErr, &damage) && damage.Offset == int64(len(whole)-cut):
+				got += "- "
+			default:
+				t.Errorf("cut by %d: %s: %v, %v", cut, p.Name, err, infoErr)
+			}
+		}
+		for _, err := range r.Verify(t.Context()) {
+			if err == nil {
+				verified++
+			}
+		}
+		if got != want || verified != 3-strings.Count(want, "-") {
+			t.Errorf("cut by %d: %q, want %q; %d are intact", cut, got, want, verified)
 		}
 	}
 }

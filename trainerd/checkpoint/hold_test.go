@@ -58,6 +58,42 @@ func TestSnapshotHoldsSteps(t *testing.T) {
 	}
 }
 
+// holdingStore is a holder that gives out its variables, and holds its steps while it copies them.
+type holdingStore struct{ *holder }
+
+func (s holdingStore) Variables(context.Context) ([]session.VariableInfo, error) { return nil, nil }
+
+func (s holdingStore) Restore(context.Context, []ckptfmt.NamedTensor) error { return nil }
+
+func (s holdingStore) Snapshot(ctx context.Context, _ []string) (*session.Snapshot, error) {
+	if s.held > s.released {
+		return nil, errors.New("waiting forever for the steps to be released")
+	}
+	return &session.Snapshot{}, nil
+}
+
+// The step of a store whose steps are held is read all the same, where the ops of the graph
+// save more than variables.
+func TestSnapshotOfHeldStore(t *testing.T) {
+	model := sessiontest.Counter()
+	model.Set(session.DefaultGlobalStep, ckptfmt.Scalar(int64(3)))
+	sess, err := model.NewOpSession(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := savingGraph()
+	find(meta, "read").Op = "LookupTableExportV2"
+	h := holdingStore{&holder{Session: sess}}
+	cut, err := (&Saver{MetaGraph: meta}).Snapshot(t.Context(), h, session.DefaultGlobalStep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cut.Close()
+	if cut.Step != 3 || !cut.HoldsSteps() || !cut.BySession() {
+		t.Errorf("step %d, held %v, by the session %v", cut.Step, cut.HoldsSteps(), cut.BySession())
+	}
+}
+
 // A snapshot whose folder is there does not make it again if it is deleted meanwhile.
 func TestSaveWithoutFolder(t *testing.T) {
 	sess := sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"v": sessiontest.Vector[float32](7, 8)})

@@ -119,12 +119,14 @@ func (s *Saver) Snapshot(ctx context.Context, sess session.Session, stepName str
 
 // hold prevents steps of the session, if possible, until it has saved its variables.
 func (c *Snapshot) hold(ctx context.Context, stepName string) (err error) {
+	reader := c.sess
 	if holder, ok := c.sess.(session.StepHolder); ok {
 		if c.release, err = holder.HoldSteps(ctx); err != nil {
 			return err
 		}
+		reader = struct{ session.Session }{c.sess} // a store would wait for the hold to end
 	}
-	if c.Step, err = session.ReadStep(ctx, c.sess, stepName); err != nil {
+	if c.Step, err = session.ReadStep(ctx, reader, stepName); err != nil {
 		c.Close()
 	}
 	return err

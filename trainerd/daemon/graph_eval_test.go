@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trainerd/trainerd/internal/tfproto"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/graph/literal"
@@ -22,6 +23,10 @@ func queueGraph(t *testing.T) string {
 		Outputs: []graph.OutputType{{DType: tfpb.DataType_DT_RESOURCE}}})
 	taken := b.Add(graph.NodeSpec{Op: "QueueDequeueV2", Name: "taken", Inputs: []graph.Output{queue.Output(0)}, Attrs: graph.Attrs{"component_types": types},
 		Outputs: []graph.OutputType{{DType: float}}}).Output(0)
+	put := b.Add(graph.NodeSpec{Op: "QueueEnqueueV2", Name: "put", Inputs: []graph.Output{queue.Output(0), b.Const("one", literal.Float(1))},
+		Attrs: graph.Attrs{"Tcomponents": types}})
+	b.AddBytes(graph.QueueRunnersKey, tfproto.Marshal(&tfpb.QueueRunnerDef{
+		QueueName: queue.Name(), EnqueueOpName: []string{put.Name()}, CloseOpName: put.Name(), CancelOpName: put.Name()}))
 	taken = b.PlaceholderWithDefault("row", taken, graph.MakeShape())
 	fed := b.Mean("fed_loss", b.Square("square", b.Mul("product", x, b.Read("w/read", w))))
 	b.AddV2("loss", fed, b.StopGradient("constant", taken))

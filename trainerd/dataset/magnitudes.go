@@ -35,7 +35,7 @@ func fromMagnitude(field string) (number string, ok bool) {
 		factor = magnitudes[strings.ToLower(word)]
 	}
 	plain := strings.TrimRight(table.TrimCurrency(field[:end]), " ")
-	if factor == 0 || !table.IsNumber(plain) {
+	if factor == 0 || !table.IsNumber(plain) || len(word) == 1 && field[end] == ' ' { // 270 K are kelvins
 		return "", false
 	}
 	v, err := strconv.ParseFloat(plain, 64)

@@ -24,6 +24,7 @@ func TestMagnitudes(t *testing.T) {
 		{"money", func(i int) string { return fmt.Sprintf("$%d.5%c", i, "MB"[i%2]) }, Magnitudes},
 		{"one magnitude", func(i int) string { return fmt.Sprintf("%d.5K", i) }, "K"},
 		{"kelvins", func(i int) string { return fmt.Sprintf("%d K", 270+i) }, "K"},
+		{"kelvins and numbers", func(i int) string { return fmt.Sprint(270+i, []string{"", " K"}[i%2]) }, "K"},
 		{"numbers", func(i int) string { return fmt.Sprint(i * i) }, ""},
 	} {
 		s := survey(t, tableText("n,other,label", 60, func(i int) string { return fmt.Sprintf("%s,%d,%d", c.cell(i), i*7%13, i/2%2) }))

@@ -194,6 +194,7 @@ func (j *graphJob) complete() error {
 		j.p.Init = append(j.p.Init, initStep)
 	}
 	j.initialise(full)
+	j.checkQueues(full)
 	j.p.Ready, j.p.ReadyForLocal = program.NonEmpty(full.ReadyOp()), program.NonEmpty(full.ReadyForLocalInitOp())
 	j.p.ApplyGrads = program.Ancestors(full, j.p.Train, program.IsApplyGradient)
 	j.p.TakeInput = slices.DeleteFunc(program.InputOps(full, j.targets()), func(name string) bool {
