@@ -130,7 +130,7 @@ func TestRepeats(t *testing.T) {
 		var got []bool
 		var before Point
 		for p := range ReadRun(fsys, Run{Files: files}, nil).Lookup("loss").Points() {
-			got = append(got, len(got) > 0 && p.Repeats(before))
+			got = append(got, len(got) > 0 && p.Replaces(before))
 			before = p
 		}
 		if fmt.Sprint(got) != want {

@@ -70,7 +70,7 @@ func TestLongestBlobs(t *testing.T) {
 		{[]*tfpb.Event{images(0, 3), images(1, 7), images(1, 2), images(2, 4)}, 4},
 	} {
 		x := ReadRun(fstest.MapFS{"e.tfevents": eventsFile(t, tc.events...)}, Run{Files: []string{"e.tfevents"}}, nil)
-		if got := x.Lookup("i").LongestBlobs(); got != tc.want {
+		if got := x.Lookup("i").MaxBlobs(); got != tc.want {
 			t.Errorf("%d blobs, want %d", got, tc.want)
 		}
 	}

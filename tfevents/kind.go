@@ -28,6 +28,6 @@ func (k *kind) note(v *valueScan) {
 	}
 }
 
-// Plain reports whether the series holds scalars and each value is just a single float32: then
+// AllFloat32 reports whether the series holds scalars and each value is just a single float32: then
 // [Point.Scalar] has the value of every point, and no value needs to be read to find its kind.
-func (s *Series) Plain() bool { return !s.kind.odd }
+func (s *Series) AllFloat32() bool { return !s.kind.odd }

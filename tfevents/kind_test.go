@@ -19,8 +19,8 @@ func TestIndexOfLargeRecord(t *testing.T) {
 	text := summary.Text("text", strings.Repeat("x", size))
 	indexLarge(t, text, summary.PluginText, size)
 	images := summary.PluginTensor("images", summary.PluginImages, nil, eventstest.Strings(eventstest.Shape(4), []byte("1"), []byte("1"), make([]byte, size/2), make([]byte, size/2)))
-	if x := indexLarge(t, images, summary.PluginImages, size); x.Series[0].LongestBlobs() != 4 {
-		t.Errorf("the longest of the images are %d blobs, want 4", x.Series[0].LongestBlobs())
+	if x := indexLarge(t, images, summary.PluginImages, size); x.Series[0].MaxBlobs() != 4 {
+		t.Errorf("the longest of the images are %d blobs, want 4", x.Series[0].MaxBlobs())
 	}
 }
 
@@ -60,7 +60,7 @@ func TestPlainSeries(t *testing.T) {
 	} {
 		fsys := fstest.MapFS{"e.tfevents": {Data: fileOfValues(t, tc.values...)}}
 		x := ReadRun(fsys, Run{Name: ".", Files: []string{"e.tfevents"}}, nil)
-		if len(x.Series) != 1 || x.Series[0].Plain() != tc.want {
+		if len(x.Series) != 1 || x.Series[0].AllFloat32() != tc.want {
 			t.Errorf("%s: %v", tc.name, x.Series)
 		}
 	}

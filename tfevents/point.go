@@ -11,10 +11,10 @@ type Point struct {
 	cell   cell
 }
 
-// Repeats reports whether the previous point of the series is at the same step and from the same
+// Replaces reports whether the previous point of the series is at the same step and from the same
 // writer: TensorBoard's data server shows only the last of such points.
-func (p Point) Repeats(before Point) bool {
-	return p.Step == before.Step && (p.cell.file == before.cell.file || !p.series.points.isMixed())
+func (p Point) Replaces(previous Point) bool {
+	return p.Step == previous.Step && (p.cell.file == previous.cell.file || !p.series.points.isMixed())
 }
 
 // Size returns how many bytes the value of the point takes, encoded.

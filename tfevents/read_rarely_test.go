@@ -76,12 +76,12 @@ func TestScanLeavesWhatIsUnusual(t *testing.T) {
 }
 
 // The first and the last point of a series, its times, and whether it was given a name.
-func TestSeriesEndsAndTimes(t *testing.T) {
+func TestSeriesFirstLastAndTimes(t *testing.T) {
 	named := summary.Describe(summary.Scalar("named", 1), "A name", "")
 	events := append(losses(1, 3, 900), &tfpb.Event{Step: 5, WallTime: 7, What: &tfpb.Event_Summary{Summary: summary.New(named)}})
 	x := ReadRun(fstest.MapFS{"tfevents": eventsFile(t, events...)}, Run{Files: []string{"tfevents"}}, nil)
 	loss := x.Lookup("loss")
-	first, last, ok := loss.Ends()
+	first, last, ok := loss.FirstLast()
 	if !ok || first.Step != 3 || last.Step != 900 {
 		t.Errorf("from %d to %d, %v", first.Step, last.Step, ok)
 	}
@@ -96,11 +96,11 @@ func TestSeriesEndsAndTimes(t *testing.T) {
 		}
 		i++
 	}
-	if i != 898 || !loss.Unnamed() || x.Lookup("named").Unnamed() {
-		t.Errorf("%d times; unnamed: %v, %v", i, loss.Unnamed(), x.Lookup("named").Unnamed())
+	if i != 898 || loss.HasDisplayName() || !x.Lookup("named").HasDisplayName() {
+		t.Errorf("%d times; named: %v, %v", i, loss.HasDisplayName(), x.Lookup("named").HasDisplayName())
 	}
-	if _, _, ok := new(Series).Ends(); ok {
-		t.Error("a series without points has ends")
+	if _, _, ok := new(Series).FirstLast(); ok {
+		t.Error("a series without points has a first one")
 	}
 	sum := 0.0
 	for p, number := range x.Scalars(loss) {
@@ -108,8 +108,8 @@ func TestSeriesEndsAndTimes(t *testing.T) {
 			break
 		}
 	}
-	if !loss.Plain() || sum != 3 {
-		t.Errorf("plain %v, sum of three values %v", loss.Plain(), sum)
+	if !loss.AllFloat32() || sum != 3 {
+		t.Errorf("all float32: %v, sum of three values %v", loss.AllFloat32(), sum)
 	}
 	x.Thin() // which has no limit to keep
 	if loss.Len() != 898 {

@@ -258,7 +258,7 @@ func (x *RunData) value(open *valueFile, p Point) (*tfpb.Summary_Value, error) {
 // Scalars walks the points of a series that are scalars. Values of types other than
 // float32 are read from the files; those that cannot be read are left out.
 func (x *RunData) Scalars(s *Series) iter.Seq2[Point, float64] {
-	if s.Plain() {
+	if s.AllFloat32() {
 		return func(yield func(Point, float64) bool) {
 			s.points.inOrder(func(c *cell) bool { return yield(s.point(c), float64(c.float())) })
 		}

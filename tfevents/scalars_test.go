@@ -93,7 +93,7 @@ func TestValuesCloseTheirFiles(t *testing.T) {
 	}
 	check("ReadRun")
 	s := x.Lookup("loss")
-	first, _, _ := s.Ends()
+	first, _, _ := s.FirstLast()
 	if _, err := x.Value(first); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestValuesCloseTheirFiles(t *testing.T) {
 	check("Values")
 	y := ReadRun(fsys, Run{Files: []string{"2.tfevents"}}, nil)
 	fsys.FS = fstest.MapFS{}
-	p, _, _ := y.Lookup("loss").Ends()
+	p, _, _ := y.Lookup("loss").FirstLast()
 	if v, err := y.Value(p); err != nil || v.GetSimpleValue() != 9 {
 		t.Errorf("%v, %v", v, err)
 	}

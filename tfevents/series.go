@@ -34,13 +34,13 @@ func (s *Series) undescribed() bool {
 	return s.Plugin() == "" && s.Metadata.GetDataClass() == tfpb.DataClass_DATA_CLASS_UNKNOWN
 }
 
-// Unnamed reports whether the writer gave the series no display name: then the one in Metadata, if
-// any, is the tag.
-func (s *Series) Unnamed() bool { return s.unnamed }
+// HasDisplayName reports whether the writer gave the series a display name. If not, the one in
+// Metadata, if any, is the tag.
+func (s *Series) HasDisplayName() bool { return !s.unnamed }
 
-// LongestBlobs returns the largest number of blobs in a point of a series of blob sequences, 0 for
+// MaxBlobs returns the largest number of blobs in a point of a series of blob sequences, 0 for
 // other series. Of several points in a row at one step, only the last one counts.
-func (s *Series) LongestBlobs() int { return max(s.blobs, s.lastBlobs) }
+func (s *Series) MaxBlobs() int { return max(s.blobs, s.lastBlobs) }
 
 // countBlobs records the number of blobs of the next point.
 func (s *Series) countBlobs(v *valueScan, step int64) {
@@ -86,8 +86,8 @@ func (s *Series) point(c *cell) Point {
 	return Point{WallTime: c.wallTime(), Step: c.step, series: s, cell: *c}
 }
 
-// Ends returns the first and the last point of a series that has any.
-func (s *Series) Ends() (first, last Point, ok bool) {
+// FirstLast returns the first and the last point of a series that has any.
+func (s *Series) FirstLast() (first, last Point, ok bool) {
 	if s.points.n == 0 {
 		return Point{}, Point{}, false
 	}

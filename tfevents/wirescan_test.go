@@ -102,7 +102,7 @@ func TestNumberOfUnusualEvent(t *testing.T) {
 	}
 	b = append(b, 0xf8, 0x07, 1) // a field that no event has
 	x := ReadRun(fstest.MapFS{"e.tfevents": {Data: tfrecord.Append(nil, b)}}, Run{Files: []string{"e.tfevents"}}, nil)
-	p, _, _ := x.Lookup("loss").Ends()
+	p, _, _ := x.Lookup("loss").FirstLast()
 	if v, ok := p.Scalar(); !ok || v != 7 {
 		t.Errorf("the number is %v, %v", v, ok)
 	}

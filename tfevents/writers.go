@@ -17,9 +17,9 @@ import (
 type lifetime struct {
 	begun, first, last float64
 
-	writer  string // as far as the name tells; see [writerOf]
-	heir    int    // the file whose writer has resumed this one, 0 if none has
-	started bool   // it has a START
+	writer    string // as far as the name tells; see [writerOf]
+	successor int    // the file whose writer has resumed this one, 0 if none has
+	started   bool   // it has a START
 }
 
 // meets reports whether two files were written to at the same time.
@@ -32,21 +32,21 @@ type writers struct {
 	alive []bool // by file
 	some  bool   // there are any
 	files []lifetime
-	own   bool // the current file is the heir of some file, so the files that others have resumed do not concern it
+	own   bool // the current file is the successor of some file, so the files that others have resumed do not concern it
 	start bool // this is about a START
 }
 
 // spare reports whether a file's points of a tag belong to another writer: one that was alive, or
-// whose heir was. If all writers were restarted, so that it is unclear which resumed which, an heir
+// whose successor was. If all writers were restarted, so that it is unclear which resumed which, a successor
 // is a writer that has overtaken the file's points of the tag. wrote reports whether a file has
 // points of the tag.
 func (w writers) spare(file int, wrote func(file int) bool) bool {
 	for file < len(w.alive) && !w.alive[file] {
-		heir := w.files[file].heir
-		if heir == 0 || !(w.own || w.start && w.files[heir].started || wrote(heir)) {
+		successor := w.files[file].successor
+		if successor == 0 || !(w.own || w.start && w.files[successor].started || wrote(successor)) {
 			return false
 		}
-		file = heir
+		file = successor
 	}
 	return file < len(w.alive)
 }
@@ -103,11 +103,11 @@ func (p *purger[S]) meet(e *eventFacts) {
 	for i, alive := range w.alive {
 		f := &p.files[i]
 		switch {
-		case alive || f.heir != 0 && f.heir != p.file():
+		case alive || f.successor != 0 && f.successor != p.file():
 		case others[f.writer]: // it may be resumed later
 			w.alive[i] = true
 		default:
-			f.heir, w.own = p.file(), true
+			f.successor, w.own = p.file(), true
 		}
 	}
 	w.some = slices.Contains(w.alive, true)

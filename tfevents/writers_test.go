@@ -116,7 +116,7 @@ func checkOrder(t *testing.T, what string, s *Series, want string) {
 		t.Errorf("%s: points at steps %v, times of %v, want %s", what, points, times, want)
 		return
 	}
-	if first, last, ok := s.Ends(); !ok || first.Step != points[0] || last.Step != points[len(points)-1] {
+	if first, last, ok := s.FirstLast(); !ok || first.Step != points[0] || last.Step != points[len(points)-1] {
 		t.Errorf("%s: ends at steps %d and %d of %s", what, first.Step, last.Step, want)
 	}
 }

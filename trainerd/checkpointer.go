@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt/layout"
+	"github.com/trainerd/trainerd/internal/ctxmutex"
 	"github.com/trainerd/trainerd/internal/logging"
-	"github.com/trainerd/trainerd/internal/turn"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 	"github.com/trainerd/trainerd/trainerd/coord"
@@ -43,8 +43,8 @@ type checkpointer struct {
 	// busy has room for one: the goroutine that fills it may save, from the copy of the variables
 	// until they are durable.
 	busy    chan struct{}
-	held    time.Duration // guarded by busy: how long steps had to wait for the save under way
-	cutting turn.Turn     // of the copy alone; see Supervisor.WithoutSaves
+	held    time.Duration  // guarded by busy: how long steps had to wait for the save under way
+	cutting ctxmutex.Mutex // of the copy alone; see Supervisor.WithoutSaves
 
 	// riskTold is set once the log says that MaxRisk cannot be kept.
 	riskTold *atomic.Bool
@@ -277,10 +277,10 @@ func (c *checkpointer) holdSince(t time.Time) { c.held += time.Since(t) }
 // cut takes a snapshot of the session. The caller holds busy, and passes the result of comparing
 // the variables with the current checkpoint.
 func (c *checkpointer) cut(ctx context.Context, known checkpoint.Comparison) (*checkpoint.Snapshot, time.Time, error) {
-	if err := c.cutting.Take(ctx); err != nil {
+	if err := c.cutting.Lock(ctx); err != nil {
 		return nil, time.Now(), err
 	}
-	defer c.cutting.Leave()
+	defer c.cutting.Unlock()
 	started := time.Now()
 	if _, err := c.savePath(); err != nil {
 		return nil, started, err

@@ -47,9 +47,9 @@ func (sv *Supervisor) announce(ctx context.Context, r *run, step int64) error {
 func (sv *Supervisor) writeStart(ctx context.Context, r *run) error {
 	switch {
 	case r.prepared.Restored != "" || r.prepared.Adopted:
-		r.events.Overtake(r.stepsDone.Load() + 1)
+		r.events.Supersede(r.stepsDone.Load() + 1)
 	case r.startStep == 0: // else a model of the program's own, which continues
-		r.events.Overtake(0)
+		r.events.Supersede(0)
 	}
 	return r.events.AddSession(ctx, tfpb.SessionLog_START, "", r.startStep)
 }

@@ -114,7 +114,7 @@ func (sv *Supervisor) begin(ctx context.Context, r *run) error {
 	if err := sv.await("the logdir", func() error { return sv.openLogdir(ctx, r) }); err != nil {
 		return err
 	}
-	r.home = sv.newHome(r)
+	r.home = sv.newLogdirWatch(r)
 	if err := sv.prepareUnlessStopped(ctx, r); err != nil {
 		return err
 	}

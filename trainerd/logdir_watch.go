@@ -24,8 +24,8 @@ type logdirWatch struct {
 	lost     error
 }
 
-// newHome returns the logdirWatch of a session for which the logdir was locked.
-func (sv *Supervisor) newHome(r *run) *logdirWatch {
+// newLogdirWatch returns the logdirWatch of a session for which the logdir was locked.
+func (sv *Supervisor) newLogdirWatch(r *run) *logdirWatch {
 	return &logdirWatch{sv: sv, lock: r.lock, place: sv.Logdir, relocked: r.lock.Relocked()}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/internal/turn"
+	"github.com/trainerd/trainerd/internal/ctxmutex"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/tfevents/summary"
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
@@ -59,22 +59,22 @@ func (h *slowHook) point(ctx context.Context, step int64) error {
 // heldSession saves itself while it makes no steps.
 type heldSession struct {
 	sessiontest.OpSession
-	gate *turn.Turn
+	gate *ctxmutex.Mutex
 }
 
 func (s heldSession) HoldSteps(ctx context.Context) (func(), error) {
-	if err := s.gate.Take(ctx); err != nil {
+	if err := s.gate.Lock(ctx); err != nil {
 		return nil, err
 	}
-	return s.gate.Leave, nil
+	return s.gate.Unlock, nil
 }
 
 func (s heldSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
 	if len(targets) == 1 && targets[0] == "train" {
-		if err := s.gate.Take(ctx); err != nil {
+		if err := s.gate.Lock(ctx); err != nil {
 			return nil, err
 		}
-		defer s.gate.Leave()
+		defer s.gate.Unlock()
 	}
 	return s.OpSession.Run(ctx, feeds, fetches, targets)
 }
@@ -84,7 +84,7 @@ func holdSteps(sv *Supervisor, m *sessiontest.Model) {
 	sv.MetaGraph = &tfpb.MetaGraphDef{GraphDef: &tfpb.GraphDef{Node: []*tfpb.NodeDef{{
 		Name: "global_step", Op: "VariableV2", Attr: graph.Attrs{"dtype": attr.Type(tfpb.DataType_DT_INT64)},
 	}}}}
-	gate := new(turn.Turn)
+	gate := new(ctxmutex.Mutex)
 	sv.NewSession = func(ctx context.Context) (session.Session, error) {
 		s, err := m.NewSession(ctx)
 		return heldSession{sessiontest.OpSession{Session: s}, gate}, err

@@ -142,7 +142,7 @@ func (r *run) lastStep() int64 {
 	if r.prepared == nil || r.plan.globalStep == "" {
 		return session.NoStep
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
+	ctx, cancel := context.WithTimeout(context.Background(), cancelGrace)
 	defer cancel()
 	if step, err := session.ReadStep(ctx, r.sess, r.plan.globalStep); err == nil {
 		return step
@@ -172,8 +172,8 @@ func (sv *Supervisor) awaitTraining() (end func()) {
 // finalAttempts is how often the final save is tried: there is no later tick.
 const finalAttempts = 3
 
-// lastWord is how long a cancelled final save may take to return.
-const lastWord = time.Second
+// cancelGrace is how long a cancelled final save may take to return.
+const cancelGrace = time.Second
 
 // saveGrace returns how long a save may take once a stop was requested, and
 // false if it may take as long as it likes.
@@ -235,7 +235,7 @@ func (sv *Supervisor) finalSave(r *run, cause error) error {
 	save := coord.Detach("final checkpoint", func() error { return r.checkpoints.saveFinal(ctx) })
 	if grace, limited := sv.saveGrace(); limited && !r.checkpoints.endsWithin(grace, save) {
 		giveUp(r.checkpoints.late(grace)) // stops it between two tensors
-		if !save.DoneWithin(lastWord) {
+		if !save.DoneWithin(cancelGrace) {
 			r.straggling = append(r.straggling, save)
 			return save.Straggling(grace)
 		}
@@ -284,7 +284,7 @@ func (sv *Supervisor) lastFiles(r *run, cause error, diskAnswers bool) error {
 	})
 	grace, limited := sv.saveGrace()
 	if !diskAnswers {
-		grace, limited = lastWord, true
+		grace, limited = cancelGrace, true
 	}
 	if limited && !files.DoneWithin(grace) {
 		r.straggling = append(r.straggling, files)

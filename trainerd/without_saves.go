@@ -19,10 +19,10 @@ func (c *checkpointer) without(ctx context.Context, f func(ctx context.Context) 
 	if ctx.Value(inSaveKey{}) == c || ctx.Value(quietKey{}) == c {
 		return f(ctx)
 	}
-	if err := c.cutting.Take(ctx); err != nil {
+	if err := c.cutting.Lock(ctx); err != nil {
 		return err
 	}
-	defer c.cutting.Leave()
+	defer c.cutting.Unlock()
 	return f(context.WithValue(ctx, quietKey{}, c))
 }
 

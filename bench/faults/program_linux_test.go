@@ -40,7 +40,7 @@ func TestKeeper(t *testing.T) {
 	}
 	sv := &child.Supervisor{
 		Command: []string{"/proc/self/exe", "-test.run", "^TestProgram$"}, Env: []string{programEnv + "=1"}, Logdir: dir,
-		Checkpoints: programPattern, Retention: []retention.Policy{retention.Last(1)}, LookEvery: 10 * time.Millisecond, Observer: announcer{},
+		Checkpoints: programPattern, Retention: []retention.Policy{retention.Last(1)}, ScanEvery: 10 * time.Millisecond, Observer: announcer{},
 	}
 	if _, err := sv.Run(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func checkProgram(name string, step int64) error {
 // judgeProgram finds the newest verified checkpoint whole, and of the promised step
 // or a later one.
 func judgeProgram(dir string, promised int64) error {
-	found, err := found.Look(dir, programPattern)
+	found, err := found.Scan(dir, programPattern)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type checkedSeries struct {
 	tag      string
 	metadata *tfpb.SummaryMetadata
 	points   int
-	plain    bool // of scalars, as [tfevents.Series.Plain] says
+	plain    bool // of scalars, as [tfevents.Series.AllFloat32] says
 	stamps   iter.Seq[stamp]
 	stepped  bool   // whether steps is known
 	steps    string // what is odd about the steps
@@ -46,7 +46,7 @@ func (k *runChecker) read(run tfevents.Run, mode tfevents.Purge) (*checkedRun, e
 
 func checkedOf(d *tfevents.RunData, series *tfevents.Series) *checkedSeries {
 	return &checkedSeries{
-		tag: series.Tag, metadata: series.Metadata, points: series.Len(), plain: series.Plain(),
+		tag: series.Tag, metadata: series.Metadata, points: series.Len(), plain: series.AllFloat32(),
 		stamps: func(yield func(stamp) bool) {
 			for step, wall := range series.Times() {
 				if !yield(stamp{step, wall}) {

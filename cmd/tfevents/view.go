@@ -63,7 +63,7 @@ func viewOf(run tfevents.Run, d *tfevents.RunData) *view {
 	v := &view{run: run, data: d, events: d.Events, purged: d.Purged}
 	for _, series := range d.Series {
 		one := seriesView{source: series, tag: series.Tag, plugin: series.Plugin(), points: series.Len(), bytes: series.Bytes()}
-		first, last, ok := series.Ends()
+		first, last, ok := series.FirstLast()
 		one.first, one.last = stamp{first.Step, first.WallTime}, stamp{last.Step, last.WallTime}
 		one.scalars = scalarsOf(d, series)
 		if ok && one.plugin == summary.PluginScalars { // others need not be read, and may be large

@@ -70,7 +70,7 @@ func (s *Server) readBlob(req *tbdata.ReadBlobRequest, stream grpc.ServerStream)
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "blob_key %q: %v", req.GetBlobKey(), err)
 	}
-	blob, err := s.findBlob(key, &room{left: s.sending.small, small: true})
+	blob, err := s.findBlob(key, &budget{left: s.sending.small, small: true})
 	if err == nil {
 		return sendBlob(stream, blob, nil)
 	}
@@ -81,7 +81,7 @@ func (s *Server) readBlob(req *tbdata.ReadBlobRequest, stream grpc.ServerStream)
 	if err != nil {
 		return err
 	}
-	if blob, err = s.findBlob(key, new(room)); err == nil {
+	if blob, err = s.findBlob(key, new(budget)); err == nil {
 		t.sent(len(blob))
 		err = sendBlob(stream, blob, t)
 	}
@@ -91,9 +91,9 @@ func (s *Server) readBlob(req *tbdata.ReadBlobRequest, stream grpc.ServerStream)
 	return err
 }
 
-// sendBlob sends a blob in parts. The turn of a large blob ends when its last part, which follows
+// sendBlob sends a blob in parts. The slot of a large blob ends when its last part, which follows
 // all others, is on the wire.
-func sendBlob(stream grpc.ServerStream, blob []byte, t *turn) error {
+func sendBlob(stream grpc.ServerStream, blob []byte, t *slot) error {
 	for {
 		n := min(len(blob), blobChunk)
 		m := &tbdata.ReadBlobResponse{Data: blob[:n]}
@@ -108,14 +108,14 @@ func sendBlob(stream grpc.ServerStream, blob []byte, t *turn) error {
 }
 
 // findBlob reads a blob from the file that holds it.
-func (s *Server) findBlob(key blobKey, room *room) (blob []byte, err error) {
+func (s *Server) findBlob(key blobKey, budget *budget) (blob []byte, err error) {
 	err = status.Errorf(codes.NotFound, "no blob %d at step %d of tag %q in run %q", key.index, key.step, key.tag, key.run)
 	s.store.view(key.run, func(x *tfevents.RunData) {
 		series := x.Lookup(key.tag)
 		if series == nil || series.Metadata.GetDataClass() != tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE {
 			return
 		}
-		if blobs, failed := blobsAt(x, series, key, room); failed != nil {
+		if blobs, failed := blobsAt(x, series, key, budget); failed != nil {
 			err = failed
 		} else if key.index >= 0 && key.index < len(blobs) {
 			blob, err = blobs[key.index], nil
@@ -125,7 +125,7 @@ func (s *Server) findBlob(key blobKey, room *room) (blob []byte, err error) {
 }
 
 // blobsAt reads the blobs that a key names, those of the last point if several match.
-func blobsAt(x *tfevents.RunData, series *tfevents.Series, key blobKey, room *room) (blobs [][]byte, err error) {
+func blobsAt(x *tfevents.RunData, series *tfevents.Series, key blobKey, budget *budget) (blobs [][]byte, err error) {
 	var at []tfevents.Point
 	for p := range series.Points() {
 		if p.Step == key.step && (key.wall == 0 || key.wall == math.Float64bits(p.WallTime)) {
@@ -133,7 +133,7 @@ func blobsAt(x *tfevents.RunData, series *tfevents.Series, key blobKey, room *ro
 		}
 	}
 	for _, p := range slices.Backward(at) {
-		if err := room.need(p.Size()); err != nil {
+		if err := budget.need(p.Size()); err != nil {
 			return nil, err
 		}
 		v, err := x.Value(p)

@@ -6,10 +6,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// largeAnswer is an answer with its turn, which ends when the last byte is on the wire.
+// largeAnswer is an answer with its slot, which ends when the last byte is on the wire.
 type largeAnswer struct {
 	m proto.Message
-	t *turn
+	t *slot
 }
 
 // codec encodes messages as gRPC does, and large answers into memory that the transport gives back
@@ -36,7 +36,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 const notPooled = 4 << 10
 
 // memory is a pool of one buffer, for a large answer.
-type memory struct{ of *turn }
+type memory struct{ of *slot }
 
 // Get is part of mem.BufferPool.
 func (m memory) Get(length int) *[]byte {

@@ -16,11 +16,11 @@ type conn struct {
 
 	mu     sync.Mutex
 	closed bool
-	unread map[*turn]struct{}
+	unread map[*slot]struct{}
 }
 
 // add reports false if the connection is closed: nobody will read the answer.
-func (c *conn) add(t *turn) bool {
+func (c *conn) add(t *slot) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
@@ -29,13 +29,13 @@ func (c *conn) add(t *turn) bool {
 	return !c.closed
 }
 
-func (c *conn) remove(t *turn) {
+func (c *conn) remove(t *slot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.unread, t)
 }
 
-// Close also ends the turns of answers that were not read: gRPC forgets them.
+// Close also ends the slots of answers that were not read: gRPC forgets them.
 func (c *conn) Close() error {
 	err := c.Conn.Close()
 	for _, t := range c.shut() {
@@ -45,7 +45,7 @@ func (c *conn) Close() error {
 }
 
 // shut returns the answers that were not read.
-func (c *conn) shut() (unread []*turn) {
+func (c *conn) shut() (unread []*slot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -63,7 +63,7 @@ type handshake struct {
 func newHandshake() credentials.TransportCredentials { return handshake{insecure.NewCredentials()} }
 
 func (handshake) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	c := &conn{Conn: raw, unread: make(map[*turn]struct{})}
+	c := &conn{Conn: raw, unread: make(map[*slot]struct{})}
 	return c, c, nil
 }
 

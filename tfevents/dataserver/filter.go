@@ -61,7 +61,7 @@ func (s *selection) takes(x *tfevents.Series) bool {
 // each calls f with the selected series of each run that has any, in the order
 // of the runs' names, if there is room for one in the answer. The index does not change until
 // f returns.
-func (s *store) each(ctx context.Context, sel *selection, room *room, f func(run string, x *tfevents.RunData, series []*tfevents.Series) error) error {
+func (s *store) each(ctx context.Context, sel *selection, budget *budget, f func(run string, x *tfevents.RunData, series []*tfevents.Series) error) error {
 	var failed error
 	for _, name := range s.sorted() {
 		if !picks(sel.runs, name) {
@@ -72,7 +72,7 @@ func (s *store) each(ctx context.Context, sel *selection, room *room, f func(run
 			if len(series) == 0 {
 				return
 			}
-			if failed = room.take(ctx, entrySize+len(name)); failed == nil {
+			if failed = budget.take(ctx, entrySize+len(name)); failed == nil {
 				failed = f(name, x, series)
 			}
 		})
@@ -87,7 +87,7 @@ func (s *store) each(ctx context.Context, sel *selection, room *room, f func(run
 // only if the writer gave one.
 func metadata(x *tfevents.Series) *tfpb.SummaryMetadata {
 	m := x.Metadata
-	if !x.Unnamed() || m.GetDisplayName() == "" {
+	if x.HasDisplayName() || m.GetDisplayName() == "" {
 		return m
 	}
 	return &tfpb.SummaryMetadata{PluginData: m.PluginData, SummaryDescription: m.SummaryDescription, DataClass: m.DataClass}

@@ -55,13 +55,13 @@ type request func(s *Server, wire []byte) (points []int, most int64, err error)
 func decoded[Q any, A any, P interface {
 	*Q
 	proto.Message
-}](call func(*Server, context.Context, P, *room) (A, error), most func(P) int64, points func(A) []int) request {
+}](call func(*Server, context.Context, P, *budget) (A, error), most func(P) int64, points func(A) []int) request {
 	return func(s *Server, wire []byte) ([]int, int64, error) {
 		req := P(new(Q))
 		if proto.Unmarshal(wire, req) != nil {
 			return nil, math.MaxInt64, nil // gRPC refuses it
 		}
-		answer, err := call(s, context.Background(), req, &room{left: maxAnswer})
+		answer, err := call(s, context.Background(), req, &budget{left: maxAnswer})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -82,7 +82,7 @@ func all[P any](P) int64  { return math.MaxInt64 }
 func none[A any](A) []int { return nil }
 
 var requests = []request{
-	decoded(func(s *Server, ctx context.Context, req *tbdata.GetExperimentRequest, _ *room) (*tbdata.GetExperimentResponse, error) {
+	decoded(func(s *Server, ctx context.Context, req *tbdata.GetExperimentRequest, _ *budget) (*tbdata.GetExperimentResponse, error) {
 		return s.getExperiment(ctx, req)
 	}, all, none),
 	decoded((*Server).listPlugins, all, none),

@@ -12,24 +12,24 @@ import (
 	"github.com/trainerd/trainerd/tfevents/summary/decode"
 )
 
-func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest, room *room) (*tbdata.ReadScalarsResponse, error) {
+func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest, budget *budget) (*tbdata.ReadScalarsResponse, error) {
 	sel, err := newSelection(req, tfpb.DataClass_DATA_CLASS_SCALAR)
 	if err != nil {
 		return nil, err
 	}
-	most, err := s.limit(sel, req.GetDownsample())
+	limit, err := s.limit(sel, req.GetDownsample())
 	if err != nil {
 		return nil, err
 	}
 	answer := new(tbdata.ReadScalarsResponse)
-	err = s.store.each(ctx, sel, room, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
+	err = s.store.each(ctx, sel, budget, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadScalarsResponse_RunEntry{RunName: run}
 		for _, one := range series {
-			if err := room.need(one.Len() * heldScalar); err != nil {
+			if err := budget.need(one.Len() * heldScalar); err != nil {
 				return err
 			}
-			data := s.scalars(ctx, x, one, most)
-			if err := room.take(ctx, len(data.Step)*scalarSize); err != nil {
+			data := s.scalars(ctx, x, one, limit)
+			if err := budget.take(ctx, len(data.Step)*scalarSize); err != nil {
 				return err
 			}
 			entry.Tags = append(entry.Tags, &tbdata.ReadScalarsResponse_TagEntry{TagName: one.Tag, Data: data})
@@ -42,10 +42,10 @@ func (s *Server) readScalars(ctx context.Context, req *tbdata.ReadScalarsRequest
 
 // scalars returns the points of a series, at most the given number, or only some of them once ctx
 // has ended.
-func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, most int) *tbdata.ScalarData {
+func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, limit int) *tbdata.ScalarData {
 	n := series.Len()
 	data := &tbdata.ScalarData{Step: make([]int64, 0, n), WallTime: make([]float64, 0, n), Value: make([]float32, 0, n)}
-	if most == 0 {
+	if limit == 0 {
 		return data
 	}
 	var before tfevents.Point
@@ -60,9 +60,9 @@ func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfeve
 			}
 		}
 		last := len(data.Step) - 1
-		repeats := last >= 0 && p.Repeats(before)
+		replaces := last >= 0 && p.Replaces(before)
 		before = p
-		if repeats {
+		if replaces {
 			data.WallTime[last], data.Value[last] = p.WallTime, float32(v)
 			continue
 		}
@@ -70,7 +70,7 @@ func (s *Server) scalars(ctx context.Context, x *tfevents.RunData, series *tfeve
 		data.WallTime = append(data.WallTime, p.WallTime)
 		data.Value = append(data.Value, float32(v))
 	}
-	thinScalars(data, most)
+	thinScalars(data, limit)
 	return data
 }
 
@@ -84,20 +84,20 @@ func (s *Server) otherScalar(x *tfevents.RunData, p tfevents.Point) (float64, bo
 	return decode.Scalar(v)
 }
 
-func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest, room *room) (*tbdata.ReadTensorsResponse, error) {
+func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest, budget *budget) (*tbdata.ReadTensorsResponse, error) {
 	sel, err := newSelection(req, tfpb.DataClass_DATA_CLASS_TENSOR)
 	if err != nil {
 		return nil, err
 	}
-	most, err := s.limit(sel, req.GetDownsample())
+	limit, err := s.limit(sel, req.GetDownsample())
 	if err != nil {
 		return nil, err
 	}
 	answer := new(tbdata.ReadTensorsResponse)
-	err = s.store.each(ctx, sel, room, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
+	err = s.store.each(ctx, sel, budget, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadTensorsResponse_RunEntry{RunName: run}
 		for _, one := range series {
-			data, err := s.tensors(ctx, x, one, most, room)
+			data, err := s.tensors(ctx, x, one, limit, budget)
 			if err != nil {
 				return err
 			}
@@ -110,8 +110,8 @@ func (s *Server) readTensors(ctx context.Context, req *tbdata.ReadTensorsRequest
 }
 
 // tensors reads the values of a series, at most the given number.
-func (s *Server) tensors(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.TensorData, error) {
-	steps, err := pointsOf(series, most, room)
+func (s *Server) tensors(ctx context.Context, x *tfevents.RunData, series *tfevents.Series, limit int, budget *budget) (*tbdata.TensorData, error) {
+	steps, err := pointsOf(series, limit, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -124,25 +124,25 @@ func (s *Server) tensors(ctx context.Context, x *tfevents.RunData, series *tfeve
 		data.Step = append(data.Step, p.Step)
 		data.WallTime = append(data.WallTime, p.WallTime)
 		data.Value = append(data.Value, t)
-		return true, room.take(ctx, proto.Size(t))
+		return true, budget.take(ctx, proto.Size(t))
 	})
 	return data, err
 }
 
-func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequencesRequest, room *room) (*tbdata.ReadBlobSequencesResponse, error) {
+func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequencesRequest, budget *budget) (*tbdata.ReadBlobSequencesResponse, error) {
 	sel, err := newSelection(req, tfpb.DataClass_DATA_CLASS_BLOB_SEQUENCE)
 	if err != nil {
 		return nil, err
 	}
-	most, err := s.limit(sel, req.GetDownsample())
+	limit, err := s.limit(sel, req.GetDownsample())
 	if err != nil {
 		return nil, err
 	}
 	answer := new(tbdata.ReadBlobSequencesResponse)
-	err = s.store.each(ctx, sel, room, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
+	err = s.store.each(ctx, sel, budget, func(run string, x *tfevents.RunData, series []*tfevents.Series) error {
 		entry := &tbdata.ReadBlobSequencesResponse_RunEntry{RunName: run}
 		for _, one := range series {
-			data, err := s.blobs(ctx, req.GetExperimentId(), x, one, most, room)
+			data, err := s.blobs(ctx, req.GetExperimentId(), x, one, limit, budget)
 			if err != nil {
 				return err
 			}
@@ -155,8 +155,8 @@ func (s *Server) readBlobSequences(ctx context.Context, req *tbdata.ReadBlobSequ
 }
 
 // blobs names the blobs of a series, of at most the given number of points.
-func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunData, series *tfevents.Series, most int, room *room) (*tbdata.BlobSequenceData, error) {
-	steps, err := pointsOf(series, most, room)
+func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunData, series *tfevents.Series, limit int, budget *budget) (*tbdata.BlobSequenceData, error) {
+	steps, err := pointsOf(series, limit, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (s *Server) blobs(ctx context.Context, experiment string, x *tfevents.RunDa
 				key.wall = math.Float64bits(p.WallTime)
 			}
 			text := key.String()
-			if err := room.take(ctx, len(text)); err != nil {
+			if err := budget.take(ctx, len(text)); err != nil {
 				return false, err
 			}
 			refs.BlobRefs = append(refs.BlobRefs, &tbdata.BlobReference{BlobKey: text})

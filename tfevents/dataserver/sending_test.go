@@ -92,7 +92,7 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 	for i := range 5 {
 		calls = append(calls, c.begin("ReadTensors", allTexts))
 		c.waitFor("the answer begun or waiting", func() bool {
-			return len(s.sending.turns)+int(s.sending.waiting.Load()) == i+1
+			return len(s.sending.slots)+int(s.sending.waiting.Load()) == i+1
 		})
 	}
 	if n := s.sending.waiting.Load(); n != 3 {
@@ -107,7 +107,7 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 			t.Errorf("answer %d: %v", i, err)
 		}
 	}
-	c.waitFor("that nothing is sent", func() bool { return len(s.sending.turns) == 0 })
+	c.waitFor("that nothing is sent", func() bool { return len(s.sending.slots) == 0 })
 }
 
 // A client that does not read is given up as soon as another waits, and only then.
@@ -115,19 +115,19 @@ func TestSlowReadersAreGivenUp(t *testing.T) {
 	s, addr := sender(t, newSending(10<<10, 2, time.Millisecond))
 	slow := connect(t, addr)
 	patient := slow.begin("ReadTensors", allTexts)
-	slow.waitFor("the first answer", func() bool { return len(s.sending.turns) == 1 })
+	slow.waitFor("the first answer", func() bool { return len(s.sending.slots) == 1 })
 	other := connect(t, addr)
 	for range 20 {
 		if err := other.begin("ReadTensors", allTexts).texts(); err != nil {
 			t.Fatal(err)
 		}
-		slow.waitFor("the end of the answer", func() bool { return len(s.sending.turns) == 1 })
+		slow.waitFor("the end of the answer", func() bool { return len(s.sending.slots) == 1 })
 	}
 	if err := patient.texts(); err != nil {
 		t.Fatalf("nobody waited, but: %v", err)
 	}
 	given := []*unread{slow.begin("ReadTensors", allTexts), slow.begin("ReadTensors", allTexts)}
-	slow.waitFor("both answers", func() bool { return len(s.sending.turns) == 2 })
+	slow.waitFor("both answers", func() bool { return len(s.sending.slots) == 2 })
 	if err := other.begin("ReadTensors", allTexts).texts(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestSlowReadersAreGivenUp(t *testing.T) {
 	}
 }
 
-// Who hangs up, or cancels its call, leaves the turn to others.
+// Who hangs up, or cancels its call, leaves the slot to others.
 func TestUnreadAnswersEnd(t *testing.T) {
 	s, addr := sender(t, newSending(10<<10, 1, time.Hour))
 	for name, end := range map[string]func(c *client, u *unread){
@@ -148,7 +148,7 @@ func TestUnreadAnswersEnd(t *testing.T) {
 	} {
 		c := connect(t, addr)
 		u := c.begin("ReadTensors", allTexts)
-		c.waitFor("the answer", func() bool { return len(s.sending.turns) == 1 })
+		c.waitFor("the answer", func() bool { return len(s.sending.slots) == 1 })
 		waits := connect(t, addr)
 		gone := waits.begin("ReadTensors", allTexts)
 		c.waitFor("the second answer", func() bool { return s.sending.waiting.Load() == 1 })
@@ -158,19 +158,19 @@ func TestUnreadAnswersEnd(t *testing.T) {
 		if err := waits.begin("ReadTensors", allTexts).texts(); err != nil {
 			t.Errorf("one %s: the next got %v", name, err)
 		}
-		c.waitFor("that nothing is sent", func() bool { return len(s.sending.turns) == 0 })
+		c.waitFor("that nothing is sent", func() bool { return len(s.sending.slots) == 0 })
 	}
 }
 
-// An answer that is small, but takes much to be made, needs a turn for that alone.
+// An answer that is small, but takes much to be made, needs a slot for that alone.
 func TestSmallAnswersOfLongSeries(t *testing.T) {
 	s, addr := sender(t, newSending(10<<10, 1, time.Hour))
 	c := connect(t, addr)
-	s.sending.turns <- struct{}{}
+	s.sending.slots <- struct{}{}
 	u := c.begin("ReadScalars", &tbdata.ReadScalarsRequest{PluginFilter: scalars, Downsample: &tbdata.Downsample{NumPoints: 7}})
 	c.waitFor("the answer to wait", func() bool { return s.sending.waiting.Load() == 1 })
-	<-s.sending.turns
-	c.waitFor("the answer to be made", func() bool { return s.sending.waiting.Load() == 0 && len(s.sending.turns) == 0 })
+	<-s.sending.slots
+	c.waitFor("the answer to be made", func() bool { return s.sending.waiting.Load() == 0 && len(s.sending.slots) == 0 })
 	answer := new(tbdata.ReadScalarsResponse)
 	if err := u.stream.RecvMsg(answer); err != nil || len(answer.GetRuns()[0].GetTags()[0].GetData().GetStep()) > 7 {
 		t.Errorf("%v, %v", answer, err)
@@ -191,7 +191,7 @@ func TestLargeBlobsTakeTurns(t *testing.T) {
 	c := connect(t, listen(t, s))
 	key := blobKey{"", ".", "image", 0, 2, 0}.String()
 	first := c.begin("ReadBlob", &tbdata.ReadBlobRequest{BlobKey: key})
-	c.waitFor("the first blob", func() bool { return len(s.sending.turns) == 1 })
+	c.waitFor("the first blob", func() bool { return len(s.sending.slots) == 1 })
 	second := c.begin("ReadBlob", &tbdata.ReadBlobRequest{BlobKey: key})
 	c.waitFor("the second blob to wait", func() bool { return s.sending.waiting.Load() == 1 })
 	for _, u := range []*unread{first, second} {
@@ -203,68 +203,68 @@ func TestLargeBlobsTakeTurns(t *testing.T) {
 			t.Errorf("a blob has %d bytes, want %d", n, len(large))
 		}
 	}
-	c.waitFor("that nothing is sent", func() bool { return len(s.sending.turns) == 0 })
-	if _, _, err := c.blob(blobKey{"", ".", "image", 0, 3, 0}.String()); status.Code(err) != codes.NotFound || len(s.sending.turns) > 0 {
-		t.Errorf("a blob that is not there: %v, and %d turns are taken", err, len(s.sending.turns))
+	c.waitFor("that nothing is sent", func() bool { return len(s.sending.slots) == 0 })
+	if _, _, err := c.blob(blobKey{"", ".", "image", 0, 3, 0}.String()); status.Code(err) != codes.NotFound || len(s.sending.slots) > 0 {
+		t.Errorf("a blob that is not there: %v, and %d slots are taken", err, len(s.sending.slots))
 	}
 }
 
-// An answer that fails, or whose client has gone before it was made, has no turn.
+// An answer that fails, or whose client has gone before it was made, has no slot.
 func TestFailedAnswers(t *testing.T) {
 	s := newSending(100, 1, time.Hour)
 	hungUp := &conn{closed: true}
 	ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: hungUp})
 	failed := errors.New("failed")
-	_, err := s.answer(ctx, func(r *room) (proto.Message, error) {
+	_, err := s.answer(ctx, func(r *budget) (proto.Message, error) {
 		if err := r.take(ctx, 1000); err != nil {
 			return nil, err
 		}
 		return nil, failed
 	})
-	if err != failed || len(s.turns) > 0 {
-		t.Errorf("%v, and %d turns are taken", err, len(s.turns))
+	if err != failed || len(s.slots) > 0 {
+		t.Errorf("%v, and %d slots are taken", err, len(s.slots))
 	}
-	m, err := s.answer(ctx, func(r *room) (proto.Message, error) {
+	m, err := s.answer(ctx, func(r *budget) (proto.Message, error) {
 		return &tbdata.ReadBlobResponse{Data: make([]byte, 1000)}, r.take(ctx, 1000)
 	})
-	if err != nil || len(s.turns) != 1 {
-		t.Errorf("%v, and %d turns are taken", err, len(s.turns))
+	if err != nil || len(s.slots) != 1 {
+		t.Errorf("%v, and %d slots are taken", err, len(s.slots))
 	}
-	if _, err := newCodec().Marshal(m); err != nil || len(s.turns) > 0 {
-		t.Errorf("%v, and %d turns are taken", err, len(s.turns))
+	if _, err := newCodec().Marshal(m); err != nil || len(s.slots) > 0 {
+		t.Errorf("%v, and %d slots are taken", err, len(s.slots))
 	}
-	if err := (&room{left: math.MaxInt}).need(math.MaxInt); err != nil {
+	if err := (&budget{left: math.MaxInt}).need(math.MaxInt); err != nil {
 		t.Error(err)
 	}
 }
 
 // A client has a minute, and a second for each MiB, for an answer: after that it is hung up on
-// if others wait. The end of an answer takes no turn from others.
+// if others wait. The end of an answer takes no slot from others.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSending(100, 2, time.Minute)
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		c := &conn{Conn: ours, unread: map[*turn]struct{}{}}
+		c := &conn{Conn: ours, unread: map[*slot]struct{}{}}
 		state := func() (closed bool, unread int) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return c.closed, len(c.unread)
 		}
 		ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: c})
-		var turns [2]*turn
-		for i := range turns {
+		var slots [2]*slot
+		for i := range slots {
 			var err error
-			if turns[i], err = s.take(ctx); err != nil {
+			if slots[i], err = s.take(ctx); err != nil {
 				t.Fatal(err)
 			}
-			turns[i].sent(3 << 20 * (i + 1))
+			slots[i].sent(3 << 20 * (i + 1))
 		}
 		s.waiting.Add(1)
-		turns[0].end()
-		turns[0].end()
-		if _, unread := state(); len(s.turns) != 1 || unread != 1 {
-			t.Errorf("%d turns are taken, %d answers unread, want 1 of each", len(s.turns), unread)
+		slots[0].end()
+		slots[0].end()
+		if _, unread := state(); len(s.slots) != 1 || unread != 1 {
+			t.Errorf("%d slots are taken, %d answers unread, want 1 of each", len(s.slots), unread)
 		}
 		time.Sleep(time.Minute + 6*time.Second - 1)
 		synctest.Wait()
@@ -273,8 +273,8 @@ func TestPatience(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if closed, _ := state(); !closed || len(s.turns) > 0 {
-			t.Errorf("closed: %v, %d turns are taken", closed, len(s.turns))
+		if closed, _ := state(); !closed || len(s.slots) > 0 {
+			t.Errorf("closed: %v, %d slots are taken", closed, len(s.slots))
 		}
 	})
 }

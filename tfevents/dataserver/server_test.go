@@ -305,15 +305,15 @@ func TestGivenUp(t *testing.T) {
 	s.store.view("run", func(x *tfevents.RunData) {
 		histogram, image := x.Lookup("histogram"), x.Lookup("image")
 		for _, c := range []struct {
-			ctx  context.Context
-			room int
-			want codes.Code
+			ctx    context.Context
+			budget int
+			want   codes.Code
 		}{{t.Context(), 1 << 20, codes.OK}, {t.Context(), 100, codes.ResourceExhausted}, {gone, 1 << 20, codes.Canceled}} {
-			if _, err := s.tensors(c.ctx, x, histogram, 20, &room{left: c.room}); status.Code(err) != c.want {
-				t.Errorf("tensors, room for %d: %v", c.room, err)
+			if _, err := s.tensors(c.ctx, x, histogram, 20, &budget{left: c.budget}); status.Code(err) != c.want {
+				t.Errorf("tensors, room for %d: %v", c.budget, err)
 			}
-			if _, err := s.blobs(c.ctx, "", x, image, 20, &room{left: c.room}); status.Code(err) != c.want {
-				t.Errorf("blobs, room for %d: %v", c.room, err)
+			if _, err := s.blobs(c.ctx, "", x, image, 20, &budget{left: c.budget}); status.Code(err) != c.want {
+				t.Errorf("blobs, room for %d: %v", c.budget, err)
 			}
 		}
 	})

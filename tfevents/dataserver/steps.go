@@ -9,8 +9,8 @@ import (
 // step. Of several points in a row from one writer at one step, the last is shown, as in
 // TensorBoard's data server, unless it is of another kind: programs write a histogram and the mean
 // of its values under one tag.
-func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point, error) {
-	if err := room.need(series.Len() * heldPoint); err != nil {
+func pointsOf(series *tfevents.Series, limit int, budget *budget) ([][]tfevents.Point, error) {
+	if err := budget.need(series.Len() * heldPoint); err != nil {
 		return nil, err
 	}
 	all := make([]tfevents.Point, 0, series.Len()) // so that parts of it do not move
@@ -18,16 +18,16 @@ func pointsOf(series *tfevents.Series, most int, room *room) ([][]tfevents.Point
 	for p := range series.Points() {
 		all = append(all, p)
 		end := len(all)
-		if last := len(steps) - 1; last >= 0 && p.Repeats(steps[last][0]) {
+		if last := len(steps) - 1; last >= 0 && p.Replaces(steps[last][0]) {
 			steps[last] = all[end-1-len(steps[last]) : end]
 			continue
 		}
 		steps = append(steps, all[end-1:])
 	}
-	steps = thin(steps, most)
+	steps = thin(steps, limit)
 	for _, at := range steps {
 		for _, p := range at {
-			if err := room.need(p.Size()); err != nil {
+			if err := budget.need(p.Size()); err != nil {
 				return nil, err
 			}
 		}
@@ -40,7 +40,7 @@ func repeatedSteps(series *tfevents.Series) map[int64]bool {
 	several := make(map[int64]bool) // false once it was seen
 	var before *tfevents.Point
 	for p := range series.Points() {
-		if before == nil || !p.Repeats(*before) {
+		if before == nil || !p.Replaces(*before) {
 			_, seen := several[p.Step]
 			several[p.Step] = seen
 		}

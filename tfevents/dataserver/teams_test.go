@@ -133,13 +133,13 @@ func answersOf(t *testing.T, s *Server) (all []proto.Message) {
 		all = append(all, answer)
 	}
 	ctx, most := context.Background(), &tbdata.Downsample{NumPoints: 1000}
-	room := func() *room { return &room{left: maxAnswer} }
+	budget := func() *budget { return &budget{left: maxAnswer} }
 	histograms := filter(summary.PluginHistograms)
-	ask(s.listPlugins(ctx, new(tbdata.ListPluginsRequest), room()))
-	ask(s.listRuns(ctx, new(tbdata.ListRunsRequest), room()))
-	ask(s.listScalars(ctx, &tbdata.ListScalarsRequest{PluginFilter: scalars}, room()))
-	ask(s.readScalars(ctx, &tbdata.ReadScalarsRequest{PluginFilter: scalars, Downsample: most}, room()))
-	ask(s.listTensors(ctx, &tbdata.ListTensorsRequest{PluginFilter: histograms}, room()))
-	ask(s.readTensors(ctx, &tbdata.ReadTensorsRequest{PluginFilter: histograms, Downsample: most}, room()))
+	ask(s.listPlugins(ctx, new(tbdata.ListPluginsRequest), budget()))
+	ask(s.listRuns(ctx, new(tbdata.ListRunsRequest), budget()))
+	ask(s.listScalars(ctx, &tbdata.ListScalarsRequest{PluginFilter: scalars}, budget()))
+	ask(s.readScalars(ctx, &tbdata.ReadScalarsRequest{PluginFilter: scalars, Downsample: most}, budget()))
+	ask(s.listTensors(ctx, &tbdata.ListTensorsRequest{PluginFilter: histograms}, budget()))
+	ask(s.readTensors(ctx, &tbdata.ReadTensorsRequest{PluginFilter: histograms, Downsample: most}, budget()))
 	return all
 }

@@ -8,13 +8,13 @@ import (
 
 // thin returns at most the given number of points at equal distances, including the first and the
 // last.
-func thin[T any](points []T, most int) []T {
-	if len(points) <= most {
+func thin[T any](points []T, limit int) []T {
+	if len(points) <= limit {
 		return points
 	}
-	kept := make([]T, 0, most)
-	for i := range most {
-		kept = append(kept, points[spread(i, most, len(points))])
+	kept := make([]T, 0, limit)
+	for i := range limit {
+		kept = append(kept, points[spread(i, limit, len(points))])
 	}
 	return kept
 }
@@ -31,16 +31,16 @@ func spread(i, k, n int) int {
 // thinScalars leaves at most the given number of points: the first, the last, and the lowest and
 // the highest of each of as many stretches between them as there is room for, so that no peak of a
 // curve is lost.
-func thinScalars(d *tbdata.ScalarData, most int) {
+func thinScalars(d *tbdata.ScalarData, limit int) {
 	n := len(d.Step)
-	if n <= most {
+	if n <= limit {
 		return
 	}
-	kept := make([]int, 0, most)
-	stretches := (most - 2) / 2
+	kept := make([]int, 0, limit)
+	stretches := (limit - 2) / 2
 	if stretches < 1 {
-		for i := range most {
-			kept = append(kept, spread(i, most, n))
+		for i := range limit {
+			kept = append(kept, spread(i, limit, n))
 		}
 	} else {
 		kept = append(kept, 0)

@@ -33,7 +33,7 @@ func (s *Saver) writeManifest(ctx context.Context, cut *Snapshot, newest stored)
 
 // addSums adds the checksums of the files to a manifest that lacks them, if that is due. It has to
 // read the files, so it is called when the checkpoint is already current: then a kill can lose no
-// more than these checksums. The caller has the turn of writing.
+// more than these checksums. The caller has locked writing.
 func (s *Saver) addSums(ctx context.Context, prefix string, m *manifest.Manifest) {
 	began := time.Now()
 	if m == nil || m.Files != nil || began.Before(s.sumsDue) {
@@ -53,10 +53,10 @@ func (s *Saver) warnOfSums(prefix string, err error) {
 // lacks them. Saves in quick succession leave them out where that takes long; the last
 // checkpoint of a run should have them.
 func (s *Saver) AddSums(ctx context.Context, prefix string) {
-	if s.writing.Take(ctx) != nil {
+	if s.writing.Lock(ctx) != nil {
 		return
 	}
-	defer s.writing.Leave()
+	defer s.writing.Unlock()
 	m, err := manifest.Read(prefix)
 	if err != nil {
 		return

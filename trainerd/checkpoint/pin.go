@@ -59,7 +59,7 @@ var (
 
 // removeUnpinned deletes a checkpoint, unless it is pinned or the training continues from it.
 // The disk may take long to pin and to delete, so neither waits for the other. The caller
-// has the turn of writing.
+// has locked writing.
 func (s *Saver) removeUnpinned(prefix string) (pinned bool, err error) {
 	if err := s.beginDelete(prefix); err != nil {
 		return false, err

@@ -30,8 +30,8 @@ import (
 	"github.com/trainerd/trainerd/ckptfmt"
 	"github.com/trainerd/trainerd/ckptfmt/dtype"
 	"github.com/trainerd/trainerd/ckptfmt/retention"
+	"github.com/trainerd/trainerd/internal/ctxmutex"
 	"github.com/trainerd/trainerd/internal/option"
-	"github.com/trainerd/trainerd/internal/turn"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/graph"
 	"github.com/trainerd/trainerd/trainerd/session"
@@ -107,7 +107,7 @@ type Saver struct {
 	// Logger reports what is deleted or cannot be. Nil discards.
 	Logger *slog.Logger
 
-	writing turn.Turn // during a write
+	writing ctxmutex.Mutex // during a write
 	encoded encodedMeta
 	durable string    // directory whose name was synced; guarded by writing
 	sumsDue time.Time // before that, large checkpoints get no checksums; guarded by writing

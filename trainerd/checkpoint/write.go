@@ -37,15 +37,15 @@ import (
 // used up, the save fails, and the following ones make room in the same way.
 func (s *Saver) Write(ctx context.Context, cut *Snapshot, path string, step int64) (string, error) {
 	defer cut.Close()
-	if err := s.writing.Take(ctx); err != nil {
+	if err := s.writing.Lock(ctx); err != nil {
 		return "", fmt.Errorf("waiting for the save under way: %w", err)
 	}
-	defer s.writing.Leave()
+	defer s.writing.Unlock()
 	prefix, err := s.write(ctx, cut, path, step)
 	return prefix, s.noteFull(cut, filepath.Dir(path), err)
 }
 
-// write is Write for a caller that has the turn of writing.
+// write is Write for a caller that has locked writing.
 func (s *Saver) write(ctx context.Context, cut *Snapshot, path string, step int64) (string, error) {
 	if err := s.CheckPath(path, step); err != nil {
 		return "", err

@@ -11,39 +11,39 @@ import (
 
 // attempt is one start of the program.
 type attempt struct {
-	process      *process    // nil before it has started, and once it has ended
-	given        *Checkpoint // what the program should continue from, nil for none
-	begun        time.Time
-	step         int64     // of its last report, -1 for none
-	furthest     int64     // step of all starts before, -1 for none
-	lastProgress time.Time // when the step last grew
-	beforeLast   time.Time // when it grew the time before
-	grewAt       time.Time // when it last grew, by the clock of the program
-	progressed   bool      // it got further than all before
-	saves        bool      // it has written a checkpoint
-	paused       bool      // its processes are stopped
-	hung         bool
-	nan          *trainerd.NaNError // its loss is not finite; nil for no such
-	purgedFrom   int64              // from which step on the program's events were dropped, notPurged for none
-	eventFiles   *eventFiles        // of the program before this start
-	marks        []string           // of a restart, among the program's events
-	ending       *ending            // that was asked for, nil for none
-	broken       *nodeState         // of the node that has ended it, nil for none
-	save         saveRequest        // the newest of the chief's
-	saveDue      <-chan time.Time   // when SaveSignal is sent, nil for never
-	over         bool               // the program has ended on this node
-	abandoned    bool               // what it has left when it failed has been ended
-	deaf         bool               // the log has that nothing handles SaveSignal
-	speaker      *int               // the node whose reports count, nil while none has reported
-	forwarded    map[int]*forwarded // by the other nodes
-	started      bool
-	endedWell    bool  // on its own will
-	unsaved      error // what is lost if no start follows: a node that was stopped has ended the one before
-	meter        rateMeter
-	curvesFrom   int64            // the step of the newest START
-	told         map[string]*told // by curve; nil before the first report with numbers
-	firstTold    int64            // the step of that
-	held         []queued         // of one step, which may be the first since the program has begun again
+	process       *process    // nil before it has started, and once it has ended
+	given         *Checkpoint // what the program should continue from, nil for none
+	begun         time.Time
+	step          int64     // of its last report, -1 for none
+	furthest      int64     // step of all starts before, -1 for none
+	lastProgress  time.Time // when the step last grew
+	beforeLast    time.Time // when it grew the time before
+	grewAt        time.Time // when it last grew, by the clock of the program
+	progressed    bool      // it got further than all before
+	saves         bool      // it has written a checkpoint
+	paused        bool      // its processes are stopped
+	hung          bool
+	nan           *trainerd.NaNError // its loss is not finite; nil for no such
+	purgedFrom    int64              // from which step on the program's events were dropped, notPurged for none
+	eventFiles    *eventFiles        // of the program before this start
+	marks         []string           // of a restart, among the program's events
+	ending        *ending            // that was asked for, nil for none
+	broken        *nodeState         // of the node that has ended it, nil for none
+	save          saveRequest        // the newest of the chief's
+	saveDue       <-chan time.Time   // when SaveSignal is sent, nil for never
+	over          bool               // the program has ended on this node
+	abandoned     bool               // what it has left when it failed has been ended
+	deaf          bool               // the log has that nothing handles SaveSignal
+	reportSource  *int               // the node whose reports count, nil while none has reported
+	forwarded     map[int]*forwarded // by the other nodes
+	started       bool
+	endedWell     bool  // on its own will
+	unsaved       error // what is lost if no start follows: a node that was stopped has ended the one before
+	meter         rateMeter
+	curvesFrom    int64                     // the step of the newest START
+	reported      map[string]*reportedCurve // by curve; nil before the first report with numbers
+	firstReported int64                     // the step of that
+	held          []queued                  // of one step, which may be the first since the program has begun again
 }
 
 // isRunning reports whether the program runs on this node.
@@ -77,7 +77,7 @@ func (r *run) once(ctx context.Context) (Exit, error) {
 	}
 	r.awaitParts(ctx)
 	if r.lost == nil && r.lock.Held() == nil {
-		r.remake() // what was deleted since the last look
+		r.remake() // what was deleted since the last scan
 	}
 	r.release()
 	r.attempt.process = nil
@@ -109,7 +109,7 @@ func (r *run) notStarted(ctx context.Context, err error) Exit {
 func (r *run) listenAndLaunch(ctx context.Context) (*process, error) {
 	ln, err := r.system().Listen()
 	if errors.Is(err, system.ErrNoSockets) {
-		r.sayNoSocket(err)
+		r.logNoSocket(err)
 		return r.launch(ctx, nil)
 	}
 	if err != nil {
@@ -122,8 +122,8 @@ func (r *run) listenAndLaunch(ctx context.Context) (*process, error) {
 	return a, err
 }
 
-// sayNoSocket logs once that the program has no socket for its reports.
-func (r *run) sayNoSocket(err error) {
+// logNoSocket logs once that the program has no socket for its reports.
+func (r *run) logNoSocket(err error) {
 	if r.socketless {
 		return
 	}
@@ -230,7 +230,7 @@ func (r *run) begin(ctx context.Context) {
 	} else {
 		r.awaitEarlier(ctx)
 	}
-	r.mendLasts(ctx)
+	r.repairLatest(ctx)
 	r.quarantineDamaged(ctx)
 	r.bringBackLost(ctx)
 	r.attempt = attempt{step: -1, furthest: r.maxStep, purgedFrom: notPurged, unsaved: r.attempt.unsaved, begun: time.Now()}
@@ -277,8 +277,8 @@ func (r *run) givenPath() string {
 
 // loop handles all events while the program runs, and reports whether it was asked to stop.
 func (r *run) loop(ctx context.Context) (stopped bool) {
-	defer r.sayStalls()()
-	look := time.NewTicker(r.lookEvery())
+	defer r.logStalls()()
+	look := time.NewTicker(r.scanEvery())
 	defer look.Stop()
 	rate := newTicker(r.summariesEvery())
 	defer rate.Stop()
@@ -295,7 +295,7 @@ func (r *run) loop(ctx context.Context) (stopped bool) {
 				return stopped
 			}
 			r.beginRefresh()
-			r.sayEnding()
+			r.logEnding()
 			r.endOutliving()
 			r.reapOrphans()
 			r.makeWay()
@@ -381,8 +381,8 @@ func (r *run) onExit(e Exit) {
 	case e.DiskFull || !trained && e.wasKilled():
 		return
 	case trained:
-		r.aside = nil // a program without reports shows by its saves that it can do without
-	case r.aside != nil && e.Cause != Completed:
+		r.suspect = nil // a program without reports shows by its saves that it can do without
+	case r.suspect != nil && e.Cause != Completed:
 		r.putBack()
 	}
 	if trained || e.Cause != Failed && e.Cause != Hung {
@@ -395,11 +395,11 @@ func (r *run) onExit(e Exit) {
 	}
 	r.failedWith = nil
 	r.settleRest() // what is moved, or passed over, must not be looked at meanwhile
-	if r.aside == nil && r.setLastAside() {
+	if r.suspect == nil && r.quarantineLatest() {
 		return
 	}
-	if r.aside == nil && given.MayBeUnfinished(r.root) {
-		r.setAside(*given)
+	if r.suspect == nil && given.MayBeUnfinished(r.root) {
+		r.quarantineSuspect(*given)
 		return
 	}
 	older, ok := r.store.Before(given)

@@ -145,7 +145,7 @@ func TestFailuresWithACheckpoint(t *testing.T) {
 	} {
 		s := openStore(t, childtest.Logdir(t, "ckpt-1", "ckpt-2"), "ckpt-*")
 		s.Refresh(true)
-		s.Trust(math.MaxInt64, 0) // it has finished both
+		s.MarkTried(math.MaxInt64, 0) // it has finished both
 		given := s.Known()[1]
 		r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}, attempt: attempt{given: &given}}
 		for _, e := range tc.ends {

@@ -88,7 +88,7 @@ func (r *run) awaitNodes(ctx context.Context, s start, limit time.Duration, know
 			r.log.Warn("a node has not ended the program in time; continuing without it", "node", node, "waited", limit)
 			return
 		case <-poll.C:
-			if told := r.nodes.resend(); !told && !know {
+			if sent := r.nodes.resend(); !sent && !know {
 				over.Reset(limit)
 			}
 		}

@@ -14,8 +14,8 @@ import (
 // handled in the same way: without a START the curves would step back, and everything that counts
 // from the highest step would wait until that is reached again.
 
-// told is what a start has reported about a curve.
-type told struct {
+// reportedCurve is what a start has reported about a curve.
+type reportedCurve struct {
 	step   int64 // the highest
 	bits   uint64
 	steps  int // how many there were
@@ -24,18 +24,18 @@ type told struct {
 
 // isShared reports whether several processes report the curve, as the ranks of a launcher may: then
 // steps alternate although no process goes back.
-func (t *told) isShared() bool { return 2*t.double >= t.steps }
+func (t *reportedCurve) isShared() bool { return 2*t.double >= t.steps }
 
-// noteTold records which steps of its curves a report has.
-func (a *attempt) noteTold(report *Report) {
-	if a.told == nil {
-		a.told, a.firstTold = map[string]*told{}, report.Step
+// recordReported records which steps of its curves a report has.
+func (a *attempt) recordReported(report *Report) {
+	if a.reported == nil {
+		a.reported, a.firstReported = map[string]*reportedCurve{}, report.Step
 	}
 	for _, v := range report.Values {
-		t, bits := a.told[v.Tag], math.Float64bits(v.Value)
+		t, bits := a.reported[v.Tag], math.Float64bits(v.Value)
 		switch {
 		case t == nil:
-			a.told[v.Tag] = &told{step: report.Step, bits: bits, steps: 1}
+			a.reported[v.Tag] = &reportedCurve{step: report.Step, bits: bits, steps: 1}
 		case report.Step > t.step:
 			t.step, t.bits, t.steps = report.Step, bits, t.steps+1
 		case report.Step < t.step, bits != t.bits:
@@ -44,9 +44,9 @@ func (a *attempt) noteTold(report *Report) {
 	}
 }
 
-// highestTold returns the highest step of a curve since the program has begun, or begun again.
-func (a *attempt) highestTold() (step int64) {
-	for _, t := range a.told {
+// highestReported returns the highest step of a curve since the program has begun, or begun again.
+func (a *attempt) highestReported() (step int64) {
+	for _, t := range a.reported {
 		step = max(step, t.step)
 	}
 	return step
@@ -103,13 +103,13 @@ func (r *run) goesBack(report *Report) bool {
 		if report.Step < c.At() {
 			return false // a validation may count from the beginning
 		}
-	case !ok && report.Step > r.attempt.firstTold:
+	case !ok && report.Step > r.attempt.firstReported:
 		return false
 	default:
-		least = r.attempt.highestTold()
+		least = r.attempt.highestReported()
 	}
 	for _, v := range report.Values {
-		t := r.attempt.told[v.Tag]
+		t := r.attempt.reported[v.Tag]
 		if t != nil && t.step > report.Step && t.step >= least && t.steps >= few && !t.isShared() {
 			return true
 		}
@@ -124,7 +124,7 @@ func (r *run) beginAgain(first queued) {
 	since := r.attempt.grewAt
 	r.attempt.step, r.attempt.furthest, r.attempt.lastProgress = max(step-1, 0), r.maxStep, first.at
 	r.attempt.meter = rateMeter{}
-	for _, t := range r.attempt.told {
+	for _, t := range r.attempt.reported {
 		t.step = -1
 	}
 	r.prompter.begin()

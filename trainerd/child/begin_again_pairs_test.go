@@ -85,7 +85,7 @@ func TestSaveRequestedBeforeBeginningAgain(t *testing.T) {
 		if c, err := sv.Save(ctx); err != nil || c.Step < 11 {
 			t.Errorf("Save = %v, %v", c, err)
 		}
-		pass(time.Second / 2) // between two steps, and two looks
+		pass(time.Second / 2) // between two steps, and two scans
 		stop()
 		if _, err := end(); err != nil {
 			t.Error(err)

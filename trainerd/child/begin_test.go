@@ -303,14 +303,14 @@ func TestNoGroupLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // while another has it
 		sv, _ := simulate(t, nil)
 		holdGroup(t, sv)
-		time.AfterFunc(time.Second+system.GroupPoll/2, func() { os.RemoveAll(sv.Logdir) }) // not at a look
+		time.AfterFunc(time.Second+system.GroupPoll/2, func() { os.RemoveAll(sv.Logdir) }) // not at a scan
 		if held, err := awaitGroup(t.Context(), sv.Logdir, time.Minute); held != nil || !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("got %v, %v", held, err)
 		}
 	})
 }
 
-// comesLate has leftovers after the first look.
+// comesLate has leftovers after the first scan.
 type comesLate struct {
 	*simulated
 	looks int

@@ -134,7 +134,7 @@
 // starts are those of [Supervisor.Restarts]. At each end the chief waits until the program has
 // ended on all nodes that had started it, for Grace and the time that it takes to kill it there.
 // When nobody has the lock any more, the workers end the program and try to become the chief. Each
-// node checks every LookEvery.
+// node checks every ScanEvery.
 //
 // # Goroutines
 //

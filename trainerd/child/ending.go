@@ -35,16 +35,16 @@ type ending struct {
 
 func (r *run) newEnding() *ending { return &ending{begun: time.Now(), step: r.attempt.step} }
 
-// sayEvery is the time between two log lines about an end that takes long.
-const sayEvery = 15 * time.Second
+// logEvery is the time between two log lines about an end that takes long.
+const logEvery = 15 * time.Second
 
-// sayEnding logs that an end takes long.
-func (r *run) sayEnding() {
+// logEnding logs that an end takes long.
+func (r *run) logEnding() {
 	e := r.attempt.ending
 	if e == nil {
 		return
 	}
-	if r.sayLeft(); time.Since(e.begun)-e.said < sayEvery {
+	if r.logLeftovers(); time.Since(e.begun)-e.said < logEvery {
 		return
 	}
 	e.said = time.Since(e.begun)
@@ -55,8 +55,8 @@ func (r *run) sayEnding() {
 	r.log.Warn("still waiting", "for", what, "since", e.said.Round(time.Second))
 }
 
-// sayLeft logs once which leftover processes an end waits for.
-func (r *run) sayLeft() {
+// logLeftovers logs once which leftover processes an end waits for.
+func (r *run) logLeftovers() {
 	e, a := r.attempt.ending, r.attempt.process
 	if e.left || a == nil || a.outlived() < usualEnd {
 		return

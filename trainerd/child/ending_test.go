@@ -124,7 +124,7 @@ func TestStopAfterDeletion(t *testing.T) {
 // when more steps are made: it is asked for them at a stop.
 func TestStopSavesInPlace(t *testing.T) {
 	sv, out := supervise(t, "write last;steps 1 1;pause;onsignal last steps 2 3;sleep")
-	sv.SaveSignal, sv.Grace, sv.Checkpoints, sv.LookEvery = syscall.SIGUSR1, patience, "last", 4*inFlight
+	sv.SaveSignal, sv.Grace, sv.Checkpoints, sv.ScanEvery = syscall.SIGUSR1, patience, "last", 4*inFlight
 	ctx, cancel := context.WithCancel(t.Context())
 	sv.Observer = whenSaved{nobody{}, cancel}
 	exit, err := sv.Run(ctx)

@@ -19,7 +19,7 @@ import (
 // what it repeats, loses and keeps is counted in steps.
 func TestEpochs(t *testing.T) {
 	sv, out := supervise(t, "steps 1 40;write ckpt-epoch_1;exit 1|env STEP;steps 41 80;write ckpt-epoch_2;date ckpt-epoch_2;say ready;sleep")
-	sv.LookEvery = time.Hour // the look at the end of a start finds them, when all is read
+	sv.ScanEvery = time.Hour // the scan at the end of a start finds them, when all is read
 	sv.Retention = []retention.Policy{retention.Best{Metric: "loss", N: 2}}
 	ctx, stop := context.WithCancel(t.Context())
 	sv.Stdout = &stopper{screen: out, at: "ready", stop: stop}

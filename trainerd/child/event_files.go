@@ -95,7 +95,7 @@ func leadsToFile(name string) bool {
 }
 
 // hasEvents reports whether a folder that may be of any size has events of a program,
-// as far as a short look shows.
+// as far as a short scan shows.
 func hasEvents(dir string) (has bool) {
 	const most = 1000
 	looks := 0

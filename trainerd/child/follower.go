@@ -15,28 +15,28 @@ import (
 // that the chief names. It does not change the chief's files. It belongs to the goroutine of Run.
 type follower struct {
 	*run
-	chief   string // whose lock was seen last
-	reports <-chan queued
-	at      start     // that was begun last
-	told    time.Time // when this process was asked to stop, zero before
-	closing time.Time // when the chief's program was seen to have succeeded, zero before
-	unled   time.Time // when no chief was there any more, zero while there is one
-	passes  forwarder
-	passErr error     // of the last try
-	mute    bool      // the reports of another node count
-	idle    time.Time // since when the chief has started no program here, zero while it has or the job is paused
-	said    time.Time // when the log last had that
-	refused bool      // the disk does not take that a start is to begin here
-	taken   time.Time // when it did, after that
-	exit    Exit      // of the newest start
-	result  error
+	chief         string // whose lock was seen last
+	reports       <-chan queued
+	at            start     // that was begun last
+	stopRequested time.Time // when this process was asked to stop, zero before
+	closing       time.Time // when the chief's program was seen to have succeeded, zero before
+	unled         time.Time // when no chief was there any more, zero while there is one
+	passes        forwarder
+	passErr       error     // of the last try
+	mute          bool      // the reports of another node count
+	idle          time.Time // since when the chief has started no program here, zero while it has or the job is paused
+	said          time.Time // when the log last had that
+	refused       bool      // the disk does not take that a start is to begin here
+	taken         time.Time // when it did, after that
+	exit          Exit      // of the newest start
+	result        error
 
 	promoted bool // no chief is left
 }
 
-// unledLooks is how many checks in a row must find no chief before a worker takes its place: a
+// unledChecks is how many checks in a row must find no chief before a worker takes its place: a
 // chief notices at its next check that its lock file was removed.
-const unledLooks = 3
+const unledChecks = 3
 
 // follow acts as a worker until the job ends, ctx is done, or there is no chief any more: then
 // promoted is true, and the caller tries to become the chief.
@@ -80,9 +80,9 @@ func (f *follower) giveUp(s nodeState, exit string) {
 
 // loop follows the chief. It returns once the program will not run here again.
 func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
-	defer f.sayStalls()()
+	defer f.logStalls()()
 	defer f.sendLast()
-	look := time.NewTicker(f.lookEvery())
+	look := time.NewTicker(f.scanEvery())
 	defer look.Stop()
 	stop := ctx.Done()
 	for ; ; f.turns.Add(1) {
@@ -100,13 +100,13 @@ func (f *follower) loop(ctx context.Context) (promoted bool, err error) {
 				f.ended(ctx)
 			}
 		case <-look.C:
-			f.sayEnding()
+			f.logEnding()
 			f.endRanks()
-			f.sayIdle()
+			f.logIdle()
 			f.reapOrphans()
 			f.nodes.resend()
 		case <-stop:
-			stop, f.told = nil, time.Now()
+			stop, f.stopRequested = nil, time.Now()
 			if f.reports != nil {
 				f.tell(nodeEnding)
 			}
@@ -126,8 +126,8 @@ func (f *follower) endRanks() {
 	}
 }
 
-// sayIdle logs that the chief starts no program for long.
-func (f *follower) sayIdle() {
+// logIdle logs that the chief starts no program for long.
+func (f *follower) logIdle() {
 	now, job := time.Now(), f.nodes.job()
 	paused := job.Paused && job.Chief == f.chief // else an earlier chief has; the disk may not have taken this one's state yet
 	switch {
@@ -136,7 +136,7 @@ func (f *follower) sayIdle() {
 	case f.idle.IsZero():
 		f.idle, f.said = now, now
 		f.observer.Waits("the chief to start the program")
-	case now.Sub(f.said) >= sayEvery:
+	case now.Sub(f.said) >= logEvery:
 		f.said = now
 		f.log.Info("still waiting", "for", "the chief to start the program", "since", now.Sub(f.idle).Round(time.Second))
 	}
@@ -165,14 +165,14 @@ func (f *follower) decide(ctx context.Context) (over bool, err error) {
 	f.followChief(job)
 	f.withdraw(job)
 	switch {
-	case !f.told.IsZero() && (f.reports == nil || !led || !known || job.Phase != nodeRunning || time.Since(f.told) > f.grace()/2):
+	case !f.stopRequested.IsZero() && (f.reports == nil || !led || !known || job.Phase != nodeRunning || time.Since(f.stopRequested) > f.grace()/2):
 		f.exit.Cause = Stopped // the chief, where there is one, has saved by now
 		return f.end(), nil
-	case !f.told.IsZero():
+	case !f.stopRequested.IsZero():
 		return false, nil
 	case known && job.Phase.final():
 		return f.finish(job), nil
-	case !led && time.Since(f.unled) < unledLooks*f.lookEvery():
+	case !led && time.Since(f.unled) < unledChecks*f.scanEvery():
 		return false, nil // it may be making its lock file again, which somebody has removed
 	case !led:
 		f.promoted = f.end()
@@ -346,7 +346,7 @@ func (f *follower) ended(ctx context.Context) {
 	}
 	f.attempt.ending = nil // the chief may take longer, and nobody is left to be killed
 	f.exit = a.exit
-	f.exit.Cause = causeOf(&f.exit, !f.told.IsZero(), false)
+	f.exit.Cause = causeOf(&f.exit, !f.stopRequested.IsZero(), false)
 	f.log.Info("the program "+f.exit.String(), "cause", f.exit.Cause)
 	f.observer.Ended(f.exit, false, 0)
 	f.tell(nodeEnded)

@@ -98,7 +98,7 @@ func TestFollowerEnds(t *testing.T) {
 }
 
 // TestFollowerOfChiefWithoutLockFile has a lock file that is removed, which the chief makes
-// again with its next look: the worker does not take its place meanwhile.
+// again with its next scan: the worker does not take its place meanwhile.
 func TestFollowerOfChiefWithoutLockFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told time.Time
@@ -112,7 +112,7 @@ func TestFollowerOfChiefWithoutLockFile(t *testing.T) {
 		name := filepath.Join(sv.Logdir, lock.LockFile)
 		for range 3 {
 			childtest.Must(t, os.Rename(name, name+".gone"))
-			time.Sleep(2 * sv.lookEvery())
+			time.Sleep(2 * sv.scanEvery())
 			childtest.Must(t, os.Rename(name+".gone", name))
 			time.Sleep(10 * time.Second)
 		}
@@ -224,7 +224,7 @@ func TestFollowerWithoutAStart(t *testing.T) {
 	}
 }
 
-// TestFollowerTakesOver has a chief that goes: the worker waits for three looks, for the
+// TestFollowerTakesOver has a chief that goes: the worker waits for three scans, for the
 // lock file may come again, and then takes its place.
 func TestFollowerTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestFollowerTakesOver(t *testing.T) {
 		if exit, err := end(); err != nil || exit.Cause != Stopped || !strings.Contains(log.String(), "takes its place") {
 			t.Errorf("Run = %+v, %v; log:\n%s", exit, err, log)
 		}
-		if took := told[0].Sub(gone).Round(time.Second); len(told) != 2 || took != (1+unledLooks)*sv.lookEvery() {
+		if took := told[0].Sub(gone).Round(time.Second); len(told) != 2 || took != (1+unledChecks)*sv.scanEvery() {
 			t.Errorf("the starts were ended at %v; the first %v after the chief had gone", told, took)
 		}
 	})
@@ -269,7 +269,7 @@ func TestFollowerGivesTime(t *testing.T) {
 			tellJob(t, sv.Logdir, func(j *jobState) { j.Phase = over })
 			closing := time.Now()
 			pass(DefaultGrace + 30*time.Second)
-			if len(told) != attempt+1 || told[attempt].Sub(closing) > DefaultGrace+sv.lookEvery() || told[attempt].Sub(closing) < DefaultGrace {
+			if len(told) != attempt+1 || told[attempt].Sub(closing) > DefaultGrace+sv.scanEvery() || told[attempt].Sub(closing) < DefaultGrace {
 				t.Errorf("%s at %v: the programs were told to end at %v", over, closing, told)
 			}
 		}

@@ -205,28 +205,28 @@ func (f *forwarded) readPart(name string) {
 	}
 }
 
-// leadLooks is for how many checks the reports of a node wait for the chief's own.
-const leadLooks = 10
+// sourceChecks is for how many checks the reports of a node wait for the chief's own.
+const sourceChecks = 10
 
-// leads reports whether a node has reported two steps, and some time ago. The ranks of a program
+// canBeSource reports whether a node has reported two steps, and some time ago. The ranks of a program
 // make their steps together, so the chief's would have reported one of them by now.
-func (f *forwarded) leads(every time.Duration) bool {
-	return len(f.reports) > 0 && f.reports[len(f.reports)-1].Step != f.reports[0].Step && time.Since(f.since) >= leadLooks*every
+func (f *forwarded) canBeSource(every time.Duration) bool {
+	return len(f.reports) > 0 && f.reports[len(f.reports)-1].Step != f.reports[0].Step && time.Since(f.since) >= sourceChecks*every
 }
 
-// speaks reports whether a node's reports are used: those of the first node that reports numbers in
+// isReportSource reports whether a node's reports are used: those of the first node that reports numbers in
 // a start.
-func (r *run) speaks(node int) bool {
-	if r.attempt.speaker == nil {
-		r.attempt.speaker = &node
+func (r *run) isReportSource(node int) bool {
+	if r.attempt.reportSource == nil {
+		r.attempt.reportSource = &node
 		r.publish(r.job.Phase, "")
 	}
-	return *r.attempt.speaker == node
+	return *r.attempt.reportSource == node
 }
 
 // onOwnReport handles a report of the program on this node.
 func (r *run) onOwnReport(said queued) {
-	if r.nodes == nil || len(said.report.Values) == 0 || r.speaks(r.nodes.own) {
+	if r.nodes == nil || len(said.report.Values) == 0 || r.isReportSource(r.nodes.own) {
 		r.onReport(said.report, said.at)
 	}
 }
@@ -234,24 +234,24 @@ func (r *run) onOwnReport(said queued) {
 // takeForwarded handles what the program reports on another node, if it reports nothing here. last
 // says that no more will come.
 func (r *run) takeForwarded(last bool) {
-	if r.nodes == nil || r.attempt.speaker != nil && *r.attempt.speaker == r.nodes.own {
+	if r.nodes == nil || r.attempt.reportSource != nil && *r.attempt.reportSource == r.nodes.own {
 		return
 	}
 	for node := range r.nodes.count {
-		if node == r.nodes.own || r.attempt.speaker != nil && *r.attempt.speaker != node {
+		if node == r.nodes.own || r.attempt.reportSource != nil && *r.attempt.reportSource != node {
 			continue
 		}
 		f := r.attempt.forwardedBy(node)
 		f.read(func(part int) string { return r.nodes.reportsFile(r.job.start, node, part) })
-		if r.attempt.speaker == nil && !f.leads(r.lookEvery()) && !(last && len(f.reports) > 0) {
+		if r.attempt.reportSource == nil && !f.canBeSource(r.scanEvery()) && !(last && len(f.reports) > 0) {
 			continue
 		}
-		first := r.attempt.speaker == nil
+		first := r.attempt.reportSource == nil
 		if first {
 			r.log.Info("the program reports on another node, and nothing on this one; its curves are from there", "node", node)
-			r.store.NoteReported(f.reached)
+			r.store.RecordReported(f.reached)
 		}
-		r.speaks(node)
+		r.isReportSource(node)
 		for _, report := range f.reports {
 			r.onReport(report, time.Now())
 		}
@@ -286,8 +286,8 @@ func (r *run) takeOver(job jobState) {
 		}
 		first := f.reports[0].Step
 		r.events.session(r.ectx, tfpb.SessionLog_START, "", first)
-		r.events.Overtake(first)
-		r.store.NoteReported(f.reached)
+		r.events.Supersede(first)
+		r.store.RecordReported(f.reached)
 		for _, report := range f.reports {
 			r.maxStep = max(r.maxStep, report.Step)
 			r.events.report(r.ectx, report, time.Now())
@@ -301,7 +301,7 @@ func (r *run) takeOver(job jobState) {
 // known whose are.
 func (r *run) hasUntakenReports() bool {
 	for _, f := range r.attempt.forwarded {
-		if r.attempt.speaker == nil && len(f.reports) > 0 {
+		if r.attempt.reportSource == nil && len(f.reports) > 0 {
 			return true
 		}
 	}
@@ -312,8 +312,8 @@ func (r *run) hasUntakenReports() bool {
 // be. If this chief does not finish them, the next one takes all of them, so a power cut must not
 // lose any that are in the events already.
 func (r *run) syncForwarded() {
-	switch speaker := r.attempt.speaker; {
-	case r.nodes == nil, speaker == nil && !r.hasUntakenReports(), speaker != nil && *speaker == r.nodes.own:
+	switch source := r.attempt.reportSource; {
+	case r.nodes == nil, source == nil && !r.hasUntakenReports(), source != nil && *source == r.nodes.own:
 		return
 	}
 	if err := r.nodes.syncReports(r.job.start); err != nil {

@@ -152,7 +152,7 @@ func TestForwardedTimeAndSize(t *testing.T) {
 	}
 }
 
-// A node leads once it has reported two steps, and the first of them was read ten looks ago.
+// A node leads once it has reported two steps, and the first of them was read ten scans ago.
 func TestWhoLeads(t *testing.T) {
 	for _, tc := range []struct {
 		last    int64
@@ -178,13 +178,13 @@ func TestWhoLeads(t *testing.T) {
 			report(0) // the file is there
 			time.Sleep(time.Minute)
 			report(1)
-			if f.leads(time.Second) {
+			if f.canBeSource(time.Second) {
 				t.Error("one report, and it leads")
 			}
 			time.Sleep(5 * time.Second)
 			report(tc.last)
 			time.Sleep(tc.after - 5*time.Second)
-			if got := f.leads(time.Second); got != tc.want {
+			if got := f.canBeSource(time.Second); got != tc.want {
 				t.Errorf("%s: leads %v", tc.because, got)
 			}
 		})

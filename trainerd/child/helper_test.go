@@ -181,14 +181,14 @@ func storeOn(t *testing.T, disk atomicfile.FS, dir, pattern string, policy ...re
 	return found.New(root, pattern, found.Options{FS: disk, Retention: policy})
 }
 
-// foundAt returns a checkpoint of some name that a look has found at a moment.
+// foundAt returns a checkpoint of some name that a scan has found at a moment.
 func foundAt(t *testing.T, name string, at found.Moment) found.Checkpoint {
 	t.Helper()
 	return foundLast(t, name, at)
 }
 
-// foundLast returns a checkpoint that the program has written to before several looks; the
-// last look is at the end of it.
+// foundLast returns a checkpoint that the program has written to before several scans; the
+// last scan is at the end of it.
 func foundLast(t *testing.T, name string, looks ...found.Moment) (c found.Checkpoint) {
 	t.Helper()
 	dir := t.TempDir()

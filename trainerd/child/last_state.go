@@ -8,16 +8,16 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// mendLasts replaces a program's newest state that a kill has cut short by a copy of the newest
+// repairLatest replaces a program's newest state that a kill has cut short by a copy of the newest
 // verified checkpoint. Like bringBack, it waits if the disk refuses that.
-func (r *run) mendLasts(ctx context.Context) {
+func (r *run) repairLatest(ctx context.Context) {
 	newest, ok := r.newest(ctx)
 	if !ok {
 		return // what the pattern means is moved aside as any other
 	}
-	for _, c := range r.store.Lasts(newest) { // which are read whole: the program does so next
+	for _, c := range r.store.LatestStates(newest) { // which are read whole: the program does so next
 		r.awaitDisk(ctx, func() bool {
-			if !r.store.IsCut(ctx, c) {
+			if !r.store.IsDamaged(ctx, c) {
 				return true
 			}
 			_, ok := r.replaceLast(c, newest)
@@ -26,28 +26,28 @@ func (r *run) mendLasts(ctx context.Context) {
 	}
 }
 
-// rewindLasts also replaces a program's newest state if it may have been saved after the checkpoint
+// rewindLatest also replaces a program's newest state if it may have been saved after the checkpoint
 // that a rewind goes back to.
-func (r *run) rewindLasts(to Checkpoint) {
-	for _, c := range r.store.Lasts(to) {
+func (r *run) rewindLatest(to Checkpoint) {
+	for _, c := range r.store.LatestStates(to) {
 		if c.Saved.After(to.Saved) {
 			r.replaceLast(c, to)
 		}
 	}
 }
 
-// setLastAside is setAside for a program's newest state, if that was written after the checkpoint
+// quarantineLatest is quarantineSuspect for a program's newest state, if that was written after the checkpoint
 // of this start, and no start has continued since: it may be what makes the program fail.
-func (r *run) setLastAside() bool {
+func (r *run) quarantineLatest() bool {
 	given := *r.attempt.given
-	for _, c := range r.store.Lasts(given) {
+	for _, c := range r.store.LatestStates(given) {
 		isText := filepath.Ext(c.Path) == "" // which names a checkpoint
 		if isText || !c.Saved.After(given.Saved) || !c.Saved.After(r.continued) || r.store.IsWhole(c) {
 			continue
 		}
 		r.log.Warn("the program has failed twice, perhaps with its newest state, which it may not have finished", "file", c.Path)
 		if m, ok := r.replaceLast(c, given); ok {
-			r.aside = &aside{c, m}
+			r.suspect = &suspect{c, m}
 			r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 			return true
 		}

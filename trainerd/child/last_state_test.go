@@ -51,7 +51,7 @@ func TestLastIsMended(t *testing.T) {
 			s := openStore(t, dir, tc.pattern)
 			s.Refresh(true)
 			r := &run{Supervisor: &Supervisor{}, log: logTo(log), store: s, counts: &counts{}}
-			r.mendLasts(t.Context())
+			r.repairLatest(t.Context())
 			r.quarantineDamaged(t.Context())
 			want := tc.text
 			if tc.mended {
@@ -84,7 +84,7 @@ func TestLastOfDamagedNewest(t *testing.T) {
 	s := openStore(t, dir, "s-*.safetensors")
 	s.Refresh(true)
 	r := &run{Supervisor: &Supervisor{}, log: discard, store: s, counts: &counts{}}
-	r.mendLasts(t.Context())
+	r.repairLatest(t.Context())
 	r.quarantineDamaged(t.Context())
 	if got := childtest.Read(t, filepath.Join(dir, "last.safetensors")); got != childtest.TensorsOf(10) {
 		t.Errorf("it has %d bytes", len(got))

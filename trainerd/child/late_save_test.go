@@ -113,7 +113,7 @@ func TestOwnSaveIsNoAnswer(t *testing.T) {
 				p.sleep(time.Hour)
 				return 0
 			})
-			sv.Checkpoints, sv.SaveSignal, sv.SaveEvery, sv.LookEvery = tc.own[:4]+"*", syscall.SIGUSR1, 100*time.Second, 20*time.Second
+			sv.Checkpoints, sv.SaveSignal, sv.SaveEvery, sv.ScanEvery = tc.own[:4]+"*", syscall.SIGUSR1, 100*time.Second, 20*time.Second
 			sv.Grace = time.Hour
 			stop, end := begin(t, sv)
 			pass(340 * time.Second)
@@ -129,7 +129,7 @@ func TestOwnSaveIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestOlderSaveIsTheAnswer has a program that has ended a save of its own, which no look has found
+// TestOlderSaveIsTheAnswer has a program that has ended a save of its own, which no scan has found
 // yet, and is asked to save then: that is the answer if it has the steps that had been reported, but
 // for one that may be counted ahead.
 func TestOlderSaveIsTheAnswer(t *testing.T) {
@@ -145,7 +145,7 @@ func TestOlderSaveIsTheAnswer(t *testing.T) {
 				p.sleep(time.Minute)
 				return 0
 			})
-			sv.SaveSignal, sv.LookEvery = syscall.SIGUSR1, 20*time.Second
+			sv.SaveSignal, sv.ScanEvery = syscall.SIGUSR1, 20*time.Second
 			begin(t, sv)
 			pass(5 * time.Second)
 			if c, err := sv.Save(t.Context()); (err == nil) != tc.want || tc.want && filepath.Base(c.Path) != tc.name {
@@ -170,7 +170,7 @@ func TestSaveDuringAStop(t *testing.T) {
 			p.sleepDeaf(time.Minute)
 			return 0
 		})
-		sv.SaveSignal, sv.LookEvery, sv.Grace = syscall.SIGUSR1, 20*time.Second, time.Hour
+		sv.SaveSignal, sv.ScanEvery, sv.Grace = syscall.SIGUSR1, 20*time.Second, time.Hour
 		stop, end := begin(t, sv)
 		pass(30*time.Second + time.Millisecond)
 		stop()

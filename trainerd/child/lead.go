@@ -63,7 +63,7 @@ func (r *run) wait(ctx context.Context, pause time.Duration) {
 	}
 	over := time.NewTimer(pause)
 	defer over.Stop()
-	look := time.NewTicker(r.lookEvery())
+	look := time.NewTicker(r.scanEvery())
 	defer look.Stop()
 	for passed := false; !passed || r.paused || r.nodes.hasUnsent(); {
 		select {

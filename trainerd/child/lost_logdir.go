@@ -69,7 +69,7 @@ func (r *run) reopenLogdir() error {
 	r.useRoot(root)
 	r.intact = nil        // which are gone
 	r.store.Learn(before) // the program may have been between two files of a checkpoint
-	r.aside = nil
+	r.suspect = nil
 	return nil
 }
 

@@ -206,7 +206,7 @@ func TestProgramMakesLogdirAgain(t *testing.T) {
 				}
 				return 0
 			})
-			sv.LookEvery = time.Second
+			sv.ScanEvery = time.Second
 			stop, end := begin(t, sv)
 			pass(30 * time.Second)
 			stop()

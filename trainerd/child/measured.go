@@ -58,7 +58,7 @@ func (m *measured) of(c *Checkpoint) (all checkpoint.Measurements) {
 	if step == found.NoStep {
 		return nil
 	}
-	if c.CountsOther() {
+	if c.CountsOtherUnit() {
 		for i := range m.reports {
 			if r := m.reports[(m.next+i)%len(m.reports)]; r.Step <= step {
 				all = measurementsOf(r, c.Step, all)

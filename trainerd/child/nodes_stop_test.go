@@ -121,7 +121,7 @@ func TestFollowerWithOldNews(t *testing.T) {
 		stop, end := begin(t, sv)
 		time.Sleep(time.Hour)
 		full.Store(false)
-		time.Sleep(sv.lookEvery()) // at which the chief publishes again
+		time.Sleep(sv.scanEvery()) // at which the chief publishes again
 		tellJob(t, sv.Logdir, func(j *jobState) { j.Attempt += 3 })
 		time.Sleep(10 * time.Second)
 		stop()
@@ -180,7 +180,7 @@ func TestFollowerLastState(t *testing.T) {
 					refused.Store(1 << 30)
 				}
 				stop, end := begin(t, sv)
-				time.Sleep(10*time.Second + time.Millisecond) // between two looks
+				time.Sleep(10*time.Second + time.Millisecond) // between two scans
 				refused.Store(0)
 				stopped := time.Now()
 				stop()

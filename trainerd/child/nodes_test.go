@@ -179,7 +179,7 @@ func TestFollowerAfterTheEnd(t *testing.T) {
 		attempt: attempt{process: &process{listener: ln}, ending: &ending{stage: toldGroup, next: time.After(0)}}}
 	childtest.Must(t, os.MkdirAll(sv.Logdir, 0o777))
 	childtest.Must(t, r.joinNodes())
-	f := &follower{run: r, told: time.Now()}
+	f := &follower{run: r, stopRequested: time.Now()}
 	f.ended(t.Context())
 	if f.ends() != nil {
 		t.Error("the end of the program has a next stage")
@@ -455,7 +455,7 @@ func testNodesAfterRemoval(t *testing.T, later time.Duration) {
 		return 0
 	})
 	chief.Nodes, worker.Nodes, worker.Node, worker.Logdir = 2, 2, 1, chief.Logdir
-	worker.LookEvery = 1500 * time.Millisecond
+	worker.ScanEvery = 1500 * time.Millisecond
 	_, end := begin(t, chief)
 	time.Sleep(time.Second)
 	_, endWorker := begin(t, worker)

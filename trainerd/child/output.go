@@ -66,7 +66,7 @@ func (p *process) parse(line []byte, k kind, parse bool) (r *Report, pure bool) 
 	}
 	if parse {
 		if r, pure = ParseReport(string(line)); pure { // else step=10 may be in a line of a log that is about something else
-			p.speaks.Store(true)
+			p.hasReported.Store(true)
 		}
 		if pure || r != nil && len(r.Values) > 0 {
 			return r, pure
@@ -85,7 +85,7 @@ func (p *process) understand(line string) *Report {
 			return r
 		}
 	}
-	if len(p.patterns) > 0 || p.lines == nil || p.speaks.Load() {
+	if len(p.patterns) > 0 || p.lines == nil || p.hasReported.Load() {
 		return nil // the user, or the program, knows better
 	}
 	return p.lines.Read(line)

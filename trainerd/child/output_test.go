@@ -149,7 +149,7 @@ func TestManyReports(t *testing.T) {
 			}
 			return 0
 		})
-		sv.LookEvery, sv.SummariesEvery = 10*time.Millisecond, -1
+		sv.ScanEvery, sv.SummariesEvery = 10*time.Millisecond, -1
 		sv.Observer = whenReported{nobody{}, func(*Report) { time.Sleep(time.Millisecond) }}
 		if exit, err := sv.Run(t.Context()); err != nil || exit.Step != 3000 {
 			t.Errorf("Run = %+v, %v", exit, err)

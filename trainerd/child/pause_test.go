@@ -275,7 +275,7 @@ func TestPauseOnFullDisk(t *testing.T) {
 			}
 			full.Store(true)
 			for range 2 { // asked again, it is not taken for done
-				untold, ok := errors.AsType[*UntoldError](do(t.Context()))
+				untold, ok := errors.AsType[*UnpublishedError](do(t.Context()))
 				if !ok || untold.Paused != paused || !errors.Is(untold, syscall.EIO) || !strings.Contains(untold.Error(), done) {
 					t.Errorf("answer to pause %v on the full disk: %v", paused, untold)
 				}
@@ -314,7 +314,7 @@ func TestPauseOfRunningProgramOnFullDisk(t *testing.T) {
 			if paused {
 				do = sv.Pause
 			}
-			if untold, ok := errors.AsType[*UntoldError](do(t.Context())); !ok || untold.Paused != paused {
+			if untold, ok := errors.AsType[*UnpublishedError](do(t.Context())); !ok || untold.Paused != paused {
 				t.Errorf("answer to pause %v on the full disk: %v; log:\n%s", paused, untold, log)
 			}
 		}

@@ -32,16 +32,16 @@ type process struct {
 	deaf    []int         // processes that ignored SIGTERM and were killed, once reports is closed
 	killed  chan struct{} // closed by kill
 
-	readers sync.WaitGroup
-	speaks  atomic.Bool // it has made a report, so no other line is searched for numbers
+	readers     sync.WaitGroup
+	hasReported atomic.Bool // it has made a report, so no other line is searched for numbers
 
-	mu       sync.Mutex
-	alive    bool      // its group is
-	over     time.Time // when the program itself ended, zero before
-	failed   bool      // its exit code was not 0
-	told     bool      // it got SIGTERM
-	draining time.Time // deadline for readers, zero while the program runs
-	conns    map[deadliner]struct{}
+	mu          sync.Mutex
+	alive       bool      // its group is
+	over        time.Time // when the program itself ended, zero before
+	failed      bool      // its exit code was not 0
+	terminating bool      // it got SIGTERM
+	draining    time.Time // deadline for readers, zero while the program runs
+	conns       map[deadliner]struct{}
 }
 
 // queued is a report with its time of arrival: it may be handled later.
@@ -98,7 +98,7 @@ func (p *process) run(started chan<- error, start func() (system.Program, error)
 	p.endGroup(!failed)
 	p.drain()
 	p.readers.Wait()
-	if p.lines != nil && !p.speaks.Load() {
+	if p.lines != nil && !p.hasReported.Load() {
 		for report := p.lines.Flush(); report != nil; report = p.lines.Flush() {
 			p.reports <- queued{report, time.Now()}
 		}
@@ -110,7 +110,7 @@ func (p *process) run(started chan<- error, start func() (system.Program, error)
 // endGroup ends the processes that the program has left. They may still be saving: after
 // a SIGTERM they have until kill, and after a success leftoverGrace.
 func (p *process) endGroup(succeeded bool) {
-	if p.awaitGroup(succeeded); p.wasTold() { // else what is in sessions of its own is not waited for
+	if p.awaitGroup(succeeded); p.isTerminating() { // else what is in sessions of its own is not waited for
 		p.killDeaf()
 	}
 	p.mu.Lock()
@@ -124,12 +124,12 @@ func (p *process) awaitGroup(succeeded bool) {
 	poll := time.NewTicker(system.GroupPoll)
 	defer poll.Stop()
 	over := time.Now().Add(leftoverGrace)
-	for asked := false; !p.program.GroupEnded() || p.wasTold() && time.Now().Before(over) && len(p.on.Leftovers(p.dir)) > 0; {
-		switch told := p.wasTold(); {
-		case told && !asked:
-			p.tellOthers()
+	for asked := false; !p.program.GroupEnded() || p.isTerminating() && time.Now().Before(over) && len(p.on.Leftovers(p.dir)) > 0; {
+		switch terminating := p.isTerminating(); {
+		case terminating && !asked:
+			p.terminateOthers()
 			asked = true
-		case !told && (!succeeded || time.Now().After(over)):
+		case !terminating && (!succeeded || time.Now().After(over)):
 			return
 		}
 		select {
@@ -140,9 +140,9 @@ func (p *process) awaitGroup(succeeded bool) {
 	}
 }
 
-// tellOthers sends SIGTERM to the processes that outlive the program, also to those in sessions
+// terminateOthers sends SIGTERM to the processes that outlive the program, also to those in sessions
 // of their own: their parent may have died of the signal without passing it on.
-func (p *process) tellOthers() {
+func (p *process) terminateOthers() {
 	if left := p.on.Leftovers(p.dir); len(left) > 0 {
 		p.on.SignalAll(p.dir, left, system.SigTerm)
 		return
@@ -176,10 +176,10 @@ func (p *process) hasFailed() bool {
 	return p.failed
 }
 
-func (p *process) wasTold() bool {
+func (p *process) isTerminating() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.told
+	return p.terminating
 }
 
 // terminate asks the program to end. The processes that it has started are ended by the program, by
@@ -187,7 +187,7 @@ func (p *process) wasTold() bool {
 func (p *process) terminate() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told = true
+	p.terminating = true
 	if !p.alive {
 		return nil
 	}

@@ -12,10 +12,10 @@ func (r *run) takeReport(report *Report, at time.Time) {
 	if r.attempt.step < 0 {
 		r.makeWay()
 		r.continued = r.attempt.begun
-		r.store.NoteContinued(r.attempt.given, report.Step-1)
+		r.store.RecordContinued(r.attempt.given, report.Step-1)
 		r.checkResumed(report.Step)
 		r.beginPoints(r.firstPoint(report))
-	} else if len(report.Values) > 0 && r.attempt.told == nil && report.Step < r.attempt.curvesFrom {
+	} else if len(report.Values) > 0 && r.attempt.reported == nil && report.Step < r.attempt.curvesFrom {
 		r.beginPoints(report.Step)
 	}
 	if report.Step > r.attempt.step {
@@ -27,10 +27,10 @@ func (r *run) takeReport(report *Report, at time.Time) {
 		r.maxStep, r.attempt.progressed = r.attempt.step, true
 	}
 	r.prompter.trained(r.attempt.step, at)
-	r.trust(report.Step)
+	r.markTried(report.Step)
 	r.events.report(r.ectx, report, at)
 	if len(report.Values) > 0 {
-		r.attempt.noteTold(report)
+		r.attempt.recordReported(report)
 	}
 	r.measure(report)
 	r.watchLoss(report, at)
@@ -45,7 +45,7 @@ func (r *run) beginCurves(from int64) {
 	r.events.session(r.ectx, tfpb.SessionLog_START, "", from)
 	r.beginHParams(from)
 	r.measured.forget(from)
-	r.events.Overtake(from)
+	r.events.Supersede(from)
 }
 
 // firstPoint returns the step from which a start makes points, according to its first report. A

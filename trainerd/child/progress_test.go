@@ -67,9 +67,9 @@ func TestStepsWithoutNumbers(t *testing.T) {
 	}
 }
 
-// TestLookThatTookLong has a look that took so long that the next is not due yet: only who
+// TestScanThatTookLong has a scan that took so long that the next is not due yet: only who
 // waits for a checkpoint does not wait for that.
-func TestLookThatTookLong(t *testing.T) {
+func TestScanThatTookLong(t *testing.T) {
 	root, err := os.OpenRoot(childtest.Logdir(t, "ckpt-1"))
 	if err != nil {
 		t.Fatal(err)
@@ -80,12 +80,12 @@ func TestLookThatTookLong(t *testing.T) {
 		looks  bool
 	}{
 		"training":       {func(*run) {}, false},
-		"due":            {func(r *run) { r.nextLook = time.Now() }, true},
+		"due":            {func(r *run) { r.nextScan = time.Now() }, true},
 		"stop":           {func(r *run) { r.attempt.ending = &ending{} }, true},
 		"save requested": {func(r *run) { r.savers = []saver{{}} }, true},
 	} {
-		r := &run{log: slog.New(slog.DiscardHandler), store: found.New(root, "ckpt-*", found.Options{}), ectx: t.Context(), nextLook: time.Now().Add(time.Hour)}
-		r.store.Candidates(false) // the next look finds it as it is
+		r := &run{log: slog.New(slog.DiscardHandler), store: found.New(root, "ckpt-*", found.Options{}), ectx: t.Context(), nextScan: time.Now().Add(time.Hour)}
+		r.store.Candidates(false) // the next scan finds it as it is
 		tc.change(r)
 		r.beginRefresh()
 		if looks := r.verdicts != nil; looks != tc.looks {
@@ -178,7 +178,7 @@ func TestProgressBySaving(t *testing.T) {
 	}
 }
 
-// TestSlowSave has a checkpoint that grows for some looks: nobody says that it is damaged, and it
+// TestSlowSave has a checkpoint that grows for some scans: nobody says that it is damaged, and it
 // is announced once it is whole.
 func TestSlowSave(t *testing.T) {
 	for base, mark := range map[string]string{"ckpt-10.safetensors": "CHECKPOINT@10", "last.safetensors": "CHECKPOINT@0"} {
@@ -209,7 +209,7 @@ func TestSlowSave(t *testing.T) {
 }
 
 // TestDeletionIsTriedWithSaves has a disk that does not let go of an old checkpoint: it is asked
-// with each save and at the end, and not at each look.
+// with each save and at the end, and not at each scan.
 func TestDeletionIsTriedWithSaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int {

@@ -13,7 +13,7 @@ func (r *run) publish(p phase, reason string) {
 	if r.nodes == nil || r.lost != nil {
 		return
 	}
-	j := jobState{start: r.start(), Phase: p, Host: hostname(), Node: r.nodes.own, Reason: reason, Speaker: r.attempt.speaker, Paused: r.attempt.paused, Ending: r.attempt.ending != nil, Save: r.attempt.save, Earlier: r.earlier}
+	j := jobState{start: r.start(), Phase: p, Host: hostname(), Node: r.nodes.own, Reason: reason, Speaker: r.attempt.reportSource, Paused: r.attempt.paused, Ending: r.attempt.ending != nil, Save: r.attempt.save, Earlier: r.earlier}
 	if c := r.attempt.given; c != nil {
 		j.Step = c.Step
 		if below, err := filepath.Rel(r.logdir, c.Path); err == nil {
@@ -26,14 +26,14 @@ func (r *run) publish(p phase, reason string) {
 	}
 }
 
-// UntoldError says that the other nodes do not know yet that the job was paused or resumed, because
+// UnpublishedError says that the other nodes do not know yet that the job was paused or resumed, because
 // it could not be written to the disk.
-type UntoldError struct {
+type UnpublishedError struct {
 	Paused bool
 	Err    error
 }
 
-func (e *UntoldError) Error() string {
+func (e *UnpublishedError) Error() string {
 	done, again := "resumed", "resume"
 	if e.Paused {
 		done, again = "paused", "pause"
@@ -42,15 +42,15 @@ func (e *UntoldError) Error() string {
 		"they are told once it does, unless this process ends before: `%s` again then", done, e.Err, again)
 }
 
-func (e *UntoldError) Unwrap() error { return e.Err }
+func (e *UnpublishedError) Unwrap() error { return e.Err }
 
-// untold returns an [*UntoldError] while the other nodes do not know whether the job is paused:
+// untold returns an [*UnpublishedError] while the other nodes do not know whether the job is paused:
 // the next chief would not know it either.
 func (r *run) untold() error {
 	if r.nodes == nil || r.nodes.unsent[r.nodes.jobFile()] == nil {
 		return nil
 	}
-	return &UntoldError{r.paused, r.nodes.unsent[r.nodes.jobFile()]}
+	return &UnpublishedError{r.paused, r.nodes.unsent[r.nodes.jobFile()]}
 }
 
 // tellNodes makes the workers end the program, as the chief does now.

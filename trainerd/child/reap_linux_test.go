@@ -16,7 +16,7 @@ type numbered struct {
 
 func (n numbered) PID() int { return n.pid }
 
-// TestReapsNotTheProgram has a program that has ended, and nobody has waited for it yet: a look
+// TestReapsNotTheProgram has a program that has ended, and nobody has waited for it yet: a scan
 // for orphans leaves its exit code to the one who waits.
 func TestReapsNotTheProgram(t *testing.T) {
 	before := reaps

@@ -29,7 +29,7 @@ func TestBestStays(t *testing.T) {
 	}
 	sv, out := supervise(t, script+"|resume 6;write ckpt-6")
 	sv.Retention = []retention.Policy{retention.Last(1), retention.Best{Metric: "val/loss"}}
-	sv.LookEvery = time.Hour // at the end alone: a program's lines may come after its files
+	sv.ScanEvery = time.Hour // at the end alone: a program's lines may come after its files
 	for _, want := range [][]string{{"ckpt-2", "ckpt-5"}, {"ckpt-2", "ckpt-6"}} {
 		if _, err := sv.Run(t.Context()); err != nil {
 			t.Fatalf("%v; output %q", err, out)
@@ -63,7 +63,7 @@ func TestBestStays(t *testing.T) {
 func TestBestStaysInCopiedLogdir(t *testing.T) {
 	sv, out := supervise(t, "say step=1 loss=0.9;write ckpt-1;say step=2 loss=0.2;write ckpt-2;say step=3 loss=0.5;write ckpt-3;say step=4 loss=0.6;write ckpt-4")
 	sv.Retention = []retention.Policy{retention.Last(2), retention.Best{Metric: "loss"}}
-	sv.LookEvery = time.Hour
+	sv.ScanEvery = time.Hour
 	if _, err := sv.Run(t.Context()); err != nil {
 		t.Fatalf("%v; output %q", err, out)
 	}

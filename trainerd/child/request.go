@@ -38,8 +38,8 @@ type inbox struct {
 	waits    atomic.Pointer[string] // what the run waits for, nil for nothing that is known
 }
 
-// hearing is how long a request waits to be taken. A scan for checkpoints may take seconds.
-const hearing = 10 * time.Second
+// requestTimeout is how long a request waits to be taken. A scan for checkpoints may take seconds.
+const requestTimeout = 10 * time.Second
 
 // busy says why a request is not taken.
 func (h *inbox) busy() error {
@@ -72,7 +72,7 @@ func (sv *Supervisor) ask(ctx context.Context, do func(r *run) error) error {
 	select {
 	case h.requests <- request{do, answer}:
 		return <-answer
-	case <-time.After(hearing):
+	case <-time.After(requestTimeout):
 		return h.busy()
 	case <-h.closed:
 		return ErrNotRunning
@@ -147,7 +147,7 @@ func (r *run) precedes(c Checkpoint, asked time.Time, step int64) bool {
 	if r.namesReports() && lacksByName(c, step) {
 		return true
 	}
-	isOlder := c.Saved.Add(inFlight).Before(asked) && !c.FirstFound().At.After(asked.Add(r.lookEvery())) // the clock of a disk may be late
+	isOlder := c.Saved.Add(inFlight).Before(asked) && !c.FirstFound().At.After(asked.Add(r.scanEvery())) // the clock of a disk may be late
 	return isOlder && (step < 0 || r.lacksSteps(c, step-1))
 }
 
@@ -162,7 +162,7 @@ func (r *run) namesReports() bool {
 
 // Pause suspends the program and its processes, on all nodes, until Resume. If the program ends
 // meanwhile, it is not started again before Resume; a stop continues it, so that it can save. The
-// error is an [*UntoldError] if the other nodes cannot be told because the disk fails.
+// error is an [*UnpublishedError] if the other nodes cannot be told because the disk fails.
 func (sv *Supervisor) Pause(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {
 		switch {
@@ -185,7 +185,7 @@ func (sv *Supervisor) Pause(ctx context.Context) error {
 	})
 }
 
-// Resume continues a program that Pause has stopped. The error is an [*UntoldError] if the other
+// Resume continues a program that Pause has stopped. The error is an [*UnpublishedError] if the other
 // nodes cannot be told because the disk fails.
 func (sv *Supervisor) Resume(ctx context.Context) error {
 	return sv.ask(ctx, func(r *run) error {

@@ -147,7 +147,7 @@ func TestRequestsAtTheEnd(t *testing.T) {
 		began := time.Now()
 		begin(t, sv)
 		time.Sleep(time.Minute)
-		ctx, cancel := context.WithTimeout(t.Context(), hearing/2)
+		ctx, cancel := context.WithTimeout(t.Context(), requestTimeout/2)
 		defer cancel()
 		if err := sv.Note(ctx, "note", "x"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it is busy: %v", err)
@@ -155,7 +155,7 @@ func TestRequestsAtTheEnd(t *testing.T) {
 		if err := sv.Note(t.Context(), "note", "x"); err == nil || !strings.Contains(err.Error(), "waits for") {
 			t.Errorf("it is busy for long: %v", err)
 		}
-		time.Sleep(time.Until(began.Add(time.Hour - hearing/2)))
+		time.Sleep(time.Until(began.Add(time.Hour - requestTimeout/2)))
 		if err := sv.Note(t.Context(), "note", "x"); !errors.Is(err, ErrNotRunning) {
 			t.Errorf("it ends: %v", err)
 		}
@@ -280,7 +280,7 @@ func (groupStays) GroupEnded() bool { return false }
 // TestKilledGroup: once a group is killed, nobody waits for it any longer.
 func TestKilledGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &process{on: &simulated{}, alive: true, told: true, killed: make(chan struct{}), program: groupStays{&simProgram{ended: make(chan struct{}), told: make(chan struct{})}}}
+		a := &process{on: &simulated{}, alive: true, terminating: true, killed: make(chan struct{}), program: groupStays{&simProgram{ended: make(chan struct{}), told: make(chan struct{})}}}
 		begun := time.Now()
 		time.AfterFunc(time.Minute, func() { close(a.killed) })
 		if a.awaitGroup(false); time.Since(begun) != time.Minute {

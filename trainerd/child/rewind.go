@@ -111,7 +111,7 @@ func (r *run) rewind() error {
 	if again {
 		to = b.choose(intact, r.attempt.given)
 	}
-	r.rewindLasts(to)
+	r.rewindLatest(to)
 	for _, c := range slices.Clone(r.store.Known()) {
 		if c.Is(&to) || !c.IsNewer(&to) {
 			continue

@@ -60,13 +60,13 @@ type run struct {
 
 	// Its checkpoints.
 	store     *found.Store
-	nextLook  time.Time              // for new ones, at the earliest: see lookSpacing
+	nextScan  time.Time              // for new ones, at the earliest: see scanSpacing
 	verdicts  <-chan []found.Verdict // of the refresh under way, nil for none
 	intact    []Checkpoint           // with which the next start may begin, and that are not verified yet
 	unsettled bool                   // the newest start has ended, or begun, before all that was saved is verified
 	ceiling   *Checkpoint            // it, and what is newer, is not trusted; nil for none
 	continued time.Time              // when the newest start that has reported something began
-	aside     *aside
+	suspect   *suspect
 	rewinds   rewinds
 	prompter  prompter
 	savers    []saver

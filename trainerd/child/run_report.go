@@ -189,7 +189,7 @@ func (r *run) closing(ctx context.Context, begun time.Time, exit Exit, err error
 	if err == nil && exit.Cause == Completed {
 		r.endHParams()
 	}
-	if r.aside != nil && r.lost == nil {
+	if r.suspect != nil && r.lost == nil {
 		r.putBack() // nothing has shown that it was to blame
 	}
 	if e := r.writeReport(ctx, begun, exit, err); e != nil {

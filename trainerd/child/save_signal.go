@@ -36,7 +36,7 @@ func (sv *Supervisor) saveLead() time.Duration {
 	if sv.Nodes <= 1 {
 		return 0
 	}
-	return min(newsTime, 4*sv.lookEvery(), sv.grace()/8)
+	return min(newsTime, 4*sv.scanEvery(), sv.grace()/8)
 }
 
 // sendSaveSignal sends SaveSignal on this node. If nothing here handles it, that is logged once per

@@ -123,7 +123,7 @@ func TestSaveLead(t *testing.T) {
 		{0, time.Second, time.Minute, 0}, {1, time.Second, time.Minute, 0}, {2, time.Second, time.Minute, newsTime},
 		{2, 10 * time.Millisecond, time.Minute, 40 * time.Millisecond}, {2, time.Second, 4 * time.Second, 500 * time.Millisecond}, {2, time.Second, -1, 0},
 	} {
-		if got := (&Supervisor{Nodes: tc.nodes, LookEvery: tc.look, Grace: tc.grace}).saveLead(); got != tc.want {
+		if got := (&Supervisor{Nodes: tc.nodes, ScanEvery: tc.look, Grace: tc.grace}).saveLead(); got != tc.want {
 			t.Errorf("%+v: %v", tc, got)
 		}
 	}

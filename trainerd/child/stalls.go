@@ -32,11 +32,11 @@ func (r *run) saysWaiting(what string) (end func()) {
 // scan for checkpoints.
 const stallEvery = 10 * time.Second
 
-// sayStalls logs, until end is called, when the loop stands still, because a disk hangs: then
+// logStalls logs, until end is called, when the loop stands still, because a disk hangs: then
 // neither reports nor signals are handled.
-func (r *run) sayStalls() (end func()) {
+func (r *run) logStalls() (end func()) {
 	seen, since := int64(-1), time.Now()
-	return parallel.AtEach(max(stallEvery, 2*r.lookEvery()), func() {
+	return parallel.AtEach(max(stallEvery, 2*r.scanEvery()), func() {
 		if now := r.turns.Load(); now != seen {
 			seen, since = now, time.Now()
 			return

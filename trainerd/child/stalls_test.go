@@ -80,7 +80,7 @@ func TestHangingDiskIsNotSilent(t *testing.T) {
 func TestSlowLooksAreNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv, log := simulate(t, func(p *simProgram) int { p.sleep(time.Hour); return 0 })
-		sv.LookEvery, sv.SummariesEvery = time.Minute, -1
+		sv.ScanEvery, sv.SummariesEvery = time.Minute, -1
 		if _, err := sv.Run(t.Context()); err != nil || strings.Contains(log.String(), "still waiting") {
 			t.Errorf("Run = %v; log:\n%s", err, log)
 		}

@@ -47,7 +47,7 @@ func TestCountsSaves(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		known, err := found.Look(sv.Logdir, sv.Checkpoints)
+		known, err := found.Scan(sv.Logdir, sv.Checkpoints)
 		if err != nil || len(known) != 1 {
 			t.Fatalf("got %v, %v", known, err)
 		}

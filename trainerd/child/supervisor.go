@@ -85,8 +85,8 @@ type Supervisor struct {
 	// SummariesEvery is the time between two points of global_step/sec. Default:
 	// trainerd.DefaultSaveSummariesEvery; negative for none.
 	SummariesEvery time.Duration
-	// LookEvery is the time between two scans for checkpoints. Default: 1 s.
-	LookEvery time.Duration
+	// ScanEvery is the time between two scans for checkpoints. Default: 1 s.
+	ScanEvery time.Duration
 
 	// Config is the text of [ConfigName] in the logdir: the config of the run, for later
 	// readers. nil for no such file.
@@ -171,8 +171,8 @@ func (sv *Supervisor) system() system.System {
 // grace is the time from SIGTERM to SIGKILL.
 func (sv *Supervisor) grace() time.Duration { return max(cmp.Or(sv.Grace, DefaultGrace), 0) }
 
-func (sv *Supervisor) lookEvery() time.Duration {
-	return cmp.Or(max(sv.LookEvery, 0), time.Second)
+func (sv *Supervisor) scanEvery() time.Duration {
+	return cmp.Or(max(sv.ScanEvery, 0), time.Second)
 }
 
 func (sv *Supervisor) summariesEvery() time.Duration {

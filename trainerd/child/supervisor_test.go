@@ -78,7 +78,7 @@ func supervise(t *testing.T, script string) (*Supervisor, *screen) {
 		Command: []string{os.Args[0]}, Env: []string{"CHILD_SCRIPT=" + script},
 		Logdir: filepath.Join(t.TempDir(), "log"), Checkpoints: "ckpt-*",
 		Restarts: Restarts{Backoff: time.Millisecond, MaxBackoff: 2 * time.Millisecond},
-		Grace:    10 * time.Second, LookEvery: 5 * time.Millisecond,
+		Grace:    10 * time.Second, ScanEvery: 5 * time.Millisecond,
 		Stdout: out, Stderr: out, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, out
 }

@@ -24,7 +24,7 @@ const (
 // beTrainerd is a trainerd that looks after a program until it is killed.
 func beTrainerd(dir string) {
 	sv := &Supervisor{Command: []string{"/bin/sh", "-c", os.Getenv(asProgram)}, Logdir: dir, Checkpoints: "ckpt-*",
-		LookEvery: 5 * time.Millisecond, Stdout: os.Stdout, Stderr: os.Stderr, Log: slog.New(diesAtSaves{slog.NewTextHandler(os.Stderr, nil)})}
+		ScanEvery: 5 * time.Millisecond, Stdout: os.Stdout, Stderr: os.Stderr, Log: slog.New(diesAtSaves{slog.NewTextHandler(os.Stderr, nil)})}
 	fmt.Sscanf(os.Getenv(asNode), "%d of %d", &sv.Node, &sv.Nodes)
 	os.Unsetenv(asTrainerd)
 	if _, err := sv.Run(context.Background()); err != nil {

@@ -34,7 +34,7 @@ func (r *run) moment() found.Moment {
 func (r *run) isPast(c *Checkpoint) bool {
 	first := c.FirstFound()
 	after, own := first.Step, first.Attempt == r.attempts
-	if !c.CountsOther() {
+	if !c.CountsOtherUnit() {
 		after = max(after, c.Step)
 	}
 	asynchronous := own && c.IsLate()

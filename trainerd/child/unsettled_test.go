@@ -343,7 +343,7 @@ func TestReportsBeforeVerdicts(t *testing.T) {
 			return 0
 		})
 		last, saved := int64(0), false
-		sv.FS, sv.LookEvery = disk, 5*time.Second
+		sv.FS, sv.ScanEvery = disk, 5*time.Second
 		sv.Observer = seesBoth{reported: func(report *Report) {
 			if last = report.Step; last == 1 { // the others come while this is handled, and so does the verdict
 				close(disk.ends)

@@ -45,7 +45,7 @@ func describeChild(c *config.Config, w io.Writer) error {
 	}
 	row("logdir", "%s", config.Absolute(c.Logdir))
 	state := "fresh"
-	there, err := found.Look(c.Logdir, c.Child.Checkpoints)
+	there, err := found.Scan(c.Logdir, c.Child.Checkpoints)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

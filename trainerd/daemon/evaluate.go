@@ -158,7 +158,7 @@ func (e *evaluator) begin(ctx context.Context, sv *trainerd.Supervisor, step int
 		step++ // the first that comes
 	}
 	e.events.Continue(before, step)
-	e.events.Overtake(step)
+	e.events.Supersede(step)
 	if err := e.events.AddSession(ctx, tfpb.SessionLog_START, "", step); err != nil {
 		return err
 	}

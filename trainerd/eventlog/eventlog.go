@@ -50,7 +50,7 @@ type Log struct {
 	retryAt      time.Time
 	pause        time.Duration
 
-	overtaking overtaking
+	superseding superseding
 }
 
 // New returns a Log that writes through w and reports failures to log.
@@ -80,7 +80,7 @@ func (l *Log) HasFile() bool { return l.writer.HasFile() }
 
 // AddSummary writes a summary.
 func (l *Log) AddSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
-	if err := l.overtakeSummary(ctx, s, step); err != nil {
+	if err := l.supersedeSummary(ctx, s, step); err != nil {
 		return err
 	}
 	return l.addSummary(ctx, s, step)
@@ -93,7 +93,7 @@ func (l *Log) addSummary(ctx context.Context, s *tfpb.Summary, step int64) error
 
 // AddScalar writes a point of a curve.
 func (l *Log) AddScalar(ctx context.Context, tag string, value float64, step int64) error {
-	if err := l.overtakeScalar(ctx, tag, step, scalarMetadata); err != nil {
+	if err := l.supersedeScalar(ctx, tag, step, scalarMetadata); err != nil {
 		return err
 	}
 	write := func(w *tfevents.FileWriter) error { return w.AddScalar(ctx, tag, value, step) }
@@ -102,7 +102,7 @@ func (l *Log) AddScalar(ctx context.Context, tag string, value float64, step int
 
 // AddScalarAt writes a point of a curve with the given time.
 func (l *Log) AddScalarAt(ctx context.Context, at time.Time, tag string, value float64, step int64) error {
-	if err := l.overtakeScalar(ctx, tag, step, scalarMetadata); err != nil {
+	if err := l.supersedeScalar(ctx, tag, step, scalarMetadata); err != nil {
 		return err
 	}
 	write := func(w *tfevents.FileWriter) error { return w.AddScalarAt(ctx, at, tag, value, step) }
@@ -227,7 +227,7 @@ func (l *Log) Dropped() int64 {
 }
 
 // Finish is for the end of a session: it tries once more to write what waits, and drops
-// the overtaken points of tags that may never be written again.
+// the superseden points of tags that may never be written again.
 func (l *Log) Finish(ctx context.Context) error {
 	l.mu.Lock()
 	l.retryAt = time.Time{}
@@ -236,7 +236,7 @@ func (l *Log) Finish(ctx context.Context) error {
 		l.giveUp()
 		return nil
 	}
-	return l.finishOvertaking(ctx)
+	return l.finishSuperseding(ctx)
 }
 
 // giveUp counts what waits as dropped, unless Continue takes it.

@@ -298,9 +298,9 @@ func points(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestOvertake resumes a training whose curves begin late again: no loader of
-// TensorBoard shows what was overtaken, and none an empty point.
-func TestOvertake(t *testing.T) {
+// TestSupersede resumes a training whose curves begin late again: no loader of
+// TensorBoard shows what was superseden, and none an empty point.
+func TestSupersede(t *testing.T) {
 	dir := t.TempDir()
 	session := func(start int64, write func(l *Log)) {
 		w, err := tfevents.NewFileWriter(dir, nil)
@@ -308,7 +308,7 @@ func TestOvertake(t *testing.T) {
 		log, _ := sessiontest.NewLog()
 		l := New(w, log)
 		if start > 0 {
-			l.Overtake(start)
+			l.Supersede(start)
 		}
 		sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
 		write(l)
@@ -365,14 +365,14 @@ func resume(t *testing.T, dir string, start int64) *Log {
 	sessiontest.MustNoErr(t, err)
 	log, _ := sessiontest.NewLog()
 	l := New(w, log)
-	l.Overtake(start)
+	l.Supersede(start)
 	sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", start))
 	return l
 }
 
-// TestOvertakeAfterKill: a resumed training is killed before it has written a curve again, and
+// TestSupersedeAfterKill: a resumed training is killed before it has written a curve again, and
 // the next one continues after that step.
-func TestOvertakeAfterKill(t *testing.T) {
+func TestSupersedeAfterKill(t *testing.T) {
 	dir := t.TempDir()
 	add := func(l *Log, tag string, from, to int64) {
 		for step := from; step <= to; step++ {
@@ -409,7 +409,7 @@ func TestOvertakeAfterKill(t *testing.T) {
 }
 
 // A folder that was deleted and made again, and then a resume: the loader that ignores
-// the first START of a run still drops what was overtaken.
+// the first START of a run still drops what was superseden.
 func TestRestartInFreshFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	add := func(l *Log, from, to int64) {
@@ -436,7 +436,7 @@ func TestRestartInFreshFolder(t *testing.T) {
 }
 
 // A START that a full disk has refused comes first once there is room: without it no
-// reader knows which points are overtaken.
+// reader knows which points are superseden.
 func TestStartIsNotDropped(t *testing.T) {
 	onFullDisk(t, func(t *testing.T, dir string, l *Log) {
 		sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 5))

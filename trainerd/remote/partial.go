@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/internal/turn"
+	"github.com/trainerd/trainerd/internal/ctxmutex"
 	tfpb "github.com/trainerd/trainerd/proto"
 )
 
@@ -21,8 +21,8 @@ import (
 type PartialRun struct {
 	sess    *Session
 	handle  string
-	running turn.Turn // during a part
-	changes bool      // variables
+	running ctxmutex.Mutex // during a part
+	changes bool           // variables
 }
 
 // PartialRunSetup begins a step in parts. It announces every tensor that any
@@ -45,10 +45,10 @@ func (s *Session) PartialRunSetup(ctx context.Context, feeds, fetches, targets [
 // Run runs the next part: it feeds and fetches tensors that were announced and
 // not yet fed or fetched by an earlier part.
 func (p *PartialRun) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches []string) ([]*ckptfmt.Tensor, error) {
-	if p.running.Take(ctx) != nil {
+	if p.running.Lock(ctx) != nil {
 		return nil, p.sess.client.contextError(ctx, "")
 	}
-	defer p.running.Leave()
+	defer p.running.Unlock()
 	leave, err := p.sess.enter(ctx, p.changes)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trainerd/trainerd/ckptfmt"
-	"github.com/trainerd/trainerd/internal/turn"
+	"github.com/trainerd/trainerd/internal/ctxmutex"
 	tfpb "github.com/trainerd/trainerd/proto"
 	"github.com/trainerd/trainerd/trainerd/session"
 )
@@ -32,7 +32,7 @@ type Session struct {
 	closeOnce sync.Once
 	closeErr  error
 
-	extending turn.Turn // during ExtendSession
+	extending ctxmutex.Mutex // during ExtendSession
 
 	gate *gate // of steps that change variables
 
@@ -226,10 +226,10 @@ func (s *Session) callRunStep(ctx context.Context, req *tfpb.RunStepRequest, res
 // the nodes were added. If they were, every later Extend fails with
 // FAILED_PRECONDITION, and the graph should be put into a new session.
 func (s *Session) Extend(ctx context.Context, nodes *tfpb.GraphDef) error {
-	if s.extending.Take(ctx) != nil {
+	if s.extending.Lock(ctx) != nil {
 		return s.client.contextError(ctx, "")
 	}
-	defer s.extending.Leave()
+	defer s.extending.Unlock()
 	s.mu.Lock()
 	version, index := s.version, s.graph.extended(nodes.GetNode())
 	s.mu.Unlock()

@@ -3,8 +3,8 @@ package serve
 import (
 	"context"
 
+	"github.com/trainerd/trainerd/internal/ctxmutex"
 	"github.com/trainerd/trainerd/internal/machine"
-	"github.com/trainerd/trainerd/internal/turn"
 )
 
 // A body takes many times as much memory once it is read: one of 60 MiB with short numbers took
@@ -21,8 +21,8 @@ func defaultMaxBody() int64 { return min(max(machine.Memory()/memoryShare, small
 // bodyRoom bounds the bytes of large bodies that are in memory at a time.
 type bodyRoom struct {
 	pieces chan struct{}
-	size   int64     // of a piece
-	turn   turn.Turn // of the one who takes pieces: two would each wait for what the other has
+	size   int64          // of a piece
+	taking ctxmutex.Mutex // during take: two callers would each wait for what the other has
 }
 
 // roomPieces is how many requests of the smallest large bodies are in memory at a time.
@@ -35,10 +35,10 @@ func newBodyRoom(total int64) *bodyRoom {
 // take takes room for a body of n bytes, at most all, until leave is called. It reports false if
 // there is none until ctx is done.
 func (r *bodyRoom) take(ctx context.Context, n int64) (leave func(), ok bool) {
-	if r.turn.Take(ctx) != nil {
+	if r.taking.Lock(ctx) != nil {
 		return nil, false
 	}
-	defer r.turn.Leave()
+	defer r.taking.Unlock()
 	taken := 0
 	leave = func() {
 		for range taken {

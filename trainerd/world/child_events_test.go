@@ -199,7 +199,7 @@ func (h *childHistory) damageNewest(rnd *rand.Rand) error {
 	if h.plan.way == nil || !h.plan.way.hasSteps() {
 		return nil
 	}
-	all, err := found.Look(h.dir, h.plan.way.pattern)
+	all, err := found.Scan(h.dir, h.plan.way.pattern)
 	if err != nil || len(all) < 2 || h.stepOf(all[len(all)-1]) > h.announced {
 		return err // nothing has been recorded of that one, by which damage could be found
 	}

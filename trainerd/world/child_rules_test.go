@@ -223,7 +223,7 @@ func (h *childHistory) judgeLogdir(context.Context) error {
 	if h.announced <= 0 || h.plan.way == nil || !h.plan.way.hasSteps() {
 		return nil // the next start of the program shows
 	}
-	all, err := found.Look(h.dir, h.plan.way.pattern)
+	all, err := found.Scan(h.dir, h.plan.way.pattern)
 	if err != nil || len(all) == 0 {
 		return broke("step %d was announced, and there is no intact checkpoint: %v", h.announced, err)
 	}
@@ -271,7 +271,7 @@ func (h *childHistory) judgeCheckpoints() error {
 	if h.plan.way == nil {
 		return nil
 	}
-	all, err := found.Look(h.dir, h.plan.way.pattern)
+	all, err := found.Scan(h.dir, h.plan.way.pattern)
 	if err != nil || len(all) == 0 {
 		return broke("the program has ended, and there is no intact checkpoint: %v", err)
 	}

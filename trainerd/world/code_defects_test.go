@@ -39,8 +39,8 @@ var codeDefects = []codeDefect{
 		old: "s >= step", new: `s >= step && !planted("a rewind goes to a checkpoint with the fault")`},
 	{name: "a program is given a checkpoint from after the fault", file: "trainerd/child/rewind.go", world: "TestChildWorld", seed: 87,
 		old: "return at <= b.good", new: `return at <= b.good || planted("a program is given a checkpoint from after the fault")`},
-	{name: "overtaken points stay", file: "trainerd/eventlog/overtake.go", world: "TestDaemonWorld", seed: 8431437954680475207,
-		old: "l.overtaking = overtaking{from, old, map[string]int64{}}", new: `if !planted("overtaken points stay") { l.overtaking = overtaking{from, old, map[string]int64{}} }`},
+	{name: "overtaken points stay", file: "trainerd/eventlog/supersede.go", world: "TestDaemonWorld", seed: 8431437954680475207,
+		old: "l.superseding = superseding{from, old, map[string]int64{}}", new: `if !planted("overtaken points stay") { l.superseding = superseding{from, old, map[string]int64{}} }`},
 	{name: "a logdir that was made again has no events", file: "trainerd/logdir_watch.go", world: "TestDaemonWorld", seed: 87,
 		old: "r.events.Restart(", new: `if planted("a logdir that was made again has no events") { return }; r.events.Restart(`},
 	{name: "early stopping forgets at a resume", file: "trainerd/daemon/early_stop.go", world: "TestDaemonWorld", seed: 16861446189175316451,
@@ -48,11 +48,11 @@ var codeDefects = []codeDefect{
 	{name: "a checkpoint is passed over after one failure", file: "trainerd/child/attempt.go", world: "TestChildWorld", seed: 78,
 		old: "before == nil || !given.Is(before) {", new: `!planted("a checkpoint is passed over after one failure") && (before == nil || !given.Is(before)) {`},
 	{name: "a worker ignores a stop", file: "trainerd/child/follower.go", world: "TestChildWorld", seed: 4965,
-		old: "			stop, f.told = nil, time.Now()\n", new: `			stop = nil
+		old: "			stop, f.stopRequested = nil, time.Now()\n", new: `			stop = nil
 			if planted("a worker ignores a stop") {
 				continue
 			}
-			f.told = time.Now()
+			f.stopRequested = time.Now()
 `},
 	{name: "the state of a node is not sent again", file: "trainerd/child/nodes.go", world: "TestChildWorld", seed: 39009,
 		old: "	if n == nil {\n		return true", new: `	if n == nil || planted("the state of a node is not sent again") {

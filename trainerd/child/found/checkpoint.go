@@ -28,11 +28,11 @@ type Checkpoint struct {
 	OnTrial bool
 
 	files      []string                // below the logdir, with slashes
-	still      int                     // how many looks have found it unchanged
+	still      int                     // how many scans have found it unchanged
 	record     *manifest.Record        // what is recorded of it; nil where that is nothing, or could not be written
 	metrics    checkpoint.Measurements // of a candidate: what the program has reported of its step
-	first      Moment                  // when a look has found it so
-	begun      Moment                  // when a look has found it first, perhaps in the middle of the save
+	first      Moment                  // when a scan has found it so
+	begun      Moment                  // when a scan has found it first, perhaps in the middle of the save
 	late       bool                    // it was written on after a report of a later step
 	untried    bool                    // nothing shows yet that the program had finished it
 	otherCount bool                    // the number in its name counts something else than the reports
@@ -71,7 +71,7 @@ func (c *Checkpoint) Written() time.Time {
 // a name may count epochs, or saves.
 func (c *Checkpoint) At() int64 {
 	switch {
-	case !c.CountsOther():
+	case !c.CountsOtherUnit():
 		return c.Step
 	case c.Reported() > 0:
 		return c.inReports(c.Reported())
@@ -94,8 +94,8 @@ func (c *Checkpoint) countsEpochs() bool {
 	return len(c.files) > 0 && countsEpochs(path.Base(c.files[0]))
 }
 
-// CountsOther reports whether the number in the name is not a step of the program.
-func (c *Checkpoint) CountsOther() bool { return c.countsEpochs() || c.otherCount || c.reused }
+// CountsOtherUnit reports whether the number in the name is not a step of the program.
+func (c *Checkpoint) CountsOtherUnit() bool { return c.countsEpochs() || c.otherCount || c.reused }
 
 // CountsSteps reports whether the number in the name of a checkpoint can be used as a reported
 // step: it is one, or it is an epoch and the program's reports count epochs.

@@ -20,7 +20,7 @@ func TestContinuedFromUnverified(t *testing.T) {
 			t.Fatalf("intact are %+v, %v", all, ok)
 		}
 		if tt.continued {
-			s.NoteContinued(&all[0], 5)
+			s.RecordContinued(&all[0], 5)
 		}
 		if tt.again {
 			childtest.Write(t, filepath.Join(dir, "ckpt-1"), "other weights")

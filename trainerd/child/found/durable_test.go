@@ -178,8 +178,8 @@ func TestNotSetAside(t *testing.T) {
 	s := openStore(t, dir, "s-*")
 	s.Refresh(true)
 	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, below string) bool { return op == "rename" && strings.HasPrefix(below, checkpoint.DamagedDir) }}
-	if _, err := s.SetAside(t.Context(), s.known[1], time.Now()); err == nil || len(s.known) != 2 {
-		t.Errorf("SetAside = %v; known are %v", err, s.known)
+	if _, err := s.QuarantineSuspect(t.Context(), s.known[1], time.Now()); err == nil || len(s.known) != 2 {
+		t.Errorf("QuarantineSuspect = %v; known are %v", err, s.known)
 	}
 	if got := childtest.Read(t, filepath.Join(dir, "latest")); got != "s-20.bin" {
 		t.Errorf("latest has %q", got)

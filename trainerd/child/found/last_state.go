@@ -21,9 +21,9 @@ import (
 // begins from the beginning.
 var lastName = lazyregexp.New(`(?i)^(?:.*[-_.])?(?:last|latest|newest)(?:[-_.]v\d+)?$`)
 
-// Lasts returns the files with such names next to a checkpoint that is a file of the same kind,
+// LatestStates returns the files with such names next to a checkpoint that is a file of the same kind,
 // whether the pattern matches them or not.
-func (s *Store) Lasts(c Checkpoint) (all []Checkpoint) {
+func (s *Store) LatestStates(c Checkpoint) (all []Checkpoint) {
 	file := c.files[0]
 	if info, err := s.root.Lstat(file); c.Step == NoStep || len(c.files) > 1 || err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -43,8 +43,8 @@ func (s *Store) Lasts(c Checkpoint) (all []Checkpoint) {
 	return all
 }
 
-// IsCut reports whether a file that the store may not know is damaged.
-func (s *Store) IsCut(ctx context.Context, c Checkpoint) bool {
+// IsDamaged reports whether a file that the store may not know is damaged.
+func (s *Store) IsDamaged(ctx context.Context, c Checkpoint) bool {
 	if b, refused := s.refused[c.key()]; refused && same(b.Checkpoint, c) {
 		return b.Damaged()
 	}

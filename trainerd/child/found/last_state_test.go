@@ -29,7 +29,7 @@ func TestLastIsNeverGone(t *testing.T) {
 		s := openStore(t, dir, "*.safetensors")
 		s.Refresh(true)
 		from, _ := s.Newest()
-		c, left := s.Lasts(from)[0], n
+		c, left := s.LatestStates(from)[0], n
 		disk := s.disk
 		s.disk = childtest.PickyDisk{FS: disk, Logdir: dir, Fails: func(string, string) bool {
 			if _, err := os.Lstat(last); err != nil {
@@ -56,7 +56,7 @@ func TestLastIsNeverGone(t *testing.T) {
 		}
 		s.disk = disk
 		if got := childtest.Read(t, last); got == cut {
-			if _, err := s.Replace(s.Lasts(from)[0], from, time.Now()); err != nil {
+			if _, err := s.Replace(s.LatestStates(from)[0], from, time.Now()); err != nil {
 				t.Errorf("operation %d has failed; the next try: %v", n, err)
 			}
 		}
@@ -80,7 +80,7 @@ func TestLasts(t *testing.T) {
 	childtest.Must(t, os.Symlink("s-10.safetensors", filepath.Join(dir, "x-last.safetensors")))
 	s := openStore(t, dir, "*")
 	var got []string
-	for _, c := range s.Lasts(Checkpoint{Step: 10, files: []string{"s-10.safetensors"}}) {
+	for _, c := range s.LatestStates(Checkpoint{Step: 10, files: []string{"s-10.safetensors"}}) {
 		got = append(got, filepath.Base(c.Path))
 	}
 	if want := []string{"checkpoint_Latest.safetensors", "last-v1.safetensors", "last.safetensors", "newest.safetensors"}; !slices.Equal(got, want) {
@@ -92,7 +92,7 @@ func TestLasts(t *testing.T) {
 		{Step: 10, files: []string{"folder-10"}},
 		{Step: 10, files: []string{"gone-10.safetensors"}},
 	} {
-		if got := s.Lasts(c); got != nil {
+		if got := s.LatestStates(c); got != nil {
 			t.Errorf("next to %v: %v", c.files, got)
 		}
 	}
@@ -108,7 +108,7 @@ func TestLastIsAnother(t *testing.T) {
 		s := openStore(t, dir, "*.safetensors")
 		s.Refresh(true)
 		from := s.known[len(s.known)-1]
-		if _, err := s.Replace(s.Lasts(from)[0], from, time.Now()); err != nil {
+		if _, err := s.Replace(s.LatestStates(from)[0], from, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if bad := s.NewestDamaged(); len(bad) > 0 || len(s.Known()) != 1 {
@@ -121,7 +121,7 @@ func TestLastIsAnother(t *testing.T) {
 }
 
 // TestIsCut has a program's newest state in a form that does not say how long it is: it is cut if
-// a look has found so, and nothing has changed since. One that the store does not know is read.
+// a scan has found so, and nothing has changed since. One that the store does not know is read.
 func TestIsCut(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) (c Checkpoint) {
@@ -131,7 +131,7 @@ func TestIsCut(t *testing.T) {
 	s := openStore(t, dir, "last.bin")
 	check := func(what string, c Checkpoint, want bool) {
 		t.Helper()
-		if got := s.IsCut(t.Context(), c); got != want {
+		if got := s.IsDamaged(t.Context(), c); got != want {
 			t.Errorf("%s: it is cut: %v", what, got)
 		}
 	}
@@ -156,7 +156,7 @@ func TestIsCut(t *testing.T) {
 	c = openStore(t, dir, "*.safetensors").find()[keyOf("last.safetensors", false)]
 	check("not known, and cut", c, true)
 	ended, end := context.WithCancel(t.Context())
-	if end(); s.IsCut(ended, c) {
+	if end(); s.IsDamaged(ended, c) {
 		t.Error("nobody has read it, and it is cut")
 	}
 }
@@ -170,7 +170,7 @@ func TestReplacedIsPutBack(t *testing.T) {
 	s := openStore(t, dir, "*.bin")
 	s.Refresh(true)
 	from, _ := s.Newest()
-	m, err := s.Replace(s.Lasts(from)[0], from, time.Now())
+	m, err := s.Replace(s.LatestStates(from)[0], from, time.Now())
 	if got := childtest.Read(t, last); err != nil || got != "weights of step 10" {
 		t.Fatalf("replaced: %q, %v", got, err)
 	}

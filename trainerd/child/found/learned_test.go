@@ -39,7 +39,7 @@ func TestCountedInCopiedLogdir(t *testing.T) {
 			s.Refresh(true)
 		}
 		for i, c := range s.known {
-			if want := int64(300 + 100*i); c.At() != want || !c.CountsOther() {
+			if want := int64(300 + 100*i); c.At() != want || !c.CountsOtherUnit() {
 				t.Errorf("copied %v: %s is of step %d, want %d", again, c.Path, c.At(), want)
 			}
 		}
@@ -79,11 +79,11 @@ func TestCountedWithoutMetrics(t *testing.T) {
 	for i, name := range []string{"w-3", "w-4"} {
 		step = int64(300 + 100*i)
 		childtest.Write(t, filepath.Join(dir, name), name)
-		if added, _ := s.Refresh(true); len(added) != 1 || added[0].CountsOther() != (i > 0) {
+		if added, _ := s.Refresh(true); len(added) != 1 || added[0].CountsOtherUnit() != (i > 0) {
 			t.Errorf("added %+v", added)
 		}
 	}
-	if c := s.known[0]; !c.CountsOther() || c.At() != 300 {
+	if c := s.known[0]; !c.CountsOtherUnit() || c.At() != 300 {
 		t.Errorf("%s is of step %d", c.Path, c.At())
 	}
 }

@@ -106,11 +106,11 @@ func TestNoteContinued(t *testing.T) {
 		other := reusedAt("slot_9.pt", 9, 0, 0, 1)
 		s.known = []Checkpoint{reusedAt(name, tc.step, tc.reported, 0, 1), other}
 		from := reusedAt(name, tc.step, tc.reported, 0, tc.minute)
-		s.NoteContinued(&from, tc.says)
+		s.RecordContinued(&from, tc.says)
 		if got := s.known[0].first.Step; got != tc.want || s.known[1].first.Step != 0 {
 			t.Errorf("%s: it is of step %d, want %d, and the other of %d", tc.what, got, tc.want, s.known[1].first.Step)
 		}
-		if s.NoteContinued(nil, tc.says); !s.continued.Is(&from) {
+		if s.RecordContinued(nil, tc.says); !s.continued.Is(&from) {
 			t.Errorf("%s: continued from %v", tc.what, s.continued.Path)
 		}
 	}
@@ -127,7 +127,7 @@ func TestTrustByReports(t *testing.T) {
 		c := reusedAt("ckpt-30.pt", 30, 30, 1, 1)
 		c.untried = true
 		s.known = []Checkpoint{c}
-		if s.Trust(tc.step, tc.start); s.known[0].untried == tc.want {
+		if s.MarkTried(tc.step, tc.start); s.known[0].untried == tc.want {
 			t.Errorf("after step %d of start %d it is untried: %v", tc.step, tc.start, s.known[0].untried)
 		}
 	}

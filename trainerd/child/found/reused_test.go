@@ -201,7 +201,7 @@ func TestContinuedFrom(t *testing.T) {
 	s := openStore(t, dir, "slot_*")
 	s.Refresh(true)
 	from, _ := s.Newest()
-	s.NoteContinued(&from, 60)
+	s.RecordContinued(&from, 60)
 	s.opts.Now = func() Moment { return Moment{Step: 80, Attempt: 1} }
 	writeAt(t, dir, "slot_0", childtest.TensorsOf(3), 1)
 	if s.Refresh(true); newestOf(s) != "slot_0" || !s.Reuses() {
@@ -343,7 +343,7 @@ func TestRecordsThatCannotBeRenamed(t *testing.T) {
 }
 
 // TestVerifiedWhileNumbersTurn has a checkpoint that was verified under its number, when that turns out to be
-// used again: it is left to the next look, and its record does not stay.
+// used again: it is left to the next scan, and its record does not stay.
 func TestVerifiedWhileNumbersTurn(t *testing.T) {
 	dir := t.TempDir()
 	writeAt(t, dir, "slot_1.safetensors", childtest.TensorsOf(1), 5)
@@ -412,13 +412,13 @@ func TestTurnsOnNodes(t *testing.T) {
 		}
 		verdicts := verify("slot_1", 60)
 		if !late {
-			s.NoteReported(reached)
+			s.RecordReported(reached)
 			now.Step = 270 // as reported from then on
 		}
 		s.Accept(verdicts)
 		s.Accept(verify("slot_0", 30))
 		if late {
-			s.NoteReported(reached)
+			s.RecordReported(reached)
 		}
 		if !s.Reuses() || newestOf(s) != "slot_0" {
 			t.Errorf("late: %v; the newest is %s", late, newestOf(s))

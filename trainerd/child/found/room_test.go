@@ -45,7 +45,7 @@ func (f usedUpFile) Sync() error {
 
 func (f usedUpFile) Close() error { return errors.Join(f.File.Close(), f.disk.end) }
 
-// TestTakesFile has disks that are full, and others: a look leaves no file, and waits for nothing that somebody
+// TestTakesFile has disks that are full, and others: a scan leaves no file, and waits for nothing that somebody
 // else has written.
 func TestTakesFile(t *testing.T) {
 	for err, want := range map[error]bool{nil: true, syscall.ENOSPC: false, syscall.EDQUOT: false, syscall.EACCES: true} {

@@ -171,7 +171,7 @@ func TestShortAfterOneThatWasSetAside(t *testing.T) {
 	if !ok || c.Step != 4 {
 		t.Fatalf("the newest is %v", c)
 	}
-	_, err := s.SetAside(t.Context(), c, time.Now())
+	_, err := s.QuarantineSuspect(t.Context(), c, time.Now())
 	childtest.Must(t, err)
 	childtest.Write(t, filepath.Join(dir, "w-4"), "we")
 	if added, bad := s.Refresh(true); added != nil || len(bad) != 1 {

@@ -65,7 +65,7 @@ func TestShortOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestCandidatesKnowWhetherTheyAreLast has a verification, which may be another goroutine's, go by what the look
+// TestCandidatesKnowWhetherTheyAreLast has a verification, which may be another goroutine's, go by what the scan
 // has found of where the program is.
 func TestCandidatesKnowWhetherTheyAreLast(t *testing.T) {
 	for _, past := range []bool{false, true} {

@@ -81,10 +81,10 @@ func (s *Store) learnNumbers() {
 	}
 }
 
-// NoteReported records what the program had reported, on another node, when it wrote checkpoints
+// RecordReported records what the program had reported, on another node, when it wrote checkpoints
 // that were found before these reports were handled. reached returns the highest step that it had
 // reported at the time of a save.
-func (s *Store) NoteReported(reached func(saved time.Time) int64) {
+func (s *Store) RecordReported(reached func(saved time.Time) int64) {
 	for k, c := range s.seen { // which may be verified now
 		if c.Reported() == 0 {
 			c.first.Step = reached(c.Saved)
@@ -92,15 +92,15 @@ func (s *Store) NoteReported(reached func(saved time.Time) int64) {
 		}
 	}
 	for i := range s.known {
-		s.noteReported(&s.known[i], reached(s.known[i].Saved))
+		s.recordReported(&s.known[i], reached(s.known[i].Saved))
 	}
 	s.learnTurns()
 	s.learnNumbers()
 }
 
-// noteReported records what the program had reported when it wrote a checkpoint, if that is not
+// recordReported records what the program had reported when it wrote a checkpoint, if that is not
 // known.
-func (s *Store) noteReported(c *Checkpoint, reached int64) {
+func (s *Store) recordReported(c *Checkpoint, reached int64) {
 	if c.Reported() > 0 || reached == 0 {
 		return
 	}
@@ -115,9 +115,9 @@ func (s *Store) noteReported(c *Checkpoint, reached int64) {
 	}
 }
 
-// NoteContinued records that the program has continued from a checkpoint, which may not be verified
+// RecordContinued records that the program has continued from a checkpoint, which may not be verified
 // yet, and its step, if that was not known and the number in its name is not a step.
-func (s *Store) NoteContinued(from *Checkpoint, step int64) {
+func (s *Store) RecordContinued(from *Checkpoint, step int64) {
 	if from != nil {
 		s.continued = *from
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
-// TestNamesStep has what a look found when the program had come to a step.
+// TestNamesStep has what a scan found when the program had come to a step.
 func TestNamesStep(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -34,7 +34,7 @@ func TestNamesStep(t *testing.T) {
 	}
 }
 
-// TestShowsStep has what a look found when the program had come to a step.
+// TestShowsStep has what a scan found when the program had come to a step.
 func TestShowsStep(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
@@ -90,12 +90,12 @@ func TestReportedOnce(t *testing.T) {
 	s.Refresh(true)
 	s.known[0].first.Step, s.known[0].record = 1, nil
 	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
-	s.NoteReported(func(time.Time) int64 { return 7 })
+	s.RecordReported(func(time.Time) int64 { return 7 })
 	if a, b := s.known[0].Reported(), s.known[1].Reported(); a != 1 || b != 7 || s.Unrecorded() != nil {
 		t.Errorf("reported when they were found: %d and %d; not recorded is %v", a, b, s.Unrecorded())
 	}
 	s.known[0].first.Step = 0
-	s.NoteReported(func(time.Time) int64 { return 300 })
+	s.RecordReported(func(time.Time) int64 { return 300 })
 	if s.known[0].Reported() != 300 {
 		t.Errorf("one without a record: %d", s.known[0].Reported())
 	}
@@ -116,7 +116,7 @@ func TestNodesNumberSaves(t *testing.T) {
 		childtest.Must(t, os.Chtimes(name, saved, saved))
 	}
 	s.Refresh(true)
-	if s.NoteReported(reached); !s.countsOther {
+	if s.RecordReported(reached); !s.countsOther {
 		t.Error("the numbers are taken for steps")
 	}
 	for i, c := range s.known {
@@ -142,7 +142,7 @@ func TestNodesNumberSavesOnce(t *testing.T) {
 	childtest.Must(t, os.Chtimes(name, at, at))
 	s := openStore(t, dir, "w-*.safetensors")
 	s.Refresh(true)
-	s.NoteReported(func(time.Time) int64 { return 20 })
+	s.RecordReported(func(time.Time) int64 { return 20 })
 	if c := s.known[0]; c.NamesStep() || s.countsOther || c.record.Reported != 20 {
 		t.Errorf("after the reports: %+v, record %+v", c, c.record)
 	}
@@ -190,7 +190,7 @@ func TestNumbersOnBadDisk(t *testing.T) {
 	s.Refresh(true)
 	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
 	step := int64(0)
-	s.NoteReported(func(time.Time) int64 { step += 100; return step })
+	s.RecordReported(func(time.Time) int64 { step += 100; return step })
 	if errs := s.Unrecorded(); !s.countsOther || len(errs) != 6 || s.Unrecorded() != nil {
 		t.Errorf("the numbers count saves: %v; said is %v", s.countsOther, errs)
 	}
@@ -216,7 +216,7 @@ func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
 		s.opts.Now = func() Moment { return Moment{Step: reported} }
 		s.Refresh(true)
 		s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
-		s.NoteReported(func(time.Time) int64 { return reached })
+		s.RecordReported(func(time.Time) int64 { return reached })
 		c, seen := s.known[0], s.seen[s.known[0].key()]
 		if c.Reported() != reported || seen.Reported() != reported || len(s.Unrecorded()) > 0 {
 			t.Errorf("reported were %d, and %d later; %d are known, and %d seen", reported, reached, c.Reported(), seen.Reported())

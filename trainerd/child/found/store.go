@@ -50,7 +50,7 @@ type Store struct {
 	readOnly bool // nothing is made durable, recorded or otherwise changed
 
 	known   []Checkpoint       // that are verified and durable, by step
-	seen    map[key]Checkpoint // as the last look found them
+	seen    map[key]Checkpoint // as the last scan found them
 	refused map[key]Rejected   // that do not count
 	records map[key]*manifest.Record
 	habits
@@ -63,7 +63,7 @@ type Store struct {
 	back       map[key]bool // whose copies have come back: they are to have another
 	continued  Checkpoint   // the last one that the program has continued from, zero for none
 	tight      bool         // the next checkpoint gets its room before it comes; see MakeRoom
-	looked     Moment       // of the last look
+	looked     Moment       // of the last scan
 	recorded   Moment       // of the newest record of an earlier run, which may be of a checkpoint that is gone
 	sumsDue    time.Time    // from when on there is time for the next SHA-256, zero before the first
 }
@@ -121,9 +121,9 @@ func (s *Store) Unrecorded() []error {
 	return errs
 }
 
-// Trust records that a start of the program has reported a step since its newest checkpoints, so
+// MarkTried records that a start of the program has reported a step since its newest checkpoints, so
 // that it has finished them, unless the report is an earlier one that has come late.
-func (s *Store) Trust(step int64, attempt int) {
+func (s *Store) MarkTried(step int64, attempt int) {
 	for i := len(s.known) - 1; i >= 0 && s.known[i].untried; i-- {
 		if s.known[i].first.Attempt == attempt && s.known[i].Reached() >= step {
 			continue
@@ -182,7 +182,7 @@ func (s *Store) Candidates(settled bool) (all []Checkpoint) {
 		}
 		c.otherCount = s.countsOther
 		c.last = s.isLast(&c)
-		if !settled && (c.still < s.countLooks(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
+		if !settled && (c.still < s.requiredScans(c) || c.Step == last && s.isBetweenFiles(c)) || s.isRefused(c) {
 			continue
 		}
 		if c.OnTrial = !s.isProven(&c, found); c.OnTrial && (!settled || isKnown) {
@@ -223,9 +223,9 @@ func (s *Store) isKnown(k key) bool {
 	return slices.ContainsFunc(s.known, func(c Checkpoint) bool { return c.key() == k })
 }
 
-// countLooks returns how many scans in a row must find a checkpoint unchanged. A program may well
+// requiredScans returns how many scans in a row must find a checkpoint unchanged. A program may well
 // pause between two files of a folder.
-func (s *Store) countLooks(c Checkpoint) int {
+func (s *Store) requiredScans(c Checkpoint) int {
 	if info, err := s.root.Lstat(c.files[0]); len(c.files) == 1 && err == nil && info.Mode().IsRegular() {
 		return 1
 	}
@@ -249,7 +249,7 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 			s.sumsDue = v.sumsDue
 		}
 		if v.reused != s.reused {
-			s.unname(v.record) // the next look finds it under its other key
+			s.unname(v.record) // the next scan finds it under its other key
 			continue
 		}
 		k := v.key()
@@ -265,8 +265,8 @@ func (s *Store) Accept(verdicts []Verdict) (added []Checkpoint, bad []Rejected) 
 			onTrial = append(onTrial, v.Checkpoint)
 		case v.err == nil:
 			s.count(v)
-			if seen := s.seen[k]; same(seen, v.Checkpoint) { // NoteReported may have been called meanwhile
-				s.noteReported(&v.Checkpoint, seen.first.Step)
+			if seen := s.seen[k]; same(seen, v.Checkpoint) { // RecordReported may have been called meanwhile
+				s.recordReported(&v.Checkpoint, seen.first.Step)
 			}
 			added = append(added, v.Checkpoint)
 		default:
@@ -447,9 +447,9 @@ func metricsOf(r *manifest.Record) checkpoint.Measurements {
 	return all
 }
 
-// Look returns the verified checkpoints in a logdir that match a pattern, oldest
+// Scan returns the verified checkpoints in a logdir that match a pattern, oldest
 // first. It changes nothing there.
-func Look(logdir, pattern string) ([]Checkpoint, error) {
+func Scan(logdir, pattern string) ([]Checkpoint, error) {
 	if pattern == "" {
 		return nil, nil
 	}

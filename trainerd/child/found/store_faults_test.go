@@ -22,11 +22,11 @@ import (
 	"github.com/trainerd/trainerd/trainerd/logdir"
 )
 
-// TestLook has a look from outside: it finds what is verified, and leaves no trace.
-func TestLook(t *testing.T) {
+// TestScan has a scan from outside: it finds what is verified, and leaves no trace.
+func TestScan(t *testing.T) {
 	dir := childtest.Logdir(t, "ckpt-1.bin", "ckpt-2.bin", "ckpt-3.safetensors")
 	for pattern, want := range map[string][]int64{"ckpt-*": {1, 2}, "": nil, "other-*": nil} {
-		found, err := Look(dir, pattern)
+		found, err := Scan(dir, pattern)
 		if got := steps(found); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: steps %v, %v; want %v", pattern, got, err, want)
 		}
@@ -37,13 +37,13 @@ func TestLook(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, manifest.RecordsDir)); err == nil {
 		t.Error("it has recorded what it has found")
 	}
-	if _, err := Look(filepath.Join(dir, "none"), "ckpt-*"); err == nil {
+	if _, err := Scan(filepath.Join(dir, "none"), "ckpt-*"); err == nil {
 		t.Error("a logdir that is not there is no error")
 	}
 	openStore(t, dir, "ckpt-*").Refresh(true)
 	childtest.Write(t, filepath.Join(dir, "ckpt-2.bin"), "CKPT-2.bin") // a changed byte, in a file of the same time
 	childtest.Must(t, os.Chtimes(filepath.Join(dir, "ckpt-2.bin"), time.Time{}, time.Unix(1_000_060, 0)))
-	if found, err := Look(dir, "ckpt-*.bin"); err != nil || !slices.Equal(steps(found), []int64{1}) {
+	if found, err := Scan(dir, "ckpt-*.bin"); err != nil || !slices.Equal(steps(found), []int64{1}) {
 		t.Errorf("next to a record: %v, %v", found, err)
 	}
 	if got := StepOf(filepath.Join(dir, "ckpt-3.safetensors")); got != 3 {
@@ -222,7 +222,7 @@ func TestKeptWhy(t *testing.T) {
 }
 
 // TestAtOfEpoch has checkpoints of epochs: the step is that of its record, or else of the
-// look that has found it. Of one, no step is known.
+// scan that has found it. Of one, no step is known.
 func TestAtOfEpoch(t *testing.T) {
 	for _, tc := range []struct{ epoch, recorded, found, want int64 }{
 		{1, 40, 50, 40}, {1, 2, 0, 2}, {1, 0, 50, 50}, {1, 0, 0, NoStep}, {0, 1, 0, 1}, {0, 0, 1, 1},

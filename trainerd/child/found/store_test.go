@@ -151,8 +151,8 @@ func TestCheckPattern(t *testing.T) {
 	}
 }
 
-// TestLookWaitsForTheEnd has a file that is still being written.
-func TestLookWaitsForTheEnd(t *testing.T) {
+// TestScanWaitsForTheEnd has a file that is still being written.
+func TestScanWaitsForTheEnd(t *testing.T) {
 	dir := childtest.Logdir(t, "ckpt-1")
 	s := openStore(t, dir, "ckpt-*")
 	if added, _ := s.Refresh(true); !slices.Equal(steps(added), []int64{1}) {
@@ -175,9 +175,9 @@ func TestLookWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-// TestLookDecidesNothingElse has a file that grows next to one that is damaged, and next to
+// TestScanDecidesNothingElse has a file that grows next to one that is damaged, and next to
 // a folder on trial: verdicts about these do not let it count.
-func TestLookDecidesNothingElse(t *testing.T) {
+func TestScanDecidesNothingElse(t *testing.T) {
 	for name, text := range map[string]string{"ckpt-1.safetensors": "x", "ckpt-1/model.safetensors": childtest.Tensors()} {
 		dir := t.TempDir()
 		s := openStore(t, dir, "ckpt-*")

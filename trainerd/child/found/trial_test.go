@@ -70,8 +70,8 @@ func TestShorterThanTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestWrittenWhileTraining has a folder that grows from look to look. A program that has reported
-// a later step before a look, and has changed the folder after it, does not wait for its saves.
+// TestWrittenWhileTraining has a folder that grows from scan to scan. A program that has reported
+// a later step before a scan, and has changed the folder after it, does not wait for its saves.
 func TestWrittenWhileTraining(t *testing.T) {
 	type look struct {
 		attempt int

@@ -39,12 +39,12 @@ func TestUntriedIsRecorded(t *testing.T) {
 		if s.Refresh(true); untried() != tc.want {
 			t.Errorf("%+v: recorded as untried: %v", tc, untried())
 		}
-		if s.Trust(11, 1); untried() || len(s.Unrecorded()) > 0 {
+		if s.MarkTried(11, 1); untried() || len(s.Unrecorded()) > 0 {
 			t.Errorf("%+v: recorded as untried after the next step", tc)
 		}
 		s, untried = open()
 		all := s.Candidates(true)
-		s.NoteContinued(&all[0], 10)
+		s.RecordContinued(&all[0], 10)
 		if s.Accept(s.Verify(t.Context(), all)); untried() || s.known[0].untried {
 			t.Errorf("%+v: recorded as untried, and the program has continued from it", tc)
 		}
@@ -84,7 +84,7 @@ func TestUntriedIsReadBack(t *testing.T) {
 	s := openStore(t, dir, "ckpt-*")
 	s.opts.Now = now
 	s.Refresh(true)
-	s.Trust(11, 1)
+	s.MarkTried(11, 1)
 	childtest.Write(t, filepath.Join(dir, "ckpt-20"), "weights")
 	at.Step = 20
 	s.Refresh(true)
@@ -103,7 +103,7 @@ func TestTrustOnBadDisk(t *testing.T) {
 	s.opts.Now = func() Moment { return Moment{Step: 10, Attempt: 1, At: time.Now()} }
 	s.Refresh(true)
 	s.disk = childtest.PickyDisk{FS: s.disk, Logdir: dir, Fails: func(op, _ string) bool { return op == "create" }}
-	if s.Trust(11, 1); s.known[0].untried || len(s.Unrecorded()) != 1 {
+	if s.MarkTried(11, 1); s.known[0].untried || len(s.Unrecorded()) != 1 {
 		t.Errorf("untried: %v; said is %v", s.known[0].untried, s.Unrecorded())
 	}
 }

@@ -19,16 +19,16 @@ import (
 const (
 	otherIdle = 10 * time.Second // without a step or a sign: the other run has ended, or was killed
 	otherPoll = time.Second
-	// idleLooks is how many checks show that. A check of frozen servers takes long, and this process
+	// idleChecks is how many checks show that. A check of frozen servers takes long, and this process
 	// may be frozen itself, so that the other run may have been frozen for as long.
-	idleLooks = int(otherIdle / otherPoll)
+	idleChecks = int(otherIdle / otherPoll)
 	// longRest is how long a chief may have begun no call before it looks whose model is
 	// there: it was paused, or frozen, perhaps in a call.
 	longRest = otherIdle / 2
 )
 
-// sighting is what a check shows of another run. The zero sighting means that there is none.
-type sighting struct {
+// otherRunState is what a check shows of another run. The zero otherRunState means that there is none.
+type otherRunState struct {
 	tag        string
 	step, life int64
 }
@@ -37,20 +37,20 @@ type sighting struct {
 func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 	defer t.ReportWait("")
 	p := t.newPatience()
-	var last sighting
+	var last otherRunState
 	said, first := false, true
 	for idle := 0; ; idle++ {
-		now, err := t.lookForOther(ctx, sess)
+		now, err := t.checkOther(ctx, sess)
 		switch {
 		case err != nil:
 			return err
-		case now == (sighting{}) && (!t.awaited || idle >= idleLooks): // else it may have lost its servers, and comes back
+		case now == (otherRunState{}) && (!t.awaited || idle >= idleChecks): // else it may have lost its servers, and comes back
 			t.awaited = false
 			return nil
-		case !first && now != last && now != (sighting{}):
+		case !first && now != last && now != (otherRunState{}):
 			idle, t.awaited = 0, true
-			t.sayOther(now, &said, p.limit)
-		case idle >= idleLooks:
+			t.reportOther(now, &said, p.limit)
+		case idle >= idleChecks:
 			t.awaited = false
 			t.log.Warn("the servers have the model of another run, which has made no step lately; it is replaced", "its_step", last.step, "watched", otherIdle)
 			return nil
@@ -66,8 +66,8 @@ func (t *Task) awaitOther(ctx context.Context, sess session.Session) error {
 	}
 }
 
-// sayOther reports for which run this one waits; the log has it once.
-func (t *Task) sayOther(other sighting, said *bool, limit time.Duration) {
+// reportOther reports for which run this one waits; the log has it once.
+func (t *Task) reportOther(other otherRunState, said *bool, limit time.Duration) {
 	t.ReportWait(fmt.Sprintf("another run, which trains its model on the same servers and is at step %d", other.step))
 	if !*said {
 		t.log.Warn("waiting for another run that trains its model on the same servers; give each run servers of its own", "its_step", other.step, "patience", limit)
@@ -75,17 +75,17 @@ func (t *Task) sayOther(other sighting, said *bool, limit time.Duration) {
 	*said = true
 }
 
-// lookForOther looks whose model the servers have, or are to get.
-func (t *Task) lookForOther(ctx context.Context, sess session.Session) (seen sighting, err error) {
+// checkOther reads whose model the servers have, or are to get.
+func (t *Task) checkOther(ctx context.Context, sess session.Session) (seen otherRunState, err error) {
 	if seen.tag, err = readTag(ctx, sess); err != nil || seen.tag == "" {
-		return sighting{}, err
+		return otherRunState{}, err
 	}
 	own, err := t.readID()
 	if err != nil || own != "" && strings.HasPrefix(seen.tag, claimMark+own) { // before it was killed
-		return sighting{}, err
+		return otherRunState{}, err
 	}
 	if seen.life, err = readLife(ctx, sess); err != nil {
-		return sighting{}, err
+		return otherRunState{}, err
 	}
 	// It is 0 for a model that is not complete, or not like this run's; what else is wrong the next look says.
 	seen.step, _ = t.program.ReadStep(ctx, sess)

@@ -142,7 +142,7 @@ func TestServersThatDoNotSay(t *testing.T) {
 		begin(t, first, sess)
 		second, other := connect(t.TempDir(), nil)
 		for _, name := range []string{tagHas, tagRead, lifeHas, lifeRead} {
-			if seen, err := second.lookForOther(t.Context(), failing{other, name}); !errors.Is(err, errBroken) {
+			if seen, err := second.checkOther(t.Context(), failing{other, name}); !errors.Is(err, errBroken) {
 				t.Errorf("without %s: %+v, %v", name, seen, err)
 			}
 			if err := second.awaitOther(t.Context(), failing{other, name}); !errors.Is(err, errBroken) {
@@ -152,7 +152,7 @@ func TestServersThatDoNotSay(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(second.config.Logdir, runIDFile), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := second.lookForOther(t.Context(), other); err == nil {
+		if _, err := second.checkOther(t.Context(), other); err == nil {
 			t.Error("an ID that cannot be read is none")
 		}
 		if err := second.UntagModel(t.Context(), other); err == nil {

@@ -120,6 +120,6 @@ func (j *journal) begin(ctx context.Context) error {
 	if !restart || from == exec.NoStep {
 		return nil
 	}
-	j.log.Overtake(from)
+	j.log.Supersede(from)
 	return j.log.AddSession(ctx, tfpb.SessionLog_START, "", from)
 }

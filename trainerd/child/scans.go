@@ -14,16 +14,16 @@ func (r *run) refresh(settled bool) {
 	r.onCheckpoints(r.store.Refresh(settled))
 }
 
-// lookSpacing is how many times the duration of a scan passes before the next scan, unless somebody
+// scanSpacing is how many times the duration of a scan passes before the next scan, unless somebody
 // waits for a checkpoint. A folder of tens of thousands of files on a slow disk takes seconds,
 // during which neither reports nor signals are handled.
-const lookSpacing = 10
+const scanSpacing = 10
 
 // beginRefresh begins a scan whose verdicts are sent to loop: reading a large checkpoint must delay
 // neither reports nor signals.
 func (r *run) beginRefresh() {
 	isAwaited := r.attempt.ending != nil || len(r.savers) > 0 || len(r.intact) > 0
-	if r.verdicts != nil || !isAwaited && time.Now().Before(r.nextLook) {
+	if r.verdicts != nil || !isAwaited && time.Now().Before(r.nextScan) {
 		return // the one before has not ended, or has taken long
 	}
 	began := time.Now()
@@ -31,13 +31,13 @@ func (r *run) beginRefresh() {
 	if r.intact = nil; len(all) == 0 {
 		all = r.store.Candidates(false)
 	}
-	r.nextLook = began.Add(lookSpacing * time.Since(began))
+	r.nextScan = began.Add(scanSpacing * time.Since(began))
 	if len(all) == 0 {
 		return
 	}
 	verdicts, s := make(chan []found.Verdict, 1), r.store
 	r.verdicts = verdicts
-	go func() { // ends with the look: see endRefresh
+	go func() { // ends with the scan: see endRefresh
 		defer logging.Waiting(r.log.Info, "checkpoint "+all[len(all)-1].Path+" to be verified")()
 		verdicts <- s.Verify(r.ectx, all)
 	}()

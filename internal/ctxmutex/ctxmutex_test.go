@@ -1,4 +1,4 @@
-package turn
+package ctxmutex
 
 import (
 	"context"
@@ -7,30 +7,30 @@ import (
 	"testing/synctest"
 )
 
-func TestTurn(t *testing.T) {
+func TestMutex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := errors.New("over")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		var turn Turn
-		if err := turn.Take(ctx); err != nil {
+		var mu Mutex
+		if err := mu.Lock(ctx); err != nil {
 			t.Fatal(err)
 		}
 		waited := make(chan error)
-		go func() { waited <- turn.Take(ctx) }()
+		go func() { waited <- mu.Lock(ctx) }()
 		synctest.Wait()
 		cancel(over)
 		if err := <-waited; err != over {
 			t.Errorf("a wait whose context has ended: %v, want %v", err, over)
 		}
-		go func() { waited <- turn.Take(t.Context()) }()
+		go func() { waited <- mu.Lock(t.Context()) }()
 		synctest.Wait()
-		turn.Leave()
+		mu.Unlock()
 		if err := <-waited; err != nil {
-			t.Errorf("after the first has left: %v", err)
+			t.Errorf("after the first has unlocked it: %v", err)
 		}
-		turn.Leave()
-		if err := turn.Take(ctx); err != nil {
-			t.Errorf("a free turn: %v", err)
+		mu.Unlock()
+		if err := mu.Lock(ctx); err != nil {
+			t.Errorf("a free lock: %v", err)
 		}
 	})
 }

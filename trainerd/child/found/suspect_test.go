@@ -25,7 +25,7 @@ func TestPutBack(t *testing.T) {
 		s := openStore(t, dir, "*/w-*")
 		s.Refresh(true)
 		before := childtest.Below(t, dir)
-		m, err := s.SetAside(t.Context(), s.known[1], time.Now())
+		m, err := s.QuarantineSuspect(t.Context(), s.known[1], time.Now())
 		if err != nil || m.Misnamed != nil || !slices.Equal(steps(s.known), []int64{10}) {
 			t.Fatal(err, m.Misnamed, s.known)
 		}
@@ -86,9 +86,9 @@ func TestCopyOfWhatIsAside(t *testing.T) {
 			childtest.Write(t, file, childtest.TensorsOf(2)+"2")
 		}
 		s.disk = childtest.PickyDisk{FS: whole, Logdir: dir, Fails: func(op, _ string) bool { return tc.fails && op == "rename" }}
-		m, err := s.SetAside(t.Context(), c, time.Now())
+		m, err := s.QuarantineSuspect(t.Context(), c, time.Now())
 		if (err != nil) != tc.fails {
-			t.Errorf("%s: SetAside = %v", name, err)
+			t.Errorf("%s: QuarantineSuspect = %v", name, err)
 		}
 		if tc.back {
 			_, err := s.PutBack(m)
@@ -128,11 +128,11 @@ func TestMayBeUnfinished(t *testing.T) {
 	}
 	check("at first", true, true, false, true)
 	s.known[0].untried = false
-	s.Trust(math.MaxInt64, 0)
+	s.MarkTried(math.MaxInt64, 0)
 	check("once the program has done something", false, false, false, false)
 	s.known = s.known[:1]
 	s.known[0].untried = true
-	s.Trust(math.MaxInt64, 0)
+	s.MarkTried(math.MaxInt64, 0)
 	check("of the only one", false)
 }
 
@@ -148,7 +148,7 @@ func TestCountsSteps(t *testing.T) {
 			t.Errorf("%s, found at step %d: %v", tc.name, tc.reported, got)
 		}
 	}
-	if c := (&Checkpoint{Step: 3}); c.CountsOther() || !slices.Contains(c.Attrs(), any("step")) {
+	if c := (&Checkpoint{Step: 3}); c.CountsOtherUnit() || !slices.Contains(c.Attrs(), any("step")) {
 		t.Errorf("one that is only known by its step counts something else, or is logged as %v", c.Attrs())
 	}
 	if c := (&Checkpoint{Step: NoStep}); slices.Contains(c.Attrs(), any("step")) {

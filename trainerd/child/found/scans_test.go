@@ -16,9 +16,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/internal/childtest"
 )
 
-// TestLooksUntilItCounts has what a program may still be writing: a file counts once two
-// looks have found it the same, all else after four.
-func TestLooksUntilItCounts(t *testing.T) {
+// TestScansUntilItCounts has what a program may still be writing: a file counts once two
+// scans have found it the same, all else after four.
+func TestScansUntilItCounts(t *testing.T) {
 	for want, names := range map[int][]string{2: {"ckpt-1"}, 4: {"ckpt-1/w"}, -4: {"ckpt-1.a", "ckpt-1.b"}} {
 		dir := childtest.Logdir(t, names...)
 		s := openStore(t, dir, "ckpt-*")
@@ -161,9 +161,9 @@ func TestTrialDecidesNothingElse(t *testing.T) {
 	}
 }
 
-// TestLooksAtMany: four times as many checkpoints take a look some four times the work, also
+// TestScansOfMany: four times as many checkpoints take a scan some four times the work, also
 // where all that were there before the first start are found at once.
-func TestLooksAtMany(t *testing.T) {
+func TestScansOfMany(t *testing.T) {
 	for pattern, files := range map[string][]string{"ckpt-*": {""}, "model.ckpt-*": {".index", ".data-00000-of-00001"}} {
 		look := func(n int) (allocs float64) {
 			var names []string

@@ -11,9 +11,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
-// TestOvertakenPoints has a training that is resumed from step 5, which adds new points to a curve
-// at once, later, with a summary, or not at all: no loader shows what it has overtaken.
-func TestOvertakenPoints(t *testing.T) {
+// TestSupersedenPoints has a training that is resumed from step 5, which adds new points to a curve
+// at once, later, with a summary, or not at all: no loader shows what it has superseden.
+func TestSupersedenPoints(t *testing.T) {
 	dir := t.TempDir()
 	w, err := tfevents.NewFileWriter(dir, nil)
 	sessiontest.MustNoErr(t, err)
@@ -39,7 +39,7 @@ func TestOvertakenPoints(t *testing.T) {
 	add("new", 5, 6)
 	both(4, 5, 6, 7)
 	sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 5))
-	l.Overtake(5)
+	l.Supersede(5)
 	add("loss", 5, 6, 7, 8)
 	add("late", 8)
 	add("new", 5)

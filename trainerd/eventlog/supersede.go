@@ -28,9 +28,9 @@ import (
 // resume. So the points that count are compared with those that the data server shows, not only
 // with the step of the resume.
 
-// overtaking is the state of a Log after a resume. The zero value is for a training in a fresh
+// superseding is the state of a Log after a resume. The zero value is for a training in a fresh
 // folder.
-type overtaking struct {
+type superseding struct {
 	from int64            // the first step that is made again
 	old  map[string]int64 // of each scalar that was not written since, its first point that does not count
 	// made has the first step of each scalar written since; nil if that is not known, or if one was
@@ -39,27 +39,27 @@ type overtaking struct {
 }
 
 // at returns the step from which on a scalar loses its points.
-func (o *overtaking) at(tag string) int64 { return min(o.from, o.old[tag]) }
+func (o *superseding) at(tag string) int64 { return min(o.from, o.old[tag]) }
 
-// Overtake says that the training was resumed, or has begun again, and which step is the first that
+// Supersede says that the training was resumed, or has begun again, and which step is the first that
 // it makes again. It reads the run so far: two tenths of a second for a million points. If a
 // training fails again and again, and is resumed from the same step, the run is read only once.
-func (l *Log) Overtake(from int64) {
-	old := l.overtakenAgain(from)
+func (l *Log) Supersede(from int64) {
+	old := l.supersedenAgain(from)
 	if old == nil {
-		old = overtaken(l.Dir(), from)
+		old = superseden(l.Dir(), from)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.overtaking = overtaking{from, old, map[string]int64{}}
+	l.superseding = superseding{from, old, map[string]int64{}}
 }
 
-// overtakenAgain is overtaken if the last resume was at the same step, so that only what was
+// supersedenAgain is superseden if the last resume was at the same step, so that only what was
 // written since has changed. Otherwise it returns nil.
-func (l *Log) overtakenAgain(from int64) map[string]int64 {
+func (l *Log) supersedenAgain(from int64) map[string]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o := &l.overtaking
+	o := &l.superseding
 	if o.made == nil || o.from != from {
 		return nil
 	}
@@ -68,9 +68,9 @@ func (l *Log) overtakenAgain(from int64) map[string]int64 {
 	return old
 }
 
-// overtaken returns of each scalar the first step that the data server shows and that does
+// superseden returns of each scalar the first step that the data server shows and that does
 // not count: after those which do, or from the given step on.
-func overtaken(dir string, from int64) map[string]int64 {
+func superseden(dir string, from int64) map[string]int64 {
 	lastCounted := map[string]int64{}
 	for s := range scalars(dir, tfevents.PurgeExact) {
 		for step := range s.Times() {
@@ -92,12 +92,12 @@ func overtaken(dir string, from int64) map[string]int64 {
 	return old
 }
 
-// finishOvertaking drops the overtaken points of tags that were not written since the resume, by
+// finishSuperseding drops the superseden points of tags that were not written since the resume, by
 // this Log or another.
-func (l *Log) finishOvertaking(ctx context.Context) error {
+func (l *Log) finishSuperseding(ctx context.Context) error {
 	l.mu.Lock()
-	missing := l.overtaking
-	l.overtaking.old = nil
+	missing := l.superseding
+	l.superseding.old = nil
 	l.mu.Unlock()
 	if len(missing.old) == 0 {
 		return nil
@@ -151,26 +151,26 @@ func scalars(dir string, loader tfevents.Purge) iter.Seq[*tfevents.Series] {
 	}
 }
 
-func (l *Log) isOvertaking() bool {
+func (l *Log) isSuperseding() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.overtaking.old) > 0
+	return len(l.superseding.old) > 0
 }
 
-// overtakes reports whether the first point of a tag since the resume leaves points
-// before it that are overtaken, and where from.
-func (l *Log) overtakes(tag string, step int64) (from int64, yes bool) {
+// supersedes reports whether the first point of a tag since the resume leaves points
+// before it that are superseden, and where from.
+func (l *Log) supersedes(tag string, step int64) (from int64, yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.overtaking.note(tag, step)
-	old, ok := l.overtaking.old[tag]
-	from = l.overtaking.at(tag)
-	delete(l.overtaking.old, tag)
+	l.superseding.note(tag, step)
+	old, ok := l.superseding.old[tag]
+	from = l.superseding.at(tag)
+	delete(l.superseding.old, tag)
 	return from, ok && old < step
 }
 
 // note records a point that is written.
-func (o *overtaking) note(tag string, step int64) {
+func (o *superseding) note(tag string, step int64) {
 	first, there := o.made[tag]
 	switch {
 	case o.made == nil:
@@ -181,13 +181,13 @@ func (o *overtaking) note(tag string, step int64) {
 	}
 }
 
-// noteSummary records a summary that is written while nothing is overtaken: finding out which
+// noteSummary records a summary that is written while nothing is superseden: finding out which
 // scalars it has is not worth the time.
 func (l *Log) noteSummary(s *tfpb.Summary) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.overtaking.made != nil && slices.ContainsFunc(s.GetValue(), isScalar) {
-		l.overtaking.made = nil
+	if l.superseding.made != nil && slices.ContainsFunc(s.GetValue(), isScalar) {
+		l.superseding.made = nil
 	}
 }
 
@@ -195,7 +195,7 @@ func (l *Log) noteSummary(s *tfpb.Summary) {
 func (l *Log) noteUnknown() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.overtaking.made = nil
+	l.superseding.made = nil
 }
 
 func isScalar(v *tfpb.Summary_Value) bool {
@@ -206,9 +206,9 @@ func isScalar(v *tfpb.Summary_Value) bool {
 // scalarMetadata is the metadata of every scalar.
 var scalarMetadata = summary.Scalar("", 0).GetMetadata()
 
-// overtakeScalar drops what a scalar overtakes.
-func (l *Log) overtakeScalar(ctx context.Context, tag string, step int64, m *tfpb.SummaryMetadata) error {
-	from, yes := l.overtakes(tag, step)
+// supersedeScalar drops what a scalar supersedes.
+func (l *Log) supersedeScalar(ctx context.Context, tag string, step int64, m *tfpb.SummaryMetadata) error {
+	from, yes := l.supersedes(tag, step)
 	if !yes {
 		return nil
 	}
@@ -221,9 +221,9 @@ func (l *Log) dropFrom(ctx context.Context, tag string, from int64, m *tfpb.Summ
 	return l.addSummary(ctx, summary.New(nothing), from)
 }
 
-// overtakeSummary drops what the scalars of a summary overtake.
-func (l *Log) overtakeSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
-	if !l.isOvertaking() {
+// supersedeSummary drops what the scalars of a summary supersede.
+func (l *Log) supersedeSummary(ctx context.Context, s *tfpb.Summary, step int64) error {
+	if !l.isSuperseding() {
 		l.noteSummary(s)
 		return nil
 	}
@@ -235,7 +235,7 @@ func (l *Log) overtakeSummary(ctx context.Context, s *tfpb.Summary, step int64) 
 		if name := m.GetPluginData().GetPluginName(); name != summary.PluginScalars {
 			continue
 		}
-		if err := l.overtakeScalar(ctx, v.GetTag(), step, m); err != nil {
+		if err := l.supersedeScalar(ctx, v.GetTag(), step, m); err != nil {
 			return err
 		}
 	}

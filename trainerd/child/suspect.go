@@ -7,24 +7,24 @@ import (
 	"github.com/trainerd/trainerd/trainerd/child/found"
 )
 
-// aside is a checkpoint that was moved to the damaged ones because the program failed with it. The
+// suspect is a checkpoint that was moved to the damaged ones because the program failed with it. The
 // next start, without it, shows whether it was to blame.
-type aside struct {
+type suspect struct {
 	Checkpoint
 	found.Moved
 }
 
-// setAside moves a checkpoint with which the program fails to the damaged ones, if it may be
+// quarantineSuspect moves a checkpoint with which the program fails to the damaged ones, if it may be
 // unfinished: the program has done nothing since it was written. Everything that can be checked in
 // such files may be intact.
-func (r *run) setAside(c Checkpoint) {
-	m, err := r.store.SetAside(r.ectx, c, time.Now())
+func (r *run) quarantineSuspect(c Checkpoint) {
+	m, err := r.store.QuarantineSuspect(r.ectx, c, time.Now())
 	r.warnMisnamed(c, m)
 	if err != nil {
 		r.log.Warn("cannot move damaged checkpoint aside", "checkpoint", c.Path, "err", err)
 		return
 	}
-	r.aside = &aside{c, m}
+	r.suspect = &suspect{c, m}
 	next := "the beginning"
 	if older, ok := r.usable(); ok {
 		next = older.Path
@@ -33,10 +33,10 @@ func (r *run) setAside(c Checkpoint) {
 	r.counts.update(func(c *counts) { c.stats.Rewinds++ })
 }
 
-// putBack undoes what setAside did, because the program has not come further without the
+// putBack undoes what quarantineSuspect did, because the program has not come further without the
 // checkpoint. If the disk refuses that, it is tried again after the next start.
 func (r *run) putBack() {
-	a := r.aside
+	a := r.suspect
 	back, err := r.store.PutBack(a.Moved)
 	if err != nil {
 		r.log.Error("cannot move the checkpoint back", "checkpoint", a.Path, "from", a.Dir, "err", err)
@@ -45,13 +45,13 @@ func (r *run) putBack() {
 	}
 	r.refresh(true)
 	if back {
-		r.trust(math.MaxInt64)
+		r.markTried(math.MaxInt64)
 	}
 }
 
-// trust records that the program has done something since its newest checkpoints, so that it has
+// markTried records that the program has done something since its newest checkpoints, so that it has
 // finished them. If it has done so without a checkpoint that was set aside, that one was to blame.
-func (r *run) trust(step int64) {
-	r.aside = nil
-	r.store.Trust(step, r.attempts)
+func (r *run) markTried(step int64) {
+	r.suspect = nil
+	r.store.MarkTried(step, r.attempts)
 }

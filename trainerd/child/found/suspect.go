@@ -10,10 +10,10 @@ import (
 	"github.com/trainerd/trainerd/trainerd/checkpoint"
 )
 
-// SetAside moves a checkpoint with which the program fails to the damaged ones. If that fails, it
+// QuarantineSuspect moves a checkpoint with which the program fails to the damaged ones. If that fails, it
 // gets its second names back. Its copy is no better, so it does not take its place; it is kept only
 // because the program may fail without the checkpoint, too.
-func (s *Store) SetAside(ctx context.Context, c Checkpoint, now time.Time) (Moved, error) {
+func (s *Store) QuarantineSuspect(ctx context.Context, c Checkpoint, now time.Time) (Moved, error) {
 	s.withheld[c.key()] = s.isCopied(c)
 	m, err := s.Quarantine(ctx, c, now)
 	if err != nil {

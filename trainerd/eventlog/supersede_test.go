@@ -15,9 +15,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
-// TestOvertakeReadsOnce has a training that fails again and again, and is resumed from the same
+// TestSupersedeReadsOnce has a training that fails again and again, and is resumed from the same
 // step each time: after the first time the run is not read.
-func TestOvertakeReadsOnce(t *testing.T) {
+func TestSupersedeReadsOnce(t *testing.T) {
 	dir := t.TempDir()
 	w, err := tfevents.NewFileWriter(dir, nil)
 	sessiontest.MustNoErr(t, err)
@@ -28,7 +28,7 @@ func TestOvertakeReadsOnce(t *testing.T) {
 	}
 	sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "speed", 1, 7))
 	sessiontest.MustNoErr(t, l.Flush(t.Context()))
-	l.Overtake(5)
+	l.Supersede(5)
 	sessiontest.MustNoErr(t, l.AddScalar(t.Context(), "loss", 1, 6))
 	sessiontest.MustNoErr(t, l.Flush(t.Context()))
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -36,20 +36,20 @@ func TestOvertakeReadsOnce(t *testing.T) {
 	for _, name := range names {
 		sessiontest.MustNoErr(t, os.Remove(name))
 	}
-	l.Overtake(5)
-	if want := map[string]int64{"loss": 6, "speed": 7}; !maps.Equal(l.overtaking.old, want) {
-		t.Errorf("overtaken are the points %v, want %v", l.overtaking.old, want)
+	l.Supersede(5)
+	if want := map[string]int64{"loss": 6, "speed": 7}; !maps.Equal(l.superseding.old, want) {
+		t.Errorf("superseden are the points %v, want %v", l.superseding.old, want)
 	}
-	l.Overtake(4)
-	if len(l.overtaking.old) > 0 {
-		t.Errorf("of another step: %v, and there is nothing", l.overtaking.old)
+	l.Supersede(4)
+	if len(l.superseding.old) > 0 {
+		t.Errorf("of another step: %v, and there is nothing", l.superseding.old)
 	}
 	sessiontest.MustNoErr(t, l.Close())
 }
 
-// TestOvertakeAgain resumes trainings at random steps, often at the same one: what is known of
+// TestSupersedeAgain resumes trainings at random steps, often at the same one: what is known of
 // the run without a look at it is what a look finds.
-func TestOvertakeAgain(t *testing.T) {
+func TestSupersedeAgain(t *testing.T) {
 	known := 0
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -61,7 +61,7 @@ func TestOvertakeAgain(t *testing.T) {
 		from := int64(0)
 		for range 8 {
 			sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", from))
-			l.Overtake(from)
+			l.Supersede(from)
 			for range random.IntN(6) {
 				writeAny(t, l, random, from)
 			}
@@ -69,10 +69,10 @@ func TestOvertakeAgain(t *testing.T) {
 			if random.IntN(3) == 0 {
 				from = random.Int64N(10)
 			}
-			if again := l.overtakenAgain(from); again != nil {
+			if again := l.supersedenAgain(from); again != nil {
 				known++
-				if want := overtaken(dir, from); !maps.Equal(again, want) {
-					t.Fatalf("seed %d: overtaken are %v, want %v", seed, again, want)
+				if want := superseden(dir, from); !maps.Equal(again, want) {
+					t.Fatalf("seed %d: superseden are %v, want %v", seed, again, want)
 				}
 			}
 		}
