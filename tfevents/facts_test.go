@@ -49,8 +49,8 @@ func TestFactsOfRun(t *testing.T) {
 	}
 }
 
-// TestLongestBlobs has sequences of images: of those in a row at one step the last counts.
-func TestLongestBlobs(t *testing.T) {
+// TestMaxBlobs has sequences of images: of those in a row at one step the last counts.
+func TestMaxBlobs(t *testing.T) {
 	images := func(step int64, n int) *tfpb.Event {
 		v := summary.PluginTensor("i", summary.PluginImages, nil, eventstest.Strings(eventstest.Shape(int64(n)), make([][]byte, n)...))
 		return &tfpb.Event{WallTime: 1, Step: step, What: &tfpb.Event_Summary{Summary: summary.New(v)}}

@@ -81,9 +81,9 @@ func TestPrecedesByTime(t *testing.T) {
 	}
 }
 
-// TestNoteContinued has a program that says which step it has continued from: that is noted for a checkpoint
+// TestRecordContinued has a program that says which step it has continued from: that is noted for a checkpoint
 // whose step was not known and whose number is none.
-func TestNoteContinued(t *testing.T) {
+func TestRecordContinued(t *testing.T) {
 	for _, tc := range []struct {
 		what           string
 		step, reported int64 // of the checkpoint
