@@ -167,7 +167,8 @@ class Training:
             self.kill()
         doomed = self.place.disk / "logdir.gone"
         os.rename(self.place.logdir, doomed)
-        shutil.rmtree(doomed)
+        while doomed.exists():  # the run may make another file in it before it has seen that it is gone
+            shutil.rmtree(doomed, ignore_errors=True)
         self._forget()
 
     def damage(self):
