@@ -2,7 +2,10 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,6 +91,19 @@ func TestTables(t *testing.T) {
 		prefix := save(t, saver, sess, filepath.Join(t.TempDir(), "m"), 1)
 		if diff := cmp.Diff(keys(t, prefix), want); diff != "" {
 			t.Errorf("keys (-got +want):\n%s", diff)
+		}
+		r, err := ckptfmt.OpenBundle(prefix, nil)
+		sessiontest.MustNoErr(t, err)
+		defer r.Close()
+		stored, err := r.Lookup(want[1])
+		sessiontest.MustNoErr(t, err)
+		if diff := cmp.Diff(stored, sess.keys); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", want[1], diff)
+		}
+		data, err := os.ReadFile(prefix + ".data-00000-of-00001")
+		sessiontest.MustNoErr(t, err)
+		if got := math.Float32frombits(binary.LittleEndian.Uint32(data)); got != 9 {
+			t.Errorf("the data begin with %v, want b: they are in the order of the keys", got)
 		}
 		sessiontest.MustNoErr(t, saver.Restore(t.Context(), sess, prefix))
 		got := map[string]*ckptfmt.Tensor{"b": sessiontest.Vector[float32](9), stateKeys: sess.keys, stateValues: sess.values}

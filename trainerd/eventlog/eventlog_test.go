@@ -250,15 +250,23 @@ func TestContinue(t *testing.T) {
 
 // What waits has a limit.
 func TestWaitingIsLimited(t *testing.T) {
-	l, _ := brokenLog(t)
-	large := summary.New(summary.Text("text", strings.Repeat("x", maxWaiting/4)))
-	for step := range int64(6) {
-		sessiontest.MustNoErr(t, l.AddSummary(t.Context(), large, step))
+	for _, retries := range []bool{false, true} { // which hand what waits to the writer, and get it back
+		l, _ := brokenLog(t)
+		large := summary.New(summary.Text("text", strings.Repeat("x", maxWaiting/4)))
+		for step := range int64(6) {
+			sessiontest.MustNoErr(t, l.AddSummary(t.Context(), large, step))
+			if retries {
+				l.Renew()
+				if l.Ready(t.Context()) || len(l.waiting) != min(int(step)+1, 3) {
+					t.Errorf("after step %d, %d events wait", step, len(l.waiting))
+				}
+			}
+		}
+		if n := l.Dropped(); n != 1+3 {
+			t.Errorf("with retries %v: dropped %d, want 4", retries, n)
+		}
+		l.Close()
 	}
-	if n := l.Dropped(); n != 1+3 {
-		t.Errorf("dropped %d, want 4", n)
-	}
-	l.Close()
 }
 
 func TestLogRefusesBadSummary(t *testing.T) {
