@@ -105,6 +105,12 @@ func TestTables(t *testing.T) {
 		if got := math.Float32frombits(binary.LittleEndian.Uint32(data)); got != 9 {
 			t.Errorf("the data begin with %v, want b: they are in the order of the keys", got)
 		}
+		other := newTableSession(nil, nil)
+		other.Session = sessiontest.SessionOf(map[string]*ckptfmt.Tensor{"b": sessiontest.Vector[int64](9)})
+		mismatch, is := errors.AsType[*MismatchError](saver.Restore(t.Context(), other, prefix))
+		if !is || mismatch.Extra != nil {
+			t.Errorf("a model whose b is of another type: %v; want that no table is left over", mismatch)
+		}
 		sessiontest.MustNoErr(t, saver.Restore(t.Context(), sess, prefix))
 		got := map[string]*ckptfmt.Tensor{"b": sessiontest.Vector[float32](9), stateKeys: sess.keys, stateValues: sess.values}
 		if diff := cmp.Diff(sess.restored, got); diff != "" {
