@@ -93,8 +93,11 @@ func (p *purger[S]) aliveAt(e *eventFacts) (at float64, ok bool) {
 // current file then begins overtakes none of that writer's points. A START before the first summary
 // is judged by its own time.
 func (p *purger[S]) meet(e *eventFacts) {
+	if p.met {
+		return
+	}
 	at, ok := p.aliveAt(e)
-	if p.met || !ok {
+	if !ok {
 		return
 	}
 	p.met = e.summary

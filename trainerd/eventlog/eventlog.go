@@ -227,7 +227,7 @@ func (l *Log) Dropped() int64 {
 }
 
 // Finish is for the end of a session: it tries once more to write what waits, and drops
-// the superseden points of tags that may never be written again.
+// the superseded points of tags that may never be written again.
 func (l *Log) Finish(ctx context.Context) error {
 	l.mu.Lock()
 	l.retryAt = time.Time{}

@@ -307,7 +307,7 @@ func points(t *testing.T, dir string) (all []string) {
 }
 
 // TestSupersede resumes a training whose curves begin late again: no loader of
-// TensorBoard shows what was superseden, and none an empty point.
+// TensorBoard shows what was superseded, and none an empty point.
 func TestSupersede(t *testing.T) {
 	dir := t.TempDir()
 	session := func(start int64, write func(l *Log)) {
@@ -417,7 +417,7 @@ func TestSupersedeAfterKill(t *testing.T) {
 }
 
 // A folder that was deleted and made again, and then a resume: the loader that ignores
-// the first START of a run still drops what was superseden.
+// the first START of a run still drops what was superseded.
 func TestRestartInFreshFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	add := func(l *Log, from, to int64) {
@@ -444,7 +444,7 @@ func TestRestartInFreshFolder(t *testing.T) {
 }
 
 // A START that a full disk has refused comes first once there is room: without it no
-// reader knows which points are superseden.
+// reader knows which points are superseded.
 func TestStartIsNotDropped(t *testing.T) {
 	onFullDisk(t, func(t *testing.T, dir string, l *Log) {
 		sessiontest.MustNoErr(t, l.AddSession(t.Context(), tfpb.SessionLog_START, "", 5))

@@ -45,18 +45,18 @@ func (o *superseding) at(tag string) int64 { return min(o.from, o.old[tag]) }
 // it makes again. It reads the run so far: two tenths of a second for a million points. If a
 // training fails again and again, and is resumed from the same step, the run is read only once.
 func (l *Log) Supersede(from int64) {
-	old := l.supersedenAgain(from)
+	old := l.supersededAgain(from)
 	if old == nil {
-		old = superseden(l.Dir(), from)
+		old = superseded(l.Dir(), from)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.superseding = superseding{from, old, map[string]int64{}}
 }
 
-// supersedenAgain is superseden if the last resume was at the same step, so that only what was
+// supersededAgain is superseded if the last resume was at the same step, so that only what was
 // written since has changed. Otherwise it returns nil.
-func (l *Log) supersedenAgain(from int64) map[string]int64 {
+func (l *Log) supersededAgain(from int64) map[string]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := &l.superseding
@@ -68,9 +68,9 @@ func (l *Log) supersedenAgain(from int64) map[string]int64 {
 	return old
 }
 
-// superseden returns of each scalar the first step that the data server shows and that does
+// superseded returns of each scalar the first step that the data server shows and that does
 // not count: after those which do, or from the given step on.
-func superseden(dir string, from int64) map[string]int64 {
+func superseded(dir string, from int64) map[string]int64 {
 	lastCounted := map[string]int64{}
 	for s := range scalars(dir, tfevents.PurgeExact) {
 		for step := range s.Times() {
@@ -92,7 +92,7 @@ func superseden(dir string, from int64) map[string]int64 {
 	return old
 }
 
-// finishSuperseding drops the superseden points of tags that were not written since the resume, by
+// finishSuperseding drops the superseded points of tags that were not written since the resume, by
 // this Log or another.
 func (l *Log) finishSuperseding(ctx context.Context) error {
 	l.mu.Lock()
@@ -158,7 +158,7 @@ func (l *Log) isSuperseding() bool {
 }
 
 // supersedes reports whether the first point of a tag since the resume leaves points
-// before it that are superseden, and where from.
+// before it that are superseded, and where from.
 func (l *Log) supersedes(tag string, step int64) (from int64, yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,7 +181,7 @@ func (o *superseding) note(tag string, step int64) {
 	}
 }
 
-// noteSummary records a summary that is written while nothing is superseden: finding out which
+// noteSummary records a summary that is written while nothing is superseded: finding out which
 // scalars it has is not worth the time.
 func (l *Log) noteSummary(s *tfpb.Summary) {
 	l.mu.Lock()

@@ -38,7 +38,7 @@ func TestSupersedeReadsOnce(t *testing.T) {
 	}
 	l.Supersede(5)
 	if want := map[string]int64{"loss": 6, "speed": 7}; !maps.Equal(l.superseding.old, want) {
-		t.Errorf("superseden are the points %v, want %v", l.superseding.old, want)
+		t.Errorf("superseded are the points %v, want %v", l.superseding.old, want)
 	}
 	l.Supersede(4)
 	if len(l.superseding.old) > 0 {
@@ -69,10 +69,10 @@ func TestSupersedeAgain(t *testing.T) {
 			if random.IntN(3) == 0 {
 				from = random.Int64N(10)
 			}
-			if again := l.supersedenAgain(from); again != nil {
+			if again := l.supersededAgain(from); again != nil {
 				known++
-				if want := superseden(dir, from); !maps.Equal(again, want) {
-					t.Fatalf("seed %d: superseden are %v, want %v", seed, again, want)
+				if want := superseded(dir, from); !maps.Equal(again, want) {
+					t.Fatalf("seed %d: superseded are %v, want %v", seed, again, want)
 				}
 			}
 		}

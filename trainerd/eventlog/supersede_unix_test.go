@@ -34,7 +34,7 @@ func TestScalarsOfOldName(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Skip(err)
 	}
-	if got := superseden(dir, 3); len(got) != 1 || got["loss"] != 5 {
-		t.Errorf("superseden: %v", got)
+	if got := superseded(dir, 3); len(got) != 1 || got["loss"] != 5 {
+		t.Errorf("superseded: %v", got)
 	}
 }

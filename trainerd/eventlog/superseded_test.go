@@ -11,9 +11,9 @@ import (
 	"github.com/trainerd/trainerd/trainerd/internal/sessiontest"
 )
 
-// TestSupersedenPoints has a training that is resumed from step 5, which adds new points to a curve
-// at once, later, with a summary, or not at all: no loader shows what it has superseden.
-func TestSupersedenPoints(t *testing.T) {
+// TestSupersededPoints has a training that is resumed from step 5, which adds new points to a curve
+// at once, later, with a summary, or not at all: no loader shows what it has superseded.
+func TestSupersededPoints(t *testing.T) {
 	dir := t.TempDir()
 	w, err := tfevents.NewFileWriter(dir, nil)
 	sessiontest.MustNoErr(t, err)
