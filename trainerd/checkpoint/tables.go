@@ -34,15 +34,15 @@ func tableState(t graph.SavedTable) string {
 // makeTables has the session make the tables that are to be saved: the first checkpoint
 // comes before the first step, and TensorFlow wants to find all keys in it.
 func (s *Saver) makeTables(ctx context.Context, sess session.Session) error {
-	var exports []string
+	var ops []string
 	for _, t := range s.tables() {
-		if bySaver(t) {
-			exports = append(exports, graph.NodeName(t.Tensor))
+		if bySaver(t) && !t.Values {
+			ops = append(ops, t.Op)
 		}
 	}
-	if len(exports) == 0 {
+	if len(ops) == 0 {
 		return nil
 	}
-	_, err := sess.Run(ctx, nil, nil, exports)
+	_, err := sess.Run(ctx, nil, nil, ops)
 	return err
 }

@@ -20,22 +20,22 @@ import (
 	"github.com/trainerd/trainerd/trainerd/session"
 )
 
-// tableSession is a session with one variable, b, and a table, whose export makes it.
+// tableSession is a session with one variable, b, and a table, which its op makes.
 type tableSession struct {
 	*sessiontest.Session
 	keys, values *ckptfmt.Tensor // nil for no table yet
-	exportErr    error
+	makeErr      error
 	restored     map[string]*ckptfmt.Tensor
 }
 
 func (s *tableSession) SavesTables() {}
 
 func (s *tableSession) Run(ctx context.Context, feeds map[string]*ckptfmt.Tensor, fetches, targets []string) ([]*ckptfmt.Tensor, error) {
-	if slices.Contains(targets, "export") {
+	if slices.Contains(targets, "words") {
 		if s.keys == nil {
 			s.keys, s.values = sessiontest.Vector[int64](), sessiontest.Vector[float32]()
 		}
-		return nil, s.exportErr
+		return nil, s.makeErr
 	}
 	return s.Session.Run(ctx, feeds, fetches, targets)
 }
@@ -122,11 +122,11 @@ func TestTables(t *testing.T) {
 // TestTablesOfFirstCheckpoint: the first checkpoint comes before the first step, which makes a table.
 func TestTablesOfFirstCheckpoint(t *testing.T) {
 	saver, sess := &Saver{MetaGraph: tableGraph(true)}, newTableSession(nil, nil)
-	sess.exportErr = errors.New("it has no memory")
-	if _, err := saver.Snapshot(t.Context(), sess, ""); !errors.Is(err, sess.exportErr) {
+	sess.makeErr = errors.New("it has no memory")
+	if _, err := saver.Snapshot(t.Context(), sess, ""); !errors.Is(err, sess.makeErr) {
 		t.Errorf("a table that cannot be made: %v", err)
 	}
-	sess.keys, sess.values, sess.exportErr = nil, nil, nil
+	sess.keys, sess.values, sess.makeErr = nil, nil, nil
 	prefix := save(t, saver, sess, filepath.Join(t.TempDir(), "m"), 0)
 	if got := keys(t, prefix); !slices.Contains(got, "words/keys") || !slices.Contains(got, "words/values") {
 		t.Errorf("keys %v", got)

@@ -34,6 +34,7 @@ type SavedTable struct {
 	Table  string // the name of the table in a session
 	Values bool
 	Tensor string // the output of the op that exports the table; "" if the saver does not save it
+	Op     string // that makes the table
 }
 
 // SavedVariables returns the variables that a saver saves, by default the graph's
@@ -155,7 +156,7 @@ func (r *saveReader) tableOf(tensor string) (SavedTable, bool) {
 	if !strings.HasPrefix(table.GetOp(), "Mutable") || len(table.GetAttr()["container"].GetS()) > 0 {
 		return SavedTable{}, false
 	}
-	return SavedTable{Table: r.nodes.StoreName(table.GetName()), Values: t.Index == 1, Tensor: t.Tensor()}, true
+	return SavedTable{Table: r.nodes.StoreName(table.GetName()), Values: t.Index == 1, Tensor: t.Tensor(), Op: table.GetName()}, true
 }
 
 // otherTables returns the tables that a program made to be saved and the saver lacks,

@@ -125,3 +125,43 @@ func TestTableOfAnotherType(t *testing.T) {
 		t.Errorf("found %s", got)
 	}
 }
+
+// TestTablesBeforeTheFirstStep saves a graph whose saver saves tables, before anything has made them.
+func TestTablesBeforeTheFirstStep(t *testing.T) {
+	p := newPipe(t)
+	types := []any{"key_dtype", dtInt64, "value_dtype", dtInt64, "use_node_name_sharing", true}
+	words := p.node("MutableHashTableV2", nil, types...)
+	export := p.node("LookupTableExportV2", []string{words}, "Tkeys", dtInt64, "Tvalues", dtInt64)
+	w := p.variable("w", dtInt64, &tfpb.TensorShapeProto{})
+	init := p.node("Assign", []string{w, p.long(1)}, "T", dtInt64)
+	texts := func(all ...string) string {
+		value := &tfpb.TensorProto{Dtype: tfpb.DataType_DT_STRING, TensorShape: &tfpb.TensorShapeProto{Dim: []*tfpb.TensorShapeProto_Dim{{Size: int64(len(all))}}}}
+		for _, s := range all {
+			value.StringVal = append(value.StringVal, []byte(s))
+		}
+		return p.node("Const", nil, "dtype", tfpb.DataType_DT_STRING, "value", value)
+	}
+	file := texts("unused")
+	saved := p.node("SaveV2", []string{file, texts("w", "keys", "values"), texts("", "", ""), w, export, export + ":1"},
+		"dtypes", []tfpb.DataType{dtInt64, dtInt64, dtInt64})
+	name := p.node("Identity", []string{file, "^" + saved}, "T", tfpb.DataType_DT_STRING)
+	s := sessionOf(t, p.def)
+	if _, err := s.Run(t.Context(), nil, nil, []string{init}); err != nil {
+		t.Fatal(err)
+	}
+	meta := &tfpb.MetaGraphDef{GraphDef: p.def, SaverDef: &tfpb.SaverDef{FilenameTensorName: file + ":0", SaveTensorName: name + ":0", RestoreOpName: init}}
+	prefix, err := (&checkpoint.Saver{MetaGraph: meta}).Save(t.Context(), s, filepath.Join(t.TempDir(), "m"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ckptfmt.Open(prefix, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, key := range []string{"keys", "values"} {
+		if info, err := r.Info(key); err != nil || fmt.Sprint(info.Shape) != "[0]" {
+			t.Errorf("%s: %v, %v", key, info.Shape, err)
+		}
+	}
+}
