@@ -338,8 +338,9 @@ func (m *Model) Close() error { return m.sess.Close() }
 // are required.
 func (m *Model) Run(ctx context.Context, inputs map[string]*ckptfmt.Tensor) (map[string]*ckptfmt.Tensor, error) {
 	feeds := make(map[string]*ckptfmt.Tensor, len(inputs))
-	for key, info := range m.Signature.GetInputs() {
-		value := inputs[key]
+	infos := m.Signature.GetInputs()
+	for _, key := range slices.Sorted(maps.Keys(infos)) { // so that the same error is always the first
+		info, value := infos[key], inputs[key]
 		if value == nil {
 			return nil, &InputError{Key: key, Reason: "is missing"}
 		}

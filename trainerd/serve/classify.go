@@ -52,12 +52,13 @@ func parseExamples(verb string, body []byte, m *predict.Model) (*request, error)
 	if err != nil {
 		return nil, err
 	}
-	context, err := contextOf(m, q.Context)
+	form := formOf(m.Schema)
+	context, err := contextOf(m, form, q.Context)
 	if err != nil {
 		return nil, err
 	}
 	for i, one := range list {
-		if list[i], err = example(m, context, one); err != nil {
+		if list[i], err = example(m, form, context, one); err != nil {
 			return nil, fmt.Errorf("example %d: %w", i, err)
 		}
 	}
@@ -70,7 +71,7 @@ func parseExamples(verb string, body []byte, m *predict.Model) (*request, error)
 }
 
 // contextOf returns the features that all examples have in common.
-func contextOf(m *predict.Model, raw json.RawMessage) (map[string]any, error) {
+func contextOf(m *predict.Model, f form, raw json.RawMessage) (map[string]any, error) {
 	if raw == nil {
 		return nil, nil
 	}
@@ -82,17 +83,17 @@ func contextOf(m *predict.Model, raw json.RawMessage) (map[string]any, error) {
 	if !ok {
 		return nil, errors.New(`"context" must be an object of features`)
 	}
-	return formOf(m.Schema).row(context)
+	return f.row(context)
 }
 
 // example returns the features of an example, and those of the context that it does not have itself.
 // It is a string if the model takes tf.Examples.
-func example(m *predict.Model, context map[string]any, v any) (any, error) {
+func example(m *predict.Model, f form, context map[string]any, v any) (any, error) {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return nil, errors.New("is not an object of features")
 	}
-	own, err := formOf(m.Schema).row(object)
+	own, err := f.row(object)
 	if err != nil {
 		return nil, err
 	}

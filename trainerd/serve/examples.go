@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/trainerd/trainerd/ckptfmt"
@@ -157,7 +156,7 @@ func column(m *predict.Model, out map[string]*ckptfmt.Tensor, key string, rows i
 		return nil, nil
 	}
 	if len(t.Shape) == 0 || len(t.Shape) > 2 || t.Shape[0] != int64(rows) {
-		return nil, fmt.Errorf("the output %q of the signature %q has the shape %v for %s examples", key, m.SignatureKey, t.Shape, strconv.Itoa(rows))
+		return nil, fmt.Errorf("the output %q of the signature %q has the shape %v for %d examples", key, m.SignatureKey, t.Shape, rows)
 	}
 	return newTensorWriter(key, t)
 }

@@ -254,11 +254,11 @@ func parseInputs(raw json.RawMessage, m *predict.Model) (*request, error) {
 		}
 		return q, q.add("x", all, m)
 	}
-	for name, value := range object {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if key, _ := m.Input(name); m.Signature.GetInputs()[key] == nil {
 			continue // as TensorFlow Serving does; what the model needs is not missing
 		}
-		if err := q.add(name, value, m); err != nil {
+		if err := q.add(name, object[name], m); err != nil {
 			return nil, err
 		}
 	}
